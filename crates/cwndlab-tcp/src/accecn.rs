@@ -7,7 +7,7 @@
 //!   end resolves the ambiguity: [`AccEcn::newly_marked`].
 //! - The option counts bytes by codepoint, modulo 2^24, in one of two orders: [`AccEcn::option`], [`AccEcn::read_option`].
 
-use crate::ecn::{EcnKind, CE, ECT_0, ECT_1};
+use crate::ecn::{CE, ECT_0, ECT_1};
 use crate::segment::{AccEcnOption, Flags, Segment};
 
 /// First value of the ACE field, so that a field cleared by the network is recognized (`TCP_ACCECN_CEP_INIT_OFFSET`).
@@ -50,25 +50,17 @@ impl Mode {
     }
 }
 
+/// ACE fields of the handshake, and the codepoints that they report.
+const REFLECTED: [(u8, u8); 4] = [(0b010, 0), (0b011, ECT_1), (0b100, ECT_0), (0b110, CE)];
+
 /// The flags by which an end reports the codepoint that the other's SYN or SYN-ACK arrived with.
 pub(crate) fn reflected(codepoint: u8) -> Flags {
-    Flags::of_ace(match codepoint {
-        ECT_1 => 0b011,
-        ECT_0 => 0b100,
-        CE => 0b110,
-        _ => 0b010,
-    })
+    Flags::of_ace(REFLECTED.iter().find(|known| known.1 == codepoint).map_or(0b010, |known| known.0))
 }
 
 /// The codepoint that such flags report; `None` if they report none.
 fn reported(ace: u8) -> Option<u8> {
-    match ace {
-        0b010 => Some(0),
-        0b011 => Some(ECT_1),
-        0b100 => Some(ECT_0),
-        0b110 => Some(CE),
-        _ => None,
-    }
+    REFLECTED.iter().find(|known| known.0 == ace).map(|known| known.1)
 }
 
 /// Whether a network that keeps the rules can have turned `sent` into `received` (`tcp_ect_transition_valid`).
@@ -98,7 +90,8 @@ pub(crate) struct AccEcn {
     /// Packets and payload of ours that arrived with CE or by codepoint, as the peer reports.
     pub delivered_ce: u32,
     pub delivered_bytes: [u32; 3],
-    /// The codepoint whose counter alone grew when the option last came; it takes what is delivered without one.
+    /// What is delivered by ACKs without the option counts for this codepoint: the only one whose counter grew with the last option.
+    /// 0 = none or several grew.
     estimated: u8,
     /// Whether the peer has sent the option with counters; one that begins with zeros was rewritten.
     saw_option: bool,
@@ -346,18 +339,6 @@ fn resolve(least: u32, most: u32, ce_bytes: Option<u32>, progress: Progress) -> 
         return least;
     }
     most
-}
-
-impl EcnKind {
-    /// Whether it asks for AccECN.
-    pub(crate) fn is_accurate(self) -> bool {
-        matches!(self, EcnKind::Accecn | EcnKind::AccecnEct1 | EcnKind::AccecnFlags)
-    }
-
-    /// Whether AccECN's option is sent.
-    pub(crate) fn has_option(self) -> bool {
-        matches!(self, EcnKind::Accecn | EcnKind::AccecnEct1)
-    }
 }
 
 #[cfg(test)]

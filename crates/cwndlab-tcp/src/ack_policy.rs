@@ -17,21 +17,12 @@ use cwndlab_units::Time;
 /// What a segment with data was. All but the first are acknowledged at once by RFC 5681, 4.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// In order, nothing beyond it known.
-    InOrder {
-        /// its payload bytes
-        bytes: u32,
-    },
-    /// In order, but its beginning had come before.
-    Partial {
-        /// its payload bytes
-        bytes: u32,
-    },
-    /// In order, with data beyond a hole.
-    Filling {
-        /// its payload bytes
-        bytes: u32,
-    },
+    /// So many payload bytes in order, nothing beyond them known.
+    InOrder(u32),
+    /// So many in order, but its beginning had come before.
+    Partial(u32),
+    /// So many in order, with data beyond a hole.
+    Filling(u32),
     /// Beyond a hole.
     Beyond,
     /// Nothing of it is new.
@@ -49,6 +40,19 @@ pub(crate) enum Due {
     Running,
 }
 
+/// A segment with payload `[start, end)`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arriving<'a> {
+    pub start: u64,
+    pub end: u64,
+    pub seg: &'a Header,
+    /// Whether SACK and timestamps are agreed on.
+    pub sack: bool,
+    pub timestamps: bool,
+    /// The most payload of the peer's segments.
+    pub mss: u32,
+}
+
 /// What an ACK policy needs to know about an arriving segment with data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
@@ -56,14 +60,10 @@ pub(crate) struct Data<'a> {
     /// The segment size in force, bytes.
     pub mss: u32,
     pub arrival: Arrival,
-    /// The most payload of the peer's segments.
-    pub peer_mss: u32,
-    pub seg: &'a Header,
+    pub new: &'a Arriving<'a>,
     /// The next position expected, with this segment.
     pub nxt: u64,
     pub beyond: Option<&'a Reassembly>,
-    /// Whether ACKs carry SACK blocks.
-    pub sack: bool,
     pub effect: Effect,
     /// Round trips and timeout of the data that this end sends.
     pub rtt: &'a RttEstimator,
@@ -119,34 +119,26 @@ impl AckState {
 
     /// The buffer, if it grows.
     pub fn buffer(&self) -> Option<&TunedBuffer> {
-        match self {
-            AckState::Counted(_) | AckState::Adaptive(_) => None,
-            AckState::Linux(state) => state.buffer.as_ref(),
-        }
+        let AckState::Linux(state) = self else { return None };
+        state.buffer.as_ref()
     }
 
     /// The buffer, if it grows.
     pub fn buffer_mut(&mut self) -> Option<&mut TunedBuffer> {
-        match self {
-            AckState::Counted(_) | AckState::Adaptive(_) => None,
-            AckState::Linux(state) => state.buffer.as_mut(),
-        }
+        let AckState::Linux(state) = self else { return None };
+        state.buffer.as_mut()
     }
 
     /// Linux's acknowledgments, if this is how they go.
-    fn linux(&mut self) -> Option<&mut Linux> {
-        match self {
-            AckState::Linux(state) if state.counted.is_none() => Some(&mut state.linux),
-            AckState::Counted(_) | AckState::Adaptive(_) | AckState::Linux(_) => None,
-        }
+    pub fn linux(&mut self) -> Option<&mut Linux> {
+        let AckState::Linux(state) = self else { return None };
+        state.counted.is_none().then_some(&mut state.linux)
     }
 
     /// Payload bytes of the peer's full segments, as Linux's receiver estimates them.
     pub fn segment_bytes(&self) -> Option<u32> {
-        match self {
-            AckState::Linux(state) if state.counted.is_none() => Some(state.linux.segment_bytes()),
-            AckState::Counted(_) | AckState::Adaptive(_) | AckState::Linux(_) => None,
-        }
+        let AckState::Linux(state) = self else { return None };
+        state.counted.is_none().then(|| state.linux.segment_bytes())
     }
 
     /// The handshake is done, or left out: the size of segments to begin with, and the window offered.
@@ -160,52 +152,17 @@ impl AckState {
     }
 
     /// A segment with data came.
-    #[inline]
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match self {
             AckState::Counted(counted) => counted.on_data(cfg, data.now, data.mss, data.arrival),
             AckState::Adaptive(adaptive) => {
-                let AckPolicy::Adaptive { first_ns, max_ns, push_ns, holes_wait, on_ticks } = cfg.ack_policy else {
-                    return Due::Now;
-                };
-                let knobs = adaptive::Knobs { first: first_ns, max: max_ns, push: push_ns, holes_wait, on_ticks };
-                adaptive.on_data(cfg, &knobs, data)
+                let AckPolicy::Adaptive(knobs) = &cfg.ack_policy else { return Due::Now };
+                adaptive.on_data(cfg, knobs, data)
             }
             AckState::Linux(state) => match &mut state.counted {
                 Some(counted) => counted.on_data(cfg, data.now, data.mss, data.arrival),
                 None => state.linux.on_data(cfg, data),
             },
-        }
-    }
-
-    /// Whether a read draws an ACK of itself, with everything up to `nxt` received; `empty`: nothing is left in the buffer.
-    pub fn read_is_due(&mut self, nxt: u64, empty: bool) -> bool {
-        self.linux().is_some_and(|linux| linux.read_is_due(nxt, empty))
-    }
-
-    /// A congestion mark came, the first since the peer's last CWR; `window` is the one offered last.
-    pub fn on_mark(&mut self, cfg: &TcpConfig, window: u32) {
-        if let Some(linux) = self.linux() {
-            linux.on_mark(cfg, window);
-        }
-    }
-
-    /// A CWR arrived from the peer. Returns whether to acknowledge it at once.
-    pub fn answers_cwr(&mut self) -> bool {
-        self.linux().is_some()
-    }
-
-    /// Little of the receive buffer is free.
-    pub fn on_tight_window(&mut self) {
-        if let Some(linux) = self.linux() {
-            linux.on_tight_window();
-        }
-    }
-
-    /// The peer has closed.
-    pub fn on_fin(&mut self) {
-        if let Some(linux) = self.linux() {
-            linux.on_fin();
         }
     }
 
@@ -219,13 +176,6 @@ impl AckState {
                 Some(counted) => counted.on_sent(),
                 None => state.linux.on_sent(cfg, now, nxt, with_data),
             },
-        }
-    }
-
-    /// The timer of a delayed acknowledgment has expired: one goes now.
-    pub fn on_timer(&mut self, cfg: &TcpConfig, rtt: &RttEstimator) {
-        if let Some(linux) = self.linux() {
-            linux.on_timer(cfg, rtt);
         }
     }
 }

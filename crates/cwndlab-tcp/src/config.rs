@@ -71,6 +71,15 @@ pub enum MaxWindow {
     Bytes(u64),
 }
 
+impl MaxWindow {
+    pub(crate) fn bytes(self, mss: u32) -> u64 {
+        match self {
+            MaxWindow::Segments(k) => u64::from(k) * u64::from(mss),
+            MaxWindow::Bytes(bytes) => bytes,
+        }
+    }
+}
+
 /// When the receiver acknowledges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -106,21 +115,26 @@ pub enum AckPolicy {
         timeout_ns: Time,
     },
     /// Linux 2.0 and 2.2: every second full segment, else by a timer that follows the time between segments.
-    Adaptive {
-        /// the timer of the first segment; 0 = acknowledged at once
-        first_ns: Time,
-        /// longest timer
-        max_ns: Time,
-        /// longest timer after a segment with PSH
-        push_ns: Time,
-        /// whether a segment that fills a hole waits like any other, against RFC 5681, 4.2
-        holes_wait: bool,
-        /// whether the ACK of a second full segment waits for the next tick of the clock
-        on_ticks: bool,
-    },
+    Adaptive(AdaptiveAcks),
     /// Linux 6: up to 16 segments one by one at first and after trouble, then more than one full segment or a delay that
     /// adapts between 40 and 200 ms; at once after a read of pushed data; out of order three at once, then one per millisecond.
     Linux,
+}
+
+/// The `adaptive` policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdaptiveAcks {
+    /// The timer of the first segment; 0 = acknowledged at once.
+    pub first_ns: Time,
+    /// Longest timer.
+    pub max_ns: Time,
+    /// Longest timer after a segment with PSH.
+    pub push_ns: Time,
+    /// Whether a segment that fills a hole waits like any other, against RFC 5681, 4.2.
+    pub holes_wait: bool,
+    /// Whether the ACK of a second full segment waits for the next tick of the clock.
+    pub on_ticks: bool,
 }
 
 /// How the receive buffer is sized.

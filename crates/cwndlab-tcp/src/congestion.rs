@@ -58,18 +58,15 @@ pub struct Grant {
 /// Number of bytes sent at once when pacing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantum {
-    /// As much as Linux sends at this rate (`tcp_tso_autosize`), and at least so many segments.
-    OfRate {
-        /// Linux: `tcp_min_tso_segs`
-        least_segments: u32,
-    },
+    /// As much as Linux sends at this rate (`tcp_tso_autosize`), and at least so many segments (`tcp_min_tso_segs`).
+    OfRate(u32),
     /// These bytes.
     Bytes(u64),
 }
 
 impl Quantum {
     /// Linux's default.
-    pub const DEFAULT: Quantum = Quantum::OfRate { least_segments: 2 };
+    pub const DEFAULT: Quantum = Quantum::OfRate(2);
 }
 
 /// What is known when a connection is established.
@@ -113,25 +110,13 @@ pub enum Episode {
         allowance: u64,
     },
     /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
-    Deflated {
-        /// bytes
-        bytes: u32,
-    },
+    Deflated(u32),
     /// The same by whole segments, which keeps the fraction of a window counted in packets.
-    DeflatedBySegments {
-        /// segments
-        segments: u32,
-    },
-    /// The inflation of fast recovery becomes part of the window: Linux 2.0 when the timer expires in recovery.
-    Inflated {
-        /// bytes
-        bytes: u32,
-    },
-    /// After a timeout `pipe` bytes are thought to be still in the network (Linux: `tcp_enter_loss`).
-    StillInNetwork {
-        /// bytes
-        pipe: u64,
-    },
+    DeflatedBySegments(u32),
+    /// These bytes of inflation of fast recovery become part of the window: Linux 2.0 when the timer expires in recovery.
+    Inflated(u32),
+    /// After a timeout these bytes are thought to be still in the network (Linux: `tcp_enter_loss`).
+    StillInNetwork(u64),
     /// The episode is over: the window is ssthresh (RFC 6582, section 3.2, step 3; RFC 9937, section 6.4).
     Ended,
 }

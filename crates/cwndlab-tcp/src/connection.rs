@@ -15,6 +15,7 @@ mod pacing;
 mod shared_timer;
 mod socket;
 
+pub use crate::recovery::RecoveryCounts;
 pub use fast::{Polled, Quick};
 pub use info::{CongestionState, DeliveredCe, Info};
 pub use limit::Limit;
@@ -118,10 +119,7 @@ impl Connection {
         let mut connection = Connection::new(cfg, iss, State::SynSent);
         if cfg.handshake.is_some() {
             connection.control = Control::Syn;
-            connection.sender.timed_end = 1;
-            connection.sender.timed_at = now;
-            let rto = connection.sender.snd.rtt.rto(&cfg.rto);
-            connection.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
+            connection.time_syn(cfg, now);
         } else {
             connection.skip_handshake(cfg, now);
         }
@@ -201,8 +199,7 @@ impl Connection {
 
     /// Restarts the sending half with the effective segment size, before anything but a SYN was sent.
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
-        let options = self.accurate_option_bytes(cfg) + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
-        let mss = mss - options.min(mss - 1);
+        let mss = self.less_options(cfg, mss);
         if mss != self.sender.snd.mss {
             self.sender.snd.mss = mss;
             self.sender.cc.restart(cfg, mss);
@@ -218,13 +215,15 @@ impl Connection {
         }
     }
 
-    /// Maximum payload of the peer's segments: the MSS offered, less what timestamps and AccECN's
-    /// option take.
-    #[inline]
+    /// What timestamps and AccECN's option leave of an MSS.
+    fn less_options(&self, cfg: &TcpConfig, mss: u32) -> u32 {
+        let options = self.accurate_option_bytes(cfg) + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
+        mss - options.min(mss - 1)
+    }
+
+    /// Maximum payload of the peer's segments.
     fn offered_mss(&self, cfg: &TcpConfig) -> u32 {
-        let options = if self.sender.extra.is_some() { self.accurate_option_bytes(cfg) } else { 0 };
-        let options = options + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
-        cfg.mss - options.min(cfg.mss - 1)
+        self.less_options(cfg, cfg.mss)
     }
 
     /// The earliest time at which [`Connection::handle_timeout`] must be called; [`Time::MAX`] if none.
@@ -239,7 +238,9 @@ impl Connection {
         self.sender.cc.on_timer(now);
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
-            self.receiver.policy.on_timer(cfg, &self.sender.snd.rtt);
+            if let Some(linux) = self.receiver.policy.linux() {
+                linux.on_timer(cfg, &self.sender.snd.rtt);
+            }
         }
         // the pacer uses the same timer; its data needs no call here, as the caller polls next
         if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
@@ -252,9 +253,7 @@ impl Connection {
                 _ if self.sender.snd.una == self.sender.snd.max => self.on_persist(cfg, now),
                 _ => self.on_retransmission_timeout(cfg, now),
             }
-            if self.sender.extra.is_some() {
-                self.start_user_timeout(now);
-            }
+            self.start_user_timeout(now);
         }
         if self.gives_up_at() <= now {
             self.fail(CloseReason::RetransmitTimeout);
@@ -271,7 +270,7 @@ impl Connection {
         let s = &mut self.sender;
         let reduced = self.recovery.has_reduced(&mut s.view(cfg), self.retries) || self.retries > 1;
         if cfg.recovery.reno().outlives_timeout && self.recovery.in_recovery() {
-            s.cc.on_episode(Episode::Inflated { bytes: s.snd.inflation }, s.snd.mss);
+            s.cc.on_episode(Episode::Inflated(s.snd.inflation), s.snd.mss);
         }
         let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
         s.reduce(cfg, event, s.snd.flight_size().max(1));
@@ -286,21 +285,17 @@ impl Connection {
         }
         self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
         self.share_timer(cfg);
-        if self.sender.extra.is_some() {
-            self.report_lost(now);
-        }
+        self.report_lost(now);
     }
 
     /// The retransmission timer, if it counts from the last transmission of the first outstanding segment: Linux 2.0.32,
     /// `tcp_reset_xmit_timer` (`tcp_timer.c` 43 to 74); one that should have fired does so after two ticks.
-    #[inline]
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
         if let Some(at) = self.first_expiry(cfg, now) {
             self.timers.set(Timer::Retransmit, at);
         }
     }
 
-    #[inline]
     fn first_expiry(&self, cfg: &TcpConfig, now: Time) -> Option<Time> {
         if cfg.rto.start == TimerStart::LastAck || cfg.recovery.kind() == RecoveryKind::Rack {
             return None;
@@ -334,9 +329,7 @@ impl Connection {
 
     fn fail(&mut self, why: CloseReason) {
         self.error = Some(why);
-        self.state = State::Closed;
-        self.timers = Timers::new();
-        self.note_ack(true);
+        self.end_quietly();
         if self.control == Control::Syn || self.control == Control::SynAck {
             self.control = Control::None;
         }
@@ -345,9 +338,8 @@ impl Connection {
     /// Appends bytes to the send stream. Ignored after [`Connection::close`].
     pub fn write(&mut self, bytes: u64) {
         if !self.closing {
-            if self.sender.extra.is_some() {
-                let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
-                self.sender.note_write(in_flight);
+            if self.sender.outstanding.measures_rate() {
+                self.sender.note_write(self.in_flight_measured());
             }
             self.sender.snd.end = self.sender.snd.end.saturating_add(bytes);
             if let Some(extra) = &mut self.sender.extra {
@@ -487,7 +479,6 @@ fn stamp_unit(now: Time) -> u32 {
 const OUTDATED: u32 = 2000;
 
 /// When a delayed ACK must be sent.
-#[inline]
 fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
     match due {
         Due::Now => receiver.ack_now = true,

@@ -50,10 +50,8 @@ impl EcnKind {
     pub(crate) fn syn_flags(self) -> Flags {
         match self {
             EcnKind::Off | EcnKind::Accept => Flags(0),
-            EcnKind::Rfc2481 | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1 | EcnKind::Dctcp | EcnKind::L4s => {
-                Flags::ECE | Flags::CWR
-            }
-            EcnKind::Accecn | EcnKind::AccecnEct1 | EcnKind::AccecnFlags => Flags::AE | Flags::ECE | Flags::CWR,
+            _ if self.is_accurate() => Flags::AE | Flags::ECE | Flags::CWR,
+            _ => Flags::ECE | Flags::CWR,
         }
     }
 
@@ -61,12 +59,10 @@ impl EcnKind {
     /// ECE and not CWR: both together are a peer that reflects the bits (section 6.1.1).
     pub(crate) fn agree(self, peer: &Segment) -> u8 {
         let (ece, cwr) = (peer.flags.has(Flags::ECE), peer.flags.has(Flags::CWR));
-        let asked_or_answered =
-            if peer.flags.has(Flags::ACK) { ece && !cwr && self.syn_flags() != Flags(0) } else { ece && cwr };
-        if asked_or_answered {
-            self.codepoint()
-        } else {
-            0
+        match peer.flags.has(Flags::ACK) {
+            true if ece && !cwr && self.syn_flags() != Flags(0) => self.codepoint(),
+            false if ece && cwr => self.codepoint(),
+            _ => 0,
         }
     }
 
@@ -74,13 +70,8 @@ impl EcnKind {
     pub(crate) fn codepoint(self) -> u8 {
         match self {
             EcnKind::Off => 0,
-            EcnKind::Accept
-            | EcnKind::Rfc2481
-            | EcnKind::Rfc3168
-            | EcnKind::Dctcp
-            | EcnKind::Accecn
-            | EcnKind::AccecnFlags => ECT_0,
             EcnKind::Rfc3168Ect1 | EcnKind::L4s | EcnKind::AccecnEct1 => ECT_1,
+            _ => ECT_0,
         }
     }
 
@@ -90,7 +81,6 @@ impl EcnKind {
     }
 
     /// Whether a FIN without data is ECN-capable: RFC 2884, section 3.2, "on all packets other than pure ACK's".
-    #[inline]
     pub(crate) fn marks_fin(self) -> bool {
         self == EcnKind::Rfc2481
     }
@@ -103,6 +93,16 @@ impl EcnKind {
     /// Whether the first SYN-ACK of an ECN-capable handshake does: RFC 5562, which extends RFC 3168.
     pub(crate) fn tries_syn_ack(self) -> bool {
         matches!(self, EcnKind::Accept | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1)
+    }
+
+    /// Whether it asks for AccECN.
+    pub(crate) fn is_accurate(self) -> bool {
+        matches!(self, EcnKind::Accecn | EcnKind::AccecnEct1 | EcnKind::AccecnFlags)
+    }
+
+    /// Whether AccECN's option is sent.
+    pub(crate) fn has_option(self) -> bool {
+        matches!(self, EcnKind::Accecn | EcnKind::AccecnEct1)
     }
 
     fn is_per_packet(self) -> bool {
@@ -142,7 +142,6 @@ impl Echo {
     }
 
     /// Whether both ends speak AccECN.
-    #[inline]
     pub fn is_accurate(self) -> bool {
         self.0 & ACCURATE != 0
     }
@@ -158,7 +157,6 @@ impl Echo {
     }
 
     /// Whether segments carry ECN flags or codepoints.
-    #[inline]
     pub fn is_in_use(self) -> bool {
         self.0 & (ECT | ACCURATE) != 0
     }
@@ -169,7 +167,6 @@ impl Echo {
     }
 
     /// Whether both ends speak ECN.
-    #[inline]
     pub fn is_agreed(self) -> bool {
         self.0 & ECT != 0
     }
@@ -185,19 +182,17 @@ impl Echo {
     }
 
     /// Whether data of this segment may change what is echoed.
-    #[inline]
     pub fn affects_echo(self, segment: &Header) -> bool {
         (segment.ecn == CE || self.0 & ECE != 0) && self.0 & ACCURATE == 0
     }
 
-    /// Whether data of this segment changes DCTCP.CE (RFC 8257, section 3.2): what is not acknowledged yet then has an ACK of
-    /// its own, with the state before, and so has this segment.
+    /// Whether data of this segment changes DCTCP.CE. The receiver then acknowledges what came before with the old state, and this
+    /// segment at once (RFC 8257, section 3.2).
     pub fn state_ends(self, segment: &Header) -> bool {
         self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
     }
 
     /// Of the bytes that this ACK delivers, those that it reports as CE-marked: all, if it has ECE (RFC 8257, section 3.3).
-    #[inline]
     pub fn ce_bytes(ack: &Header, delivered: u64) -> u64 {
         if ack.flags.has(Flags::ECE) {
             delivered
@@ -207,13 +202,11 @@ impl Echo {
     }
 
     /// What any segment of an established connection carries of it: ECE.
-    #[inline]
     pub fn flags(self) -> Flags {
         Flags((self.0 & ECE) as u8)
     }
 
     /// Flags and codepoint of a segment of an established connection.
-    #[inline(never)]
     pub fn on_out(&mut self, kind: EcnKind, data: bool, again: bool) -> (Flags, u8) {
         let (cwr, ect) = if data { self.on_data_out(kind, again) } else { (Flags(0), 0) };
         (self.flags() | cwr, ect)
@@ -221,24 +214,14 @@ impl Echo {
 
     /// CWR and codepoint of a segment with data (sections 6.1.2 and 6.1.5).
     fn on_data_out(&mut self, kind: EcnKind, again: bool) -> (Flags, u8) {
-        if again {
-            return self.on_data_again(kind);
-        }
         let now = self.0;
-        self.0 &= !CWR;
-        (Flags((now & CWR) as u8), (now & ECT) as u8)
-    }
-
-    /// RFC 2481, section 6.1.2 says "the first data packet", RFC 3168 "the first new data packet".
-    #[cold]
-    fn on_data_again(&mut self, kind: EcnKind) -> (Flags, u8) {
-        if kind != EcnKind::Rfc2481 {
-            let ect = if self.0 & PER_PACKET != 0 { self.0 & ECT } else { 0 };
-            return (Flags(0), ect as u8);
+        let ect = if again && now & PER_PACKET == 0 { 0 } else { (now & ECT) as u8 };
+        // RFC 2481, section 6.1.2 says "the first data packet", RFC 3168 "the first new data packet"
+        if again && kind != EcnKind::Rfc2481 {
+            return (Flags(0), ect);
         }
-        let cwr = self.0 & CWR;
         self.0 &= !CWR;
-        (Flags(cwr as u8), 0)
+        (Flags((now & CWR) as u8), ect)
     }
 
     /// The window was reduced, with everything below `max` sent before.

@@ -17,7 +17,7 @@ pub use report::{AckKind, AckReport, AfterAck};
 use cwndlab_units::Time;
 
 use crate::config::{RecoveryKind, RttSamples, TcpConfig, TimerStart};
-use rate::RateSampler;
+use rate::{Measured, RateSampler};
 use scoreboard::Scoreboard;
 
 /// The sums where single segments are not kept.
@@ -26,8 +26,8 @@ static NO_SEGMENTS: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, aga
 /// The account of one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flight {
-    /// What SACK reported; empty without SACK.
-    reported: Scoreboard,
+    /// What SACK reported; empty without SACK. Only the account adds to it.
+    pub reported: Scoreboard,
     /// Single segments, where they are kept.
     record: Option<Box<Record>>,
 }
@@ -45,25 +45,24 @@ impl Flight {
     }
 
     /// Whether the retransmission timer or the estimator needs the time of each segment.
-    #[inline]
     pub fn times_segments(cfg: &TcpConfig) -> bool {
         cfg.rto.samples == RttSamples::EachSegment
             || cfg.drains_after_timeout
             || (cfg.rto.start == TimerStart::FirstSegment && cfg.recovery.kind() != RecoveryKind::Rack)
     }
 
-    /// Keeps single segments from now on, and this of them.
+    /// Records each segment from now on, with these details.
     pub fn keep(&mut self, what: Keeps) {
         self.record.get_or_insert_default().keep(what);
     }
 
     /// Measures the delivery rate; an RTT sample counts towards the minimum RTT for `window`.
     pub fn measure_rate(&mut self, window: Time) {
-        self.record.get_or_insert_default().measure_rate(window);
+        let measured = Measured { sampler: RateSampler::new(window), ..Measured::default() };
+        self.record.get_or_insert_default().rate = Some(Box::new(measured));
     }
 
     /// `[start, end)` goes, for the first time or again; nothing was out if `quiet`.
-    #[inline]
     pub fn on_sent(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
         if let Some(record) = &mut self.record {
             record.send(start, end, now, quiet);
@@ -77,16 +76,15 @@ impl Flight {
     }
 
     /// The account of an ACK begins: its blocks, then what it acknowledges.
-    #[inline]
     pub fn begin_ack(&mut self) {
         if let Some(record) = &mut self.record {
-            record.begin_ack();
+            record.arrived.clear();
         }
     }
 
     /// The segments that the present ACK newly shows to have arrived, where the order of transmissions is kept.
     pub fn arrived(&self) -> &[Arrived] {
-        self.record.as_ref().map_or(&[], |record| record.arrived())
+        self.record.as_ref().map_or(&[], |record| &record.arrived)
     }
 
     /// Their round trips.
@@ -139,11 +137,9 @@ impl Flight {
         }
     }
 
-    /// Calls `each` with the last sending of every segment that the present ACK acknowledged, where this is kept.
-    pub fn take_acknowledged(&mut self, mut each: impl FnMut(Time)) {
-        if let Some(record) = &mut self.record {
-            record.take_acknowledged(&mut each);
-        }
+    /// When each segment that the present ACK acknowledged was last sent, where this is kept.
+    pub fn take_acknowledged(&mut self) -> impl Iterator<Item = Time> + '_ {
+        self.record.iter_mut().flat_map(|record| record.acknowledged.drain(..))
     }
 
     /// A timeout found everything below `max` outstanding.
@@ -154,48 +150,43 @@ impl Flight {
     }
 
     /// Whether something that a timeout found outstanding is not acknowledged yet.
-    #[inline]
     pub fn drains(&self, una: u64) -> bool {
         self.record.as_ref().is_some_and(|record| una < record.drained_at)
     }
 
     /// Whether single segments are kept.
-    #[inline]
     pub fn keeps_segments(&self) -> bool {
         self.record.is_some()
     }
 
     /// The first outstanding segment.
-    #[inline]
     pub fn first(&self) -> Option<&Sent> {
-        self.record.as_ref()?.first()
+        self.record.as_ref()?.list.front()
     }
 
     /// The last outstanding segment.
     pub fn last(&self) -> Option<&Sent> {
-        self.record.as_ref()?.last()
+        self.record.as_ref()?.list.back()
     }
 
     /// Segments that are out.
-    #[inline]
     pub fn len(&self) -> usize {
-        self.record.as_ref().map_or(0, |record| record.len())
+        self.record.as_ref().map_or(0, |record| record.list.len())
     }
 
     /// Sums over the segments that are out.
-    #[inline]
     pub fn tally(&self) -> &Tally {
         self.record.as_ref().map_or(&NO_SEGMENTS, |record| &record.tally)
     }
 
     /// The first segment that waits to be sent again, looked for from the beginning.
-    pub fn first_waiting(&self) -> Option<&Sent> {
-        self.record.as_ref()?.first_waiting()
+    pub fn first_to_resend(&self) -> Option<&Sent> {
+        self.record.as_ref()?.first_to_resend()
     }
 
     /// The first segment that waits to be sent again.
-    pub fn next_waiting(&mut self) -> Option<Sent> {
-        self.record.as_mut()?.next_waiting()
+    pub fn next_to_resend(&mut self) -> Option<Sent> {
+        self.record.as_mut()?.next_to_resend()
     }
 
     /// RFC 8985, section 6.2, step 5: see [`Record::detect`].
@@ -219,69 +210,18 @@ impl Flight {
     }
 
     /// Where the delivery rate is measured.
-    #[inline]
     pub fn rate(&mut self) -> Option<&mut RateSampler> {
-        self.record.as_mut()?.rate()
+        Some(&mut self.record.as_mut()?.rate.as_mut()?.sampler)
     }
 
-    /// Calls `each` with each segment deemed lost since the last call, where the delivery rate is measured.
-    pub fn take_lost(&mut self, mut each: impl FnMut(&LostSegment)) {
-        if let Some(record) = &mut self.record {
-            record.take_lost(&mut each);
-        }
+    /// The segments deemed lost since the last call, where the delivery rate is measured.
+    pub fn take_lost(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
+        self.record.iter_mut().flat_map(|record| &mut record.rate).flat_map(|rate| rate.lost.drain(..))
     }
 
     /// Whether the delivery rate is measured.
-    #[inline]
     pub fn measures_rate(&self) -> bool {
-        self.record.as_ref().is_some_and(|record| record.measures_rate())
-    }
-
-    /// Forgets what SACK reported.
-    pub fn forget_reports(&mut self) {
-        self.reported.clear();
-    }
-
-    /// Whether SACK has reported nothing that is not acknowledged.
-    #[inline]
-    pub fn nothing_reported(&self) -> bool {
-        self.reported.is_empty()
-    }
-
-    /// Bytes that SACK reported.
-    #[inline]
-    pub fn reported_bytes(&self) -> u64 {
-        self.reported.total()
-    }
-
-    /// Of these, bytes below `position`. Cheap if it is near the position of the last call.
-    pub fn reported_below(&mut self, position: u64) -> u64 {
-        self.reported.sacked_below(position)
-    }
-
-    /// Of these, bytes from `position` on. Cheap if it is near the top.
-    pub fn reported_from(&self, position: u64) -> u64 {
-        self.reported.sacked_from(position)
-    }
-
-    /// Highest position reported, exclusive.
-    pub fn highest_reported(&self) -> Option<u64> {
-        self.reported.highest()
-    }
-
-    /// Start of the first block beyond `position`.
-    pub fn first_block_start(&self, position: u64) -> Option<u64> {
-        self.reported.first_block_start(position)
-    }
-
-    /// The first position not below `from` that is not reported, and where the hole ends (`u64::MAX` behind the last block).
-    pub fn hole(&self, from: u64) -> (u64, u64) {
-        self.reported.hole(from)
-    }
-
-    /// RFC 6675, section 4, `IsLost`: see [`Scoreboard::lost_below`].
-    pub fn lost_below(&self, dup_thresh: u32, mss: u32) -> u64 {
-        self.reported.lost_below(dup_thresh, mss)
+        self.record.as_ref().is_some_and(|record| record.rate.is_some())
     }
 }
 

@@ -1,5 +1,7 @@
 //! A sans-IO TCP endpoint, independent of simulator, links, clock and sockets.
 #![forbid(unsafe_code)]
+// A function marked `inline(always)` is called once per packet, and the benchmark shows what the call would cost.
+#![allow(clippy::inline_always)]
 
 mod accecn;
 mod ack_policy;
@@ -30,9 +32,9 @@ mod trace;
 mod tuned_buffer;
 
 pub use config::{
-    all_knobs, AckPolicy, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FackConfig, FinConfig,
-    HandshakeConfig, InitialWindow, Knob, LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow, NagleRule,
-    NewRenoConfig, Profile, PrrConfig, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind,
+    all_knobs, AckPolicy, AdaptiveAcks, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FackConfig,
+    FinConfig, HandshakeConfig, InitialWindow, Knob, LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow,
+    NagleRule, NewRenoConfig, Profile, PrrConfig, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind,
     RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig, RttSamples, SackConfig, SlowStartKind,
     TcpConfig, TimerStart, WindowLawKind, WithoutEffect, RENAMED,
 };
@@ -40,7 +42,7 @@ pub use congestion::{
     AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
     LawFailures, LossEvent, Needs, Quantum, Start, Window,
 };
-pub use connection::{CongestionState, Connection, DeliveredCe, Info, Limit, Polled, Quick};
+pub use connection::{CongestionState, Connection, DeliveredCe, Info, Limit, Polled, Quick, RecoveryCounts};
 pub use ecn::EcnKind;
 pub use flight::RateSample;
 pub use profile::{choices_json, knobs_json};

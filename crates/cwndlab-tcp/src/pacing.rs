@@ -3,8 +3,8 @@
 
 use cwndlab_units::Time;
 
-use crate::congestion::{Grant, Quantum};
-use crate::sender::Sender;
+use crate::congestion::{Controller, Grant, Quantum};
+use crate::send_state::SendState;
 use crate::TcpConfig;
 
 /// Number of segments that a connection sends before pacing starts (Linux: ten).
@@ -31,44 +31,40 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// As the window law states, else by its window where the endpoint paces; none before the first measurement.
-    pub fn granted(cfg: &TcpConfig, s: &Sender) -> Option<Pace> {
-        Pace::of_grant(cfg, s, s.cc.grant())
-    }
-
-    fn of_grant(cfg: &TcpConfig, s: &Sender, grant: Grant) -> Option<Pace> {
+    pub fn of_grant(cfg: &TcpConfig, snd: &SendState, cc: &Controller, grant: Grant) -> Option<Pace> {
         let rate = match grant.pacing_rate {
             Some(rate) => rate,
-            None if cfg.pacing => Pace::rate_of_window(cfg, s)?,
+            None if cfg.pacing => Pace::rate_of_window(cfg, snd, cc)?,
             None => return None,
         };
         let mut train_bytes = match grant.quantum {
             Quantum::Bytes(bytes) => bytes.max(1),
-            Quantum::OfRate { least_segments } => Pace::train_bytes(s, rate, least_segments),
+            Quantum::OfRate(least_segments) => Pace::train_bytes(snd, rate, least_segments),
         };
         if cfg.max_train_segments > 0 {
-            train_bytes = train_bytes.min(u64::from(cfg.max_train_segments) * u64::from(s.snd.mss));
+            train_bytes = train_bytes.min(u64::from(cfg.max_train_segments) * u64::from(snd.mss));
         }
         Some(Pace { rate, train_bytes })
     }
 
     /// Bytes of a train as Linux sizes it (`tcp_tso_autosize`).
-    fn train_bytes(s: &Sender, rate: u64, least_segments: u32) -> u64 {
-        let halvings = (s.snd.rtt.min_rtt().as_nanos() / 1000) >> NEAR_BITS;
+    fn train_bytes(snd: &SendState, rate: u64, least_segments: u32) -> u64 {
+        let halvings = (snd.rtt.min_rtt().as_nanos() / 1000) >> NEAR_BITS;
         let near = if halvings < NEAR_HALVINGS { MOST_BYTES >> halvings } else { 0 };
         let bytes = (rate / TRAINS_PER_SECOND + near).min(MOST_BYTES);
-        let mss = u64::from(s.snd.mss);
+        let mss = u64::from(snd.mss);
         (bytes / mss).max(u64::from(least_segments)) * mss
     }
 
     /// By window and smoothed round trip; none before the first measurement.
-    fn rate_of_window(cfg: &TcpConfig, s: &Sender) -> Option<u64> {
-        let srtt = s.snd.rtt.srtt(&cfg.rto).as_nanos();
+    fn rate_of_window(cfg: &TcpConfig, snd: &SendState, cc: &Controller) -> Option<u64> {
+        let srtt = snd.rtt.srtt(&cfg.rto).as_nanos();
         if srtt == 0 {
             return None;
         }
-        let (cwnd, ssthresh) = (s.cc.cwnd(), s.cc.ssthresh());
+        let (cwnd, ssthresh) = (cc.cwnd(), cc.ssthresh());
         let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-        let window = u128::from(cwnd.max(s.snd.flight()).max(u64::from(s.snd.mss)));
+        let window = u128::from(cwnd.max(snd.flight()).max(u64::from(snd.mss)));
         let rate = window * percent * 10_000_000 / u128::from(srtt); // ns a second, over 100 %
         Some(rate.min(u128::from(u64::MAX)) as u64)
     }

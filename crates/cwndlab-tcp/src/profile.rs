@@ -28,7 +28,6 @@ impl Profile {
     }
 
     /// The profile's value of every knob.
-    #[must_use]
     pub const fn config(self) -> TcpConfig {
         TcpConfig::of(self)
     }

@@ -7,35 +7,29 @@ use std::collections::VecDeque;
 pub(crate) struct Ranges(VecDeque<(u64, u64)>);
 
 impl Ranges {
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    #[inline]
     pub fn first(&self) -> Option<(u64, u64)> {
         self.0.front().copied()
     }
 
-    #[inline]
     pub fn last(&self) -> Option<(u64, u64)> {
         self.0.back().copied()
     }
 
-    #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.0.iter().copied()
     }
 
     /// The ranges that end beyond `position`, in order.
-    #[inline]
     pub fn beyond(&self, position: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.0.range(self.reaching(position + 1)..).copied()
     }
 
     /// Index of the first range that ends at `position` or beyond. Most are near either end: new data arrives at the top,
     /// what is sent again at the bottom.
-    #[inline]
     fn reaching(&self, position: u64) -> usize {
         let Some(&(top, end)) = self.0.back() else { return 0 };
         if top <= position || self.0[0].1 >= position {
@@ -68,7 +62,6 @@ impl Ranges {
     }
 
     /// Removes the first range if it begins at `position` or below.
-    #[inline]
     pub fn take_first(&mut self, position: u64) -> Option<(u64, u64)> {
         self.first().filter(|range| range.0 <= position)?;
         self.0.pop_front()

@@ -23,7 +23,6 @@ pub(crate) struct Reassembly {
 }
 
 impl Reassembly {
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -132,7 +131,6 @@ fn low((start, end): (u64, u64)) -> Block {
 }
 
 /// Whether a position comes before another, or is the same, by their low 32 bits.
-#[inline]
 fn not_after(a: u32, b: u32) -> bool {
     b.wrapping_sub(a) as i32 >= 0
 }

@@ -4,10 +4,9 @@ mod linux;
 
 use cwndlab_units::Time;
 
-use crate::ack_policy::{AckState, Arrival, Data, Due, Effect};
+use crate::ack_policy::{AckState, Arrival, Arriving, Data, Due, Effect};
 use crate::config::TcpConfig;
 use crate::reassembly::Reassembly;
-use crate::segment::Header;
 use crate::sender::Sender;
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
@@ -37,19 +36,6 @@ pub(crate) struct Receiver {
     pub beyond: Option<Box<Reassembly>>,
 }
 
-/// A segment with payload `[start, end)`.
-#[derive(Clone, Copy)]
-pub(crate) struct Arriving<'a> {
-    pub start: u64,
-    pub end: u64,
-    pub seg: &'a Header,
-    /// Whether SACK and timestamps are agreed on.
-    pub sack: bool,
-    pub timestamps: bool,
-    /// The most payload of the peer's segments.
-    pub mss: u32,
-}
-
 impl Receiver {
     pub fn new(cfg: &TcpConfig) -> Self {
         Receiver {
@@ -69,20 +55,17 @@ impl Receiver {
     }
 
     /// Whether the FIN has been received in order.
-    #[inline]
     pub fn fin_received(&self) -> bool {
         self.fin_at != 0 && self.nxt > self.fin_at
     }
 
     /// Payload bytes received in order.
-    #[inline]
     pub fn received(&self) -> u64 {
         self.nxt - 1 - u64::from(self.fin_received())
     }
 
     /// A segment's timestamp (RFC 7323, section 4.3): that of the segment which begins what is to be acknowledged next.
     /// `outdated`: TS.Recent is too old to be compared with. Whether it is taken.
-    #[inline]
     pub fn note_timestamp(&mut self, start: i64, ts_val: u32, outdated: bool) -> bool {
         let begins = (start as u32).wrapping_sub(self.last_ack) as i32 <= 0;
         let newer = begins && (outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0);
@@ -93,7 +76,6 @@ impl Receiver {
     }
 
     /// Takes payload; when its acknowledgment is due. `sender` is this end's own.
-    #[inline]
     pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         // what lies beyond the window is not taken (RFC 9293, 3.10.7.4: trimmed to the window)
         let end = new.end.min(self.edge.max(self.nxt));
@@ -108,12 +90,11 @@ impl Receiver {
     }
 
     /// Puts payload in its place.
-    #[inline]
     fn arrange(&mut self, cfg: &TcpConfig, start: u64, end: u64) -> Arrival {
         if start == self.nxt && self.beyond.is_none() {
             self.nxt = end;
             self.unread += if self.auto_read { 0 } else { (end - start) as u32 };
-            return Arrival::InOrder { bytes: (end - start) as u32 };
+            return Arrival::InOrder((end - start) as u32);
         }
         let arrival = self.arrival(start, end);
         self.take_irregular(cfg, start, end);
@@ -128,9 +109,9 @@ impl Receiver {
         } else if start > self.nxt {
             Arrival::Beyond
         } else if self.beyond.as_ref().is_none_or(|beyond| beyond.is_empty()) {
-            Arrival::Partial { bytes }
+            Arrival::Partial(bytes)
         } else {
-            Arrival::Filling { bytes }
+            Arrival::Filling(bytes)
         }
     }
 
@@ -185,11 +166,9 @@ impl Receiver {
             now,
             mss: sender.snd.mss,
             arrival,
-            peer_mss: new.mss,
-            seg: new.seg,
+            new,
             nxt: self.nxt,
             beyond: self.beyond.as_deref(),
-            sack: new.sack,
             effect,
             rtt: &sender.snd.rtt,
         };
@@ -209,7 +188,6 @@ impl Receiver {
     }
 
     /// The window to offer in units of the agreed scale, and at most what the header's 16 bits hold.
-    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
         if self.policy.buffer().is_some() {

@@ -27,7 +27,7 @@ use crate::sender::{Piece, Room, SendWindow};
 use crate::timers::Timers;
 use fack_1998::Fack1998;
 use new_reno::NewReno;
-pub(crate) use outcome::{Growth, Next, Outcome, Step, Steps, BEGAN, GROW, HOLD, NOTHING};
+pub(crate) use outcome::{Growth, Next, Outcome, Step, Steps};
 pub(crate) use proportional::{Allow, Proportional};
 use rack::Rack;
 use reno::Reno;
@@ -41,6 +41,36 @@ pub(crate) struct View<'a> {
     pub window: SendWindow,
     pub s: &'a mut SendState,
     pub flight: &'a mut Flight,
+}
+
+/// A [`View`] for questions that change nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct ViewRef<'a> {
+    pub cfg: &'a TcpConfig,
+    pub window: SendWindow,
+    pub s: &'a SendState,
+    pub flight: &'a Flight,
+}
+
+impl ViewRef<'_> {
+    /// Highest position reported, or SND.UNA (`snd.fack` of Mathis and Mahdavi 1996).
+    fn forward_most(&self) -> u64 {
+        self.flight.reported.highest().unwrap_or(self.s.una).max(self.s.una)
+    }
+
+    /// Bytes of the repair that would go next: of the first hole from `high_rxt` on, if it is lost (below `lost_below`) and a report
+    /// lies above it.
+    fn next_repair(&self, high_rxt: u64, lost_below: u64) -> Option<u64> {
+        let hole = self.flight.reported.hole(high_rxt.max(self.s.una)).0;
+        (hole < self.forward_most().min(lost_below)).then_some(u64::from(self.s.mss))
+    }
+}
+
+impl View<'_> {
+    /// The view for a question.
+    pub fn read(&self) -> ViewRef<'_> {
+        ViewRef { cfg: self.cfg, window: self.window, s: self.s, flight: self.flight }
+    }
 }
 
 /// A piece that has gone.
@@ -74,6 +104,17 @@ pub(crate) struct EchoEpisode {
     pub allow: Allow,
 }
 
+/// What RACK has counted.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct RecoveryCounts {
+    /// Reductions that were found spurious and taken back.
+    pub undos: u32,
+    /// Tail loss probes (RFC 8985, section 7).
+    pub loss_probes: u32,
+    /// Expiries of the reordering timer (RFC 8985, section 6.3).
+    pub reordering_timeouts: u32,
+}
+
 /// State of a recovery for displays.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Shown {
@@ -85,8 +126,7 @@ pub(crate) struct Shown {
     pub reordering: u32,
     /// ACKs that revealed reordering, where they are counted.
     pub reorderings: Option<u32>,
-    /// Reductions taken back, tail loss probes, and expiries of the reordering timer.
-    pub counts: (u32, u32, u32),
+    pub counts: RecoveryCounts,
 }
 
 /// One recovery algorithm.
@@ -98,7 +138,6 @@ pub(crate) trait Algorithm {
     fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome;
 
     /// Any ACK, once.
-    #[inline]
     fn on_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         match ack.kind {
             AckKind::New => {
@@ -121,7 +160,7 @@ pub(crate) trait Algorithm {
                 let outcome = self.on_dup_ack(v, ack, ack.sacked_bytes);
                 self.with_losses(v, outcome)
             }
-            AckKind::Old | AckKind::Other => NOTHING,
+            AckKind::Old | AckKind::Other => Outcome::NOTHING,
         }
     }
 
@@ -140,7 +179,7 @@ pub(crate) trait Algorithm {
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next;
 
     /// The window that [`Algorithm::next`] obeys; `None` if it sends nothing now even though the window would allow it.
-    fn room(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room>;
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room>;
 
     /// Whether an episode of fast recovery is under way.
     fn in_recovery(&self) -> bool;
@@ -151,11 +190,10 @@ pub(crate) trait Algorithm {
     }
 
     /// A piece has gone.
-    #[inline]
     fn on_sent(&mut self, _v: &mut View<'_>, _sent: &Transmission) {}
 
     /// Bytes of the first range marked lost, to be retransmitted as soon as there is room.
-    fn waiting_bytes(&self, _s: &SendState, _flight: &Flight) -> Option<u64> {
+    fn waiting_bytes(&self, _v: &ViewRef<'_>) -> Option<u64> {
         None
     }
 
@@ -171,19 +209,16 @@ pub(crate) trait Algorithm {
 
     /// Whether an ACK restarts the timer and gives an RTT sample by the timestamp that it echoes, whatever it acknowledges (FACK of
     /// 1998).
-    #[inline]
     fn times_echo(&self, _new: bool, _blocks: bool) -> bool {
         false
     }
 
     /// Whether only the window limits what is sent, provided that SACK has reported nothing.
-    #[inline]
-    fn is_calm(&self, _s: &SendState, _flight: &Flight) -> bool {
+    fn is_calm(&self, _flight: &Flight) -> bool {
         !self.in_recovery()
     }
 
     /// Whether an ACK of new data only opens the window, provided that SACK has reported nothing and there were no duplicate ACKs.
-    #[inline]
     fn only_grows(&self) -> bool {
         !self.in_recovery()
     }
@@ -223,7 +258,6 @@ pub(crate) trait Algorithm {
     }
 
     /// Sets the retransmission timer, if the recovery has timers of its own that share it.
-    #[inline]
     fn share_timer(&mut self, _cfg: &TcpConfig, _s: &SendState, _timers: &mut Timers) {}
 }
 
@@ -293,14 +327,13 @@ impl Recovery {
             RecoveryConfig::Sack(_) if sack => selective(LossRule::Rfc6675, None),
             RecoveryConfig::Fack(_) if sack => selective(LossRule::Forward, None),
             RecoveryConfig::Prr(_) if sack => selective(LossRule::Rfc6675, Some(Proportional::default())),
-            RecoveryConfig::Rack(_) if sack => Recovery::Rack(Box::default()),
+            RecoveryConfig::Rack(_) if sack => Recovery::Rack(Box::new(Rack::new())),
             _ => Recovery::NewReno(NewReno::new(cfg.recovery.new_reno().rules)),
         }
     }
 
     /// Whether losses are found by the times at which single segments were sent: each ACK counts, and the record keeps their
     /// order.
-    #[inline]
     pub fn detects_by_time(&self) -> bool {
         matches!(self, Recovery::Rack(_))
     }
@@ -317,31 +350,28 @@ impl Recovery {
         mut next(v: &mut View<'_>, nothing_new: bool) -> Next;
         mut unused_window(v: &mut View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32>;
         mut share_timer(cfg: &TcpConfig, s: &SendState, timers: &mut Timers);
-        ref room(cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room>;
-        ref waiting_bytes(s: &SendState, flight: &Flight) -> Option<u64>;
+        ref room(v: &ViewRef<'_>) -> Option<Room>;
+        ref waiting_bytes(v: &ViewRef<'_>) -> Option<u64>;
         ref in_flight(s: &SendState, flight: &Flight) -> u64;
         ref in_recovery() -> bool;
         ref counts_bare_acks(cfg: &TcpConfig) -> bool;
         ref times_echo(new: bool, blocks: bool) -> bool;
-        ref is_calm(s: &SendState, flight: &Flight) -> bool;
+        ref is_calm(flight: &Flight) -> bool;
         ref only_grows() -> bool;
         ref shown() -> Shown;
     }
 
     /// RACK's part in a short path of `connection`, if this is RACK.
-    #[inline]
     pub fn rack(&mut self) -> Option<&mut Rack> {
-        match self {
-            Recovery::Rack(rack) => Some(rack),
-            _ => None,
-        }
+        let Recovery::Rack(rack) = self else { return None };
+        Some(rack)
     }
 }
 
 /// Bytes in the network where no segment is deemed lost: without SACK each duplicate ACK stands for a segment that has arrived.
 fn in_flight_outside(s: &SendState, flight: &Flight) -> u64 {
-    let arrived =
-        if flight.nothing_reported() { u64::from(s.dup_acks) * u64::from(s.mss) } else { flight.reported_bytes() };
+    let by_duplicates = u64::from(s.dup_acks) * u64::from(s.mss);
+    let arrived = if flight.reported.is_empty() { by_duplicates } else { flight.reported.total() };
     s.flight().saturating_sub(arrived)
 }
 
@@ -354,7 +384,7 @@ pub(crate) fn begins(v: &View<'_>, recover: u64) -> bool {
 /// Begins an episode: the window is cut (RFC 5681, equation 4), and the first unacknowledged segment goes again.
 pub(crate) fn cut(v: &mut View<'_>) -> Outcome {
     v.s.resend_first = true;
-    Outcome { steps: Steps::cut(v.s.flight_size()), ..BEGAN }
+    Outcome { steps: Steps::cut(v.s.flight_size()), ..Outcome::BEGAN }
 }
 
 /// A duplicate ACK of Reno and NewReno (RFC 5681, section 3.2): in an episode it inflates the window. `extra` segments are added
@@ -362,10 +392,10 @@ pub(crate) fn cut(v: &mut View<'_>) -> Outcome {
 fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome {
     if active {
         v.s.inflation += v.s.mss; // step 4
-        return NOTHING;
+        return Outcome::NOTHING;
     }
     if !begins(v, recover) {
-        return NOTHING;
+        return Outcome::NOTHING;
     }
     v.s.inflation = (v.cfg.dup_thresh + u32::from(extra)) * v.s.mss; // step 3
     cut(v) // step 2
@@ -373,14 +403,9 @@ fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome 
 
 /// The room of the algorithms without SACK, against whose window everything sent counts. None before an episode by ns-2's
 /// `rules`, without Limited Transmit: its agents do not even try to send on the first two duplicate ACKs.
-#[inline]
-pub(crate) fn cumulative_room(
-    cfg: &TcpConfig,
-    s: &SendState,
-    window: SendWindow,
-    rules: RecoveryRules,
-) -> Option<Room> {
-    let mut window = window.inflated(s);
+pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<Room> {
+    let (cfg, s) = (v.cfg, v.s);
+    let mut window = v.window.inflated(s);
     if s.dup_acks > 0 && s.inflation == 0 && s.dup_acks < cfg.dup_thresh {
         if cfg.limited_transmit {
             // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd
@@ -393,12 +418,11 @@ pub(crate) fn cumulative_room(
 }
 
 /// The next piece of the algorithms without SACK: the first segment if it is to be sent again, else what the room lets go.
-#[inline]
 pub(crate) fn next_cumulative(v: &View<'_>, rules: RecoveryRules) -> Next {
     if v.s.resend_first {
         return Next::Piece(v.s.first(v.flight));
     }
-    cumulative_room(v.cfg, v.s, v.window, rules).map_or(Next::Nothing, Next::in_order)
+    cumulative_room(&v.read(), rules).map_or(Next::Nothing, Next::in_order)
 }
 
 #[cfg(test)]

@@ -68,7 +68,6 @@ impl RttEstimator {
         }
     }
 
-    #[inline]
     fn sample_rfc6298(&mut self, cfg: &RtoConfig, rtt: u64) {
         if self.raw_srtt == 0 {
             // RFC 6298, 2.2: SRTT <- R, RTTVAR <- R/2
@@ -86,7 +85,6 @@ impl RttEstimator {
 
     /// The kernel's `tcp_rtt_estimator`: a shorter round trip than expected raises the deviation by a 32nd only; the timeout
     /// rises to its maximum within a round trip at once, and falls towards it by a quarter per round trip.
-    #[inline(never)]
     fn sample_linux(&mut self, cfg: &RtoConfig, rtt: u32, una: u32, max: u32) {
         let least = (cfg.variance_floor_ns.as_nanos() / MICROSECOND).min(u64::from(u32::MAX)) as u32;
         let ([mut srtt, mut mdev_max], [mut rttvar, mut mdev]) = (halves(self.raw_srtt), halves(self.raw_rttvar));
@@ -235,7 +233,6 @@ impl RttEstimator {
 }
 
 /// Ticks of the clock in a round trip that ended at `now`, at least one.
-#[inline]
 fn ticks(cfg: &RtoConfig, now: Time, rtt: Time) -> i64 {
     let clock = |at: Time| (at + cfg.tick_phase_ns).as_nanos() / cfg.tick_ns.as_nanos();
     (clock(now) - clock(now.saturating_sub(rtt))).max(1) as i64

@@ -171,7 +171,6 @@ impl std::ops::DerefMut for Segment {
 }
 
 /// Microseconds of the timestamp clock. RFC 7323, section 5.4 wants 1 ms to 1 s a tick; Linux's `tcp_usec_ts` has this.
-#[inline]
 pub(crate) fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }

@@ -27,25 +27,18 @@ impl SegmentSize {
     }
 
     /// Payload bytes of a full segment.
-    #[inline]
     pub fn full(self) -> u32 {
         self.full
     }
 
     /// A segment came; whether it is a full one, or two of its size in a row say that this is what full ones are. `mss` is the
     /// most that the peer may send.
-    #[inline]
     pub fn measure(&mut self, seg: &Header, mss: u32) -> bool {
         let last = std::mem::take(&mut self.last);
         if seg.len >= self.full {
             self.full = seg.len.min(mss);
             return true;
         }
-        self.measure_small(seg, last)
-    }
-
-    #[cold]
-    fn measure_small(&mut self, seg: &Header, last: u32) -> bool {
         let options = if seg.has_timestamps { TIMESTAMPS_BYTES } else { 0 };
         let size = seg.len + HEADER + options;
         let ends = seg.flags.has(Flags::PSH) || seg.flags.has(Flags::FIN);

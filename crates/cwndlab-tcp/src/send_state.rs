@@ -51,32 +51,29 @@ impl SendState {
     }
 
     /// What counts against the window: less than `FlightSize` during go-back-N after a timeout.
-    #[inline]
     pub fn flight(&self) -> u64 {
         self.nxt - self.una
     }
 
     /// `FlightSize` (RFC 5681, section 2): sent and not cumulatively acknowledged.
-    #[inline]
     pub fn flight_size(&self) -> u64 {
         self.max - self.una
     }
 
     /// The first unacknowledged segment, again; no more than was sent of it, or it would pass the peer's window.
     pub fn first(&self, flight: &Flight) -> Piece {
-        let hole = flight.first_block_start(self.una).unwrap_or(u64::MAX);
+        let hole = flight.reported.first_block_start(self.una).unwrap_or(u64::MAX);
         let sent = self.end.min(self.max).saturating_sub(self.una);
         Piece { start: self.una, len: sent.min(u64::from(self.mss)).min(hole - self.una) as u32 }
     }
 
     /// The first segment not below `from` that is missing below a report.
     pub fn hole_piece(&self, flight: &Flight, from: u64) -> Option<Piece> {
-        let (start, end) = flight.hole(from);
+        let (start, end) = flight.reported.hole(from);
         (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })
     }
 
     /// A report with what is known of the sender after this ACK; the caller fills in what the ACK reports.
-    #[inline]
     pub fn report(&self, cfg: &TcpConfig, now: Time) -> AckReport {
         AckReport {
             now,

@@ -3,11 +3,11 @@
 use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
-use crate::config::{MaxWindow, NagleRule, TcpConfig};
+use crate::config::{NagleRule, TcpConfig};
 use crate::congestion::{CongestionEvent, Controller, Episode, Start};
 use crate::flight::Flight;
 use crate::pacing::Pacer;
-use crate::recovery::{Allow, Next, Proportional, Recovery, Step, Steps, View};
+use crate::recovery::{Allow, Next, Proportional, Recovery, Step, Steps, View, ViewRef};
 use crate::send_state::SendState;
 use crate::socket_options::SocketOptions;
 use crate::Rng;
@@ -29,7 +29,6 @@ pub(crate) struct Room {
 
 impl Room {
     /// With `bytes` more in flight.
-    #[inline]
     pub fn less(self, bytes: u64) -> Room {
         Room { in_flight: self.in_flight + bytes, ..self }
     }
@@ -64,7 +63,6 @@ pub(crate) struct SendWindow {
 
 impl SendWindow {
     /// cwnd with the recovery's inflation, not beyond the configured maximum.
-    #[inline]
     pub fn inflated(&self, s: &SendState) -> u64 {
         (self.cwnd + u64::from(s.inflation)).min(self.most)
     }
@@ -152,15 +150,18 @@ impl Sender {
         self.cc.on_start(Start { now, mss: self.snd.mss, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 
+    /// Whether it has nothing of what few connections need, so that the short paths may serve it.
+    pub fn is_plain(&self) -> bool {
+        self.extra.is_none()
+    }
+
     /// Whether less than a full segment waits for the application to write more.
-    #[inline]
     pub fn holds(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
     /// The application writes, with `in_flight` bytes in the network. If it had left less than a segment to send while the
     /// window and the peer had room, it has been what limits the sender (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
-    #[cold]
     pub fn note_write(&mut self, in_flight: u64) {
         let queued = self.snd.end.saturating_sub(self.snd.nxt);
         let idle = queued < u64::from(self.snd.mss) && self.snd.nxt == self.snd.max && in_flight < self.cc.cwnd();
@@ -171,13 +172,11 @@ impl Sender {
     }
 
     /// One past everything that may be sent, FIN included.
-    #[inline]
     pub fn limit(&self) -> u64 {
         self.snd.end + u64::from(self.fin)
     }
 
     /// The peer offers a window of these bytes.
-    #[inline]
     pub fn note_largest_window(&mut self, window: u32) {
         if u64::from(window) >> self.window_bits != 0 {
             self.window_bits = (u32::BITS - window.leading_zeros()) as u8;
@@ -185,31 +184,29 @@ impl Sender {
     }
 
     /// Whether what a timeout found outstanding keeps new data back.
-    #[inline]
     pub fn drains(&self, cfg: &TcpConfig) -> bool {
         cfg.drains_after_timeout && self.outstanding.drains(self.snd.una)
     }
 
     /// The configured largest window, bytes.
-    #[inline]
     pub fn most(&self, cfg: &TcpConfig) -> u64 {
-        match cfg.max_window {
-            MaxWindow::Segments(k) => u64::from(k) * u64::from(self.snd.mss),
-            MaxWindow::Bytes(bytes) => bytes,
-        }
+        cfg.max_window.bytes(self.snd.mss)
     }
 
     /// The window that a recovery sends by.
-    #[inline]
     pub fn send_window(&self, cfg: &TcpConfig) -> SendWindow {
         SendWindow { cwnd: self.cc.cwnd(), most: self.most(cfg), owns_recovery: self.cc.owns_recovery() }
     }
 
     /// What loss recovery sees of this sender.
-    #[inline]
     pub fn view<'a>(&'a mut self, cfg: &'a TcpConfig) -> View<'a> {
         let window = self.send_window(cfg);
         View { cfg, window, s: &mut self.snd, flight: &mut self.outstanding }
+    }
+
+    /// The same for questions that change nothing.
+    pub fn read<'a>(&'a self, cfg: &'a TcpConfig) -> ViewRef<'a> {
+        ViewRef { cfg, window: self.send_window(cfg), s: &self.snd, flight: &self.outstanding }
     }
 
     /// Every reduction of the window passes here, at most one a window of data: not for a loss if an echo has reduced that
@@ -241,9 +238,9 @@ impl Sender {
                 }
                 Step::LossWindow => self.cc.to_loss_window(cfg, mss),
                 Step::Ended => self.cc.on_episode(Episode::Ended, mss),
-                Step::Deflated(bytes) => self.cc.on_episode(Episode::Deflated { bytes }, mss),
+                Step::Deflated(bytes) => self.cc.on_episode(Episode::Deflated(bytes), mss),
                 Step::DeflatedBySegments(segments) => {
-                    self.cc.on_episode(Episode::DeflatedBySegments { segments }, mss);
+                    self.cc.on_episode(Episode::DeflatedBySegments(segments), mss);
                 }
                 Step::Allow(allow) => self.allow(cfg, &allow, recovery),
             }
@@ -268,7 +265,6 @@ impl Sender {
     }
 
     /// The next piece to send: what recovery asks for, or what is in order.
-    #[inline]
     pub fn next_piece(&mut self, cfg: &TcpConfig, recovery: &mut Recovery) -> Option<Piece> {
         for nothing_new in [false, true] {
             match recovery.next(&mut self.view(cfg), nothing_new) {
@@ -279,7 +275,9 @@ impl Sender {
                 }
                 Next::Piece(piece) => return Some(self.trim(piece)),
                 Next::InOrder { room, below, or_else } => {
-                    if let Some(piece) = self.next_in_order(cfg, room) {
+                    let piece = self.in_order(cfg, room);
+                    self.stopped_by_cwnd |= piece == Err(Stop::Window);
+                    if let Ok(piece) = piece {
                         let len = u64::from(piece.len).min(below - piece.start) as u32;
                         return Some(Piece { len, ..piece });
                     }
@@ -298,23 +296,8 @@ impl Sender {
         Piece { len: self.within_record(piece.start, len) as u32, ..piece }
     }
 
-    /// The next piece at `nxt`, see [`Sender::in_order`].
-    #[inline]
-    pub fn next_in_order(&mut self, cfg: &TcpConfig, room: Room) -> Option<Piece> {
-        match self.in_order(cfg, room) {
-            Ok(piece) => Some(piece),
-            Err(stop) => {
-                if stop == Stop::Window {
-                    self.stopped_by_cwnd = true;
-                }
-                None
-            }
-        }
-    }
-
     /// The next piece at `nxt` (new data, or again after a timeout) that there is room for, by the rules against silly
     /// windows (RFC 1122, 4.2.3.4) and Nagle's.
-    #[inline]
     pub fn in_order(&self, cfg: &TcpConfig, room: Room) -> Result<Piece, Stop> {
         if self.snd.nxt >= self.snd.max && self.drains(cfg) {
             return Err(Stop::Draining);
@@ -350,7 +333,6 @@ impl Sender {
     }
 
     /// `len` bytes from `start`, or as many as its record has.
-    #[inline]
     pub fn within_record(&self, start: u64, len: u64) -> u64 {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }
@@ -385,7 +367,6 @@ impl Sender {
     /// Nothing more can be sent now: records how much of cwnd is in use. A window that was full counts as full for a round trip. In
     /// slow start, half a window is enough, as the window doubles (RFC 7661, section 4.1). Linux does so in `tcp_cwnd_validate`, which
     /// it calls only after sending: the ACKs of the end of a transfer still open the window that was full when it was sent.
-    #[inline]
     pub fn note_usage(&mut self, now: Time) {
         let flight = self.snd.flight();
         let full = self.stopped_by_cwnd || flight + u64::from(self.snd.mss) > self.cc.cwnd();
@@ -402,7 +383,6 @@ impl Sender {
     }
 
     /// Whether an ACK may open cwnd where unused windows do not grow.
-    #[inline]
     pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.snd.mss))

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use cwndlab_units::Time;
 
 /// Options of one connection; most have none.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SocketOptions {
     /// `TCP_CORK`: less than a full segment waits.
     pub corked: bool,
@@ -16,26 +16,12 @@ pub(crate) struct SocketOptions {
     pub pushed: bool,
     /// Ends of records (`MSG_EOR`), each one past its last byte, in order: no segment has bytes of two.
     pub records: VecDeque<u64>,
-    /// How long data may stay unacknowledged (`TCP_USER_TIMEOUT`; RFC 9293, 3.9.1; RFC 5482); [`Time::MAX`] = R2 decides.
-    pub user_timeout: Time,
-    /// When that is over; [`Time::MAX`] while nothing has timed out since the last progress.
-    pub gives_up_at: Time,
+    /// How long data may stay unacknowledged (`TCP_USER_TIMEOUT`; RFC 9293, 3.9.1; RFC 5482); without it R2 decides.
+    pub user_timeout: Option<Time>,
+    /// When that is over; `None` while nothing has timed out since the last progress.
+    pub gives_up_at: Option<Time>,
     /// Whether the application will read no more.
     pub read_closed: bool,
-}
-
-impl Default for SocketOptions {
-    fn default() -> Self {
-        SocketOptions {
-            corked: false,
-            more: false,
-            pushed: false,
-            records: VecDeque::new(),
-            user_timeout: Time::MAX,
-            gives_up_at: Time::MAX,
-            read_closed: false,
-        }
-    }
 }
 
 impl SocketOptions {

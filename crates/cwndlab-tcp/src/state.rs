@@ -31,12 +31,10 @@ pub enum State {
 
 impl State {
     /// Whether data and FIN may be (re)sent.
-    #[inline]
     pub(crate) fn may_send(self) -> bool {
         matches!(self, State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck)
     }
     /// Whether the peer may still send data.
-    #[inline]
     pub(crate) fn may_receive(self) -> bool {
         matches!(self, State::Established | State::FinWait1 | State::FinWait2)
     }

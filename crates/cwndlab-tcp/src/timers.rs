@@ -18,7 +18,6 @@ pub(crate) enum Timer {
 }
 
 impl Timer {
-    #[inline]
     const fn place(self) -> usize {
         match self {
             Timer::Retransmit => 0,
@@ -36,24 +35,19 @@ impl Timers {
     pub const fn new() -> Self {
         Timers([Time::MAX; 3])
     }
-    #[inline]
     pub fn set(&mut self, timer: Timer, at: Time) {
         self.0[timer.place()] = at;
     }
-    #[inline]
     pub fn at(&self, timer: Timer) -> Time {
         self.0[timer.place()]
     }
-    #[inline]
     pub fn stop(&mut self, timer: Timer) {
         self.0[timer.place()] = Time::MAX;
     }
-    #[inline]
     pub fn is_running(&self, timer: Timer) -> bool {
         !self.0[timer.place()].is_never()
     }
     /// Whether the timer has expired at `now`; if so it is stopped.
-    #[inline]
     pub fn take_expired(&mut self, timer: Timer, now: Time) -> bool {
         let expired = self.0[timer.place()] <= now;
         if expired {
@@ -62,7 +56,6 @@ impl Timers {
         expired
     }
     /// The earliest expiry.
-    #[inline]
     pub fn next(&self) -> Time {
         self.0[0].min(self.0[1]).min(self.0[2])
     }
@@ -76,7 +69,6 @@ const LEVELS: u32 = 9;
 
 impl TcpConfig {
     /// When a timer set at `now` for `wait` fires.
-    #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Time) -> Time {
         if self.rto.estimator.is_linux_2() && !wait.is_never() {
             self.on_tick(now, wait)
@@ -88,7 +80,6 @@ impl TcpConfig {
     }
 
     /// Linux 2.0 and 2.2 (kernel/sched.c): a timer counts whole ticks of the clock, and one due now fires with the next.
-    #[inline(never)]
     fn on_tick(&self, now: Time, wait: Time) -> Time {
         let tick = self.rto.tick_ns.as_nanos().max(1);
         let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
@@ -98,7 +89,6 @@ impl TcpConfig {
 
     /// Linux's timer wheel (kernel/time/timer.c, `calc_wheel_index`): whole ticks, rounded up; the further away, the
     /// coarser, and always the next slot.
-    #[inline(never)]
     fn on_wheel(&self, now: Time, wait: Time) -> Time {
         let tick = 1_000_000_000 / u64::from(self.rto.timer_hz);
         let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;

@@ -3,7 +3,8 @@
 use cwndlab_units::Time;
 
 use crate::config::TcpConfig;
-use crate::connection::{CongestionState, Connection, Limit};
+use crate::connection::{CongestionState, Connection, Limit, RecoveryCounts};
+use crate::stats::Stats;
 
 /// Why the sender entered a state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,42 +84,24 @@ pub enum Traced {
 /// The counters of an endpoint that distinguish one event from another.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Counts {
-    /// Segments received, and bytes sent: what ends a silence.
-    received: u64,
-    sent: u64,
-    timeouts: u32,
-    fast_retransmits: u32,
-    window_probes: u32,
-    loss_probes: u32,
-    reordering_timeouts: u32,
-    undos: u32,
+    stats: Stats,
+    recovery: RecoveryCounts,
 }
 
 impl Counts {
     fn of(end: &Connection) -> Self {
-        let stats = end.stats();
-        let (undos, loss_probes, reordering_timeouts) = end.recovery_counts();
-        Counts {
-            received: stats.segments_received,
-            sent: stats.bytes_sent + u64::from(stats.retransmits),
-            timeouts: stats.timeouts,
-            fast_retransmits: stats.fast_retransmits,
-            window_probes: stats.window_probes,
-            loss_probes,
-            reordering_timeouts,
-            undos,
-        }
+        Counts { stats: *end.stats(), recovery: end.recovery_counts() }
     }
 
     /// The timer that has expired since `before`.
     fn expired_since(&self, before: &Counts) -> Option<Expired> {
-        if self.timeouts != before.timeouts {
+        if self.stats.timeouts != before.stats.timeouts {
             Some(Expired::Retransmission)
-        } else if self.loss_probes != before.loss_probes {
+        } else if self.recovery.loss_probes != before.recovery.loss_probes {
             Some(Expired::Probe)
-        } else if self.reordering_timeouts != before.reordering_timeouts {
+        } else if self.recovery.reordering_timeouts != before.recovery.reordering_timeouts {
             Some(Expired::Reordering)
-        } else if self.window_probes != before.window_probes {
+        } else if self.stats.window_probes != before.stats.window_probes {
             Some(Expired::Persist)
         } else {
             None
@@ -146,7 +129,6 @@ pub struct Trace {
 
 impl Trace {
     /// For a connection that is opened at `start`.
-    #[must_use]
     pub fn new(start: Time) -> Self {
         Trace {
             limits: vec![(Limit::Handshake, start)],
@@ -158,7 +140,7 @@ impl Trace {
         }
     }
 
-    /// Looks at the endpoint, which has given all that it gives at `now`; reports what is over.
+    /// Looks at the endpoint, which has sent all that it can at `now`. Reports the intervals that have ended.
     pub fn look(&mut self, cfg: &TcpConfig, now: Time, end: &Connection, mut report: impl FnMut(Traced)) {
         let counts = Counts::of(end);
         let before = std::mem::replace(&mut self.counts, counts);
@@ -167,16 +149,15 @@ impl Trace {
             let backoffs = end.backoffs();
             report(Traced::Expired { at: now, timer, set_at: self.deadline.1, backoffs, acked: end.acked() });
         }
-        let silence_for = match expired {
-            Some(Expired::Retransmission) => Some(Limit::Timeout),
-            Some(Expired::Probe) => Some(Limit::Probe),
-            Some(Expired::Reordering) => Some(Limit::Reordering),
-            Some(Expired::Persist) | None => None,
-        };
-        if let Some(timer) = silence_for.filter(|_| end.was_established()) {
-            self.enter(timer, self.quiet_since);
+        match expired.filter(|_| end.was_established()) {
+            Some(Expired::Retransmission) => self.enter(Limit::Timeout, self.quiet_since),
+            Some(Expired::Probe) => self.enter(Limit::Probe, self.quiet_since),
+            Some(Expired::Reordering) => self.enter(Limit::Reordering, self.quiet_since),
+            Some(Expired::Persist) | None => {}
         }
-        if expired.is_some() || (before.received, before.sent) != (counts.received, counts.sent) {
+        let moved =
+            |counts: &Counts| (counts.stats.segments_received, counts.stats.bytes_sent, counts.stats.retransmits);
+        if expired.is_some() || moved(&before) != moved(&counts) {
             self.report_ended(now, &mut report);
             self.quiet_since = now;
         }
@@ -219,14 +200,17 @@ impl Trace {
     }
 
     fn follow_state(&mut self, now: Time, before: &Counts, state: CongestionState, report: &mut impl FnMut(Traced)) {
-        let (timed_out, undone) = (self.counts.timeouts != before.timeouts, self.counts.undos != before.undos);
+        let timed_out = self.counts.stats.timeouts != before.stats.timeouts;
+        let undone = self.counts.recovery.undos != before.recovery.undos;
         if state == self.state && !timed_out && !undone {
             return;
         }
         let cause = match state {
             _ if timed_out => Cause::Timeout,
             _ if undone => Cause::Undo,
-            CongestionState::Recovery if self.counts.received == before.received => Cause::ReorderingTimer,
+            CongestionState::Recovery if self.counts.stats.segments_received == before.stats.segments_received => {
+                Cause::ReorderingTimer
+            }
             CongestionState::Recovery | CongestionState::Loss => Cause::Loss, // Tahoe goes back to the first segment
             CongestionState::Cwr => Cause::Ecn,
             CongestionState::Disorder if self.state == CongestionState::Open => Cause::Reports,

@@ -38,7 +38,6 @@ fn memory(packet_bytes: u32) -> u32 {
 }
 
 /// The window to offer where windows are not scaled.
-#[cold]
 fn unscaled(free: u32, last: u32, mss: u32) -> u32 {
     let keep = last <= free && last + mss > free;
     if keep {
@@ -49,7 +48,7 @@ fn unscaled(free: u32, last: u32, mss: u32) -> u32 {
 }
 
 /// The state of `struct tcp_sock` that sizes the window; all in bytes unless stated.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TunedBuffer {
     /// `sk_rcvbuf` and its maximum (`tcp_rmem`).
     buffer: u32,
@@ -102,17 +101,8 @@ impl TunedBuffer {
             limit: cut(limit),
             share: FIRST_SHARE,
             window_clamp: u32::MAX,
-            threshold: 0,
-            size: SegmentSize::default(),
-            full_memory: 0,
-            space: 0,
             space_from: 1,
-            space_since: Time::ZERO,
-            rtt: 0,
-            rtt_until: 0,
-            rtt_since: None,
-            last_echo: None,
-            noted: None,
+            ..TunedBuffer::default()
         };
         it.threshold = it.window_of(it.buffer).min(it.limit);
         it
@@ -149,19 +139,14 @@ impl TunedBuffer {
     }
 
     /// Memory of what is held, as if in full segments, and of one more segment.
-    #[inline]
     pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
-        if held.unread == 0 && held.beyond.is_none() {
-            return one_more;
-        }
-        self.memory_of_held(held).saturating_add(one_more)
-    }
-
-    #[inline(never)]
-    fn memory_of_held(&self, held: Held) -> u32 {
         let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
+        if bytes == 0 {
+            return one_more; // without a division
+        }
         let segments = bytes.div_ceil(u64::from(self.size.full()));
-        (segments * u64::from(self.full_memory)).min(u64::from(u32::MAX)) as u32
+        let memory = (segments * u64::from(self.full_memory)).min(u64::from(u32::MAX)) as u32;
+        memory.saturating_add(one_more)
     }
 
     /// `tcp_space`.
@@ -171,7 +156,6 @@ impl TunedBuffer {
 
     /// A segment with data in order came, up to `nxt`; `held` is without it. `window` is the last one offered, `echo` the
     /// stamp of ours that it echoes, us. Whether the window may grow, and the memory in use with the segment.
-    #[allow(clippy::inline_always)] // what most data is: see `receiver::linux`
     #[inline(always)]
     pub fn on_in_order(
         &mut self,
@@ -189,15 +173,9 @@ impl TunedBuffer {
         self.time_window(now, nxt, window);
         let allocated = self.allocated(held, bytes);
         if allocated > self.buffer {
-            self.clamp(allocated);
+            self.buffer = allocated.min(self.most).max(self.buffer); // `tcp_clamp_window`
         }
         (seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated), allocated)
-    }
-
-    /// `tcp_clamp_window`.
-    #[cold]
-    fn clamp(&mut self, allocated: u32) {
-        self.buffer = allocated.min(self.most).max(self.buffer);
     }
 
     /// One out of order came; `held` is without it. Whether the window may grow, and the memory in use with the segment.
@@ -209,7 +187,6 @@ impl TunedBuffer {
     }
 
     /// Learns the size of segments, and from it the share that is payload; the segment's memory.
-    #[inline]
     fn measure(&mut self, seg: &Header, mss: u32) -> u32 {
         let before = self.size.full();
         let memory = memory(seg.wire_bytes);
@@ -226,7 +203,6 @@ impl TunedBuffer {
     }
 
     /// Full segments have another size than was thought.
-    #[cold]
     fn learn_share(&mut self, len: u32, memory: u32) {
         self.share = ((u64::from(len) << SHARE_BITS) / u64::from(memory)).clamp(1, 255) as u32;
         self.window_clamp = self.window_of(self.buffer);
@@ -234,15 +210,11 @@ impl TunedBuffer {
     }
 
     /// `tcp_grow_window`.
-    #[inline]
     fn grow(&mut self, seg: &Header, mss: u32, allocated: u32) -> bool {
         let room = self.window_clamp.min(self.free(allocated)).min(self.limit).saturating_sub(self.threshold);
-        room > 0 && self.grow_by(seg, mss, room)
-    }
-
-    /// The same, by at most `room`.
-    #[cold]
-    fn grow_by(&mut self, seg: &Header, mss: u32, room: u32) -> bool {
+        if room == 0 {
+            return false;
+        }
         let memory = memory(seg.wire_bytes);
         let step = if self.window_of(memory) <= seg.len { 2 * mss } else { self.cautious_step(seg.len, memory) };
         if step == 0 {
@@ -283,16 +255,10 @@ impl TunedBuffer {
     }
 
     /// `tcp_rcv_rtt_measure`: how long a window of data takes to arrive.
-    #[inline]
     fn time_window(&mut self, now: Time, nxt: u64, window: u32) {
-        if self.rtt_since.is_none() || nxt >= self.rtt_until {
-            self.end_window(now, nxt, window);
+        if self.rtt_since.is_some() && nxt < self.rtt_until {
+            return;
         }
-    }
-
-    /// The window timed has arrived, if one was; the next is timed.
-    #[cold]
-    fn end_window(&mut self, now: Time, nxt: u64, window: u32) {
         if let Some(since) = self.rtt_since {
             let us = (now.saturating_sub(since).as_nanos() / 1000).clamp(1, 1 << 28);
             self.note_rtt(us as u32, true);
@@ -316,18 +282,11 @@ impl TunedBuffer {
     }
 
     /// The application has read up to `read` of what has come up to `nxt` (`tcp_rcv_space_adjust`).
-    #[inline]
     pub fn on_read(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
         let rtt = self.rtt();
         if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
             return;
         }
-        self.end_round(now, mss, read, nxt);
-    }
-
-    /// A round trip has passed since what was read was last counted.
-    #[cold]
-    fn end_round(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
         let copied = (read - self.space_from).saturating_sub(nxt - read);
         if copied > u64::from(self.space) {
             self.enlarge(copied, mss);
@@ -337,7 +296,6 @@ impl TunedBuffer {
     }
 
     /// Twice what was read in a round trip, more where it grows.
-    #[inline(never)]
     fn enlarge(&mut self, copied: u64, mss: u32) {
         let mut window = 2 * copied + 16 * u64::from(mss);
         window += 2 * (window * (copied - u64::from(self.space)) / u64::from(self.space.max(1)));
@@ -349,7 +307,6 @@ impl TunedBuffer {
     }
 
     /// The window to offer, before it is kept from shrinking (`__tcp_select_window`); whether little is free.
-    #[inline]
     pub fn window(&self, shift: u8, last: u32, allocated: u32) -> (u32, bool) {
         let mut free = self.free(allocated);
         let allowed = self.window_of(self.buffer);
@@ -387,15 +344,12 @@ impl TunedBuffer {
 
     /// Whether the window that could be offered is at least twice what is `left` of the one offered last
     /// (`__tcp_cleanup_rbuf`).
-    #[inline]
     pub fn doubles(&self, left: u64, (shift, last): (u8, u32), held: Held) -> bool {
-        2 * left <= u64::from(self.window_clamp) && self.offers(2 * left, (shift, last), held)
-    }
-
-    #[inline(never)]
-    fn offers(&self, bytes: u64, (shift, last): (u8, u32), held: Held) -> bool {
+        if 2 * left > u64::from(self.window_clamp) {
+            return false;
+        }
         let (next, _) = self.window(shift, last, self.allocated(held, 0));
-        next > 0 && u64::from(next) >= bytes
+        next > 0 && u64::from(next) >= 2 * left
     }
 }
 

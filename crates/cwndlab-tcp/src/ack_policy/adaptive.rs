@@ -2,19 +2,9 @@
 //! and `tcp_output.c` 1075 to 1091; 2.2.5, `tcp_input.c` 97 to 121 and 1564 to 1595).
 
 use super::{Arrival, Data, Due};
-use crate::config::TcpConfig;
+use crate::config::{AdaptiveAcks, TcpConfig};
 use crate::segment::Flags;
 use cwndlab_units::Time;
-
-/// The `adaptive` policy's knobs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Knobs {
-    pub first: Time,
-    pub max: Time,
-    pub push: Time,
-    pub holes_wait: bool,
-    pub on_ticks: bool,
-}
 
 /// What is pending, and the estimate.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,31 +18,31 @@ pub(crate) struct Adaptive {
 }
 
 impl Adaptive {
-    pub(super) fn on_data(&mut self, cfg: &TcpConfig, knobs: &Knobs, data: &Data) -> Due {
+    pub(super) fn on_data(&mut self, cfg: &TcpConfig, knobs: &AdaptiveAcks, data: &Data) -> Due {
         let quick = self.estimate(cfg, knobs, data);
         let bytes = match data.arrival {
-            Arrival::InOrder { bytes } => bytes,
-            Arrival::Partial { bytes } | Arrival::Filling { bytes } if knobs.holes_wait => bytes,
-            Arrival::Partial { .. } | Arrival::Filling { .. } | Arrival::Beyond | Arrival::Old => return Due::Now,
+            Arrival::InOrder(bytes) => bytes,
+            Arrival::Partial(bytes) | Arrival::Filling(bytes) if knobs.holes_wait => bytes,
+            Arrival::Partial(_) | Arrival::Filling(_) | Arrival::Beyond | Arrival::Old => return Due::Now,
         };
         self.pending_bytes = self.pending_bytes.saturating_add(bytes);
         let full = self.pending_bytes >= 2 * data.mss;
         if quick || (full && !knobs.on_ticks) {
             return Due::Now;
         }
-        let longest = if data.seg.flags.has(Flags::PSH) { knobs.push.min(knobs.max) } else { knobs.max };
+        let longest = if data.new.seg.flags.has(Flags::PSH) { knobs.push_ns.min(knobs.max_ns) } else { knobs.max_ns };
         let wait = if full { Time::ZERO } else { (tick(cfg) * u64::from(self.ato)).min(longest) };
         Due::By(cfg.expiry(data.now, wait))
     }
 
     /// Whether this is the first segment and must be acknowledged at once.
-    fn estimate(&mut self, cfg: &TcpConfig, knobs: &Knobs, data: &Data) -> bool {
+    fn estimate(&mut self, cfg: &TcpConfig, knobs: &AdaptiveAcks, data: &Data) -> bool {
         let clock = (data.now + cfg.rto.tick_phase_ns).as_nanos() / tick(cfg).as_nanos();
         let since = (clock as u32).wrapping_sub(self.last).clamp(1, u32::from(u16::MAX)) as u16;
         self.last = clock as u32;
         if self.ato == 0 {
-            self.ato = ticks(cfg, knobs.first).max(1);
-            return knobs.first == Time::ZERO;
+            self.ato = ticks(cfg, knobs.first_ns).max(1);
+            return knobs.first_ns == Time::ZERO;
         }
         let rto = ticks(cfg, data.rtt.rto(&cfg.rto));
         self.ato = if since > rto { rto } else { (self.ato >> 1).saturating_add(since) }.max(1);

@@ -20,11 +20,7 @@ impl Counted {
         let quick_left = match policy {
             AckPolicy::QuickThenHeartbeat { quick_bytes, .. } => quick_bytes.min(u64::from(u32::MAX)) as u32,
             AckPolicy::QuickThenDelayed { quick_segments, .. } => quick_segments,
-            AckPolicy::Every
-            | AckPolicy::Delayed { .. }
-            | AckPolicy::Heartbeat { .. }
-            | AckPolicy::Adaptive { .. }
-            | AckPolicy::Linux => 0,
+            _ => 0,
         };
         Counted { pending_bytes: 0, pending_segments: 0, quick_left }
     }
@@ -35,11 +31,7 @@ impl Counted {
         if cfg.ack_policy == AckPolicy::Every {
             return Due::Now;
         }
-        self.by_policy(cfg, now, mss, arrival)
-    }
-
-    fn by_policy(&mut self, cfg: &TcpConfig, now: Time, mss: u32, arrival: Arrival) -> Due {
-        let Arrival::InOrder { bytes } = arrival else {
+        let Arrival::InOrder(bytes) = arrival else {
             if let AckPolicy::QuickThenHeartbeat { quick_bytes, .. } = cfg.ack_policy {
                 self.quick_left = quick_bytes.min(u64::from(u32::MAX)) as u32; // quick again after a loss or reordering
             }
@@ -78,7 +70,6 @@ impl Counted {
     }
 
     /// An acknowledgment went out.
-    #[inline]
     pub fn on_sent(&mut self) {
         self.pending_bytes = 0;
         self.pending_segments = 0;
@@ -108,8 +99,8 @@ mod tests {
         };
         arrivals.iter().map(one).collect()
     }
-    const FULL: Arrival = Arrival::InOrder { bytes: 1000 };
-    const HALF: Arrival = Arrival::InOrder { bytes: 500 };
+    const FULL: Arrival = Arrival::InOrder(1000);
+    const HALF: Arrival = Arrival::InOrder(500);
     fn by(ms: u64) -> Due {
         Due::By(Time::from_millis(ms))
     }

@@ -64,20 +64,13 @@ fn tick(rto: &RtoConfig) -> u64 {
     1_000_000_000_u64.checked_div(u64::from(rto.timer_hz)).unwrap_or(1)
 }
 
-#[inline]
 fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
     match rto.timer_hz {
         0 => wait.as_nanos(), // without a division
-        _ => whole_ticks(rto, wait),
+        _ => wait.as_nanos() / tick(rto),
     }
 }
 
-#[inline(never)]
-fn whole_ticks(rto: &RtoConfig, wait: Time) -> u64 {
-    wait.as_nanos() / tick(rto)
-}
-
-#[inline]
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
     // before the first data, `last_data` is 0, as `lrcvtime` is, which on a running kernel is long ago
     (1 << 40) + ticks(rto, now + rto.tick_phase_ns)
@@ -96,57 +89,49 @@ impl Linux {
     }
 
     /// A segment with data came.
-    #[inline(never)]
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
         match data.arrival {
-            Arrival::InOrder { .. } | Arrival::Partial { .. } => {
-                self.note_in_order(cfg, data);
-                self.note_growth(data);
-                if self.is_due(data) {
-                    return Due::Now;
-                }
-                self.delayed(cfg, data.now, data.rtt)
-            }
             Arrival::Old => {
                 self.quicken(cfg, MAX_QUICK, data.effect.window);
-                Due::Now
-            }
-            Arrival::Filling { .. } => {
-                self.note_in_order(cfg, data);
-                self.note_growth(data);
-                let closed = data.beyond.is_none_or(Reassembly::is_empty);
-                if closed || self.is_due(data) {
-                    return Due::Now;
-                }
-                self.compressed(cfg, data)
+                return Due::Now;
             }
             Arrival::Beyond => {
                 self.measure(data);
                 self.note_codepoint(cfg, data);
-                self.note_growth(data);
-                let flush = self.compressed > 0 && data.beyond.is_some_and(|beyond| beyond.depth() >= BLOCKS_EXPECTED);
-                if flush || self.is_due(data) {
-                    return Due::Now;
-                }
-                self.compressed(cfg, data)
             }
+            _ => self.note_in_order(cfg, data),
+        }
+        if data.effect.window_grew {
+            self.quick |= 1; // a growing window is advertised at once (`tcp_grow_window`)
+        }
+        let complete = match data.arrival {
+            Arrival::Filling(_) => data.beyond.is_none_or(Reassembly::is_empty),
+            Arrival::Beyond => {
+                self.compressed > 0 && data.beyond.is_some_and(|beyond| beyond.depth() >= BLOCKS_EXPECTED)
+            }
+            _ => false,
+        };
+        if complete || self.is_due(data) {
+            Due::Now
+        } else if matches!(data.arrival, Arrival::Filling(_) | Arrival::Beyond) {
+            self.compressed(cfg, data)
+        } else {
+            self.delayed(cfg, data.now, data.rtt)
         }
     }
 
     /// `tcp_measure_rcv_mss`.
-    #[inline]
     fn measure(&mut self, data: &Data) {
-        let full = self.size.measure(data.seg, data.peer_mss);
+        let full = self.size.measure(data.new.seg, data.new.mss);
         if !full {
             self.pushed = (self.pushed + 1).min(2);
-        } else if data.seg.flags.has(Flags::PSH) {
+        } else if data.new.seg.flags.has(Flags::PSH) {
             self.pushed = self.pushed.max(1);
         }
     }
 
     /// `tcp_event_data_recv`.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn note_in_order(&mut self, cfg: &TcpConfig, data: &Data) {
         self.measure(data);
@@ -163,7 +148,6 @@ impl Linux {
     }
 
     /// The same of the first data, or of data after a longer time.
-    #[cold]
     fn note_gap(&mut self, cfg: &TcpConfig, rtt: &RttEstimator, (gap, least): (u64, u32), window: u32) {
         let rto = ticks(&cfg.rto, rtt.rto(&cfg.rto));
         if self.delay == 0 {
@@ -177,16 +161,9 @@ impl Linux {
         }
     }
 
-    /// A growing window is advertised at once (`tcp_grow_window`).
-    fn note_growth(&mut self, data: &Data) {
-        if data.effect.window_grew {
-            self.quick |= 1;
-        }
-    }
-
     /// On a connection with ECN, data without ECT is probably a retransmission (`__tcp_ecn_check_ce`).
     fn note_codepoint(&mut self, cfg: &TcpConfig, data: &Data) {
-        if data.seg.ecn != 0 {
+        if data.new.seg.ecn != 0 {
             self.saw_ect = true;
         } else if self.saw_ect {
             self.quicken(cfg, QUICK_FOR_MARK, data.effect.window);
@@ -212,7 +189,6 @@ impl Linux {
     }
 
     /// `tcp_incr_quickack`.
-    #[cold]
     fn add_quick(&mut self, most: u8, window: u32) {
         let quick = match window / (2 * self.size.full()) {
             0 => 2,
@@ -222,7 +198,6 @@ impl Linux {
     }
 
     /// `tcp_enter_quickack_mode`.
-    #[cold]
     fn quicken(&mut self, cfg: &TcpConfig, most: u8, window: u32) {
         self.add_quick(most, window);
         self.interactive = false;
@@ -230,7 +205,6 @@ impl Linux {
     }
 
     /// `tcp_send_delayed_ack`.
-    #[inline(never)]
     fn delayed(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
         let mut delay = u64::from(self.delay);
@@ -260,7 +234,7 @@ impl Linux {
     /// ACKs of out-of-order segments: three at once, then at most one per millisecond (the second half of
     /// `__tcp_ack_snd_check`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
-        if !data.sack || self.compressed >= COMPRESSED_MOST {
+        if !data.new.sack || self.compressed >= COMPRESSED_MOST {
             return Due::Now;
         }
         if self.hole != data.nxt {
@@ -282,7 +256,6 @@ impl Linux {
     }
 
     /// Whether a read draws an ACK of itself (`__tcp_cleanup_rbuf`).
-    #[inline]
     pub fn read_is_due(&self, nxt: u64, empty: bool) -> bool {
         let pushed = self.pushed > 1 || self.pushed > 0 && !self.interactive;
         self.scheduled && (self.more_than_one_segment(nxt) || pushed && empty)

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    AckPolicy, Estimator, FackConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, ReceiveTuning,
-    RecoveryConfig, RecoveryRules, RenoConfig, RetransmitGuard, RttSamples, TcpConfig, TimerStart,
+    AckPolicy, AdaptiveAcks, Estimator, FackConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow,
+    ReceiveTuning, RecoveryConfig, RecoveryRules, RenoConfig, RetransmitGuard, RttSamples, TcpConfig, TimerStart,
 };
 use cwndlab_units::Time;
 use thiserror::Error;
@@ -17,6 +17,9 @@ const LEAST_BUFFER: u64 = 2304;
 const SHORTEST_TIMER: Time = Time::from_micros(1);
 /// The longest time of a knob; sums and products of such times stay far below the clock's 584 years.
 const LONGEST_TIME: Time = Time::from_secs(24 * 3600);
+/// The ranges of times in words.
+pub(crate) const TIMER_RANGE: &str = "in 1us..=24h";
+pub(crate) const TIME_RANGE: &str = "at most 24h";
 /// The most segments of a knob.
 pub(super) const MOST_SEGMENTS: u32 = 1 << 20;
 
@@ -49,7 +52,6 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// The knob whose value is wrong.
-    #[must_use]
     pub fn knob(&self) -> &'static str {
         match self {
             ConfigError::OutOfRange { knob, .. } | ConfigError::Conflict { knob, .. } => knob,
@@ -102,12 +104,12 @@ impl Errors {
     }
 
     pub(crate) fn timer(&mut self, knob: &'static str, time: Time) {
-        self.range((SHORTEST_TIMER..=LONGEST_TIME).contains(&time), knob, Shown(time), "in 1us..=24h");
+        self.range((SHORTEST_TIMER..=LONGEST_TIME).contains(&time), knob, Shown(time), TIMER_RANGE);
     }
 
     /// A time that may be 0.
     pub(crate) fn time(&mut self, knob: &'static str, time: Time) {
-        self.range(time <= LONGEST_TIME, knob, Shown(time), "at most 24h");
+        self.range(time <= LONGEST_TIME, knob, Shown(time), TIME_RANGE);
     }
 }
 
@@ -210,17 +212,15 @@ pub(super) trait CheckRanges {
 
 impl CheckRanges for Option<HandshakeConfig> {
     fn check_ranges(&self, errors: &mut Errors) {
-        if let Some(handshake) = self {
-            handshake.check_ranges(errors);
-        }
+        let Some(handshake) = self else { return };
+        handshake.check_ranges(errors);
     }
 }
 
 impl CheckRanges for Option<FinConfig> {
     fn check_ranges(&self, errors: &mut Errors) {
-        if let Some(fin) = self {
-            fin.check_ranges(errors);
-        }
+        let Some(fin) = self else { return };
+        fin.check_ranges(errors);
     }
 }
 
@@ -252,7 +252,7 @@ impl CheckRanges for AckPolicy {
             AckPolicy::QuickThenDelayed { timeout_ns, .. } => {
                 errors.timer("ack_policy.quick-then-delayed.timeout_ns", timeout_ns);
             }
-            AckPolicy::Adaptive { first_ns, max_ns, push_ns, .. } => {
+            AckPolicy::Adaptive(AdaptiveAcks { first_ns, max_ns, push_ns, .. }) => {
                 errors.timer("ack_policy.adaptive.max_ns", max_ns);
                 errors.timer("ack_policy.adaptive.push_ns", push_ns);
                 errors.time("ack_policy.adaptive.first_ns", first_ns);

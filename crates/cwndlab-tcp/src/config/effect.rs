@@ -16,11 +16,18 @@ pub struct WithoutEffect {
     pub needs: &'static str,
 }
 
+/// Makes the list of rules: a knob has no effect if the condition holds, and would have one with what follows the arrow.
+macro_rules! rules {
+    ($($knob:literal if $idle:expr => $needs:literal;)+) => {
+        [$(($idle, WithoutEffect { knob: $knob, needs: $needs })),+]
+            .into_iter().filter_map(|(idle, found)| idle.then_some(found)).collect()
+    };
+}
+
 impl TcpConfig {
     /// The knobs that are on, or differ from what everything does without them, and change nothing here. Profiles have such
     /// values (`rfc5681` has `ecn_to_one_segment` for studies that switch ECN on); whether one is an error depends on
     /// who set it.
-    #[must_use]
     pub fn without_effect(&self) -> Vec<WithoutEffect> {
         let packets = self.window_law == WindowLawKind::RenoPackets;
         let counts_packets = packets || self.window_law == WindowLawKind::RenoLinux2;
@@ -28,100 +35,50 @@ impl TcpConfig {
         let ledbat = matches!(self.window_law, WindowLawKind::LedbatPlusPlus(_) | WindowLawKind::Ledbat(_));
         let cubic_linux = matches!(self.window_law, WindowLawKind::CubicLinux(_));
         let fine = self.rto.tick_ns == Time::ZERO;
-        let rules = [
-            (
-                self.recovery.kind().is_selective() && !self.sack,
-                "recovery",
-                "sack = true; without SACK this recovery is new-reno",
-            ),
-            (
-                self.recovery.validates_window() && !self.grow_only_if_cwnd_limited,
-                "recovery.rack.window_validation",
-                "grow_only_if_cwnd_limited = true",
-            ),
-            (
-                self.slow_start != SlowStartKind::Standard && (counts_packets || models || ledbat),
-                "slow_start",
-                "a window_law in bytes: reno-packets and reno-linux2 have slow start of their own",
-            ),
-            (
-                self.slow_start_limit_segments != 1 && (counts_packets || models),
-                "slow_start_limit_segments",
-                "a window_law in bytes: reno-packets and reno-linux2 count each ACK once",
-            ),
-            (
-                self.slow_start == SlowStartKind::HystartPlusPlus && cubic_linux,
-                "slow_start",
-                "another window_law: cubic-linux has hystart or standard",
-            ),
-            (
-                self.window_law.needs().delays && !self.timestamps,
-                "window_law",
-                "timestamps = true; without them this law measures no delay",
-            ),
-            (
-                self.window_law == WindowLawKind::Dctcp && self.ecn == EcnKind::Off,
-                "window_law",
-                "ecn = dctcp or l4s; without ECN this law is reno",
-            ),
-            (self.nagle_rule != NagleRule::Rfc1122 && !self.nagle, "nagle_rule", "nagle = true"),
-            (
-                self.max_train_segments > 0 && !self.paces(),
-                "max_train_segments",
-                "pacing = true, or window_law = bbr1, bbr3 or prague",
-            ),
-            (
-                matches!(self.window_law, WindowLawKind::Bbr3(bbr) if bbr.ecn) && !self.ecn.counts_marks(),
-                "window_law.bbr3.ecn",
-                "ecn = dctcp, l4s or accecn: it needs to know of each mark",
-            ),
-            (
-                self.window_law == WindowLawKind::Prague && !self.ecn.is_accurate(),
-                "window_law",
-                "ecn = accecn-ect1; without AccECN this law is reno",
-            ),
-            (
-                self.shaking().ecn_capable && !self.ecn.tries_syn_ack() && !self.ecn.marks_syns(),
-                "handshake.ecn_capable",
-                "ecn = rfc3168, rfc3168-ect1, accept, dctcp or l4s",
-            ),
-            (self.ecn_to_one_segment && self.ecn == EcnKind::Off, "ecn_to_one_segment", "an ecn other than off"),
-            (self.ecn_holds_slow_start && self.ecn == EcnKind::Off, "ecn_holds_slow_start", "an ecn other than off"),
-            (self.dsack && !self.sack, "dsack", "sack = true"),
-            (
-                self.packet_stamps && self.timestamps,
-                "packet_stamps",
-                "timestamps = false; the option has the same stamps, and ACKs echo them",
-            ),
-            (
-                self.rto.variance_floor_ns != Time::ZERO && !fine && self.rto.estimator == Estimator::Rfc6298,
-                "rto.variance_floor",
-                "rto.tick = 0: a coarse clock has a floor of its own",
-            ),
-            (
-                self.rto.tick_phase_ns != Time::ZERO && fine && self.rto.timer_hz == 0,
-                "rto.tick_phase",
-                "rto.tick or rto.timer_hz other than 0",
-            ),
-            (
-                !self.each_timeout_cuts && packets,
-                "each_timeout_cuts",
-                "another window_law: with reno-packets each timeout cuts",
-            ),
-            (
-                self.receive_tuning != ReceiveTuning::None && matches!(self.ack_policy, AckPolicy::Adaptive { .. }),
-                "receive_tuning",
-                "an ack_policy other than adaptive: kernels that had it did not tune their buffers",
-            ),
-            (
-                self.reduce_from == ReductionBase::FlightSize
-                    && (counts_packets || cubic_linux)
-                    && !matches!(self.recovery.kind(), RecoveryKind::Prr | RecoveryKind::Rack),
-                "reduce_from",
-                "cwnd, or another window_law: reno-packets, reno-linux2 and cubic-linux start from cwnd",
-            ),
-        ];
-        rules.into_iter().filter(|rule| rule.0).map(|(_, knob, needs)| WithoutEffect { knob, needs }).collect()
+        rules! {
+            "recovery" if self.recovery.kind().is_selective() && !self.sack
+                => "sack = true; without SACK this recovery is new-reno";
+            "recovery.rack.window_validation" if self.recovery.validates_window() && !self.grow_only_if_cwnd_limited
+                => "grow_only_if_cwnd_limited = true";
+            "slow_start" if self.slow_start != SlowStartKind::Standard && (counts_packets || models || ledbat)
+                => "a window_law in bytes: reno-packets and reno-linux2 have slow start of their own";
+            "slow_start_limit_segments" if self.slow_start_limit_segments != 1 && (counts_packets || models)
+                => "a window_law in bytes: reno-packets and reno-linux2 count each ACK once";
+            "slow_start" if self.slow_start == SlowStartKind::HystartPlusPlus && cubic_linux
+                => "another window_law: cubic-linux has hystart or standard";
+            "window_law" if self.window_law.needs().delays && !self.timestamps
+                => "timestamps = true; without them this law measures no delay";
+            "window_law" if self.window_law == WindowLawKind::Dctcp && self.ecn == EcnKind::Off
+                => "ecn = dctcp or l4s; without ECN this law is reno";
+            "nagle_rule" if self.nagle_rule != NagleRule::Rfc1122 && !self.nagle
+                => "nagle = true";
+            "max_train_segments" if self.max_train_segments > 0 && !self.paces()
+                => "pacing = true, or window_law = bbr1, bbr3 or prague";
+            "window_law.bbr3.ecn" if matches!(self.window_law, WindowLawKind::Bbr3(bbr) if bbr.ecn) && !self.ecn.counts_marks()
+                => "ecn = dctcp, l4s or accecn: it needs to know of each mark";
+            "window_law" if self.window_law == WindowLawKind::Prague && !self.ecn.is_accurate()
+                => "ecn = accecn-ect1; without AccECN this law is reno";
+            "handshake.ecn_capable" if self.shaking().ecn_capable && !self.ecn.tries_syn_ack() && !self.ecn.marks_syns()
+                => "ecn = rfc3168, rfc3168-ect1, accept, dctcp or l4s";
+            "ecn_to_one_segment" if self.ecn_to_one_segment && self.ecn == EcnKind::Off
+                => "an ecn other than off";
+            "ecn_holds_slow_start" if self.ecn_holds_slow_start && self.ecn == EcnKind::Off
+                => "an ecn other than off";
+            "dsack" if self.dsack && !self.sack
+                => "sack = true";
+            "packet_stamps" if self.packet_stamps && self.timestamps
+                => "timestamps = false; the option has the same stamps, and ACKs echo them";
+            "rto.variance_floor" if self.rto.variance_floor_ns != Time::ZERO && !fine && self.rto.estimator == Estimator::Rfc6298
+                => "rto.tick = 0: a coarse clock has a floor of its own";
+            "rto.tick_phase" if self.rto.tick_phase_ns != Time::ZERO && fine && self.rto.timer_hz == 0
+                => "rto.tick or rto.timer_hz other than 0";
+            "each_timeout_cuts" if !self.each_timeout_cuts && packets
+                => "another window_law: with reno-packets each timeout cuts";
+            "receive_tuning" if self.receive_tuning != ReceiveTuning::None && matches!(self.ack_policy, AckPolicy::Adaptive { .. })
+                => "an ack_policy other than adaptive: kernels that had it did not tune their buffers";
+            "reduce_from" if self.reduce_from == ReductionBase::FlightSize && (counts_packets || cubic_linux) && !matches!(self.recovery.kind(), RecoveryKind::Prr | RecoveryKind::Rack)
+                => "cwnd, or another window_law: reno-packets, reno-linux2 and cubic-linux start from cwnd";
+        }
     }
 }
 

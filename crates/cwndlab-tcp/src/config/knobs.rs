@@ -15,20 +15,20 @@ pub struct Knob {
     pub kind: &'static str,
     /// What it does.
     pub doc: &'static str,
+    /// What its values may be, in the words of the error of another one; empty if its type says it.
+    pub range: &'static str,
     /// Where the value of each profile comes from, in the order of [`Profile::ALL`].
     pub(crate) sources: [&'static str; 5],
 }
 
 impl Knob {
     /// Where the value of `profile` comes from.
-    #[must_use]
     pub const fn source(&self, profile: Profile) -> &'static str {
         self.sources[profile as usize]
     }
 }
 
 /// Every knob, in the order of [`TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
-#[must_use]
 pub fn all_knobs() -> Vec<Knob> {
     let inner = [
         HandshakeConfig::KNOBS,
@@ -59,8 +59,8 @@ pub(crate) const AS_RFC5681: &str = "as rfc5681; the kernel has nothing else";
 
 /// `knobs! { pub struct Name("prefix.") { field: type [kind; range] { profile: value => source, … } … } }`.
 ///
-/// `kind` is what a value looks like in a study. A `range` is `any`; `own`, if the type checks itself; `crossed`, if it depends on
-/// other knobs (`check.rs`); `timer` or `time`; or the values and the words that an error says of them. Linux 2.0 and 2.2 have the
+/// `kind` is what a value looks like in a study. A `range` is `any`; `own`, if the type checks itself; `crossed`, if `check.rs`
+/// compares it with other knobs; `timer` or `time`; or the values. The last three say in words what is right, as errors and the reference do. Linux 2.0 and 2.2 have the
 /// values of `rfc5681` unless the knob gives theirs. `inner` structs have knobs of their own.
 macro_rules! knobs {
     (
@@ -94,7 +94,6 @@ macro_rules! knobs {
             pub const STANDARD: $name = $name::of(Profile::Rfc5681);
 
             /// The values of a profile.
-            #[must_use]
             pub const fn of(profile: Profile) -> $name {
                 $name {
                     $($field: match profile {
@@ -113,6 +112,7 @@ macro_rules! knobs {
                 name: concat!($prefix, stringify!($field)),
                 kind: $kind,
                 doc: concat!($($doc),+).trim_ascii_start(),
+                range: knobs!(@words $($range)+),
                 sources: [
                     $ns2_source,
                     $rfc5681_source,
@@ -130,9 +130,14 @@ macro_rules! knobs {
         }
     };
     (@first $first:expr $(, $other:expr)?) => { $first };
+    (@words any) => { "" };
+    (@words own) => { "" };
+    (@words timer) => { $crate::config::check::TIMER_RANGE };
+    (@words time) => { $crate::config::check::TIME_RANGE };
+    (@words $range:expr, $right:literal) => { $right };
     (@range $errors:ident, $knob:expr, $value:expr, any) => {};
-    (@range $errors:ident, $knob:expr, $value:expr, crossed) => {};
-    (@range $errors:ident, $knob:expr, $value:expr, own) => { $value.check_ranges($errors) };
+    (@range $errors:ident, $knob:expr, $value:expr, crossed, $right:literal) => {};
+    (@range $errors:ident, $knob:expr, $value:expr, own $(, $right:literal)?) => { $value.check_ranges($errors) };
     (@range $errors:ident, $knob:expr, $value:expr, timer) => { $errors.timer($knob, $value) };
     (@range $errors:ident, $knob:expr, $value:expr, time) => { $errors.time($knob, $value) };
     (@range $errors:ident, $knob:expr, $value:expr, $range:expr, $right:literal) => {

@@ -31,7 +31,6 @@ macro_rules! laws {
             pub(super) const WORDS: &'static str = laws!(@words $($word)*);
 
             /// Every law that a study can name, with the knobs of a profile.
-            #[must_use]
             pub fn all(profile: Profile) -> Vec<WindowLawKind> {
                 vec![$(laws!(@value profile, $name $(, $config)?),)*]
             }

@@ -62,13 +62,11 @@ macro_rules! recoveries {
             pub const ALL: &'static [RecoveryKind] = &[$(RecoveryKind::$name,)*];
 
             /// This kind with its standard's knobs.
-            #[must_use]
             pub const fn standard(self) -> RecoveryConfig {
                 Profile::Rfc5681.recovery(self)
             }
 
             /// Whether it needs SACK.
-            #[must_use]
             pub const fn is_selective(self) -> bool {
                 match self {
                     $($(RecoveryKind::$name => { stringify!($needs); true })?)*
@@ -81,8 +79,6 @@ macro_rules! recoveries {
             pub(super) const WORDS: &'static str = recoveries!(@words $($word)*);
 
             /// Its kind.
-            #[inline]
-            #[must_use]
             pub const fn kind(&self) -> RecoveryKind {
                 match self {
                     $(RecoveryConfig::$name { .. } => RecoveryKind::$name,)*
@@ -99,7 +95,6 @@ macro_rules! recoveries {
 
         impl Profile {
             /// The profile's values of a recovery's knobs, also of those that it does not use itself.
-            #[must_use]
             pub const fn recovery(self, kind: RecoveryKind) -> RecoveryConfig {
                 match kind {
                     $($(RecoveryKind::$name => RecoveryConfig::$name(<$config>::of(self)),)?)*
@@ -309,19 +304,16 @@ impl RecoveryConfig {
     }
 
     /// Whether RACK sets its timers as Linux does.
-    #[inline]
     pub(crate) fn has_linux_timers(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(RackConfig { timers: RackTimers::Linux, .. }))
     }
 
     /// Whether F-RTO tests timeouts.
-    #[inline]
     pub(crate) fn has_f_rto(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(RackConfig { f_rto: true, .. }))
     }
 
     /// Whether an unused window shrinks.
-    #[inline]
     pub(crate) fn validates_window(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(RackConfig { window_validation: true, .. }))
     }

@@ -27,7 +27,6 @@ pub enum Estimator {
 
 impl Estimator {
     /// Whether it is that of Linux 2.0 or 2.2, whose clock is `tick_ns`.
-    #[inline]
     pub(crate) fn is_linux_2(self) -> bool {
         matches!(self, Estimator::Linux2_0 | Estimator::Linux2_2)
     }
@@ -71,7 +70,7 @@ pub struct RtoConfig("rto.") {
         linux_6: Estimator::Linux => "kernel: tcp_rtt_estimator",
     }
     /// Granularity of the clock that measures round trips; 0 measures to the nanosecond.
-    tick_ns: Time ["time"; crossed] {
+    tick_ns: Time ["time"; crossed, "at most rto.max"] {
         ns2_1998: Time::from_millis(100) => "ns-2 (1998): tcpTick_ 0.1 (default changed in 2002)",
         rfc5681: Time::ZERO => "RFC 6298, 4: finer is better",
         linux_2_0: JIFFY => "2.0.32: HZ = 100",
@@ -95,7 +94,7 @@ pub struct RtoConfig("rto.") {
         linux_6: Time::from_secs(1) => "kernel: TCP_TIMEOUT_INIT 1 s",
     }
     /// Smallest timeout.
-    min_ns: Time ["time"; crossed] {
+    min_ns: Time ["time"; crossed, "at most rto.max"] {
         ns2_1998: Time::ZERO => "ns-2 (1998): minrto_ 0; two ticks remain the least",
         rfc5681: Time::from_secs(1) => "RFC 6298, 2.4",
         linux_2_0: Time::from_millis(200) => "2.0.32: HZ/5, tcp_input.c 151",
@@ -138,7 +137,7 @@ pub struct RtoConfig("rto.") {
     }
     /// Clock of the timers, with the rounding of Linux's timer wheel: up to 63 ticks by one, then by up to an eighth;
     /// 0 = to the nanosecond.
-    timer_hz: u32 ["ticks a second"; crossed] {
+    timer_hz: u32 ["ticks a second"; crossed, "0, or at most 10000 and a divisor of 1000000"] {
         ns2_1998: 0 => "unused: its tick is rto.tick_ns",
         rfc5681: 0 => "own choice: none",
         linux_6: 0 => "kernel: CONFIG_HZ, 250 or 1000 mostly; 0 here, as it differs from kernel to kernel",

@@ -5,8 +5,8 @@ use cwndlab_units::Time;
 use super::check::{CheckRanges as _, LARGEST_WINDOW, MOST_SEGMENTS};
 use super::knobs::{knobs, AS_RFC5681, NS2, NS2_NONE};
 use super::{
-    AckPolicy, CubicConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NagleRule, Profile, ReceiveTuning,
-    RecoveryConfig, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, WindowLawKind,
+    AckPolicy, AdaptiveAcks, CubicConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NagleRule, Profile,
+    ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use crate::segment::TIMESTAMPS_BYTES;
@@ -207,7 +207,7 @@ pub struct TcpConfig("") {
         linux_6: false => "kernel: tcp_enter_loss: held",
     }
     /// Window at connection start only.
-    initial_window: InitialWindow ["segments = k | rfc3390 | rfc6928"; own] {
+    initial_window: InitialWindow ["segments = k | rfc3390 | rfc6928"; own, "in 1..=65535 segments"] {
         ns2_1998: InitialWindow::Segments(1) => "ns-2 (1998): windowInit_ 1 (default changed in 2001)",
         rfc5681: InitialWindow::Rfc3390 => "RFC 5681, 3.1 by RFC 3390",
         linux_2_0: InitialWindow::Segments(1) => "2.0.32: tcp_input.c 679, af_inet.c 460",
@@ -240,7 +240,7 @@ pub struct TcpConfig("") {
         linux_6: 0 => "kernel: TCP_INFINITE_SSTHRESH",
     }
     /// Largest window used, whatever the receiver offers.
-    max_window: MaxWindow ["segments = k | bytes = n"; crossed] {
+    max_window: MaxWindow ["segments = k | bytes = n"; crossed, "at least 1 segment and at most 2^30 bytes"] {
         ns2_1998: MaxWindow::Segments(20) => "ns-2 ns-default.tcl: window_ 20",
         rfc5681: MaxWindow::Bytes(1 << 30) => "RFC 7323, 2.3: 2^30",
         linux_2_0: MaxWindow::Bytes(32_767) => "2.0.32: MAX_WINDOW, tcp.h 130",
@@ -266,8 +266,8 @@ pub struct TcpConfig("") {
     ack_policy: AckPolicy ["every | delayed | heartbeat | quick-then-heartbeat | quick-then-delayed | adaptive | linux"; own] {
         ns2_1998: AckPolicy::Every => "ns-2: Agent/TCPSink acknowledges every packet",
         rfc5681: AckPolicy::Delayed { timeout_ns: Time::from_millis(200) } => "RFC 5681, 4.2 and RFC 1122, 4.2.3.2: second segment; 200 ms as in BSD, at most 500 ms",
-        linux_2_0: AckPolicy::Adaptive { first_ns: Time::from_millis(330), max_ns: Time::from_millis(500), push_ns: Time::from_millis(20), holes_wait: true, on_ticks: true, } => "2.0.32: tcp_delack_estimator, tcp_input.c 55; tcp_queue, 1924 to 1937; tcp_send_delayed_ack, tcp_output.c 1075, whose timer of 0 fires with the next tick. Its second ACK of a hole, an RTO later, is not modelled",
-        linux_2_2: AckPolicy::Adaptive { first_ns: Time::ZERO, max_ns: Time::from_millis(500), push_ns: Time::from_millis(500), holes_wait: false, on_ticks: false, } => "2.2.5: tcp_delack_estimator, tcp_input.c 97; __tcp_ack_snd_check, 1564. PSH shortens the timer of small segments only, which is not modelled",
+        linux_2_0: AckPolicy::Adaptive(AdaptiveAcks { first_ns: Time::from_millis(330), max_ns: Time::from_millis(500), push_ns: Time::from_millis(20), holes_wait: true, on_ticks: true }) => "2.0.32: tcp_delack_estimator, tcp_input.c 55; tcp_queue, 1924 to 1937; tcp_send_delayed_ack, tcp_output.c 1075, whose timer of 0 fires with the next tick. Its second ACK of a hole, an RTO later, is not modelled",
+        linux_2_2: AckPolicy::Adaptive(AdaptiveAcks { first_ns: Time::ZERO, max_ns: Time::from_millis(500), push_ns: Time::from_millis(500), holes_wait: false, on_ticks: false }) => "2.2.5: tcp_delack_estimator, tcp_input.c 97; __tcp_ack_snd_check, 1564. PSH shortens the timer of small segments only, which is not modelled",
         linux_6: AckPolicy::Linux => "kernel: tcp_event_data_recv, __tcp_ack_snd_check, tcp_send_delayed_ack, tcp_cleanup_rbuf",
     }
     /// Whether an ACK that is due at once goes before the application can answer what arrived; if not, the answer
@@ -327,7 +327,6 @@ impl TcpConfig {
     }
 
     /// Whether data is paced: by [`TcpConfig::pacing`], or as the window law states a rate.
-    #[must_use]
     pub fn paces(&self) -> bool {
         self.pacing || self.window_law.needs().paces
     }
@@ -338,7 +337,6 @@ impl TcpConfig {
     }
 
     /// Whether FIN has a segment of its own.
-    #[inline]
     pub(crate) fn sends_fin_alone(&self) -> bool {
         self.fin.is_some_and(|fin| fin.alone)
     }
@@ -353,7 +351,6 @@ impl TcpConfig {
 
     /// Payload bytes of a full segment to this peer: the smaller MSS, less what timestamps take where both offer them
     /// (RFC 6691; RFC 7323, appendix A).
-    #[must_use]
     pub fn full_segment_bytes(&self, peer: &TcpConfig) -> u32 {
         let options = if self.timestamps && peer.timestamps { TIMESTAMPS_BYTES } else { 0 };
         self.mss.min(peer.mss).saturating_sub(options).max(1)

@@ -63,8 +63,9 @@ fn micros(at: Time) -> u64 {
     at.as_nanos() / 1000
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Mode {
+    #[default]
     Startup,
     Drain,
     ProbeBandwidth,
@@ -72,7 +73,7 @@ enum Mode {
 }
 
 /// BBR's state of one connection; on the heap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bbr {
     random: Option<Rng>,
     /// Ticks a second of the kernel's clock, and by how much it is ahead.
@@ -114,36 +115,15 @@ pub(super) struct Bbr {
 impl Bbr {
     pub fn new(cfg: &TcpConfig) -> Self {
         Bbr {
-            random: None,
             hz: if cfg.rto.timer_hz == 0 { 1000 } else { u64::from(cfg.rto.timer_hz) },
             phase: cfg.rto.tick_phase_ns,
             mss: 1,
-            pacing_rate: 0,
-            mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
-            bandwidth: WindowedMax::default(),
             min_rtt_us: u64::MAX,
-            min_rtt_stamp: 0,
-            probe_rtt_until: 0,
-            probe_rtt_round_done: false,
             rounds: Rounds { ends_at: SYN, ..Rounds::default() },
-            cycle: 0,
-            cycle_began_us: 0,
-            full: false,
-            full_rate: 0,
-            full_rounds: 0,
-            has_rtt: false,
-            idle_restart: false,
-            prior_repair: Repair::None,
-            conserves: false,
-            prior_cwnd: 0,
-            aggregation: Aggregation::default(),
-            policer: Policer::default(),
             delivered: SYN,
-            delivered_at: Time::ZERO,
-            lost: 0,
-            ssthresh: None,
+            ..Bbr::default()
         }
     }
 
@@ -232,11 +212,7 @@ impl Bbr {
 
     /// `bbr_min_tso_segs`
     fn least_train(&self) -> u64 {
-        if self.pacing_rate < ONE_SEGMENT_RATE {
-            1
-        } else {
-            2
-        }
+        1 + u64::from(self.pacing_rate >= ONE_SEGMENT_RATE)
     }
 
     /// `bbr_tso_segs_goal`
@@ -501,7 +477,7 @@ impl Law for Bbr {
     }
 
     fn grant(&self, cwnd_bytes: u64) -> Grant {
-        let quantum = Quantum::OfRate { least_segments: self.least_train() as u32 };
+        let quantum = Quantum::OfRate(self.least_train() as u32);
         Grant { cwnd_bytes, pacing_rate: Some(self.pacing_rate), quantum, owns_recovery: true }
     }
 }

@@ -21,7 +21,7 @@ use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Start};
 use crate::config::{Bbr3Config, TcpConfig};
 use crate::flight::LostSegment;
 use crate::Rng;
-use aggregation::{Aggregation, Arrival};
+use aggregation::Aggregation;
 use ecn::Ecn;
 use loss::{Latest, Undo};
 use probe_bw::Probe;
@@ -154,7 +154,7 @@ impl Bbr3 {
             undo: Undo::default(),
             full: FullPipe::default(),
             probe: Probe::default(),
-            min_rtt: MinRtt::default(),
+            min_rtt: MinRtt::new(Time::ZERO, Time::MAX),
             aggregation: Aggregation::new(cfg.rules),
             ecn: (cfg.ecn && tcp.ecn.counts_marks()).then(Ecn::new),
             has_rtt: false,
@@ -227,16 +227,8 @@ impl Bbr3 {
         }
         self.update_latest(sample);
         self.update_congestion_signals(sample);
-        let arrival = Arrival {
-            now: sample.now,
-            acked: sample.acked,
-            bandwidth: self.bw(),
-            cwnd: self.cwnd,
-            round: self.rounds.count,
-            round_start: self.rounds.started,
-            full: self.full.reached,
-        };
-        self.aggregation.on_ack(&arrival);
+        let (bw, cwnd) = (self.bw(), self.cwnd);
+        self.aggregation.on_ack(sample, bw, cwnd, &self.rounds, self.full.reached);
         self.look_for_full_pipe(sample);
         self.leave_startup(sample);
         self.leave_drain(sample);
@@ -310,7 +302,7 @@ impl Law for Bbr3 {
     fn on_start(&mut self, start: &Start, windows: &mut Windows) {
         self.mss = u64::from(start.mss);
         (self.cwnd, self.initial_cwnd) = (u64::from(windows.cwnd), u64::from(windows.cwnd));
-        self.min_rtt.begin(start.now, start.min_rtt);
+        self.min_rtt = MinRtt::new(start.now, start.min_rtt);
         self.set_first_rate(start.srtt);
         self.aggregation.restart(start.now);
     }

@@ -6,6 +6,7 @@ use super::external::{CongestionControl, LawError, LawFailures, Window};
 use super::hystart::Hystart;
 use super::hystart_linux::HystartLinux;
 use super::law::{each_law, AnyLaw, Law as _, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
+use super::needs::Needs;
 use super::reno::Reno;
 use super::search::Search;
 use super::{AckReport, AfterAck, Episode, Grant, PlainAck, Start};
@@ -51,7 +52,7 @@ impl Controller {
                 _ if own => Phase::Plain,
                 SlowStartKind::Hystart => Phase::HystartLinux(Box::new(HystartLinux::new(cfg.pacing))),
                 SlowStartKind::HystartPlusPlus => Phase::Hystart(Box::new(Hystart::new())),
-                SlowStartKind::Search => Phase::Search(Box::new(Search::new())),
+                SlowStartKind::Search => Phase::Search(Box::default()),
             },
         }
     }
@@ -103,7 +104,6 @@ impl Controller {
     }
 
     /// Whether the law's window counts in recovery, too ([`Grant::owns_recovery`]).
-    #[inline]
     pub(crate) fn owns_recovery(&self) -> bool {
         each_law!(&self.law, law => law.owns_recovery())
     }
@@ -143,20 +143,20 @@ impl Controller {
 
     /// A step of an episode; `mss` as in force. A law that controls its own recovery handles only those that restart it.
     pub fn on_episode(&mut self, episode: Episode, mss: u32) {
-        if self.owns_recovery() && !matches!(episode, Episode::Restarted | Episode::StillInNetwork { .. }) {
+        if self.owns_recovery() && !matches!(episode, Episode::Restarted | Episode::StillInNetwork(_)) {
             return;
         }
         let one = u64::from(mss);
         match episode {
             Episode::Restarted => self.set_cwnd(one, mss),
             Episode::Proportional { pipe, allowance } => self.set_cwnd((pipe + allowance).max(one), mss),
-            Episode::Deflated { bytes } => self.set_cwnd(self.cwnd().saturating_sub(u64::from(bytes)).max(one), mss),
-            Episode::DeflatedBySegments { segments } => {
+            Episode::Deflated(bytes) => self.set_cwnd(self.cwnd().saturating_sub(u64::from(bytes)).max(one), mss),
+            Episode::DeflatedBySegments(segments) => {
                 self.windows.cwnd =
                     each_law!(&mut self.law, law => law.add_segments(-(segments as i32), self.windows.cwnd, mss));
             }
-            Episode::Inflated { bytes } => self.set_cwnd(self.cwnd() + u64::from(bytes), mss),
-            Episode::StillInNetwork { pipe } => self.set_cwnd(pipe + one, mss),
+            Episode::Inflated(bytes) => self.set_cwnd(self.cwnd() + u64::from(bytes), mss),
+            Episode::StillInNetwork(pipe) => self.set_cwnd(pipe + one, mss),
             Episode::Ended => self.set_cwnd(self.ssthresh().max(one), mss),
         }
     }
@@ -166,14 +166,13 @@ impl Controller {
         self.set_cwnd(u64::from(mss) * u64::from(cfg.loss_window_segments), mss);
     }
 
-    #[inline]
     pub(super) fn set_cwnd(&mut self, bytes: u64, mss: u32) {
         self.windows.set_cwnd(bytes);
         self.windows.cwnd = each_law!(&mut self.law, law => law.set_window(self.windows.cwnd, mss));
     }
 
-    /// An ACK, in recovery too, for a law that models the path and grows by no rule of slow start; false if the law is another,
-    /// to which [`Controller::on_ack`] reports it.
+    /// Takes an ACK, also in recovery, if the law models the path. Returns false for other laws, which take it by
+    /// [`Controller::on_ack`].
     pub fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck) -> bool {
         each_law!(&mut self.law, law => law.on_measured_ack(ack, after, &mut self.windows))
     }
@@ -200,10 +199,9 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_one_way_delay(now, delay));
     }
 
-    /// Whether the law takes every ACK, also one that acknowledges and reports nothing.
-    #[inline]
-    pub fn takes_every_ack(&self) -> bool {
-        each_law!(&self.law, law => law.takes_every_ack())
+    /// What the law needs from its connection.
+    pub(crate) fn needs(&self) -> Needs {
+        self.law.needs()
     }
 
     /// Has a law from outside set the window.

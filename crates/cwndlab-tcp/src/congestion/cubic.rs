@@ -17,7 +17,7 @@ pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
 /// State of CUBIC (RFC 9438, section 4.1.2). The windows that change once per episode are f32 (a relative error of
 /// 6e-8) to keep the state small; those that grow by fractions per ACK are f64.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Cubic {
     /// Window just before the last reduction, after fast convergence; 0 = none: the next epoch starts with K = 0.
     pub w_max: f32,
@@ -37,7 +37,7 @@ pub(super) struct Cubic {
 }
 
 /// What an undo goes back to (section 4.9).
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Before {
     w_max: f32,
     k_s: f32,
@@ -47,21 +47,12 @@ struct Before {
 }
 
 impl Cubic {
-    pub const fn new() -> Self {
-        Cubic {
-            w_max: 0.0,
-            k_s: 0.0,
-            cwnd_prior: 0.0,
-            credit_bytes: 0.0,
-            w_est: 0.0,
-            epoch_start: Time::MAX,
-            last_ack: Time::ZERO,
-            before: Before { w_max: 0.0, k_s: 0.0, cwnd_prior: 0.0, w_est: 0.0, epoch_start: Time::MAX },
-        }
+    pub fn new() -> Self {
+        let before = Before { epoch_start: Time::MAX, ..Before::default() };
+        Cubic { epoch_start: Time::MAX, before, ..Cubic::default() }
     }
 
     /// `W_cubic(t)`, equation 1.
-    #[inline]
     fn w_cubic(&self, t_s: f64) -> f64 {
         let d = t_s - f64::from(self.k_s);
         C * d * d * d + f64::from(self.w_max)
@@ -84,7 +75,6 @@ impl Cubic {
     }
 
     /// An ACK in congestion avoidance; the new cwnd in bytes.
-    #[inline]
     fn open(&mut self, cwnd_bytes: u32, ack: &Growth) -> u32 {
         // Two divisions an ACK in all: the rest are products.
         let mss = f64::from(ack.mss);

@@ -5,6 +5,7 @@
 
 use super::hystart_linux::HystartLinux;
 use super::law::{Cut, Growth, Law, Windows};
+use super::needs::Needs;
 use super::{AckReport, PlainAck};
 use crate::config::{SlowStartKind, TcpConfig};
 use cwndlab_units::Time;
@@ -28,7 +29,7 @@ const REFRESH_MS: u64 = 31;
 const DEAF: Time = Time::from_secs(1);
 
 /// On the heap, as its state is larger than the other laws'.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct CubicLinux {
     /// Window before the last reduction, after fast convergence, segments; 0 = unknown.
     w_max: u32,
@@ -56,36 +57,21 @@ pub(super) struct CubicLinux {
 impl CubicLinux {
     pub fn new(cfg: &TcpConfig) -> Self {
         CubicLinux {
-            w_max: 0,
-            origin: 0,
-            k: 0,
             epoch_start: Time::MAX,
-            looked_ms: 0,
-            looked_cwnd: 0,
-            per_segment: 0,
-            credit: 0,
-            reno_cwnd: 0,
-            reno_acked: 0,
-            min_rtt_us: 0,
             hystart: (cfg.slow_start == SlowStartKind::Hystart).then(|| HystartLinux::new(cfg.pacing)),
+            ..CubicLinux::default()
         }
     }
 
     /// Takes a round trip, before the window of `cwnd` bytes grows by its ACK; returns whether slow start ends there.
-    #[inline]
     pub fn on_rtt(&mut self, ack: &PlainAck, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
         if !self.epoch_start.is_never() && ack.now.saturating_sub(self.epoch_start) < DEAF {
             return false;
         }
         let us = (rtt.as_nanos() / 1000).max(1);
         self.min_rtt_us = if self.min_rtt_us == 0 { us } else { self.min_rtt_us.min(us) };
-        slow_start && self.hystart.is_some() && self.leaves_slow_start(ack, rtt, cwnd / ack.mss)
-    }
-
-    #[inline(never)]
-    fn leaves_slow_start(&mut self, ack: &PlainAck, rtt: Time, cwnd: u32) -> bool {
-        let Some(hystart) = &mut self.hystart else { return false };
-        let ends = hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, Some(rtt), cwnd);
+        let Some(hystart) = self.hystart.as_mut().filter(|_| slow_start) else { return false };
+        let ends = hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, Some(rtt), cwnd / ack.mss);
         if ends {
             self.hystart = None;
         }
@@ -93,7 +79,6 @@ impl CubicLinux {
     }
 
     /// These bytes are acknowledged in congestion avoidance, with a window of `cwnd` bytes; the new one.
-    #[inline(never)]
     pub fn open(&mut self, now: Time, cwnd: u32, acked: u64, mss: u32) -> u32 {
         let grown = self.grow_segments(now, (cwnd / mss).max(1), acked.div_ceil(u64::from(mss)) as u32);
         cwnd.saturating_add(grown.saturating_mul(mss))
@@ -177,6 +162,8 @@ impl CubicLinux {
 }
 
 impl Law for CubicLinux {
+    const NEEDS: Needs = Needs { plain_feedback: true, ..Needs::PLAIN };
+
     fn on_feedback(&mut self, ack: &AckReport, windows: &mut Windows) {
         self.on_plain_feedback(&PlainAck::of(ack), windows);
     }
@@ -188,7 +175,6 @@ impl Law for CubicLinux {
         }
     }
 
-    #[inline]
     fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
         self.open(growth.now, cwnd, growth.bytes, growth.mss)
     }
@@ -207,16 +193,6 @@ impl Law for CubicLinux {
         if !self.epoch_start.is_never() {
             self.epoch_start = (self.epoch_start + idle).min(now);
         }
-    }
-
-    #[inline]
-    fn takes_plain_acks(&self) -> bool {
-        true
-    }
-
-    #[inline]
-    fn takes_plain_feedback(&self) -> bool {
-        true
     }
 }
 

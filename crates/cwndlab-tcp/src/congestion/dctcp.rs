@@ -4,7 +4,7 @@ use super::law::{Cut, Growth, Law, Windows};
 use super::reno::Reno;
 use super::{AckKind, AckReport, CongestionEvent};
 
-/// alpha = 1, as the integers of the Linux kernel have it; its first value, too (RFC 8257, section 4.2: conservative).
+/// alpha = 1 in the Linux kernel's integers. It is also the first value, which is the conservative choice (RFC 8257, section 4.2).
 const ONE: u32 = 1 << 10;
 /// g = 1/16 (RFC 8257, section 4.2).
 const GAIN_SHIFT: u32 = 4;

@@ -22,19 +22,16 @@ pub struct Window {
 
 impl Window {
     /// A window, and the threshold below which the engine's slow start opens it (infinite: none yet).
-    #[must_use]
     pub fn new(cwnd_bytes: f64, ssthresh_bytes: f64) -> Window {
         Window { cwnd_bytes, ssthresh_bytes, ssthresh_chosen: false, pacing_rate_bps: None }
     }
 
     /// Congestion window.
-    #[must_use]
     pub fn cwnd_bytes(&self) -> f64 {
         self.cwnd_bytes
     }
 
     /// Slow-start threshold; infinite while there is none.
-    #[must_use]
     pub fn ssthresh_bytes(&self) -> f64 {
         self.ssthresh_bytes
     }
@@ -89,16 +86,9 @@ pub struct LossEvent {
 }
 
 /// Why a law could not go on, in words that say where.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct LawError(pub String);
-
-impl fmt::Display for LawError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for LawError {}
 
 /// A window law of one sender, sans-IO. `window` has the values in force at each call: in recovery, after a timeout and
 /// after an idle time the engine has set them. An error of any call ends the run, and no call follows it.
@@ -169,7 +159,6 @@ pub struct LawFailure {
 
 impl LawFailures {
     /// The first failure, if there was one.
-    #[must_use]
     pub fn first(&self) -> Option<&LawFailure> {
         self.0.get()
     }
@@ -254,7 +243,7 @@ fn whole(window: &Window, mss: u32) -> Windows {
 
 impl Law for External {
     // it may set a rate; the caller that attaches it provides random numbers
-    const NEEDS: Needs = Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, ..Needs::NONE };
+    const NEEDS: Needs = Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, every_ack: true, ..Needs::NONE };
 
     fn on_start(&mut self, start: &Start, windows: &mut Windows) {
         self.started = true;
@@ -270,12 +259,6 @@ impl Law for External {
         self.now = ack.now;
     }
 
-    #[inline]
-    fn takes_every_ack(&self) -> bool {
-        true
-    }
-
-    #[inline]
     fn owns_recovery(&self) -> bool {
         self.owns_recovery
     }

@@ -16,7 +16,7 @@ const SEND_DELAY_US: u32 = 1_000;
 const NONE: u32 = u32::MAX;
 
 /// State of the first slow start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct HystartLinux {
     /// A new round begins when more than this is acknowledged.
     round_end: u64,
@@ -31,16 +31,8 @@ pub(super) struct HystartLinux {
 }
 
 impl HystartLinux {
-    pub const fn new(paced: bool) -> Self {
-        HystartLinux {
-            round_end: 0,
-            round_start: Time::ZERO,
-            train_us: 0,
-            round_rtt_us: NONE,
-            min_rtt_us: NONE,
-            rtt_samples: 0,
-            paced,
-        }
+    pub fn new(paced: bool) -> Self {
+        HystartLinux { round_rtt_us: NONE, min_rtt_us: NONE, paced, ..HystartLinux::default() }
     }
 
     /// One ACK of new data in slow start, `cwnd_segments` before it grows; whether slow start ends.

@@ -32,12 +32,10 @@ pub(crate) struct Windows {
 
 impl Windows {
     /// Whether the next ACK grows the window as in slow start (RFC 5681, section 3.1).
-    #[inline]
     pub fn in_slow_start(self) -> bool {
         self.cwnd < self.ssthresh
     }
 
-    #[inline]
     pub fn set_cwnd(&mut self, bytes: u64) {
         self.cwnd = bytes.min(u64::from(MAX_WINDOW_BYTES)) as u32;
     }
@@ -93,7 +91,7 @@ pub(crate) trait Law {
     /// Takes any ACK, before loss detection: for laws that measure the path.
     fn on_feedback(&mut self, _ack: &AckReport, _windows: &mut Windows) {}
 
-    /// As [`Law::on_feedback`], for an ACK of the short path; called only if [`Law::takes_plain_feedback`].
+    /// As [`Law::on_feedback`], for an ACK of the short path; called only if [`Needs::plain_feedback`].
     fn on_plain_feedback(&mut self, _ack: &PlainAck, _windows: &mut Windows) {}
 
     /// A segment is deemed lost; called before [`Law::on_measured_ack`] if an ACK revealed it.
@@ -106,7 +104,6 @@ pub(crate) trait Law {
     }
 
     /// Opens the window by one ACK, however much it acknowledges. Returns false if the law counts bytes.
-    #[inline]
     fn count_ack(&mut self, _windows: &mut Windows, _mss: u32) -> bool {
         false
     }
@@ -117,7 +114,6 @@ pub(crate) trait Law {
     }
 
     /// Congestion avoidance: the new cwnd.
-    #[inline]
     fn avoid(&mut self, _growth: &Growth, cwnd: u32) -> u32 {
         cwnd
     }
@@ -160,7 +156,6 @@ pub(crate) trait Law {
     fn on_app_restart(&mut self, _now: Time, _mss: u32, _windows: &mut Windows) {}
 
     /// The controller sets the window; returns the value that the law can represent.
-    #[inline]
     fn set_window(&mut self, bytes: u32, _mss: u32) -> u32 {
         bytes
     }
@@ -171,36 +166,17 @@ pub(crate) trait Law {
         changed.clamp(i64::from(mss), i64::from(MAX_WINDOW_BYTES)) as u32
     }
 
-    /// Whether windows are real numbers of packets, as in ns-2: each timeout cuts, and cwnd may fall below the least ssthresh.
-    fn counts_packets(&self) -> bool {
-        false
-    }
-
-    /// Whether the law reads only the fields of a [`PlainAck`].
-    #[inline]
-    fn takes_plain_acks(&self) -> bool {
-        false
-    }
-
-    /// Whether [`Law::on_plain_feedback`] does anything.
-    #[inline]
-    fn takes_plain_feedback(&self) -> bool {
-        false
-    }
-
-    /// Whether the law needs every ACK, including those that acknowledge and report nothing.
-    #[inline]
-    fn takes_every_ack(&self) -> bool {
-        false
-    }
-
     /// Whether the law sends so little that the measured delivery rate does not reflect the path.
     fn limits_itself(&self) -> bool {
         false
     }
 
+    /// Whether windows are real numbers of packets, as in ns-2: each timeout cuts, and cwnd may fall below the least ssthresh.
+    fn counts_packets(&self) -> bool {
+        false
+    }
+
     /// Whether its window counts in recovery, too ([`Grant::owns_recovery`]).
-    #[inline]
     fn owns_recovery(&self) -> bool {
         Self::MODELS_PATH
     }
@@ -234,11 +210,18 @@ macro_rules! laws {
                     $($large_kind => AnyLaw::$large(Box::new($large_new)),)*
                 }
             }
+
+            /// What it needs from its connection.
+            pub fn needs(&self) -> Needs {
+                match self {
+                    $(AnyLaw::$small(_) => $small::NEEDS,)*
+                    $(AnyLaw::$large(_) => $large::NEEDS,)*
+                }
+            }
         }
 
         impl WindowLawKind {
             /// What the law needs from its connection.
-            #[must_use]
             #[allow(unused_variables)] // knobs
             pub const fn needs(&self) -> Needs {
                 match *self {

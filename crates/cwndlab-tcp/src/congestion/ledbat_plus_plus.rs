@@ -106,8 +106,8 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// Change of a window of `window` segments for `acked` of them: each round trip GAIN up to the target, above it
-    /// max(GAIN - W (delay / target - 1), -W / 2) (section 4.3, with its constant 1).
+    /// By how many segments a window of `window` segments changes when `acked` of them are acknowledged. In a round trip that is
+    /// GAIN up to the target, and max(GAIN - W (delay / target - 1), -W / 2) above it (section 4.3, with its constant 1).
     fn change(&self, acked: f64, window: f64) -> f64 {
         let gain = self.gain();
         let excess = self.delays.queueing().as_secs_f64() / self.target.as_secs_f64() - 1.0;

@@ -14,11 +14,26 @@ pub struct Needs {
     pub draws: bool,
     /// Whether the law uses the one-way delays that timestamps show ([`crate::Controller::on_one_way_delay`]).
     pub delays: bool,
+    /// Whether the law needs every ACK, including those that acknowledge and report nothing.
+    pub every_ack: bool,
+    /// Whether it needs only the fields of a `PlainAck` of an ACK, and whether it measures such ACKs before they open the window.
+    pub(crate) plain_acks: bool,
+    pub(crate) plain_feedback: bool,
 }
 
 impl Needs {
     /// A law that sees ACKs and losses only.
-    pub(super) const NONE: Needs = Needs { min_rtt_window: None, paces: false, draws: false, delays: false };
+    pub(super) const NONE: Needs = Needs {
+        min_rtt_window: None,
+        paces: false,
+        draws: false,
+        delays: false,
+        every_ack: false,
+        plain_acks: false,
+        plain_feedback: false,
+    };
+    /// A law to which most ACKs are plain.
+    pub(super) const PLAIN: Needs = Needs { plain_acks: true, ..Needs::NONE };
     /// A law that paces, and knows the delivery rate as Linux measures it (`tcp_min_rtt_wlen`).
     pub(super) const RATE: Needs = Needs { min_rtt_window: Some(Time::from_secs(300)), paces: true, ..Needs::NONE };
 }

@@ -22,7 +22,7 @@ const LEAST_RATE: u64 = 12_500;
 const BURSTS_PER_SECOND: u64 = 1 << 12;
 
 /// The state of one sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Prague {
     /// The window in segments, of which cwnd is the next whole number.
     window: f64,
@@ -65,22 +65,7 @@ impl Segments {
 
 impl Prague {
     pub fn new(cwnd: u64) -> Prague {
-        Prague {
-            window: cwnd as f64,
-            alpha: 0.0,
-            now: Time::ZERO,
-            rate: None,
-            burst_bytes: 0,
-            round: 0,
-            round_end: 0,
-            delivered: 0,
-            marked: 0,
-            saw_ce: false,
-            in_loss: false,
-            reduced_at: None,
-            alpha_at: Time::ZERO,
-            before_loss: (0.0, 0),
-        }
+        Prague { window: cwnd as f64, ..Prague::default() }
     }
 
     /// `prague_is_rtt_indep`
@@ -197,9 +182,7 @@ impl Prague {
         self.window /= 2.0;
         self.in_loss = true;
     }
-}
 
-impl Prague {
     /// The windows in segments.
     fn segments(windows: Windows, mss: u32) -> Segments {
         let ssthresh = if windows.ssthresh == NO_THRESHOLD { u64::MAX } else { u64::from(windows.ssthresh / mss) };

@@ -1,6 +1,7 @@
 //! RFC 5681's window law in bytes, and the same law counted in packets as ns-2 and early Linux do.
 
 use super::law::{Cut, Growth, Law, Windows, MAX_WINDOW_BYTES};
+use super::needs::Needs;
 use super::{AckReport, CongestionEvent};
 use crate::config::{MaxWindow, TcpConfig};
 
@@ -13,7 +14,6 @@ pub(super) struct Reno {
 
 impl Reno {
     /// Congestion avoidance: the recommended way of RFC 5681, section 3.1 (its page 7), at most SMSS per window.
-    #[inline]
     pub fn open(&mut self, cwnd: u32, acked_bytes: u64, mss: u32) -> u32 {
         let acked = u64::from(self.acked_bytes) + acked_bytes;
         if acked < u64::from(cwnd) {
@@ -34,24 +34,19 @@ pub(super) struct RenoPackets {
 
 impl RenoPackets {
     /// One ACK of new data.
-    #[inline]
     pub fn on_ack(&mut self, slow_start: bool) {
         self.cwnd_packets += if slow_start { 1.0 } else { 1.0 / self.cwnd_packets };
     }
 
     /// Halves the usable window, to no less than `least` packets: ns-2 takes min(cwnd, window), not the flight size.
     pub fn halve(&mut self, max_window: MaxWindow, whole: bool, least: f64, mss: u32) {
-        let limit = match max_window {
-            MaxWindow::Segments(k) => f64::from(k),
-            MaxWindow::Bytes(b) => (b / u64::from(mss)) as f64,
-        };
+        let limit = (max_window.bytes(mss) / u64::from(mss)) as f64;
         let window = self.cwnd_packets.min(limit);
         let half = if whole { (window.floor() / 2.0).floor() } else { window / 2.0 };
         self.cwnd_packets = half.max(least);
     }
 
     /// The usable window in bytes: only whole packets are sent.
-    #[inline]
     pub fn cwnd_bytes(self, mss: u32) -> u32 {
         (self.cwnd_packets as u64 * u64::from(mss)).min(u64::from(u32::MAX)) as u32
     }
@@ -71,7 +66,6 @@ pub(super) struct RenoLinux2 {
 
 impl RenoLinux2 {
     /// One ACK of new data; the new window, bytes.
-    #[inline]
     pub fn on_ack(&mut self, cwnd: u32, ssthresh: u32, mss: u32) -> u32 {
         if cwnd == 0 {
             return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
@@ -90,17 +84,13 @@ impl RenoLinux2 {
     /// Half of the usable window in whole packets, bytes: of min(cwnd, window), not of the flight size.
     pub fn halve(&mut self, cwnd: u32, max_window: MaxWindow, mss: u32) -> u32 {
         self.count = 0;
-        let limit = match max_window {
-            MaxWindow::Segments(k) => k,
-            MaxWindow::Bytes(b) => (b / u64::from(mss)) as u32,
-        };
+        let limit = (max_window.bytes(mss) / u64::from(mss)) as u32;
         (cwnd / mss).min(limit) / 2 * mss
     }
 }
 
 /// Bytes that count towards growth: cumulatively acknowledged ones (RFC 5681, RFC 3465); without a limit, as the kernel
 /// counts, only those not known before to have arrived.
-#[inline]
 pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     if cfg.slow_start_limit_segments == 0 {
         ack.fresh_bytes.min(ack.acked_bytes)
@@ -110,13 +100,11 @@ pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
 }
 
 /// Bytes by which slow start may open the window for this ACK (RFC 5681, equation 2; RFC 3465, section 2.3: L).
-#[inline]
 pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     slow_start_bytes(cfg, ack.acked_bytes, new_bytes(cfg, ack), ack.mss)
 }
 
 /// The same of an ACK that acknowledges `acked_bytes`, of which `new_bytes` count.
-#[inline]
 pub(super) fn slow_start_bytes(cfg: &TcpConfig, acked_bytes: u64, new_bytes: u64, mss: u32) -> u64 {
     match cfg.slow_start_limit_segments {
         0 => new_bytes,
@@ -125,7 +113,8 @@ pub(super) fn slow_start_bytes(cfg: &TcpConfig, acked_bytes: u64, new_bytes: u64
 }
 
 impl Law for Reno {
-    #[inline]
+    const NEEDS: Needs = Needs::PLAIN;
+
     fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
         self.open(cwnd, growth.bytes, growth.mss)
     }
@@ -134,15 +123,11 @@ impl Law for Reno {
         self.acked_bytes = 0;
         cut.half
     }
-
-    #[inline]
-    fn takes_plain_acks(&self) -> bool {
-        true
-    }
 }
 
 impl Law for RenoPackets {
-    #[inline]
+    const NEEDS: Needs = Needs::PLAIN;
+
     fn count_ack(&mut self, windows: &mut Windows, mss: u32) -> bool {
         self.on_ack(windows.in_slow_start());
         windows.cwnd = self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES);
@@ -159,15 +144,8 @@ impl Law for RenoPackets {
         self.cwnd_bytes(cut.mss)
     }
 
-    #[inline]
     fn set_window(&mut self, bytes: u32, mss: u32) -> u32 {
         *self = RenoPackets::from_bytes(bytes, mss);
-        self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)
-    }
-
-    /// Keeps the fraction of a packet.
-    fn add_segments(&mut self, segments: i32, _: u32, mss: u32) -> u32 {
-        self.cwnd_packets = (self.cwnd_packets + f64::from(segments)).max(1.0);
         self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)
     }
 
@@ -175,14 +153,16 @@ impl Law for RenoPackets {
         true
     }
 
-    #[inline]
-    fn takes_plain_acks(&self) -> bool {
-        true
+    /// Keeps the fraction of a packet.
+    fn add_segments(&mut self, segments: i32, _: u32, mss: u32) -> u32 {
+        self.cwnd_packets = (self.cwnd_packets + f64::from(segments)).max(1.0);
+        self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)
     }
 }
 
 impl Law for RenoLinux2 {
-    #[inline]
+    const NEEDS: Needs = Needs::PLAIN;
+
     fn count_ack(&mut self, windows: &mut Windows, mss: u32) -> bool {
         windows.cwnd = self.on_ack(windows.cwnd, windows.ssthresh, mss).min(MAX_WINDOW_BYTES);
         true
@@ -190,10 +170,5 @@ impl Law for RenoLinux2 {
 
     fn reduce(&mut self, cut: &Cut<'_>, cwnd: u32) -> u32 {
         self.halve(cwnd, cut.cfg.max_window, cut.mss)
-    }
-
-    #[inline]
-    fn takes_plain_acks(&self) -> bool {
-        true
     }
 }

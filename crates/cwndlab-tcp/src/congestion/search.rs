@@ -18,7 +18,7 @@ const BIN_PERCENT: u64 = 35;
 const THRESHOLD: f64 = 0.35;
 
 /// State of the first slow start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     /// Bytes acknowledged in each bin; bin `k` is at index `k % BINS`.
     bins: [u64; BINS],
@@ -33,17 +33,6 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub const fn new() -> Search {
-        Search {
-            bins: [0; BINS],
-            complete: 0,
-            bin_duration: Time::ZERO,
-            bin_end: Time::ZERO,
-            initial_rtt: Time::ZERO,
-            acknowledged: None,
-        }
-    }
-
     /// The first round trip is known (lines 1 to 9); no effect if it is zero.
     pub fn start(&mut self, now: Time, rtt: Time) {
         self.initial_rtt = rtt;

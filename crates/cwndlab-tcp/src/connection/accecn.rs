@@ -32,7 +32,6 @@ impl Connection {
     }
 
     /// A SYN or SYN-ACK, for an end that asks for AccECN.
-    #[cold]
     pub(super) fn agree_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
         let Some(accecn) = self.accecn() else { return };
         accecn.on_syn(seg);
@@ -47,7 +46,6 @@ impl Connection {
     }
 
     /// Both ends are configured alike and skip the handshake.
-    #[cold]
     pub(super) fn assume_accurate(&mut self, cfg: &TcpConfig) {
         let Some(accecn) = self.accecn() else { return };
         accecn.assume(cfg.ecn.has_option());
@@ -61,7 +59,6 @@ impl Connection {
     }
 
     /// The handshake's last segment arrived at the server.
-    #[cold]
     pub(super) fn third_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
         if let Some(accecn) = self.accecn() {
             accecn.on_third(seg);
@@ -70,7 +67,6 @@ impl Connection {
     }
 
     /// A segment of an established connection arrived: its codepoint is counted.
-    #[cold]
     pub(super) fn count_arrival(&mut self, seg: &Segment) {
         if self.accecn().is_some_and(|accecn| accecn.on_arrival(seg)) {
             self.receiver.ack_now = true;
@@ -85,7 +81,6 @@ impl Connection {
     }
 
     /// What an ACK reports that delivers this much, and whether it acknowledges or reports anything new.
-    #[cold]
     pub(super) fn feedback(
         &mut self,
         cfg: &TcpConfig,
@@ -122,7 +117,6 @@ impl Connection {
     }
 
     /// Flags and codepoint of a segment; `data` and `again` as in [`Echo::on_out`].
-    #[inline(never)]
     pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {
         if !self.sender.snd.ecn.is_accurate() {
             return self.sender.snd.ecn.on_out(cfg.ecn, data, again);
@@ -133,7 +127,6 @@ impl Connection {
     }
 
     /// The option of a segment, and the SACK blocks that fit with it.
-    #[cold]
     pub(super) fn accurate_option(&mut self, cfg: &TcpConfig, sack: &mut SackBlocks) -> Option<AccEcnOption> {
         if !self.sender.snd.ecn.is_accurate() || !cfg.ecn.has_option() {
             return None;
@@ -154,8 +147,7 @@ impl Connection {
 
     /// Bytes of each segment that the option takes, where it is agreed on.
     pub(super) fn accurate_option_bytes(&self, cfg: &TcpConfig) -> u32 {
-        let sent = self.sender.snd.ecn.is_accurate() && cfg.ecn.has_option();
-        if sent {
+        if self.sender.snd.ecn.is_accurate() && cfg.ecn.has_option() {
             AccEcn::first_option().padded_bytes()
         } else {
             0

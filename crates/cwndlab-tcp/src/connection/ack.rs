@@ -1,8 +1,7 @@
 //! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the timer.
 //!
-//! Most ACKs take the short path of `calm.rs`, into which the steps that it shares are inlined. All others share one copy of all
+//! Most ACKs take the short path of `fast/ack.rs`, into which the steps that it shares are inlined. All others share one copy of all
 //! steps ([`Connection::take_new_ack`]).
-#![allow(clippy::inline_always)]
 
 use cwndlab_units::Time;
 
@@ -18,7 +17,6 @@ use crate::timers::Timer;
 
 impl Connection {
     /// An ACK: its account, then loss detection and the episode, the controller, and the timer.
-    #[inline]
     pub(super) fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.una);
         if ack < self.sender.snd.una as i64 {
@@ -37,29 +35,25 @@ impl Connection {
         }
         self.sender.note_largest_window(seg.window);
         if ack > self.sender.snd.una {
-            let plain = seg.sack.len == 0 && !seg.flags.has(Flags::ECE) && self.sender.extra.is_none();
+            let plain = seg.sack.len == 0 && !seg.flags.has(Flags::ECE) && self.sender.is_plain();
             if !plain || !self.take_calm_ack_with(cfg, now, seg, ack) {
-                self.take_new_ack(cfg, now, seg, Some(seg), ack);
+                self.take_new_ack(cfg, now, seg, Some(seg));
             }
         } else {
             self.on_other_ack(cfg, now, seg, window_changed);
         }
-        if self.sender.extra.is_some() {
-            self.note_ack(self.retries == 0 && self.sender.snd.edge > self.sender.snd.nxt);
-        }
+        self.note_ack(self.retries == 0 && self.sender.snd.edge > self.sender.snd.nxt);
         self.share_timer(cfg);
     }
 
     /// The window that a segment offers with its ACK. RFC 9293, 3.10.7.4: that of the newest segment counts; older ones show
     /// by their position.
-    #[inline]
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.snd.edge = ack + u64::from(seg.window);
         self.sender.note_largest_window(seg.window);
     }
 
     /// Nothing new is acknowledged: a window that opens ends probing.
-    #[inline]
     pub(super) fn note_window_update(&mut self) {
         let s = &self.sender;
         if s.snd.una == s.snd.max && s.snd.edge > s.snd.nxt && s.cc.cwnd() > 0 {
@@ -69,10 +63,9 @@ impl Connection {
     }
 
     /// An ACK that acknowledges nothing new.
-    #[inline]
     fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
         let idle = self.sender.snd.una == self.sender.snd.max;
-        let bare = seg.sack.len == 0 && self.sender.extra.is_none();
+        let bare = seg.sack.len == 0 && self.sender.is_plain();
         let by_time = self.recovery.detects_by_time();
         if idle && (!by_time || bare && self.is_unreported()) {
             return self.note_window_update(); // there is nothing to report
@@ -112,15 +105,8 @@ impl Connection {
 
     /// An ACK of new data. `options`: the segment, if it may have any.
     #[inline(never)]
-    pub(super) fn take_new_ack(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        seg: &Header,
-        options: Option<&Segment>,
-        ack: u64,
-    ) {
-        let report = self.account_new(cfg, now, seg, options, ack);
+    pub(super) fn take_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) {
+        let report = self.account_new(cfg, now, seg, options);
         let outcome = self.decide(cfg, &report);
         self.stats.fast_retransmits += u32::from(outcome.began);
         let s = &self.sender;
@@ -131,7 +117,7 @@ impl Connection {
         }
         let held = report.ece && self.on_echo(cfg, &report);
         self.conclude(cfg, &report, &outcome, !held);
-        self.after_new_ack(cfg, now, ack);
+        self.after_new_ack(cfg, now);
     }
 
     /// The controller and loss recovery take a report: the controller what the path reports, before losses are looked for, then
@@ -152,18 +138,12 @@ impl Connection {
     }
 
     /// The account of an ACK of new data: moves SND.UNA and takes the round trip. `options`: the segment, if it may have any.
-    fn account_new(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        seg: &Header,
-        options: Option<&Segment>,
-        ack: u64,
-    ) -> AckReport {
+    fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) -> AckReport {
+        let ack = from_wire(self.iss, seg.ack, self.sender.snd.una) as u64;
         let blocks = options.filter(|seg| seg.sack.len > 0);
         let has_blocks = blocks.is_some() && self.agreed.sack;
         let prior_flight_bytes = self.sender.snd.flight_size();
-        let prior_in_flight_bytes = if self.sender.extra.is_some() { self.in_flight_measured() } else { 0 };
+        let prior_in_flight_bytes = self.in_flight_measured();
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, blocks);
         let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(seg));
         let s = &mut self.sender;
@@ -182,7 +162,7 @@ impl Connection {
         let s = &self.sender;
         let acked_bytes = acked - u64::from(s.fin && ack > s.snd.end);
         let delivered_bytes = acked_bytes + sacked_bytes - known;
-        let feedback = match options.filter(|_| s.extra.is_some()) {
+        let feedback = match options.filter(|_| !s.is_plain()) {
             Some(seg) => self.feedback(cfg, now, seg, acked_bytes, delivered_bytes),
             None => Feedback::of_echo(seg, delivered_bytes),
         };
@@ -214,7 +194,6 @@ impl Connection {
     }
 
     /// The account of an ACK that acknowledges nothing new: what its blocks report. A duplicate changes no window.
-    #[inline(never)]
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.snd.flight_size(), self.in_flight_measured());
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, Some(seg));
@@ -267,7 +246,6 @@ impl Connection {
     }
 
     /// The stamp that a segment echoes, where timestamps are agreed on.
-    #[inline]
     pub(super) fn echoed_stamp(&self, seg: &Header) -> Option<u32> {
         (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr)
     }
@@ -285,12 +263,12 @@ impl Connection {
 
     /// The window has taken an ACK of new data.
     #[inline(always)]
-    pub(super) fn after_new_ack(&mut self, cfg: &TcpConfig, now: Time, ack: u64) {
+    pub(super) fn after_new_ack(&mut self, cfg: &TcpConfig, now: Time) {
         if self.sender.outstanding.keeps_segments() && Flight::times_segments(cfg) {
             self.measure_segments(cfg, now);
         }
         let s = &self.sender;
-        if s.fin && ack > s.snd.end {
+        if s.fin && s.snd.una > s.snd.end {
             self.on_fin_acked(cfg, now);
         }
         if !self.ends_by_fin {
@@ -300,7 +278,7 @@ impl Connection {
 
     /// Losses have been looked for: the controller takes the ACK, which an echo has `held` or not.
     fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, outcome: &Outcome, may_grow: bool) {
-        let measured = if self.sender.extra.is_some() { self.measured() } else { AfterAck::default() };
+        let measured = if self.sender.outstanding.measures_rate() { self.measured() } else { AfterAck::default() };
         let s = &mut self.sender;
         let after = AfterAck {
             lost_bytes: outcome.lost_bytes,
@@ -313,7 +291,7 @@ impl Connection {
             in_recovery: self.recovery.in_recovery(),
             ..measured
         };
-        if s.extra.is_some() && self.conclude_measured(report, &after) {
+        if s.outstanding.measures_rate() && self.conclude_measured(report, &after) {
             return;
         }
         let s = &mut self.sender;
@@ -328,19 +306,18 @@ impl Connection {
     }
 
     /// An ACK that is neither one of new data nor a duplicate, of which the record may have learnt.
-    #[inline(never)]
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let outcome = self.decide(cfg, report);
-        self.note_beginning(cfg, report.now, &outcome);
+        if outcome.began {
+            self.note_beginning(cfg, report.now);
+        }
         self.conclude(cfg, report, &outcome, true);
     }
 
-    /// An episode may have begun: its timer runs from now.
-    fn note_beginning(&mut self, cfg: &TcpConfig, now: Time, outcome: &Outcome) {
-        if outcome.began {
-            self.stats.fast_retransmits += 1;
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
-        }
+    /// An episode has begun: its timer runs from now.
+    pub(super) fn note_beginning(&mut self, cfg: &TcpConfig, now: Time) {
+        self.stats.fast_retransmits += 1;
+        self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
     }
 
     /// Takes a round-trip time if this ACK gives one: Karn's rule, or RFC 7323's timestamps.
@@ -373,20 +350,18 @@ impl Connection {
 
     /// Each segment acknowledged gives a measurement (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), but for those that a
     /// timeout found outstanding; the window has grown before. Then the timer counts from the next segment.
-    #[inline(never)]
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         let (rtt, una, max, window) = (&mut s.snd.rtt, s.snd.una, s.snd.max, s.cc.cwnd() / u64::from(s.snd.mss));
         rtt.note_window(&cfg.rto, window);
-        s.outstanding.take_acknowledged(|when| {
-            rtt.on_sample(&cfg.rto, now, now - when, (una, max));
+        for at in s.outstanding.take_acknowledged() {
+            rtt.on_sample(&cfg.rto, now, now - at, (una, max));
             rtt.clear_backoff();
-        });
+        }
         self.time_first(cfg, now);
     }
 
     /// Takes the round trips of single segments where their order is recorded, else of the stamp; the one for the window law.
-    #[inline(never)]
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let rtts = self.sender.outstanding.round_trips(now).acknowledged();
         let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
@@ -408,7 +383,6 @@ impl Connection {
     /// the letter a go-back would fill one hole a round trip. Linux up to 3.x has this very rule (`tcp_may_raise_cwnd`); later
     /// kernels and FreeBSD hold back no ACK for its ECE; ns-2 has the letter (`ecn_holds_slow_start`), but its retransmissions carry
     /// CWR (as `rfc2481`).
-    #[cold]
     fn on_echo(&mut self, cfg: &TcpConfig, report: &AckReport) -> bool {
         let s = &mut self.sender;
         if !s.snd.ecn.may_reduce(s.snd.una) {
@@ -430,7 +404,6 @@ impl Connection {
     }
 
     /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
-    #[inline(never)]
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;
         if s.snd.max > ack {
@@ -444,7 +417,6 @@ impl Connection {
         s.snd.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed), (s.snd.una, s.snd.max));
     }
 
-    #[inline(never)]
     fn on_duplicate_ack(&mut self, cfg: &TcpConfig, seg: &Segment, report: &AckReport) {
         let now = report.now;
         self.stats.dup_acks += 1;

@@ -32,7 +32,9 @@ impl Connection {
     pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time) {
         self.receiver.nxt += 1;
         self.receiver.ack_now = true;
-        self.receiver.policy.on_fin();
+        if let Some(linux) = self.receiver.policy.linux() {
+            linux.on_fin();
+        }
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing, // ours acknowledged by the same segment: FIN-WAIT-2 by now
@@ -86,9 +88,7 @@ impl Connection {
 
     /// Closed before anything was exchanged: the peer is not notified.
     pub(super) fn fail_quietly(&mut self) {
-        self.state = State::Closed;
         self.control = super::Control::None;
-        self.timers.stop(Timer::Retransmit);
-        self.note_ack(true);
+        self.end_quietly();
     }
 }

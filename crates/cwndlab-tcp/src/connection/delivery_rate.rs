@@ -17,7 +17,6 @@ impl Connection {
     }
 
     /// What is known after an ACK only where the controller asks for the delivery rate.
-    #[cold]
     pub(super) fn measured(&mut self) -> AfterAck {
         let in_flight_bytes = self.in_flight_measured();
         let s = &mut self.sender;
@@ -35,7 +34,6 @@ impl Connection {
     }
 
     /// A controller that asks for the delivery rate takes an ACK; whether it needs no other call.
-    #[cold]
     pub(super) fn conclude_measured(&mut self, report: &AckReport, after: &AfterAck) -> bool {
         let Some(rate) = self.sender.outstanding.rate() else { return false };
         rate.note_ce(report.ce_bytes);
@@ -51,11 +49,10 @@ impl Connection {
     }
 
     /// Tells the controller of each segment newly deemed lost, where the delivery rate is measured.
-    #[cold]
     pub(super) fn report_lost(&mut self, now: Time) {
         let s = &mut self.sender;
         let Some((delivered, _)) = s.outstanding.rate().map(|rate| rate.total()) else { return };
         let cc = &mut s.cc;
-        s.outstanding.take_lost(|lost| cc.on_lost(lost, delivered, now));
+        s.outstanding.take_lost().for_each(|lost| cc.on_lost(&lost, delivered, now));
     }
 }

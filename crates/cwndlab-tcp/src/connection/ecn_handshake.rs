@@ -55,7 +55,6 @@ impl Connection {
     }
 
     /// The answer to a marked SYN-ACK.
-    #[cold]
     pub(super) fn mark_echo(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let ack = self.pure_ack(cfg, now);
         Segment { header: Header { flags: ack.flags | Flags::ECE, ..ack.header }, ..ack }

@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use super::Connection;
 use crate::config::TcpConfig;
-use crate::recovery::Shown;
+use crate::recovery::{RecoveryCounts, Shown};
 
 /// How the sender sees the path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,12 +38,8 @@ pub struct Info {
     pub retransmitted: Option<u64>,
     /// ACKs that revealed reordering; counted only by RACK.
     pub reorderings: Option<u32>,
-    /// Reductions that were found spurious and taken back; by RACK only.
-    pub undos: u32,
-    /// Tail loss probes (RFC 8985, section 7); by RACK only.
-    pub loss_probes: u32,
-    /// Expiries of the reordering timer (RFC 8985, section 6.3); by RACK only.
-    pub reordering_timeouts: u32,
+    /// What RACK has counted; 0 without it.
+    pub counts: RecoveryCounts,
     /// Round-trip time variation (RFC 6298's RTTVAR).
     pub rttvar: Time,
     /// Least round trip; [`Time::MAX`] before the first.
@@ -98,14 +94,13 @@ impl Connection {
         if self.recovery.detects_by_time() {
             u64::from(s.outstanding.tally().sacked) * mss
         } else if self.agreed.sack {
-            s.outstanding.reported_bytes()
+            s.outstanding.reported.total()
         } else {
             (u64::from(s.snd.dup_acks) * mss).min(s.snd.flight_size().saturating_sub(mss))
         }
     }
 
-    /// Reductions that were taken back, tail loss probes and expiries of the reordering timer; 0 without RACK.
-    pub(crate) fn recovery_counts(&self) -> (u32, u32, u32) {
+    pub(crate) fn recovery_counts(&self) -> RecoveryCounts {
         self.recovery.shown().counts
     }
 
@@ -120,13 +115,12 @@ impl Connection {
         let mss = u64::from(s.snd.mss);
         let mut lost = 0;
         if self.agreed.sack {
-            let edge = s.outstanding.lost_below(cfg.dup_thresh, s.snd.mss);
-            lost = edge
-                .saturating_sub(s.snd.una)
-                .saturating_sub(s.outstanding.reported_bytes() - s.outstanding.reported_from(edge.max(s.snd.una)));
+            let edge = s.outstanding.reported.lost_below(cfg.dup_thresh, s.snd.mss);
+            lost = edge.saturating_sub(s.snd.una).saturating_sub(
+                s.outstanding.reported.total() - s.outstanding.reported.sacked_from(edge.max(s.snd.una)),
+            );
         }
         let Shown { reordering, reorderings, counts, .. } = self.recovery.shown();
-        let (undos, loss_probes, reordering_timeouts) = counts;
         let mut retransmitted = None;
         if self.recovery.detects_by_time() {
             let tally = s.outstanding.tally();
@@ -141,9 +135,7 @@ impl Connection {
             lost: lost.div_ceil(mss),
             retransmitted,
             reorderings,
-            undos,
-            loss_probes,
-            reordering_timeouts,
+            counts,
             rttvar: s.snd.rtt.rttvar(&cfg.rto),
             min_rtt: s.snd.rtt.min_rtt(),
             reordering: reordering.max(cfg.dup_thresh),

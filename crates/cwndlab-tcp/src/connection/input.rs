@@ -3,8 +3,8 @@
 use cwndlab_units::Time;
 
 use super::{schedule_ack, stamp_unit, Agreed, Connection, Control, OUTDATED};
+use crate::ack_policy::Arriving;
 use crate::config::TcpConfig;
-use crate::receiver::Arriving;
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::{from_wire, to_wire};
 use crate::state::{CloseReason, State};
@@ -22,7 +22,6 @@ impl Connection {
     }
 
     /// As [`Connection::handle_segment`], for a segment without SACK blocks and AccECN option.
-    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
     pub fn handle_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
         self.stats.segments_received += 1;
@@ -38,7 +37,6 @@ impl Connection {
     }
 
     /// A segment's timestamp (RFC 7323, section 4.3).
-    #[inline]
     pub(super) fn note_timestamp(&mut self, now: Time, start: i64, ts_val: u32) {
         let unit = stamp_unit(now);
         let outdated = unit.wrapping_sub(self.stamped_at) >= OUTDATED;
@@ -48,7 +46,6 @@ impl Connection {
     }
 
     /// Any segment, in any state.
-    #[inline(never)]
     pub(super) fn take_any(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         match self.state {
             // without FIN the peer does not learn that we are over: what it still sends is acknowledged
@@ -73,7 +70,6 @@ impl Connection {
         };
     }
 
-    #[inline]
     fn on_synchronized(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         let start = from_wire(self.irs, seg.seq, self.receiver.nxt);
         let plain = seg.flags.0 & (Flags::SYN | Flags::RST | Flags::FIN).0 == 0;
@@ -110,7 +106,7 @@ impl Connection {
         }
         // what of the payload is not before the first byte of the stream
         let end = start + i64::from(seg.len);
-        if self.sender.extra.is_some() && seg.len > 0 && end > self.receiver.nxt as i64 && self.refuses_data(seg) {
+        if seg.len > 0 && end > self.receiver.nxt as i64 && self.refuses_data(seg) {
             return;
         }
         if seg.len > 0 && end > 0 {
@@ -137,8 +133,6 @@ impl Connection {
             self.on_peer_fin(cfg, now);
         }
     }
-
-    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
     pub(super) fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, start: u64, end: u64) {
         if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
@@ -152,7 +146,6 @@ impl Connection {
 
     /// What is echoed may change. If DCTCP.CE does (RFC 8257, section 3.2), an ACK that was delayed goes before, and this
     /// segment's at once.
-    #[cold]
     fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment) {
         if !self.sender.snd.ecn.is_agreed() {
             return;
@@ -169,7 +162,6 @@ impl Connection {
     }
 
     /// RST, SYN and FIN of a synchronized connection; returns whether to process the segment further.
-    #[inline(never)]
     fn on_control(&mut self, cfg: &TcpConfig, now: Time, start: i64, seg: &Segment) -> bool {
         if seg.flags.has(Flags::RST) {
             // RFC 5961, section 3.2: only at exactly RCV.NXT; elsewhere in the window a challenge

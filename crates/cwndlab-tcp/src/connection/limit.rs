@@ -44,7 +44,6 @@ pub enum Limit {
 
 impl Connection {
     /// What keeps the sender from sending more, once [`Connection::poll_transmit`] has given all that it gives.
-    #[must_use]
     pub fn limit(&self, cfg: &TcpConfig) -> Limit {
         match self.state {
             State::Listen | State::SynSent | State::SynReceived => return Limit::Handshake,
@@ -55,9 +54,9 @@ impl Connection {
         if s.snd.una == s.limit() {
             return if s.fin { Limit::Closed } else { Limit::Idle };
         }
-        let decided = self.recovery.room(cfg, &s.snd, &s.outstanding, s.send_window(cfg));
+        let decided = self.recovery.room(&s.read(cfg));
         let room = decided.unwrap_or(Room { window: u64::MAX, in_flight: s.snd.flight() });
-        let stop = match self.recovery.waiting_bytes(&s.snd, &s.outstanding) {
+        let stop = match self.recovery.waiting_bytes(&s.read(cfg)) {
             Some(bytes) => (room.in_flight + bytes > room.window).then_some(Stop::Window),
             None => s.in_order(cfg, room).err(),
         };

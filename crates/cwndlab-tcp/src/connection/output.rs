@@ -56,7 +56,6 @@ impl Connection {
     }
 
     /// Nothing more can be sent now.
-    #[inline]
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         s.note_usage(now);
@@ -69,7 +68,6 @@ impl Connection {
     }
 
     /// RFC 5681, section 4.1: after an idle period longer than an RTO, the restart window applies.
-    #[inline]
     fn restart_after_idle(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if cfg.restart_after_idle
@@ -89,7 +87,6 @@ impl Connection {
     }
 
     /// Data waits behind a closed window or for more of it, and nothing is under way that could open it.
-    #[inline]
     fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
         let waits = s.snd.edge < s.snd.end || s.holds();
@@ -146,51 +143,38 @@ impl Connection {
         if fin {
             self.on_fin_sent();
         }
-        let base = if piece.len > 0 { cfg.header_bytes } else { cfg.ack_bytes };
-        self.segment(cfg, now, flags, piece.start, piece.len, base, again)
+        let wire_bytes = piece.len + if piece.len > 0 { cfg.header_bytes } else { cfg.ack_bytes };
+        let header = Header { flags, len: piece.len, wire_bytes, retransmission: again, ..Header::default() };
+        self.segment(cfg, now, piece.start, header)
     }
 
     #[inline(never)]
     pub(super) fn pure_ack(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
-        let position = self.sender.snd.nxt.max(self.sender.snd.max);
-        self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
+        self.empty_segment(cfg, now, self.sender.snd.nxt.max(self.sender.snd.max))
     }
 
-    #[allow(clippy::too_many_arguments)] // the fields of a segment
-    #[inline(never)]
-    fn segment(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        flags: Flags,
-        position: u64,
-        len: u32,
-        base_bytes: u32,
-        retransmission: bool,
-    ) -> Segment {
+    fn empty_segment(&mut self, cfg: &TcpConfig, now: Time, position: u64) -> Segment {
+        let header = Header { flags: Flags::ACK, wire_bytes: cfg.ack_bytes, ..Header::default() };
+        self.segment(cfg, now, position, header)
+    }
+
+    /// A segment of an established connection; `header` has its flags, its payload and its bytes without options.
+    fn segment(&mut self, cfg: &TcpConfig, now: Time, position: u64, header: Header) -> Segment {
         let window = self.receiver.offer(cfg);
         let mut sack = if self.receiver.beyond.is_some() && self.agreed.sack {
-            self.blocks(cfg, len)
+            self.blocks(cfg, header.len)
         } else {
             SackBlocks::default()
         };
-        let accecn = if self.sender.extra.is_some() { self.accurate_option(cfg, &mut sack) } else { None };
+        let accecn = self.accurate_option(cfg, &mut sack);
         self.receiver.tidy();
         let options = self.option_bytes(cfg, sack.len) + accecn.map_or(0, |option| option.padded_bytes());
-        let header = Header {
-            seq: to_wire(self.iss, position),
-            window,
-            len,
-            wire_bytes: base_bytes + len + options,
-            flags,
-            retransmission,
-            ..Header::default()
-        };
+        let (seq, wire_bytes) = (to_wire(self.iss, position), header.wire_bytes + options);
+        let header = Header { seq, window, wire_bytes, ..header };
         Segment { header: self.complete(cfg, now, header), sack, accecn }
     }
 
     /// What every header of an established connection has, in one that is about to go: the acknowledgment, timestamps, ECN.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn complete(&mut self, cfg: &TcpConfig, now: Time, header: Header) -> Header {
         let Header { len, flags, retransmission, .. } = header;
@@ -218,7 +202,6 @@ impl Connection {
 
     /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them, but
     /// for SACK blocks, which ns-2's sink adds to the ACK.
-    #[inline]
     pub(super) fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
         if cfg.header_bytes == 0 {
             return SACK_BLOCK_BYTES * u32::from(blocks);
@@ -228,7 +211,6 @@ impl Connection {
     }
 
     /// The blocks of a segment with `len` bytes of payload: as many as leave it within the MSS (RFC 6691).
-    #[inline(never)]
     fn blocks(&mut self, cfg: &TcpConfig, len: u32) -> SackBlocks {
         let fit = if self.agreed.timestamps { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
         let most = fit.min(usize::from(cfg.sack_blocks));
@@ -247,7 +229,6 @@ impl Connection {
     }
 
     /// What little the peer's window admits, else an empty segment just before it, which draws an ACK.
-    #[inline(never)]
     fn window_probe(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let s = &self.sender;
         let len = s.snd.edge.saturating_sub(s.snd.nxt).min(s.snd.end - s.snd.nxt).min(u64::from(s.snd.mss)) as u32;
@@ -259,13 +240,10 @@ impl Connection {
             self.sender.snd.ecn = ecn;
             return Segment { header: Header { flags: probe.flags | ecn.flags(), ..probe.header }, ..probe };
         }
-        let position = self.sender.snd.una - 1;
-        self.segment(cfg, now, Flags::ACK, position, 0, cfg.ack_bytes, false)
+        self.empty_segment(cfg, now, self.sender.snd.una - 1)
     }
 
     /// An ACK of what had come before DCTCP.CE changed, and one is due for what changed it.
-    #[cold]
-    #[inline(never)]
     fn ack_before(&mut self, cfg: &TcpConfig, now: Time, ack: u32) -> Segment {
         let due = self.receiver.ack_now;
         // several segments may have come since, and what came twice among them goes with the next ACK
@@ -283,7 +261,8 @@ impl Connection {
     }
 
     /// A RST; it has timestamps like every segment, where they are agreed on (RFC 7323, section 3.2).
-    fn reset(&self, cfg: &TcpConfig, now: Time, numbers: Header) -> Segment {
+    fn reset(&mut self, cfg: &TcpConfig, now: Time, numbers: Header) -> Segment {
+        self.stats.segments_sent += 1;
         let stamped = self.agreed.timestamps;
         Segment::from(Header {
             flags: numbers.flags | Flags::RST,
@@ -297,23 +276,16 @@ impl Connection {
     }
 
     /// SYN, SYN-ACK, RST or a probe.
-    #[inline(never)]
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         let control = std::mem::replace(&mut self.control, Control::rest(cfg));
-        match control {
+        let again = self.retries > 0;
+        let mut accecn = None;
+        let header = match control {
+            Control::None => return None,
             Control::Probe => return Some(self.window_probe(cfg, now)),
             Control::AskPacer => return self.held_segment(cfg, now),
             Control::AckBefore(ack) => return Some(self.ack_before(cfg, now, ack)),
             Control::EchoSynAck => return Some(self.mark_echo(cfg, now)),
-            _ => {}
-        }
-        self.stats.segments_sent += 1;
-        let again = self.retries > 0;
-        let mut accecn = None;
-        let header = match control {
-            Control::None | Control::AskPacer | Control::Probe | Control::AckBefore(_) | Control::EchoSynAck => {
-                return None
-            }
             Control::Abort => {
                 let (seq, ack) = (self.wire(self.sender.snd.nxt), to_wire(self.irs, self.receiver.nxt));
                 return Some(self.reset(cfg, now, Header { seq, ack, flags: Flags::ACK, ..Header::default() }));
@@ -341,9 +313,8 @@ impl Connection {
                 }
             }
         };
-        if again {
-            self.stats.retransmits += 1;
-        }
+        self.stats.segments_sent += 1;
+        self.stats.retransmits += u32::from(again);
         // a SYN offers everything, a SYN-ACK what was offered to us (RFC 7323, 2.2 and 3.2; RFC 2018, section 2)
         let answer = control == Control::SynAck && self.state == State::SynReceived;
         let (sack, timestamps, scale) = if answer {

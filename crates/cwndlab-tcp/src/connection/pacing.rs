@@ -11,7 +11,6 @@ use crate::timers::Timer;
 impl Connection {
     /// Whether data may be sent now. The pace is determined once per train, with the current window; data sent since the
     /// last call is charged first, so that sending itself is independent of pacing.
-    #[cold]
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {
             return false; // something else is to go
@@ -31,7 +30,7 @@ impl Connection {
                 {
                     s.cc.on_app_restart(now, s.snd.mss);
                 }
-                Pace::granted(cfg, s)
+                Pace::of_grant(cfg, &s.snd, &s.cc, s.cc.grant())
             });
         if !admitted {
             self.timers.set(Timer::Pacer, pacer.next());
@@ -41,7 +40,6 @@ impl Connection {
     }
 
     /// Data is held back: ACKs are not.
-    #[cold]
     pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         self.note_usage(cfg, now);
         self.receiver.ack_now.then(|| self.pure_ack(cfg, now))

@@ -9,7 +9,6 @@ use crate::timers::Timer;
 
 impl Connection {
     /// A piece has gone, on a connection that records single segments.
-    #[inline(never)]
     pub(super) fn record_sent(&mut self, cfg: &TcpConfig, sent: &Transmission) {
         self.sender.outstanding.on_sent(sent.piece.start, sent.end, sent.now, sent.was_quiet);
         self.recovery.on_sent(&mut self.sender.view(cfg), sent);
@@ -28,19 +27,15 @@ impl Connection {
         self.sender.take_steps(cfg, &steps, &mut self.recovery);
         self.timers.set(Timer::Retransmit, next);
         self.share_timer(cfg);
-        if self.sender.extra.is_some() {
-            self.report_lost(now);
-        }
+        self.report_lost(now);
         if began {
-            self.stats.fast_retransmits += 1;
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
+            self.note_beginning(cfg, now);
             self.share_timer(cfg);
         }
         true
     }
 
     /// Lets loss recovery set its own timers after an event.
-    #[inline]
     pub(super) fn share_timer(&mut self, cfg: &TcpConfig) {
         self.recovery.share_timer(cfg, &self.sender.snd, &mut self.timers);
     }

@@ -32,7 +32,7 @@ impl Connection {
     /// Whether less than a full segment waits (`TCP_CORK`), however the writes were flagged; at most for a retransmission
     /// timeout while nothing is in flight.
     pub fn set_corked(&mut self, corked: bool) {
-        if corked || self.sender.extra.is_some() {
+        if corked || !self.sender.is_plain() {
             self.socket_options().corked = corked;
         }
     }
@@ -47,8 +47,8 @@ impl Connection {
     /// Gives up when sent data or a window probe stays unacknowledged for that long after its first timeout, rather than
     /// after so many retransmissions (`TCP_USER_TIMEOUT`; RFC 5482). Like Linux's it counts from the first retransmission.
     pub fn set_user_timeout(&mut self, timeout: Option<Time>) {
-        if timeout.is_some() || self.sender.extra.is_some() {
-            self.socket_options().user_timeout = timeout.unwrap_or(Time::MAX);
+        if timeout.is_some() || !self.sender.is_plain() {
+            self.socket_options().user_timeout = timeout;
         }
     }
 
@@ -62,49 +62,44 @@ impl Connection {
     }
 
     /// New data came: whether that ends the connection, as the application has closed and reads no more.
-    #[cold]
     pub(super) fn refuses_data(&mut self, seg: &Segment) -> bool {
+        use State::{Closing, FinWait1, FinWait2, LastAck, TimeWait};
         let read_closed = self.sender.extra.as_ref().is_some_and(|extra| extra.socket.read_closed);
-        let closed =
-            matches!(self.state, State::FinWait1 | State::FinWait2 | State::Closing | State::TimeWait | State::LastAck);
-        if read_closed && closed {
+        let refuses = read_closed && matches!(self.state, FinWait1 | FinWait2 | Closing | TimeWait | LastAck);
+        if refuses {
             self.fail(CloseReason::Aborted);
             self.control = super::Control::Reset(if seg.flags.has(Flags::ACK) { seg.ack } else { 0 });
         }
-        read_closed && closed
+        refuses
     }
 
     /// When the user timeout is over.
-    #[inline]
     pub(super) fn gives_up_at(&self) -> Time {
-        self.sender.extra.as_ref().map_or(Time::MAX, |extra| extra.socket.gives_up_at)
+        self.sender.extra.as_ref().and_then(|extra| extra.socket.gives_up_at).unwrap_or(Time::MAX)
     }
 
     /// The retransmission timer has expired: from the first such timeout without progress the user timeout runs.
-    #[cold]
     pub(super) fn start_user_timeout(&mut self, now: Time) {
         let unanswered = self.retries > 0 || self.sender.snd.una == self.sender.snd.max;
         let waits = unanswered && self.timers.is_running(Timer::Retransmit);
         let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() else { return };
-        if waits && socket.gives_up_at.is_never() {
-            socket.gives_up_at = now + socket.user_timeout;
+        if waits && socket.gives_up_at.is_none() {
+            socket.gives_up_at = socket.user_timeout.map(|timeout| now + timeout);
         }
     }
 
     /// Whether less than a full segment waits for more, though the peer's window admits it.
-    #[cold]
     pub(super) fn is_held(&self) -> bool {
         let s = &self.sender;
         s.holds() && s.snd.edge > s.snd.nxt && s.snd.nxt < s.snd.end
     }
 
     /// An ACK came; `progress` if it acknowledges something new or opens a window that was probed.
-    #[cold]
     pub(super) fn note_ack(&mut self, progress: bool) {
         if let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() {
             socket.more = false;
             if progress {
-                socket.gives_up_at = Time::MAX;
+                socket.gives_up_at = None;
             }
         }
     }

@@ -1,12 +1,10 @@
 use cwndlab_units::Time;
 
-use crate::config::{RecoveryRules, TcpConfig};
+use crate::config::RecoveryRules;
 use crate::congestion::{AckReport, Episode};
-use crate::flight::Flight;
 use crate::recovery::{begins, cumulative_room, cut, next_cumulative};
-use crate::recovery::{Algorithm, Next, Outcome, View, GROW, NOTHING};
-use crate::send_state::SendState;
-use crate::sender::{Room, SendWindow};
+use crate::recovery::{Algorithm, Next, Outcome, View, ViewRef};
+use crate::sender::Room;
 
 /// Fast retransmit alone: the third duplicate ACK halves the window and sends the first segment again.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +16,7 @@ struct FastRetransmit {
 impl Algorithm for FastRetransmit {
     fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, _: u64) -> Outcome {
         if !begins(v, self.recover) {
-            return NOTHING;
+            return Outcome::NOTHING;
         }
         self.recover = v.s.max - 1;
         cut(v)
@@ -26,7 +24,7 @@ impl Algorithm for FastRetransmit {
 
     fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
         v.s.dup_acks = 0;
-        GROW
+        Outcome::GROW
     }
 
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
@@ -38,8 +36,8 @@ impl Algorithm for FastRetransmit {
         next_cumulative(v, RecoveryRules::Standard)
     }
 
-    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
-        cumulative_room(cfg, s, window, RecoveryRules::Standard)
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
+        cumulative_room(v, RecoveryRules::Standard)
     }
 
     fn in_recovery(&self) -> bool {
@@ -56,7 +54,7 @@ mod tests {
 
     #[test]
     fn the_third_duplicate_cuts_the_window_and_sends_the_first_segment_again() {
-        let cfg = TcpConfig { mss: 100, ..Profile::Rfc5681.config() };
+        let cfg = crate::TcpConfig { mss: 100, ..Profile::Rfc5681.config() };
         let mut s = Sender::new(&cfg, 100);
         (s.snd.end, s.snd.nxt, s.snd.max) = (501, 501, 501);
         let mut recovery = FastRetransmit::default();

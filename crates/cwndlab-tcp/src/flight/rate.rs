@@ -40,7 +40,7 @@ pub struct RateSample {
 
 /// The state of the connection when a segment was last sent.
 #[derive(Clone, Copy, Debug)]
-struct Stamp {
+pub(crate) struct Stamp {
     first_sent_at: Time,
     delivered: u64,
     delivered_packets: u64,
@@ -65,29 +65,15 @@ pub(crate) struct LostSegment {
 }
 
 /// The sampler, and a stamp for each segment of the record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     pub sampler: RateSampler,
-    stamps: VecDeque<Stamp>,
+    pub stamps: VecDeque<Stamp>,
     /// Segments marked lost that have not been reported to the controller.
-    lost: Vec<LostSegment>,
+    pub lost: Vec<LostSegment>,
 }
 
 impl Measured {
-    pub fn new(min_rtt_window: Time) -> Self {
-        Measured { sampler: RateSampler::new(min_rtt_window), stamps: VecDeque::new(), lost: Vec::new() }
-    }
-
-    /// A segment has been added to the record, whose sums are `tally`.
-    pub fn push(&mut self, tally: &Tally) {
-        self.stamps.push_back(self.sampler.stamp(tally));
-    }
-
-    /// A segment of the record has been sent again.
-    pub fn restamp(&mut self, index: usize, tally: &Tally) {
-        self.stamps[index] = self.sampler.stamp(tally);
-    }
-
     /// A segment of the record is deemed lost.
     pub fn lose(&mut self, index: usize, sent: &Sent) {
         let stamp = self.stamps[index];
@@ -99,25 +85,10 @@ impl Measured {
             app_limited: stamp.app_limited,
         });
     }
-
-    /// Segments deemed lost since the last call.
-    pub fn take_lost(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
-        self.lost.drain(..)
-    }
-
-    /// A segment of the record has arrived, whole or its beginning; `sent` as it was before.
-    pub fn arrive(&mut self, index: usize, sent: &Sent, whole: bool) {
-        self.sampler.arrive(sent, self.stamps[index], whole);
-    }
-
-    /// The first segment leaves the record.
-    pub fn pop(&mut self) {
-        self.stamps.pop_front();
-    }
 }
 
 /// The state of one sender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
     /// Bytes known to have arrived, and when the last of them were.
     delivered: u64,
@@ -137,17 +108,9 @@ pub(crate) struct RateSampler {
 
 impl RateSampler {
     /// `min_rtt_window`: how long an RTT sample counts towards the minimum RTT.
-    fn new(min_rtt_window: Time) -> Self {
-        RateSampler {
-            delivered: 0,
-            delivered_at: Time::ZERO,
-            delivered_packets: 1,
-            ce: 0,
-            first_sent_at: Time::ZERO,
-            app_limited_until: 0,
-            newest: None,
-            min_rtt: WindowedMin { window: min_rtt_window, falling: VecDeque::new() },
-        }
+    pub fn new(min_rtt_window: Time) -> Self {
+        let min_rtt = WindowedMin { window: min_rtt_window, ..WindowedMin::default() };
+        RateSampler { delivered_packets: 1, min_rtt, ..RateSampler::default() }
     }
 
     /// Bytes known to have arrived.
@@ -164,7 +127,7 @@ impl RateSampler {
         }
     }
 
-    fn stamp(&self, tally: &Tally) -> Stamp {
+    pub fn stamp(&self, tally: &Tally) -> Stamp {
         Stamp {
             first_sent_at: self.first_sent_at,
             delivered: self.delivered,
@@ -178,7 +141,7 @@ impl RateSampler {
     }
 
     /// `tcp_rate_skb_delivered`
-    fn arrive(&mut self, sent: &Sent, stamp: Stamp, whole: bool) {
+    pub fn arrive(&mut self, sent: &Sent, stamp: Stamp, whole: bool) {
         if sent.flags & SACKED != 0 {
             return;
         }
@@ -253,7 +216,7 @@ fn whole_micros(at: Time) -> Time {
 }
 
 /// The least of the values of the last `window`, exactly.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct WindowedMin {
     window: Time,
     /// Candidates for the minimum, each smaller than those behind it.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use cwndlab_units::Time;
 
-use super::rate::{LostSegment, Measured, RateSample, RateSampler};
+use super::rate::{Measured, RateSample};
 
 /// Reported by SACK.
 pub(crate) const SACKED: u8 = 1;
@@ -115,7 +115,7 @@ pub(crate) struct Tally {
 /// The segments sent, by position, and their transmissions, by time. An event costs in proportion to what it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    list: VecDeque<Sent>,
+    pub(super) list: VecDeque<Sent>,
     /// Time and end of each transmission, oldest first; obsolete entries are skipped later.
     order: VecDeque<(Time, u64)>,
     keeps: Keeps,
@@ -129,11 +129,11 @@ pub(crate) struct Record {
     pub drained_at: u64,
     /// Of the segments that the present ACK acknowledged: when the last was sent that was sent once, and when each was.
     last_once: Option<Time>,
-    acknowledged: Vec<Time>,
+    pub(super) acknowledged: Vec<Time>,
     /// What the present ACK shows to have arrived, where the order of transmissions is kept.
-    arrived: Vec<Arrived>,
+    pub(super) arrived: Vec<Arrived>,
     /// The delivery rate, where the controller asks for it.
-    rate: Option<Box<Measured>>,
+    pub(super) rate: Option<Box<Measured>>,
 }
 
 /// Whether the transmission `a` is the later one (RFC 8985, section 6.2, `RACK_sent_after`).
@@ -142,7 +142,6 @@ pub(crate) fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
 }
 
 impl Tally {
-    #[inline]
     fn add(&mut self, sent: &Sent) {
         if sent.flags == 0 {
             self.pipe += sent.end - sent.start;
@@ -155,7 +154,6 @@ impl Tally {
         self.again += u32::from(sent.is(AGAIN));
     }
 
-    #[inline]
     fn remove(&mut self, sent: &Sent) {
         if sent.flags == 0 {
             self.pipe -= sent.end - sent.start;
@@ -174,37 +172,6 @@ impl Record {
         self.keeps.order |= what.order;
         self.keeps.round_trips |= what.round_trips;
         self.keeps.acknowledged |= what.acknowledged;
-    }
-
-    pub fn measure_rate(&mut self, window: Time) {
-        self.rate = Some(Box::new(Measured::new(window)));
-    }
-
-    pub fn measures_rate(&self) -> bool {
-        self.rate.is_some()
-    }
-
-    pub fn rate(&mut self) -> Option<&mut RateSampler> {
-        Some(&mut self.rate.as_mut()?.sampler)
-    }
-
-    /// Calls `each` with each segment deemed lost since the last call, where the delivery rate is measured.
-    pub fn take_lost(&mut self, each: &mut impl FnMut(&LostSegment)) {
-        if let Some(rate) = &mut self.rate {
-            rate.take_lost().for_each(|lost| each(&lost));
-        }
-    }
-
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    pub fn first(&self) -> Option<&Sent> {
-        self.list.front()
-    }
-
-    pub fn last(&self) -> Option<&Sent> {
-        self.list.back()
     }
 
     fn index(&self, position: u64) -> usize {
@@ -236,13 +203,12 @@ impl Record {
                 self.order.push_back((now, end));
             }
             if let Some(rate) = &mut self.rate {
-                rate.push(&self.tally);
+                rate.stamps.push_back(rate.sampler.stamp(&self.tally));
             }
         }
     }
 
     /// The same of new data while something is out; false, and nothing done, where the delivery rate is measured.
-    #[inline]
     pub fn send_next(&mut self, start: u64, end: u64, now: Time) -> bool {
         if self.rate.is_some() {
             return false;
@@ -263,22 +229,13 @@ impl Record {
             let (flags, sent_end) = (sent.flags | AGAIN | REPEATED, sent.end);
             self.set(index, flags);
             if let Some(rate) = self.rate.as_mut().filter(|_| flags & SACKED == 0) {
-                rate.restamp(index, &self.tally);
+                rate.stamps[index] = rate.sampler.stamp(&self.tally);
             }
             if self.keeps.order {
                 self.order.push_back((now, sent_end));
             }
             index += 1;
         }
-    }
-
-    /// The account of an ACK begins.
-    pub fn begin_ack(&mut self) {
-        self.arrived.clear();
-    }
-
-    pub fn arrived(&self) -> &[Arrived] {
-        &self.arrived
     }
 
     /// Everything below `una` is acknowledged: forgets it.
@@ -290,7 +247,7 @@ impl Record {
                 front.start = una;
                 self.tally.add(front);
                 if let Some(rate) = &mut self.rate {
-                    rate.arrive(0, &part, false);
+                    rate.sampler.arrive(&part, rate.stamps[0], false);
                 }
                 break;
             }
@@ -303,8 +260,8 @@ impl Record {
                 self.acknowledged.push(sent.at);
             }
             if let Some(rate) = &mut self.rate {
-                rate.arrive(0, &sent, true);
-                rate.pop();
+                rate.sampler.arrive(&sent, rate.stamps[0], true);
+                rate.stamps.pop_front();
             }
             if self.keeps.order && !sent.is(SACKED) {
                 self.arrived.push(Arrived { sent, sacked: false });
@@ -315,7 +272,6 @@ impl Record {
 
     /// As [`Self::acknowledge`], where `una` ends a segment, and each that it acknowledges was sent once and is not reported: the first
     /// and the last of them. None, and nothing done, otherwise.
-    #[inline]
     pub fn acknowledge_plain(&mut self, una: u64) -> Option<(Sent, Sent)> {
         if self.rate.is_some() || self.keeps.acknowledged || self.keeps.round_trips {
             return None;
@@ -338,7 +294,6 @@ impl Record {
     }
 
     /// Forgets transmissions of what is acknowledged.
-    #[inline]
     fn forget_order(&mut self, una: u64) {
         while self.order.front().is_some_and(|&(_, end)| end <= una) {
             self.order.pop_front();
@@ -351,10 +306,6 @@ impl Record {
         (rtt, self.rate.as_mut().and_then(|rate| rate.sampler.sample(now, rtt)))
     }
 
-    pub fn take_acknowledged(&mut self, each: &mut impl FnMut(Time)) {
-        self.acknowledged.drain(..).for_each(each);
-    }
-
     /// A SACK block of which `[from, to)` is news: marks the segments that the block covers whole.
     pub fn sack(&mut self, block: (u64, u64), from: u64, to: u64) {
         let mut index = self.index(from);
@@ -362,7 +313,7 @@ impl Record {
             if sent.start >= block.0 && !sent.is(SACKED) {
                 self.set(index, (sent.flags | SACKED) & !(LOST | AGAIN));
                 if let Some(rate) = &mut self.rate {
-                    rate.arrive(index, &sent, true);
+                    rate.sampler.arrive(&sent, rate.stamps[index], true);
                 }
                 if self.keeps.order {
                     self.arrived.push(Arrived { sent, sacked: true });
@@ -438,12 +389,12 @@ impl Record {
     }
 
     /// The first segment that waits to be sent again, looked for from the beginning.
-    pub fn first_waiting(&self) -> Option<&Sent> {
+    pub fn first_to_resend(&self) -> Option<&Sent> {
         self.list.iter().find(|sent| sent.waits())
     }
 
     /// The first segment that waits to be sent again.
-    pub fn next_waiting(&mut self) -> Option<Sent> {
+    pub fn next_to_resend(&mut self) -> Option<Sent> {
         if self.tally.waiting == 0 {
             return None;
         }

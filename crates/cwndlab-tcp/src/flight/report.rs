@@ -68,7 +68,6 @@ pub struct AckReport {
 
 impl AckReport {
     /// The report of an ACK that acknowledges these bytes in order, and measures no round trip.
-    #[cold]
     pub(crate) fn counting(&self, acked_bytes: u64) -> Self {
         AckReport { acked_bytes, fresh_bytes: acked_bytes, rtt: None, ..*self }
     }
@@ -128,7 +127,6 @@ pub(crate) struct PlainAck {
 
 impl PlainAck {
     /// What of a report is in it.
-    #[inline]
     pub fn of(ack: &AckReport) -> Self {
         let AckReport { now, mss, acked_bytes, rtt, snd_una, snd_nxt, .. } = *ack;
         PlainAck { now, mss, acked_bytes, rtt, snd_una, snd_nxt }

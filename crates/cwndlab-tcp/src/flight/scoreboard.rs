@@ -25,12 +25,10 @@ struct Reported {
 }
 
 impl Scoreboard {
-    #[inline]
     fn ranges(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.0.iter().flat_map(|reported| reported.ranges.iter())
     }
 
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.as_ref().is_none_or(|reported| reported.ranges.is_empty())
     }
@@ -41,7 +39,6 @@ impl Scoreboard {
     }
 
     /// All below `una` is acknowledged; how many bytes of it had been reported by SACK.
-    #[inline]
     pub fn advance(&mut self, una: u64) -> u64 {
         match &mut self.0 {
             Some(reported) if !reported.ranges.is_empty() => reported.forget_below(una),
@@ -55,7 +52,6 @@ impl Scoreboard {
     }
 
     /// Bytes reported.
-    #[inline]
     pub fn total(&self) -> u64 {
         self.0.as_ref().map_or(0, |reported| u64::from(reported.total))
     }
@@ -152,13 +148,11 @@ impl Reported {
 }
 
 /// Whether a block, by the low 32 bits of its positions, begins like `[start, end)` and reaches as far.
-#[inline]
 fn covers(block: (u32, u32), start: u64, end: u64) -> bool {
     block.0 == start as u32 && block.1.wrapping_sub(end as u32) as i32 >= 0
 }
 
 /// How much of a range lies below `edge`.
-#[inline]
 fn length_below(range: (u64, u64), edge: u64) -> u64 {
     range.1.min(edge).saturating_sub(range.0)
 }

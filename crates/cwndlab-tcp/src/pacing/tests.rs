@@ -1,5 +1,6 @@
 use super::*;
 use crate::congestion::{CongestionEvent, Episode};
+use crate::sender::Sender;
 use crate::Profile;
 
 /// A sender of 1000-byte segments with this window and threshold (segments), after a round trip of `rtt_us`.
@@ -13,7 +14,7 @@ fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
     if rtt_us > 0 {
         s.snd.rtt.on_sample(&cfg.rto, Time::from_secs(1), Time::from_micros(rtt_us), (0, 0));
     }
-    Pace::granted(&TcpConfig { pacing: true, ..cfg }, &s)
+    Pace::of_grant(&TcpConfig { pacing: true, ..cfg }, &s.snd, &s.cc, s.cc.grant())
 }
 
 /// Bytes a second: 200 % or 120 % of cwnd a round trip.
@@ -51,15 +52,19 @@ fn a_law_may_state_its_rate_and_its_quantum() {
     let s = Sender::new(&cfg, 1000);
     let stated = |pacing_rate, quantum| {
         let grant = Grant { pacing_rate, quantum, ..s.cc.grant() };
-        Pace::of_grant(&cfg, &s, grant).map(|pace| (pace.rate, pace.train_bytes))
+        Pace::of_grant(&cfg, &s.snd, &s.cc, grant).map(|pace| (pace.rate, pace.train_bytes))
     };
-    let one = Quantum::OfRate { least_segments: 1 };
+    let one = Quantum::OfRate(1);
     assert_eq!(stated(Some(100_000), Quantum::DEFAULT), Some((100_000, 2000)));
     assert_eq!(stated(Some(100_000), one), Some((100_000, 1000)));
     assert_eq!(stated(Some(100_000), Quantum::Bytes(4500)), Some((100_000, 4500)));
     let single = TcpConfig { max_train_segments: 1, ..cfg };
     let grant = Grant { pacing_rate: Some(100_000), ..s.cc.grant() };
-    assert_eq!(Pace::of_grant(&single, &s, grant).map(|pace| pace.train_bytes), Some(1000), "no segmentation offload");
+    assert_eq!(
+        Pace::of_grant(&single, &s.snd, &s.cc, grant).map(|pace| pace.train_bytes),
+        Some(1000),
+        "no segmentation offload"
+    );
     assert_eq!(stated(None, one), None, "neither the law nor the endpoint paces");
 }
 

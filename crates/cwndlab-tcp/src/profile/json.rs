@@ -25,7 +25,7 @@ pub fn choices_json(profile: Profile) -> String {
     choices(profile).to_string()
 }
 
-/// The table with the profiles' values: a JSON list of `{name, type, doc, values: {profile: …}, sources: {profile: …}}`.
+/// The table with the profiles' values: a JSON list of `{name, type, range, doc, values: {profile: …}, sources: {profile: …}}`.
 pub fn knobs_json() -> String {
     let configs = Profile::ALL.map(|p| (p, serde_json::to_value(p.config()).unwrap_or_default(), choices(p)));
     let table: Vec<Value> = all_knobs()
@@ -36,7 +36,9 @@ pub fn knobs_json() -> String {
                 values.insert(profile.name().into(), value(knob, config, choices));
                 sources.insert(profile.name().into(), knob.source(*profile).into());
             }
-            json!({"name": knob.name, "type": knob.kind, "doc": knob.doc, "values": values, "sources": sources})
+            json!({
+                "name": knob.name, "type": knob.kind, "range": knob.range, "doc": knob.doc, "values": values, "sources": sources,
+            })
         })
         .collect();
     Value::Array(table).to_string()

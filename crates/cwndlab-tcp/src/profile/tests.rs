@@ -173,6 +173,10 @@ fn page() -> String {
             name.replace(['.', '_'], "-"),
             row["doc"].as_str().expect("a text")
         );
+        if let Some(range) = row["range"].as_str().filter(|range| !range.is_empty()) {
+            page.truncate(page.trim_end().len());
+            let _ = writeln!(page, " It must be {range}.");
+        }
         for profile in Profile::ALL {
             let (value, source) =
                 (&row["values"][profile.name()], row["sources"][profile.name()].as_str().expect("a source"));

@@ -1,7 +1,7 @@
 //! What a receiver does where reads draw acknowledgments, or the window grows.
 
-use super::{Arriving, Receiver};
-use crate::ack_policy::{AckState, Arrival, Due, Effect};
+use super::Receiver;
+use crate::ack_policy::{AckState, Arrival, Arriving, Due, Effect};
 use crate::config::TcpConfig;
 use crate::ecn::{Echo, CE};
 use crate::segment::{Flags, Header};
@@ -11,7 +11,6 @@ use cwndlab_units::Time;
 
 impl Receiver {
     /// Whether reads and the window matter to acknowledgments.
-    #[inline]
     pub(super) fn is_linux(&self) -> bool {
         matches!(self.policy, AckState::Linux(_))
     }
@@ -25,10 +24,12 @@ impl Receiver {
     /// A segment came that may change what is echoed to the sender: the first mark is acknowledged soon, a CWR at once
     /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
     pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo) {
+        let offered = self.offered();
+        let Some(linux) = self.policy.linux() else { return };
         if seg.ecn == CE && echo.flags() == Flags(0) {
-            self.policy.on_mark(cfg, self.offered());
+            linux.on_mark(cfg, offered);
         }
-        self.ack_now |= seg.flags.has(Flags::CWR) && self.policy.answers_cwr();
+        self.ack_now |= seg.flags.has(Flags::CWR);
     }
 
     /// The window on a SYN or SYN-ACK, where the peer's segments have at most `mss` bytes.
@@ -57,11 +58,10 @@ impl Receiver {
     }
 
     /// Accepts a segment; an application that reads immediately does so here.
-    #[inline(never)]
     pub(super) fn take_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
         let arrival = if new.start == self.nxt && self.beyond.is_none() && new.end > new.start {
-            Arrival::InOrder { bytes: (new.end - new.start) as u32 }
+            Arrival::InOrder((new.end - new.start) as u32)
         } else {
             self.arrival(new.start, new.end)
         };
@@ -72,7 +72,7 @@ impl Receiver {
             (effect.window_grew, allocated) = match arrival {
                 Arrival::Beyond if new.sack => buffer.on_beyond(new.seg, mss, held),
                 Arrival::Old | Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
-                Arrival::InOrder { .. } | Arrival::Partial { .. } | Arrival::Filling { .. } => {
+                Arrival::InOrder(_) | Arrival::Partial(_) | Arrival::Filling(_) => {
                     let echo = new.timestamps.then_some(new.seg.ts_ecr);
                     buffer.on_in_order(now, new.seg, mss, new.end, held, (window, echo))
                 }
@@ -100,13 +100,13 @@ impl Receiver {
     }
 
     /// The application has read everything up to `read`, or started to, and continues reading. Returns whether an ACK is due.
-    #[inline]
     pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64) -> bool {
         if let Some(buffer) = self.policy.buffer_mut() {
             buffer.on_read(now, mss, read, self.nxt);
         }
         let empty = self.unread == 0 && self.beyond.as_ref().is_none_or(|beyond| beyond.is_empty());
-        self.policy.read_is_due(self.nxt, empty) || self.doubles(cfg)
+        let draws = self.policy.linux().is_some_and(|linux| linux.read_is_due(self.nxt, empty));
+        draws || self.doubles(cfg)
     }
 
     /// Whether the window that could be offered is at least twice what the peer may still send (`__tcp_cleanup_rbuf`).
@@ -120,7 +120,6 @@ impl Receiver {
     }
 
     /// The window to offer; it never shrinks (`tcp_select_window`).
-    #[inline(never)]
     pub(super) fn offer_tuned(&mut self) -> u32 {
         let left = self.edge.saturating_sub(self.nxt) as u32;
         let (offered, shift) = (self.offered(), self.shift());
@@ -128,8 +127,8 @@ impl Receiver {
         let Some(buffer) = self.policy.buffer_mut() else { return left };
         let allocated = buffer.take_noted().unwrap_or_else(|| buffer.allocated(held, 0));
         let (window, tight) = buffer.window(shift, offered, allocated);
-        if tight {
-            self.policy.on_tight_window();
+        if let Some(linux) = self.policy.linux().filter(|_| tight) {
+            linux.on_tight_window();
         }
         let unit = 1 << shift;
         let window = if window < left { left.next_multiple_of(unit) } else { window };

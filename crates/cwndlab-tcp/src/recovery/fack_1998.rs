@@ -5,14 +5,13 @@
 use cwndlab_units::Time;
 
 use super::{
-    cumulative_room, next_cumulative, Algorithm, Growth, Next, Outcome, Step, Steps, Transmission, View, GROW, HOLD,
-    NOTHING,
+    cumulative_room, next_cumulative, Algorithm, Growth, Next, Outcome, Step, Steps, Transmission, View, ViewRef,
 };
 use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
 use crate::congestion::{AckReport, Episode};
 use crate::flight::Flight;
 use crate::send_state::SendState;
-use crate::sender::{Piece, Room, SendWindow};
+use crate::sender::{Piece, Room};
 
 /// A segment sent again and not known to have arrived.
 #[derive(Clone, Copy, Debug)]
@@ -47,23 +46,19 @@ impl Fack1998 {
         self.retransmitted = 0;
         self.high_rxt = 0;
         self.resent = Vec::new();
-        flight.forget_reports();
+        flight.reported.clear();
     }
 
     /// Position of snd.fack, given what has arrived; nothing below it is sent as new.
     fn forward(v: &mut View<'_>) -> u64 {
-        let forward = Fack1998::highest(v.s, v.flight);
+        let forward = v.read().forward_most();
         v.s.nxt = v.s.nxt.max(forward);
         forward
     }
 
-    fn highest(s: &SendState, flight: &Flight) -> u64 {
-        flight.highest_reported().unwrap_or(s.una).max(s.una)
-    }
-
     fn note_arrivals(&mut self, v: &View<'_>) {
         let before = self.resent.len();
-        self.resent.retain(|r| r.start >= v.s.una && v.flight.hole(r.start).0 == r.start);
+        self.resent.retain(|r| r.start >= v.s.una && v.flight.reported.hole(r.start).0 == r.start);
         self.retransmitted -= (before - self.resent.len()) as u32;
     }
 
@@ -74,7 +69,7 @@ impl Fack1998 {
         let listed = self.resent.len();
         self.resent.retain(|r| r.next_then >= forward);
         self.stuck |= self.resent.len() < listed;
-        Outcome { growth: Growth::Reported(u64::from(v.s.mss)), ..NOTHING }
+        Outcome { growth: Growth::Reported(u64::from(v.s.mss)), ..Outcome::NOTHING }
     }
 
     /// Outside an episode, on a duplicate or an ACK with blocks; none if no episode begins.
@@ -115,10 +110,9 @@ impl Algorithm for Fack1998 {
         }
         let steps = self.look(v);
         let began = steps.is_some();
-        Outcome { began, restart_timer: began, steps: steps.unwrap_or(Steps::NONE), ..NOTHING }
+        Outcome { began, restart_timer: began, steps: steps.unwrap_or(Steps::NONE), ..Outcome::NOTHING }
     }
 
-    #[inline]
     fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         self.hold = false;
         v.s.dup_acks = 0;
@@ -132,12 +126,12 @@ impl Algorithm for Fack1998 {
         }
         if ack.has_blocks {
             let steps = self.look(v);
-            return Outcome { restart_timer: steps.is_some(), steps: steps.unwrap_or(Steps::NONE), ..HOLD };
+            return Outcome { restart_timer: steps.is_some(), steps: steps.unwrap_or(Steps::NONE), ..Outcome::HOLD };
         }
-        if !v.flight.nothing_reported() {
+        if !v.flight.reported.is_empty() {
             self.forget(v.flight);
         }
-        GROW
+        Outcome::GROW
     }
 
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
@@ -146,7 +140,6 @@ impl Algorithm for Fack1998 {
         None
     }
 
-    #[inline]
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
         if v.s.resend_first {
             return self.repair(v.s.first(v.flight));
@@ -158,7 +151,7 @@ impl Algorithm for Fack1998 {
             return next_cumulative(v, Ns2_1998);
         }
         Fack1998::forward(v);
-        match self.room(v.cfg, v.s, v.flight, v.window) {
+        match self.room(&v.read()) {
             Some(room) => match v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)) {
                 Some(hole) => self.repair(hole),
                 None => Next::in_order(room),
@@ -175,20 +168,19 @@ impl Algorithm for Fack1998 {
         }
     }
 
-    fn room(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room> {
-        if self.waits(s) {
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
+        if self.waits(v.s) {
             return None;
         }
         if !self.active {
-            return cumulative_room(cfg, s, window, Ns2_1998);
+            return cumulative_room(v, Ns2_1998);
         }
-        let mss = u64::from(s.mss);
-        let whole = window.inflated(s) / mss * mss;
-        let fits = s.nxt + mss * u64::from(1 + self.retransmitted) <= Fack1998::highest(s, flight) + whole;
-        fits.then(|| Room { window: window.most, in_flight: s.flight() })
+        let mss = u64::from(v.s.mss);
+        let whole = v.window.inflated(v.s) / mss * mss;
+        let fits = v.s.nxt + mss * u64::from(1 + self.retransmitted) <= v.forward_most() + whole;
+        fits.then(|| Room { window: v.window.most, in_flight: v.s.flight() })
     }
 
-    #[inline]
     fn in_recovery(&self) -> bool {
         self.active
     }
@@ -197,24 +189,19 @@ impl Algorithm for Fack1998 {
         true
     }
 
-    #[inline]
     fn times_echo(&self, new: bool, blocks: bool) -> bool {
         self.active || blocks || !new
     }
 
-    #[inline]
-    fn is_calm(&self, _: &SendState, _: &Flight) -> bool {
+    fn is_calm(&self, _: &Flight) -> bool {
         false // it may wait outside recovery, too
     }
 
-    #[inline]
     fn only_grows(&self) -> bool {
         false
     }
 
-    fn waiting_bytes(&self, s: &SendState, flight: &Flight) -> Option<u64> {
-        let highest = flight.highest_reported().unwrap_or(s.una);
-        let hole = flight.hole(self.high_rxt.max(s.una)).0;
-        (self.active && hole < highest).then_some(u64::from(s.mss))
+    fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
+        v.next_repair(self.high_rxt, u64::MAX).filter(|_| self.active)
     }
 }

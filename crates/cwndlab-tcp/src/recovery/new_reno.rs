@@ -7,13 +7,12 @@
 use cwndlab_units::Time;
 
 use super::{
-    cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, Transmission, View, GROW, HOLD,
+    cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, Transmission, View, ViewRef,
 };
 use crate::config::{RecoveryRules, TcpConfig};
 use crate::congestion::{AckReport, Episode};
-use crate::flight::Flight;
 use crate::send_state::SendState;
-use crate::sender::{Room, SendWindow};
+use crate::sender::Room;
 
 /// Pieces that an ACK of an episode releases by the rules of 1998, without the first segment (RFC 6582, section 5 leaves the burst
 /// to the implementation).
@@ -45,14 +44,17 @@ impl NewReno {
         self.is_ns2() && self.active && self.burst_left == 0
     }
 
-    #[inline(never)]
     fn on_ack_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         if v.s.una > self.recover {
             // step 3, full acknowledgment: cwnd is ssthresh
             self.active = false;
             v.s.dup_acks = 0;
             v.s.inflation = 0;
-            return if self.is_ns2() { GROW } else { Outcome { steps: Steps::one(Step::Ended), ..HOLD } };
+            return if self.is_ns2() {
+                Outcome::GROW
+            } else {
+                Outcome { steps: Steps::one(Step::Ended), ..Outcome::HOLD }
+            };
         }
         // step 3, partial acknowledgment: retransmit the next hole, deflate the window by what was acknowledged
         // less one segment
@@ -66,7 +68,7 @@ impl NewReno {
             v.s.inflation = 0;
         }
         let first = !std::mem::replace(&mut self.partial_seen, true);
-        Outcome { restart_timer: first || !knobs.impatient, steps, ..HOLD }
+        Outcome { restart_timer: first || !knobs.impatient, steps, ..Outcome::HOLD }
     }
 
     /// A partial ACK of `acked` bytes deflates the window by these, less one segment: the inflation first, then cwnd (RFC 6582,
@@ -94,11 +96,10 @@ impl Algorithm for NewReno {
         outcome
     }
 
-    #[inline]
     fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         if !self.active {
             v.s.dup_acks = 0;
-            return GROW;
+            return Outcome::GROW;
         }
         self.on_ack_in_recovery(v, ack)
     }
@@ -111,7 +112,6 @@ impl Algorithm for NewReno {
         None
     }
 
-    #[inline]
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
         if self.burst_is_over() && !v.s.resend_first {
             return Next::Nothing;
@@ -119,21 +119,19 @@ impl Algorithm for NewReno {
         next_cumulative(v, self.rules)
     }
 
-    #[inline]
     fn on_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
         if self.active && (!sent.again || sent.piece.start > v.s.una) {
             self.burst_left = self.burst_left.saturating_sub(1);
         }
     }
 
-    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
         if self.burst_is_over() {
             return None;
         }
-        cumulative_room(cfg, s, window, self.rules)
+        cumulative_room(v, self.rules)
     }
 
-    #[inline]
     fn in_recovery(&self) -> bool {
         self.active
     }

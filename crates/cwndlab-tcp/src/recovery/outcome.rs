@@ -30,19 +30,23 @@ pub(crate) enum Growth {
     Reported(u64),
 }
 
-pub(crate) const GROW: Outcome = Outcome {
-    growth: Growth::Acked,
-    restart_timer: true,
-    began: false,
-    clears_backoff: false,
-    lost_bytes: 0,
-    steps: Steps::NONE,
-};
-pub(crate) const HOLD: Outcome = Outcome { growth: Growth::None, ..GROW };
-/// Neither the window nor the timer changes.
-pub(crate) const NOTHING: Outcome = Outcome { restart_timer: false, ..HOLD };
-/// An episode begins.
-pub(crate) const BEGAN: Outcome = Outcome { began: true, ..HOLD };
+impl Outcome {
+    /// The window grows by what the ACK acknowledges, and the timer restarts.
+    pub const GROW: Outcome = Outcome {
+        growth: Growth::Acked,
+        restart_timer: true,
+        began: false,
+        clears_backoff: false,
+        lost_bytes: 0,
+        steps: Steps::NONE,
+    };
+    /// The timer restarts.
+    pub const HOLD: Outcome = Outcome { growth: Growth::None, ..Outcome::GROW };
+    /// Neither the window nor the timer changes.
+    pub const NOTHING: Outcome = Outcome { restart_timer: false, ..Outcome::HOLD };
+    /// An episode begins.
+    pub const BEGAN: Outcome = Outcome { began: true, ..Outcome::HOLD };
+}
 
 /// One change of the window that loss recovery asks for. Windows have at most 2^30 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,7 +88,6 @@ impl Steps {
         Steps::one(Step::Cut { flight_bytes: flight_bytes as u32, recover_fs: 0 })
     }
 
-    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -93,6 +96,13 @@ impl Steps {
         debug_assert!(self.len < 4, "more steps than one event can have");
         if let Some(free) = self.list.get_mut(usize::from(self.len)) {
             (*free, self.len) = (step, self.len + 1);
+        }
+    }
+
+    /// This step, if there is one.
+    pub fn push_some(&mut self, step: Option<Step>) {
+        if let Some(step) = step {
+            self.push(step);
         }
     }
 
@@ -126,7 +136,6 @@ pub(crate) enum Next {
 
 impl Next {
     /// What is in order, as far as there is room.
-    #[inline]
     pub fn in_order(room: Room) -> Next {
         Next::InOrder { room, below: u64::MAX, or_else: false }
     }

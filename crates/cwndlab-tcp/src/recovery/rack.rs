@@ -9,15 +9,15 @@ mod usage;
 use cwndlab_units::Time;
 
 use super::{
-    Algorithm, Allow, EchoEpisode, Expiry, Growth, Next, Outcome, Proportional, Shown, Step, Steps, Transmission, View,
-    GROW, HOLD,
+    Algorithm, Allow, EchoEpisode, Expiry, Growth, Next, Outcome, Proportional, RecoveryCounts, Shown, Step, Steps,
+    Transmission, View, ViewRef,
 };
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, Episode};
 use crate::flight::{sent_after, Arrived, Flight, REPEATED};
 use crate::segment::timestamp;
 use crate::send_state::SendState;
-use crate::sender::{Room, SendWindow};
+use crate::sender::Room;
 use crate::timers::Timers;
 use timer::Deadlines;
 use undo::Evidence;
@@ -26,8 +26,9 @@ use usage::Usage;
 /// Recoveries without DSACK after which the reordering window shrinks again (RFC 8985, section 6.2, step 4).
 const PERSIST: u8 = 16;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
+    #[default]
     Open,
     /// The window shrinks for an ECN echo (Linux: CWR).
     Reduced,
@@ -66,11 +67,11 @@ fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
 /// `RecoverFS` (RFC 9937, section 6.1): the flight less what SACK had reported before the ACK that begins the episode, which
 /// reports `delivered` bytes.
 fn recover_fs(v: &View<'_>, delivered: u64) -> u32 {
-    (v.s.flight_size() - v.flight.reported_bytes() + delivered).max(1) as u32
+    (v.s.flight_size() - v.flight.reported.total() + delivered).max(1) as u32
 }
 
 /// The state of one sender; on the heap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     phase: Phase,
     /// Highest position sent when the phase began.
@@ -100,42 +101,14 @@ pub(crate) struct Rack {
     /// A round trip has been measured since the last probe.
     measured: bool,
     deadlines: Deadlines,
-    /// Reductions taken back, probes due, expiries of the reordering timer.
-    undos: u32,
-    loss_probes: u32,
-    reordering_timeouts: u32,
-}
-
-impl Default for Rack {
-    fn default() -> Self {
-        Rack {
-            phase: Phase::Open,
-            recover: 0,
-            proportional: Proportional::default(),
-            evidence: Evidence::default(),
-            usage: Usage::default(),
-            new_only: false,
-            newest: (Time::ZERO, 0),
-            rtt: Time::ZERO,
-            fack: 0,
-            reorderings: 0,
-            reordering: 0,
-            multiplier: 1,
-            persist: PERSIST,
-            dsack_round: 0,
-            probe_end: 0,
-            probe_repeats: false,
-            probe_due: false,
-            measured: true,
-            deadlines: Deadlines::default(),
-            undos: 0,
-            loss_probes: 0,
-            reordering_timeouts: 0,
-        }
-    }
+    counts: RecoveryCounts,
 }
 
 impl Rack {
+    pub fn new() -> Self {
+        Rack { multiplier: 1, persist: PERSIST, measured: true, ..Rack::default() }
+    }
+
     /// `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) for each segment newly known to have arrived, as it was before.
     fn take_arrivals(&mut self, v: &View<'_>, ack: &AckReport) -> Arrivals {
         let (mut reported, mut original, mut moved) = (false, false, false);
@@ -198,11 +171,11 @@ impl Rack {
                 self.after_timeout(v, ack, arrivals, &mut steps);
                 true
             }
-            Phase::Open => {
-                self.undo_after_recovery(v, &mut steps);
+            Phase::Open if self.evidence.explained() => {
+                self.undo(v, &mut steps, false); // the last reduction was spurious
                 true
             }
-            Phase::Reduced => true,
+            Phase::Open | Phase::Reduced => true,
         };
         let again = v.flight.tally().again;
         let found = looks && self.detect(v, ack.now);
@@ -324,11 +297,11 @@ impl Algorithm for Rack {
         let lost_bytes = v.flight.tally().lost_bytes - lost_before;
         if ack.kind != AckKind::New {
             let growth = self.opens_by_report(v.cfg, ack, &arrivals);
-            return Outcome { growth, restart_timer: began, began, lost_bytes, steps, ..HOLD };
+            return Outcome { growth, restart_timer: began, began, lost_bytes, steps, ..Outcome::HOLD };
         }
         // Linux lets the ACK that ends an episode open the window; RFC 6582, section 3.2 leaves it at ssthresh
         let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.departs_as_linux());
-        Outcome { began, lost_bytes, steps, ..if holds { HOLD } else { GROW } }
+        Outcome { began, lost_bytes, steps, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
 
     fn on_dup_ack(&mut self, v: &mut View<'_>, ack: &AckReport, _: u64) -> Outcome {
@@ -385,7 +358,7 @@ impl Algorithm for Rack {
         self.deadlines.reordering = Time::MAX;
         self.restart_timeout(v, now);
         // one segment in addition to what is assumed to be in flight (Linux: tcp_enter_loss)
-        Some(Episode::StillInNetwork { pipe: v.flight.tally().pipe })
+        Some(Episode::StillInNetwork(v.flight.tally().pipe))
     }
 
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
@@ -396,32 +369,29 @@ impl Algorithm for Rack {
         self.note_sent(v, sent);
     }
 
-    fn room(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room> {
-        let (room, uncounted) = self.account(cfg, s, flight, window);
-        let uncounted = if self.new_only || flight.first_waiting().is_some() { 0 } else { uncounted };
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
+        let (room, uncounted) = self.account(v);
+        let uncounted = if self.new_only || v.flight.first_to_resend().is_some() { 0 } else { uncounted };
         Some(room.less(uncounted))
     }
 
-    fn waiting_bytes(&self, s: &SendState, flight: &Flight) -> Option<u64> {
-        let waiting = flight.first_waiting().filter(|_| !self.new_only)?;
-        Some(waiting.end.min(s.end) - waiting.start)
+    fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
+        let waiting = v.flight.first_to_resend().filter(|_| !self.new_only)?;
+        Some(waiting.end.min(v.s.end) - waiting.start)
     }
 
     fn in_flight(&self, _: &SendState, flight: &Flight) -> u64 {
         flight.tally().pipe
     }
 
-    #[inline]
     fn in_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }
 
-    #[inline]
-    fn is_calm(&self, _: &SendState, flight: &Flight) -> bool {
+    fn is_calm(&self, flight: &Flight) -> bool {
         self.phase == Phase::Open && !self.probe_due && !self.new_only && flight.tally().waiting == 0
     }
 
-    #[inline]
     fn only_grows(&self) -> bool {
         false
     }
@@ -436,7 +406,7 @@ impl Algorithm for Rack {
             is_reduced: self.phase == Phase::Reduced,
             reordering: self.reordering,
             reorderings: Some(self.reorderings),
-            counts: (self.undos, self.loss_probes, self.reordering_timeouts),
+            counts: self.counts,
         }
     }
 
@@ -448,7 +418,6 @@ impl Algorithm for Rack {
         self.validate_window(v, now, limited, sent_now)
     }
 
-    #[inline]
     fn share_timer(&mut self, cfg: &TcpConfig, s: &SendState, timers: &mut Timers) {
         self.arm(cfg, s, timers);
     }
@@ -458,7 +427,6 @@ impl Algorithm for Rack {
 impl Rack {
     /// An ACK acknowledges and reports nothing, and nothing is outstanding: does what [`Algorithm::on_ack`] does of it. False, and
     /// nothing done, where this may do more.
-    #[inline]
     pub fn take_idle(&mut self) -> bool {
         if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
             return false;
@@ -471,7 +439,6 @@ impl Rack {
     /// An ACK of new data up to `ack`, without blocks, where nothing was reported: does what the account of an ACK and
     /// [`Algorithm::on_ack`] do of it, but for the timer. The round trips of the first and of the last segment; none, and nothing
     /// done, where these may do more.
-    #[inline]
     pub fn take_calm(&mut self, s: &mut SendState, flight: &mut Flight, now: Time, ack: u64) -> Option<(Time, Time)> {
         let tally = flight.tally();
         let calm = self.phase == Phase::Open

@@ -6,14 +6,10 @@
 
 use cwndlab_units::Time;
 
-use super::{
-    cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, GROW, HOLD, NOTHING,
-};
+use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, ViewRef};
 use crate::config::{RecoveryRules, RetransmitGuard, TcpConfig};
 use crate::congestion::{AckReport, Episode};
-use crate::flight::Flight;
-use crate::send_state::SendState;
-use crate::sender::{Room, SendWindow};
+use crate::sender::Room;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {
@@ -36,7 +32,7 @@ impl Algorithm for Reno {
         let knobs = v.cfg.recovery.reno();
         if !self.active && v.window.cwnd < u64::from(knobs.dup_ack_window_segments) * u64::from(v.s.mss) {
             v.s.dup_acks = v.s.dup_acks.saturating_sub(1); // Linux 2.0: does not count
-            return NOTHING;
+            return Outcome::NOTHING;
         }
         let outcome = inflate(v, self.active, self.recover, knobs.extra_segments);
         self.active |= outcome.began;
@@ -46,21 +42,20 @@ impl Algorithm for Reno {
         outcome
     }
 
-    #[inline]
     fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
         v.s.dup_acks = 0;
         if std::mem::take(&mut self.resumes) {
-            return Outcome { steps: Steps::one(Step::Ended), ..HOLD };
+            return Outcome { steps: Steps::one(Step::Ended), ..Outcome::HOLD };
         }
         if !self.active {
-            return GROW;
+            return Outcome::GROW;
         }
         self.active = false;
         v.s.inflation = 0; // step 6: cwnd is ssthresh again
         if self.rules == RecoveryRules::Ns2_1998 {
-            GROW
+            Outcome::GROW
         } else {
-            HOLD
+            Outcome::HOLD
         }
     }
 
@@ -72,16 +67,14 @@ impl Algorithm for Reno {
         None
     }
 
-    #[inline]
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
         next_cumulative(v, self.rules)
     }
 
-    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
-        cumulative_room(cfg, s, window, self.rules)
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
+        cumulative_room(v, self.rules)
     }
 
-    #[inline]
     fn in_recovery(&self) -> bool {
         self.active
     }
@@ -90,7 +83,6 @@ impl Algorithm for Reno {
         self.rules == RecoveryRules::Ns2_1998
     }
 
-    #[inline]
     fn only_grows(&self) -> bool {
         !self.active && !self.resumes
     }

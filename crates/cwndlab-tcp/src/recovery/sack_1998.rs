@@ -4,14 +4,10 @@
 
 use cwndlab_units::Time;
 
-use super::{
-    begins, cumulative_room, cut, next_cumulative, Algorithm, Next, Outcome, Transmission, View, GROW, HOLD, NOTHING,
-};
+use super::{begins, cumulative_room, cut, next_cumulative, Algorithm, Next, Outcome, Transmission, View, ViewRef};
 use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
 use crate::congestion::{AckReport, Episode};
-use crate::flight::Flight;
-use crate::send_state::SendState;
-use crate::sender::{Room, SendWindow};
+use crate::sender::Room;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sack1998 {
@@ -33,14 +29,14 @@ impl Algorithm for Sack1998 {
         self.hold = false;
         if self.active {
             self.pipe -= 1;
-            return NOTHING;
+            return Outcome::NOTHING;
         }
         if self.timed_out || reported == 0 {
             v.s.dup_acks -= 1; // only what reports something new counts
-            return NOTHING;
+            return Outcome::NOTHING;
         }
         if !begins(v, self.recover) {
-            return NOTHING;
+            return Outcome::NOTHING;
         }
         let out = v.s.flight_size().div_ceil(u64::from(v.s.mss)) as i32;
         *self = Sack1998 {
@@ -54,32 +50,30 @@ impl Algorithm for Sack1998 {
         cut(v)
     }
 
-    #[inline]
     fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
         self.hold = false;
         if !self.active {
             v.s.dup_acks = 0;
             self.timed_out = false;
-            return GROW;
+            return Outcome::GROW;
         }
         if v.s.una > self.recover {
             self.active = false;
             self.recover = 0;
             v.s.dup_acks = 0;
-            v.flight.forget_reports();
-            return HOLD;
+            v.flight.reported.clear();
+            return Outcome::HOLD;
         }
         self.pipe -= 2; // so as never to do worse than slow start
-        Outcome { clears_backoff: true, ..HOLD }
+        Outcome { clears_backoff: true, ..Outcome::HOLD }
     }
 
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
         *self = Sack1998 { recover: v.s.max - 1, timed_out: true, ..Sack1998::default() };
-        v.flight.forget_reports();
+        v.flight.reported.clear();
         None
     }
 
-    #[inline]
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
         if !self.active {
             return next_cumulative(v, Ns2_1998);
@@ -87,7 +81,7 @@ impl Algorithm for Sack1998 {
         if v.s.resend_first {
             return Next::Piece(v.s.first(v.flight));
         }
-        match self.room(v.cfg, v.s, v.flight, v.window) {
+        match self.room(&v.read()) {
             Some(room) => {
                 v.s.hole_piece(v.flight, self.high_rxt.max(v.s.una)).map_or(Next::in_order(room), Next::Piece)
             }
@@ -95,7 +89,6 @@ impl Algorithm for Sack1998 {
         }
     }
 
-    #[inline]
     fn on_sent(&mut self, _: &mut View<'_>, sent: &Transmission) {
         if !self.active {
             return;
@@ -106,16 +99,15 @@ impl Algorithm for Sack1998 {
         self.pipe += i32::from(!self.hold);
     }
 
-    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
         if self.active {
-            let fits = i64::from(self.pipe) < (window.cwnd / u64::from(s.mss)) as i64;
-            (!self.hold && fits).then(|| Room { window: window.most, in_flight: s.flight() })
+            let fits = i64::from(self.pipe) < (v.window.cwnd / u64::from(v.s.mss)) as i64;
+            (!self.hold && fits).then(|| Room { window: v.window.most, in_flight: v.s.flight() })
         } else {
-            cumulative_room(cfg, s, window, Ns2_1998)
+            cumulative_room(v, Ns2_1998)
         }
     }
 
-    #[inline]
     fn in_recovery(&self) -> bool {
         self.active
     }
@@ -124,14 +116,11 @@ impl Algorithm for Sack1998 {
         true
     }
 
-    #[inline]
     fn only_grows(&self) -> bool {
         !self.active && !self.hold && !self.timed_out
     }
 
-    fn waiting_bytes(&self, s: &SendState, flight: &Flight) -> Option<u64> {
-        let highest = flight.highest_reported().unwrap_or(s.una);
-        let hole = flight.hole(self.high_rxt.max(s.una)).0;
-        (self.active && hole < highest).then_some(u64::from(s.mss))
+    fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
+        v.next_repair(self.high_rxt, u64::MAX).filter(|_| self.active)
     }
 }

@@ -4,19 +4,18 @@
 use cwndlab_units::Time;
 
 use super::{
-    cut, in_flight_outside, Algorithm, Allow, Next, Outcome, Proportional, Step, Steps, Transmission, View, GROW, HOLD,
-    NOTHING,
+    cut, in_flight_outside, Algorithm, Allow, Next, Outcome, Proportional, Step, Steps, Transmission, View, ViewRef,
 };
-use crate::config::TcpConfig;
 use crate::congestion::{AckReport, Episode};
 use crate::flight::Flight;
 use crate::send_state::SendState;
-use crate::sender::{Piece, Room, SendWindow};
+use crate::sender::{Piece, Room};
 
 /// What is lost.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LossRule {
     /// Everything unreported that has enough reports above it (RFC 6675, section 4, `IsLost`).
+    #[default]
     Rfc6675,
     /// Everything unreported below the forward-most report (Mathis & Mahdavi 1996), without rampdown and overdamping. Deviation: the
     /// agents of 1998 go to slow start from one segment at the start of an episode; here cwnd is halved, as in the paper's
@@ -28,8 +27,8 @@ impl LossRule {
     /// Everything unreported below this is lost.
     fn lost_below(self, v: &View<'_>) -> u64 {
         match self {
-            LossRule::Rfc6675 => v.flight.lost_below(v.cfg.dup_thresh, v.s.mss),
-            LossRule::Forward => v.flight.highest_reported().unwrap_or(v.s.una), // snd.fack
+            LossRule::Rfc6675 => v.flight.reported.lost_below(v.cfg.dup_thresh, v.s.mss),
+            LossRule::Forward => v.read().forward_most(),
         }
     }
 
@@ -44,7 +43,7 @@ impl LossRule {
 }
 
 /// One connection's recovery, and its episode.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Selective {
     rule: LossRule,
     /// Shapes the window of an episode, with `prr`.
@@ -68,18 +67,7 @@ pub(crate) struct Selective {
 
 impl Selective {
     pub fn new(rule: LossRule, proportional: Option<Proportional>) -> Self {
-        Selective {
-            rule,
-            proportional,
-            active: false,
-            recover: 0,
-            high_rxt: 0,
-            lost_below: 0,
-            pipe: 0,
-            rescued: false,
-            rescuing: false,
-            newly_lost: 0,
-        }
+        Selective { rule, proportional, ..Selective::default() }
     }
 
     /// RFC 9937, section 6.2, on every ACK of an episode, with `prr`.
@@ -103,12 +91,12 @@ impl Selective {
         self.lost_below = lost_below.max(una);
         let end = self.lost_end(v);
         if end > before {
-            let reported = v.flight.reported_from(before) - v.flight.reported_from(end);
+            let reported = v.flight.reported.sacked_from(before) - v.flight.reported.sacked_from(end);
             self.newly_lost = (end - before - reported) as u32;
         }
         self.high_rxt = self.high_rxt.max(una);
-        let not_lost = v.s.max.saturating_sub(self.lost_below) - v.flight.reported_from(self.lost_below);
-        let sent_again = self.high_rxt - una - v.flight.reported_below(self.high_rxt);
+        let not_lost = v.s.max.saturating_sub(self.lost_below) - v.flight.reported.sacked_from(self.lost_below);
+        let sent_again = self.high_rxt - una - v.flight.reported.sacked_below(self.high_rxt);
         self.pipe = not_lost + sent_again;
     }
 
@@ -122,7 +110,6 @@ impl Selective {
     }
 
     /// An ACK of new data in an episode.
-    #[inline(never)]
     fn on_ack_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         let mut steps = Steps::NONE;
         if v.s.una > self.recover {
@@ -136,17 +123,15 @@ impl Selective {
             self.set_pipe(v, lost_below); // step B
                                           // RFC 9937, section 6: an ACK is safe that advances SND.UNA and finds no further loss
             let safe = self.lost_below <= lost_before.max(v.s.una);
-            if let Some(step) = self.allow(ack.delivered_bytes, safe) {
-                steps.push(step);
-            }
+            steps.push_some(self.allow(ack.delivered_bytes, safe));
         }
-        Outcome { steps, ..HOLD }
+        Outcome { steps, ..Outcome::HOLD }
     }
 
     /// `NextSeg` (RFC 6675, section 4), given that a segment may go.
     fn next_segment(&mut self, v: &View<'_>, room: Room, nothing_new: bool) -> Next {
-        let highest = v.flight.highest_reported().unwrap_or(v.s.una);
-        let (hole, hole_end) = v.flight.hole(self.high_rxt);
+        let highest = v.read().forward_most();
+        let (hole, hole_end) = v.flight.reported.hole(self.high_rxt);
         let mss = u64::from(v.s.mss);
         let piece = |start: u64, end: u64| Next::Piece(Piece { start, len: (end - start).min(mss) as u32 });
         // rule 1: the first lost hole not yet sent again
@@ -174,23 +159,22 @@ impl Selective {
 
     /// Outside recovery: in order, over what is reported (after a timeout), with pipe as what is in flight
     /// (RFC 6675, section 5 (3): so a duplicate ACK lets new data go, as RFC 3042 does).
-    #[inline]
     fn next_outside(v: &mut View<'_>) -> Next {
         if v.s.resend_first {
             return Next::Piece(v.s.first(v.flight));
         }
         let window = v.window.inflated(v.s);
-        if v.flight.nothing_reported() {
+        if v.flight.reported.is_empty() {
             return Next::in_order(Room { window, in_flight: v.s.flight() });
         }
         let again = v.s.nxt < v.s.max;
         let mut below = u64::MAX;
         if again {
-            let hole = v.flight.hole(v.s.nxt);
+            let hole = v.flight.reported.hole(v.s.nxt);
             v.s.nxt = hole.0.min(v.s.max);
             below = hole.1;
         }
-        let reported = if again || v.cfg.limited_transmit { v.flight.reported_below(v.s.nxt) } else { 0 };
+        let reported = if again || v.cfg.limited_transmit { v.flight.reported.sacked_below(v.s.nxt) } else { 0 };
         Next::InOrder { room: Room { window, in_flight: v.s.flight() - reported }, below, or_else: false }
     }
 }
@@ -201,15 +185,13 @@ impl Algorithm for Selective {
         if self.active {
             self.set_pipe(v, lost_below);
             let mut steps = Steps::NONE;
-            if let Some(step) = self.allow(delivered, false) {
-                steps.push(step);
-            }
-            return Outcome { steps, ..NOTHING };
+            steps.push_some(self.allow(delivered, false));
+            return Outcome { steps, ..Outcome::NOTHING };
         }
         // RFC 6675, section 5, steps 1 and 2: DupThresh duplicates, or the first segment is lost by what lies above it
         let found = v.s.dup_acks >= v.cfg.dup_thresh || self.rule.finds_loss(v, lost_below);
         if !found || v.s.una <= self.recover {
-            return NOTHING;
+            return Outcome::NOTHING;
         }
         let mut outcome = cut(v); // steps 4.1 to 4.3
         *self = self.restarted(v, true);
@@ -217,7 +199,7 @@ impl Algorithm for Selective {
         self.set_pipe(v, lost_below.max(v.s.una + 1)); // step 4.4
         if let Some(step) = self.allow(delivered, false) {
             // what was delivered before the trigger does not count
-            let (flight, reported) = (v.s.flight_size(), v.flight.reported_bytes());
+            let (flight, reported) = (v.s.flight_size(), v.flight.reported.total());
             let recover_fs = (flight - reported + delivered).max(1) as u32;
             outcome.steps = Steps::one(Step::Cut { flight_bytes: flight as u32, recover_fs });
             outcome.steps.push(step);
@@ -225,11 +207,10 @@ impl Algorithm for Selective {
         outcome
     }
 
-    #[inline]
     fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         v.s.dup_acks = 0;
         if !self.active {
-            return GROW;
+            return Outcome::GROW;
         }
         self.on_ack_in_recovery(v, ack)
     }
@@ -242,38 +223,37 @@ impl Algorithm for Selective {
     /// RFC 6675, section 5.1: what was reported may be used on, given a test for reneging. The first segment being reported
     /// and yet not acknowledged is one (Linux: `tcp_check_sack_reneging`): then all is forgotten (RFC 2018, section 8).
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
-        if v.flight.hole(v.s.una).0 != v.s.una {
-            v.flight.forget_reports();
+        if v.flight.reported.hole(v.s.una).0 != v.s.una {
+            v.flight.reported.clear();
         }
         *self = self.restarted(v, false);
         None
     }
 
     /// While cwnd - pipe is at least a segment (RFC 6675, section 5, step C).
-    #[inline]
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
         if !self.active || v.s.resend_first {
             return Selective::next_outside(v);
         }
-        match self.room(v.cfg, v.s, v.flight, v.window) {
+        match self.room(&v.read()) {
             Some(room) => self.next_segment(v, room, nothing_new),
             None => Next::Nothing,
         }
     }
 
-    fn room(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> Option<Room> {
-        let (cwnd, mss, in_flight) = (window.inflated(s), u64::from(s.mss), self.pipe);
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
+        let (s, reported) = (v.s, &v.flight.reported);
+        let (cwnd, mss, in_flight) = (v.window.inflated(s), u64::from(s.mss), self.pipe);
         if !self.active {
-            let skips = s.nxt < s.max || cfg.limited_transmit;
-            let uncounted = if skips { flight.reported_bytes() - flight.reported_from(s.nxt) } else { 0 };
+            let skips = s.nxt < s.max || v.cfg.limited_transmit;
+            let uncounted = if skips { reported.total() - reported.sacked_from(s.nxt) } else { 0 };
             return Some(Room { window: cwnd, in_flight: s.flight() - uncounted });
         }
-        let shaped = self.proportional.as_ref().filter(|_| !window.owns_recovery);
+        let shaped = self.proportional.as_ref().filter(|_| !v.window.owns_recovery);
         let most = shaped.map_or(cwnd, |shaped| in_flight + u64::from(shaped.send_count));
         (in_flight + mss <= most).then_some(Room { window: most, in_flight })
     }
 
-    #[inline]
     fn in_recovery(&self) -> bool {
         self.active
     }
@@ -286,7 +266,6 @@ impl Algorithm for Selective {
         true
     }
 
-    #[inline]
     fn on_sent(&mut self, _: &mut View<'_>, sent: &Transmission) {
         if !self.active {
             return;
@@ -302,10 +281,8 @@ impl Algorithm for Selective {
         }
     }
 
-    fn waiting_bytes(&self, s: &SendState, flight: &Flight) -> Option<u64> {
-        let highest = flight.highest_reported().unwrap_or(s.una);
-        let hole = flight.hole(self.high_rxt.max(s.una)).0;
-        (self.active && hole < self.lost_below.min(highest)).then_some(u64::from(s.mss))
+    fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
+        v.next_repair(self.high_rxt, self.lost_below).filter(|_| self.active)
     }
 
     fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {

@@ -2,14 +2,10 @@
 
 use cwndlab_units::Time;
 
-use super::{
-    begins, cumulative_room, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, BEGAN, GROW, NOTHING,
-};
-use crate::config::{RecoveryRules, TcpConfig};
+use super::{begins, cumulative_room, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, ViewRef};
+use crate::config::RecoveryRules;
 use crate::congestion::{AckReport, Episode};
-use crate::flight::Flight;
-use crate::send_state::SendState;
-use crate::sender::{Room, SendWindow};
+use crate::sender::Room;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tahoe {
@@ -20,20 +16,19 @@ pub(crate) struct Tahoe {
 impl Algorithm for Tahoe {
     fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, _: u64) -> Outcome {
         if !begins(v, self.recover) {
-            return NOTHING;
+            return Outcome::NOTHING;
         }
         self.recover = v.s.max - 1;
         // everything from the first hole on is retransmitted as the window opens
         v.s.nxt = v.s.una;
         let mut steps = Steps::cut(v.s.flight_size());
         steps.push(Step::LossWindow);
-        Outcome { steps, ..BEGAN }
+        Outcome { steps, ..Outcome::BEGAN }
     }
 
-    #[inline]
     fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
         v.s.dup_acks = 0;
-        GROW
+        Outcome::GROW
     }
 
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
@@ -41,16 +36,14 @@ impl Algorithm for Tahoe {
         None
     }
 
-    #[inline]
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
         next_cumulative(v, RecoveryRules::Standard)
     }
 
-    fn room(&self, cfg: &TcpConfig, s: &SendState, _: &Flight, window: SendWindow) -> Option<Room> {
-        cumulative_room(cfg, s, window, RecoveryRules::Standard)
+    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
+        cumulative_room(v, RecoveryRules::Standard)
     }
 
-    #[inline]
     fn in_recovery(&self) -> bool {
         false
     }

@@ -67,14 +67,18 @@ fn the_third_duplicate_begins_an_episode_and_other_acks_change_nothing() {
             take(&cfg, s, &mut recovery, &ack)
         };
         s.snd.una = 101;
-        assert_eq!(take(&mut s, AckKind::New), GROW, "{kind:?}");
-        for expected in [NOTHING, NOTHING] {
+        assert_eq!(take(&mut s, AckKind::New), Outcome::GROW, "{kind:?}");
+        for expected in [Outcome::NOTHING, Outcome::NOTHING] {
             assert_eq!(take(&mut s, AckKind::Duplicate), expected, "{kind:?}");
-            assert_eq!(take(&mut s, AckKind::Other), NOTHING, "{kind:?}");
-            assert_eq!(take(&mut s, AckKind::Old), NOTHING, "{kind:?}");
+            assert_eq!(take(&mut s, AckKind::Other), Outcome::NOTHING, "{kind:?}");
+            assert_eq!(take(&mut s, AckKind::Old), Outcome::NOTHING, "{kind:?}");
         }
         let third = take(&mut s, AckKind::Duplicate);
-        assert_eq!(third, Outcome { began: true, restart_timer: true, lost_bytes: 100, ..NOTHING }, "{kind:?}");
+        assert_eq!(
+            third,
+            Outcome { began: true, restart_timer: true, lost_bytes: 100, ..Outcome::NOTHING },
+            "{kind:?}"
+        );
         assert!(s.snd.resend_first || s.snd.nxt == s.snd.una, "{kind:?}: the first segment goes again");
     }
 }
@@ -89,7 +93,11 @@ fn blocks_of_an_ack_of_new_data_may_begin_an_episode() {
         let sacked = s.outstanding.on_block(201, 501);
         let ack = report(&cfg, &s, AckKind::New, sacked);
         let outcome = take(&cfg, &mut s, &mut recovery, &ack);
-        assert_eq!(outcome, Outcome { growth: Growth::None, began: true, lost_bytes: 100, ..GROW }, "{kind:?}");
+        assert_eq!(
+            outcome,
+            Outcome { growth: Growth::None, began: true, lost_bytes: 100, ..Outcome::GROW },
+            "{kind:?}"
+        );
     }
 }
 

@@ -327,9 +327,9 @@ fn fewer_losses_or_an_application_without_data_are_no_policer() {
 fn trains_are_of_one_packet_below_1200_kbit_a_second() {
     let mut flow = Flow::probing();
     flow.bbr.pacing_rate = 149_999;
-    assert_eq!(flow.bbr.grant(15_000).quantum, Quantum::OfRate { least_segments: 1 });
+    assert_eq!(flow.bbr.grant(15_000).quantum, Quantum::OfRate(1));
     flow.bbr.pacing_rate = 150_000;
     let grant = flow.bbr.grant(15_000);
-    assert_eq!(grant.quantum, Quantum::OfRate { least_segments: 2 });
+    assert_eq!(grant.quantum, Quantum::OfRate(2));
     assert_eq!((grant.cwnd_bytes, grant.pacing_rate, grant.owns_recovery), (15_000, Some(150_000), true));
 }

@@ -2,7 +2,8 @@
 
 use cwndlab_units::Time;
 
-use super::bytes_in;
+use super::sample::Sample;
+use super::{bytes_in, Rounds};
 use crate::config::Bbr3Rules;
 use crate::congestion::windowed_max::WindowedMax;
 
@@ -27,20 +28,6 @@ pub(super) struct Aggregation {
     filter: Filter,
 }
 
-/// What an ACK brings, and the model it is compared with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival {
-    pub now: Time,
-    pub acked: u64,
-    pub bandwidth: u64,
-    pub cwnd: u64,
-    /// Rounds so far, and whether this ACK begins one.
-    pub round: u32,
-    pub round_start: bool,
-    /// Whether the pipe has been full.
-    pub full: bool,
-}
-
 impl Aggregation {
     pub fn new(rules: Bbr3Rules) -> Self {
         let filter = match rules {
@@ -55,25 +42,26 @@ impl Aggregation {
         (self.began, self.delivered) = (now, 0);
     }
 
-    pub fn on_ack(&mut self, arrival: &Arrival) {
-        if arrival.acked == 0 {
+    /// An ACK, while the model has this bandwidth and window; `full`: the pipe has been full.
+    pub fn on_ack(&mut self, sample: &Sample, bandwidth: u64, cwnd: u64, rounds: &Rounds, full: bool) {
+        if sample.acked == 0 {
             return;
         }
-        let mut expected = bytes_in(arrival.bandwidth, arrival.now.saturating_sub(self.began));
+        let mut expected = bytes_in(bandwidth, sample.now.saturating_sub(self.began));
         if self.delivered <= expected {
-            self.restart(arrival.now);
+            self.restart(sample.now);
             expected = 0;
         }
-        self.delivered += arrival.acked;
-        let extra = self.delivered.saturating_sub(expected).min(arrival.cwnd);
+        self.delivered += sample.acked;
+        let extra = self.delivered.saturating_sub(expected).min(cwnd);
         match &mut self.filter {
             Filter::Windowed(max) => {
-                let window = if arrival.full { DRAFT_ROUNDS } else { 1 };
-                max.update(window, arrival.round, extra.min(u64::from(u32::MAX)) as u32);
+                let window = if full { DRAFT_ROUNDS } else { 1 };
+                max.update(window, rounds.count, extra.min(u64::from(u32::MAX)) as u32);
             }
             Filter::Slots(slots, index, age) => {
-                *age += u32::from(arrival.round_start);
-                if *age >= if arrival.full { GOOGLE_ROUNDS } else { 1 } && arrival.round_start {
+                *age += u32::from(rounds.started);
+                if *age >= if full { GOOGLE_ROUNDS } else { 1 } && rounds.started {
                     (*index, *age) = (*index ^ 1, 0);
                     slots[*index] = 0;
                 }

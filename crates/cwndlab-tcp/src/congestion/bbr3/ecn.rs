@@ -11,7 +11,7 @@ const FACTOR: f64 = 85.0 / 256.0;
 const THRESHOLD: f64 = 0.5;
 const FULL_ROUNDS: u32 = 2;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ecn {
     /// The least round trip has been short enough.
     eligible: bool,
@@ -27,15 +27,7 @@ pub(super) struct Ecn {
 
 impl Ecn {
     pub fn new() -> Self {
-        Ecn {
-            eligible: false,
-            alpha: 1.0,
-            last_delivered: 0,
-            last_ce: 0,
-            startup_rounds: 0,
-            in_round: false,
-            in_cycle: false,
-        }
+        Ecn { alpha: 1.0, ..Ecn::default() }
     }
 
     /// Processes an ACK, with or without marks.

@@ -11,7 +11,7 @@ const FILTER: Time = Time::from_secs(10);
 const INTERVAL: Time = Time::from_secs(5);
 const DURATION: Time = Time::from_millis(200);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MinRtt {
     /// `min_rtt` ([`Time::MAX`] before the first sample) and `min_rtt_stamp`
     least: Time,
@@ -26,23 +26,10 @@ pub(super) struct MinRtt {
     round_done: bool,
 }
 
-impl Default for MinRtt {
-    fn default() -> Self {
-        MinRtt {
-            least: Time::MAX,
-            at: Time::ZERO,
-            recent: Time::MAX,
-            recent_at: Time::ZERO,
-            expired: false,
-            done_at: None,
-            round_done: false,
-        }
-    }
-}
-
 impl MinRtt {
-    pub fn begin(&mut self, now: Time, least: Time) {
-        *self = MinRtt { least, at: now, recent: least, recent_at: now, ..MinRtt::default() };
+    /// From `at` on, with this least round trip; [`Time::MAX`] before the first.
+    pub fn new(at: Time, least: Time) -> Self {
+        MinRtt { least, at, recent: least, recent_at: at, ..MinRtt::default() }
     }
 
     pub fn get(&self) -> Time {

@@ -10,7 +10,6 @@ use cwndlab_units::Time;
 
 impl Controller {
     /// An ACK, in recovery too.
-    #[inline]
     pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, after: &AfterAck) {
         let limited = cfg.grow_only_if_cwnd_limited && !after.cwnd_limited;
         if matches!(self.law, AnyLaw::External(_)) {
@@ -34,7 +33,6 @@ impl Controller {
         self.avoid(&Acked { now: ack.now, mss: ack.mss, srtt: ack.srtt, bytes });
     }
 
-    #[inline]
     fn avoid(&mut self, acked: &Acked) {
         if acked.bytes > 0 {
             self.windows.cwnd =
@@ -43,20 +41,11 @@ impl Controller {
     }
 
     /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called: the law looks at nothing of an ACK but what that has.
-    #[inline]
     pub fn takes_plain_acks(&self) -> bool {
-        each_law!(&self.law, law => law.takes_plain_acks())
-            && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
-    }
-
-    /// Whether [`Controller::on_plain_feedback`] does anything.
-    #[inline]
-    pub(crate) fn takes_plain_feedback(&self) -> bool {
-        each_law!(&self.law, law => law.takes_plain_feedback())
+        self.law.needs().plain_acks && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
     }
 
     /// As [`Controller::on_ack`], where the ACK may open the window.
-    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
     pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
         let PlainAck { now, mss, acked_bytes, .. } = *ack;
@@ -71,7 +60,6 @@ impl Controller {
     }
 
     /// An ACK, for a law from outside: it gets those that do not open the window, too.
-    #[inline(never)]
     fn external_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, after: &AfterAck, limited: bool) {
         let AnyLaw::External(external) = &self.law else { return };
         let mut growth = if after.may_grow && !limited { new_bytes(cfg, ack) } else { 0 };
@@ -87,36 +75,31 @@ impl Controller {
             return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
         }
         let mut increase = slow_start_increase(cfg, ack);
-        if let Phase::HystartLinux(hystart) = &mut self.phase {
-            if hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, ack.rtt, self.windows.cwnd / ack.mss) {
-                self.windows.ssthresh = self.windows.cwnd;
-                self.phase = Phase::Plain;
-                return new_bytes(cfg, ack);
+        let ends = match &mut self.phase {
+            Phase::HystartLinux(hystart) => {
+                hystart.on_ack(ack.now, ack.snd_una, ack.snd_nxt, ack.rtt, self.windows.cwnd / ack.mss)
             }
-        } else if let Phase::Hystart(hystart) = &mut self.phase {
-            match hystart.on_ack(ack.snd_una, ack.snd_nxt, ack.rtt) {
-                Growth::Full => {}
-                Growth::Conservative => increase /= CSS_GROWTH_DIVISOR,
-                Growth::Exit => {
-                    self.windows.ssthresh = self.windows.cwnd;
-                    self.phase = Phase::Plain;
-                    return new_bytes(cfg, ack);
-                }
+            Phase::Hystart(hystart) => {
+                let growth = hystart.on_ack(ack.snd_una, ack.snd_nxt, ack.rtt);
+                increase /= if growth == Growth::Conservative { CSS_GROWTH_DIVISOR } else { 1 };
+                growth == Growth::Exit
             }
-        } else if let Phase::Search(search) = &mut self.phase {
-            if let Some(beyond) = search.on_ack(ack) {
+            Phase::Search(search) => search.on_ack(ack).is_some_and(|beyond| {
                 let cwnd = self.cwnd().saturating_sub(beyond).max(2 * u64::from(ack.mss)); // lines 41 and 42
                 self.set_cwnd(cwnd, ack.mss);
-                self.windows.ssthresh = self.windows.cwnd;
-                self.phase = Phase::Plain;
-                return new_bytes(cfg, ack);
-            }
+                true
+            }),
+            Phase::Plain | Phase::Reduced(_) => false,
+        };
+        if ends {
+            self.windows.ssthresh = self.windows.cwnd;
+            self.phase = Phase::Plain;
+            return new_bytes(cfg, ack);
         }
         self.widen(cfg, increase)
     }
 
     /// The window grows by as much of `increase` as slow start lets it; returns bytes left for congestion avoidance.
-    #[inline]
     fn widen(&mut self, cfg: &TcpConfig, increase: u64) -> u64 {
         let room = u64::from(self.windows.ssthresh.min(MAX_WINDOW_BYTES).saturating_sub(self.windows.cwnd));
         self.windows.cwnd += increase.min(room) as u32;

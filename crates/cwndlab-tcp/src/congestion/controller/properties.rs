@@ -43,10 +43,10 @@ fn episode() -> impl Strategy<Value = Episode> {
         Just(Episode::Ended),
         (0..5_000_000_000_u64, 0..5_000_000_u64)
             .prop_map(|(pipe, allowance)| Episode::Proportional { pipe, allowance }),
-        bytes.clone().prop_map(|bytes| Episode::Deflated { bytes }),
-        (0..5_u32).prop_map(|segments| Episode::DeflatedBySegments { segments }),
-        bytes.prop_map(|bytes| Episode::Inflated { bytes }),
-        (0..5_000_000_u64).prop_map(|pipe| Episode::StillInNetwork { pipe }),
+        bytes.clone().prop_map(Episode::Deflated),
+        (0..5_u32).prop_map(Episode::DeflatedBySegments),
+        bytes.prop_map(Episode::Inflated),
+        (0..5_000_000_u64).prop_map(Episode::StillInNetwork),
     ]
 }
 

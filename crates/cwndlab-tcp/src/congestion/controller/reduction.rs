@@ -55,7 +55,6 @@ impl Controller {
     }
 
     /// Congestion, for a law from outside.
-    #[cold]
     fn external_congestion(&mut self, event: CongestionEvent, held: bool, flight_bytes: u64, mss: u32) {
         let AnyLaw::External(external) = &self.law else { return };
         let event = match event {

@@ -4,7 +4,7 @@ const MSS: u32 = 1000;
 
 /// Acknowledges `rate(round)` segments each round trip, evenly; returns the round in which slow start ends, and the bytes beyond.
 fn run(rtt: Time, rounds: u64, rate: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
-    let mut search = Search::new();
+    let mut search = Search::default();
     search.start(Time::ZERO, rtt);
     let mut una = 1;
     for round in 0..rounds {
@@ -45,7 +45,7 @@ fn a_plateau_ends_slow_start_about_two_round_trips_later() {
 /// The draft's example, section 4: with 1, 2, 4, 8, 16, 16 the difference is 0.27 (below THRESH), later 0.5.
 #[test]
 fn the_difference_is_normalized_by_twice_the_earlier_deliveries() {
-    let mut search = Search::new();
+    let mut search = Search::default();
     search.start(Time::ZERO, Time::from_millis(100));
     // bins of 35 ms: ten of 1, then ten of 2: doubled over the whole window, but not over one round trip of it
     search.complete = 20;
@@ -59,7 +59,7 @@ fn the_difference_is_normalized_by_twice_the_earlier_deliveries() {
 
 #[test]
 fn bins_without_acks_are_empty() {
-    let mut search = Search::new();
+    let mut search = Search::default();
     search.start(Time::ZERO, Time::from_millis(100));
     search.bins = [7; BINS];
     search.acknowledged = Some(1);
@@ -70,7 +70,7 @@ fn bins_without_acks_are_empty() {
 
 #[test]
 fn a_round_trip_beyond_the_bins_ends_nothing() {
-    let mut search = Search::new();
+    let mut search = Search::default();
     search.start(Time::ZERO, Time::from_millis(10));
     let mut una = 1;
     for k in 1..2000 {

@@ -14,24 +14,21 @@ use crate::state::State;
 impl Connection {
     /// Whether a segment without blocks is what a connection in the open mostly gets, by its header ("header prediction",
     /// Jacobson 1990): in order or beyond a hole, without flags but ACK and PSH, and nothing seldom is under way.
-    #[inline]
     pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
         self.state == State::Established
             && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
             && self.distance_ahead(seg) <= self.receiver.edge.saturating_sub(self.receiver.nxt)
             && self.receiver.fin_at == 0
-            && self.sender.extra.is_none()
+            && self.sender.is_plain()
     }
 
     /// By how much a segment begins beyond RCV.NXT; a large number if it begins before.
-    #[inline]
     fn distance_ahead(&self, seg: &Header) -> u64 {
         u64::from(seg.seq.wrapping_sub(to_wire(self.irs, self.receiver.nxt)))
     }
 
     /// A plain ACK of new data, or data that acknowledges nothing new: does what [`Self::take_any`] does of these, without asking
     /// what they are not. False, and nothing done, if it is neither.
-    #[allow(clippy::inline_always)] // most of what an endpoint does
     #[inline(always)]
     pub(in crate::connection) fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
         let s = &self.sender;
@@ -56,22 +53,20 @@ impl Connection {
             self.share_timer(cfg);
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
         } else if !self.take_calm_ack(cfg, now, seg, ack) {
-            self.take_new_ack(cfg, now, seg, None, ack);
+            self.take_new_ack(cfg, now, seg, None);
             self.share_timer(cfg);
         }
         true
     }
 
     /// Whether an ACK of nothing new, without blocks, needs no report. RACK has then processed it here.
-    #[inline]
     pub(in crate::connection) fn is_unreported(&mut self) -> bool {
         let s = &self.sender;
-        self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.takes_every_ack() && rack.take_idle())
+        self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.needs().every_ack && rack.take_idle())
     }
 
     /// An ACK of new data without options, as header prediction expects it: does what
     /// [`Connection::take_new_ack`] does. False, and nothing done, where more can follow from it.
-    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
     fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
         if self.recovery.detects_by_time() {
@@ -79,7 +74,7 @@ impl Connection {
         }
         let s = &self.sender;
         let calm = s.snd.dup_acks == 0
-            && s.outstanding.nothing_reported()
+            && s.outstanding.reported.is_empty()
             && s.cc.cwnd() > 0
             && s.cc.takes_plain_acks()
             && self.recovery.only_grows();
@@ -97,7 +92,7 @@ impl Connection {
         }
         self.restart_timer(cfg, now);
         self.grow_plainly(cfg, now, acked_bytes, rtt);
-        self.after_new_ack(cfg, now, ack);
+        self.after_new_ack(cfg, now);
         true
     }
 
@@ -119,7 +114,7 @@ impl Connection {
     fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, ack: u64) -> bool {
         let Some(rack) = self.recovery.rack() else { return false };
         let s = &mut self.sender;
-        let calm = s.outstanding.nothing_reported()
+        let calm = s.outstanding.reported.is_empty()
             && s.cc.cwnd() > 0
             && s.cc.takes_plain_acks()
             && cfg.rto.samples == RttSamples::RoundTrip;
@@ -138,12 +133,11 @@ impl Connection {
             rack.set_calm_timer(&self.sender.view(cfg), now);
         }
         self.share_timer(cfg);
-        self.after_new_ack(cfg, now, ack);
+        self.after_new_ack(cfg, now);
         true
     }
 
     /// All up to `ack` is acknowledged; how many bytes of payload.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn advance(&mut self, ack: u64) -> u64 {
         let s = &mut self.sender;
@@ -156,12 +150,11 @@ impl Connection {
     }
 
     /// The window takes the ACK.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn grow_plainly(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;
         let plain = PlainAck { now, mss: s.snd.mss, acked_bytes, rtt, snd_una: s.snd.una, snd_nxt: s.snd.nxt };
-        if s.cc.takes_plain_feedback() {
+        if s.cc.needs().plain_feedback {
             let apart = plain; // so that the other laws get it in registers
             s.cc.on_plain_feedback(&apart);
         }

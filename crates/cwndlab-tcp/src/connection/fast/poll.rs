@@ -13,7 +13,7 @@ use crate::sequence::to_wire;
 use crate::timers::Timer;
 
 /// What [`Connection::poll_any`] would return, predicted from a few fields.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::connection) enum Outlook {
     Nothing,
     /// An acknowledgment, and there is no data to send.
@@ -23,18 +23,13 @@ pub(in crate::connection) enum Outlook {
     /// Nothing: the congestion window is full, which is noted.
     FullWindow,
     /// Unknown: [`Connection::poll_any`] decides.
+    #[default]
     Open,
 }
 
 /// How [`Connection::poll_quick`] found the last segment; at first the default.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Polled(Outlook);
-
-impl Default for Polled {
-    fn default() -> Self {
-        Polled(Outlook::Open)
-    }
-}
 
 /// What [`Connection::poll_quick`] finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +50,6 @@ pub enum Quick {
 impl Connection {
     /// As [`Connection::poll_transmit`], called until nothing is to be sent, with nothing done to the connection in between: what the
     /// last segment leaves as it was is not asked again.
-    #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
         let s = &self.sender;
@@ -79,7 +73,6 @@ impl Connection {
     }
 
     /// Sends what the outlook predicts.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(in crate::connection) fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
         match outlook {
@@ -99,7 +92,6 @@ impl Connection {
     }
 
     /// What [`Connection::poll_any`] will give, where that is plain: on connections on which nothing seldom is under way.
-    #[allow(clippy::inline_always)] // once per packet, and once more to find that nothing goes
     #[inline(always)]
     pub(in crate::connection) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
@@ -115,9 +107,9 @@ impl Connection {
             && s.snd.dup_acks == 0
             && s.snd.inflation == 0
             && !s.snd.resend_first
-            && s.extra.is_none()
-            && s.outstanding.nothing_reported()
-            && self.recovery.is_calm(&s.snd, &s.outstanding);
+            && s.is_plain()
+            && s.outstanding.reported.is_empty()
+            && self.recovery.is_calm(&s.outstanding);
         if !plain {
             return Outlook::Open;
         }
@@ -132,7 +124,6 @@ impl Connection {
     }
 
     /// The same where the windows decide whether a full segment of new data goes.
-    #[inline]
     fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
         let mss = u64::from(s.snd.mss);
@@ -157,27 +148,23 @@ impl Connection {
     }
 
     /// Returns the segment for [`Quick::Ask`].
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     pub fn poll_asked(&mut self, cfg: &TcpConfig, now: Time, last: &Polled) -> Option<Segment> {
         self.follow(cfg, now, last.0)
     }
 
     /// Whether a segment carries neither SACK blocks nor the AccECN option.
-    #[inline]
     fn needs_no_options(&self) -> bool {
-        self.receiver.beyond.is_none() && self.sender.extra.is_none()
+        self.receiver.beyond.is_none() && self.sender.is_plain()
     }
 
     /// Whether sending a full segment changes only the positions: more data follows, and the retransmission timer runs.
-    #[inline]
     fn is_simple(&self) -> bool {
         let s = &self.sender;
         s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && self.timers.is_running(Timer::Retransmit)
     }
 
     /// The next full segment of new data, where [`Self::is_simple`]: as [`Self::data_segment`].
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
         let s = &mut self.sender;
@@ -195,7 +182,6 @@ impl Connection {
     }
 
     /// A segment of `len` bytes of payload without further options or flags.
-    #[allow(clippy::inline_always)]
     #[inline(always)]
     fn bare(&mut self, cfg: &TcpConfig, now: Time, position: u64, len: u32, base_bytes: u32) -> Header {
         let header = Header {
@@ -225,7 +211,6 @@ impl Connection {
 
     /// Whether [`Self::time_first`] would not change the timer: the first outstanding segment stays the same, and its time is not
     /// over, after which the timer would count from now.
-    #[inline]
     fn keeps_timer(&self, cfg: &TcpConfig, now: Time) -> bool {
         let keeps =
             self.sender.outstanding.first().is_some() && self.timers.at(Timer::Retransmit) > now + cfg.rto.tick_ns * 2;

@@ -71,8 +71,7 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
         Limit::Timeout | Limit::Probe | Limit::Reordering => panic!("an endpoint does not know {limit:?}"),
         // what the algorithm waits for cannot be taken away
         Limit::Recovery => {
-            let waits = cfg.drains_after_timeout
-                || end.recovery.room(&cfg, &s.snd, &s.outstanding, s.send_window(&cfg)).is_none();
+            let waits = cfg.drains_after_timeout || end.recovery.room(&s.read(&cfg)).is_none();
             return assert!(end.in_recovery() || waits, "{end:?}");
         }
         Limit::Idle | Limit::Application if end.closing => {
@@ -85,7 +84,7 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
             if s.cc.owns_recovery() || shrinks {
                 return; // writing the window does not open it
             }
-            s.cc.on_episode(Episode::Inflated { bytes: 1 << 28 }, s.snd.mss);
+            s.cc.on_episode(Episode::Inflated(1 << 28), s.snd.mss);
         }
         Limit::MaxWindow => cfg.max_window = MaxWindow::Bytes(PLENTY),
         Limit::SmallSegment => cfg.nagle = false,
@@ -97,7 +96,7 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
         sends || free.limit(&cfg) != limit,
         "not {limit:?}: without it, {:?} {:?} and {:?} of {}\n{free:?}\n{end:?}",
         free.limit(&cfg),
-        free.recovery.room(&cfg, &free.sender.snd, &free.sender.outstanding, free.sender.send_window(&cfg)),
+        free.recovery.room(&free.sender.read(&cfg)),
         free.recovery,
         free.sender.snd.flight()
     );

@@ -115,13 +115,13 @@ fn the_timeout_follows_the_kernels_formula() {
 }
 
 fn adaptive(holes_wait: bool, on_ticks: bool, push_ms: u64) -> TcpConfig {
-    let ack_policy = AckPolicy::Adaptive {
+    let ack_policy = AckPolicy::Adaptive(AdaptiveAcks {
         first_ns: Time::from_millis(330),
         max_ns: Time::from_millis(500),
         push_ns: Time::from_millis(push_ms),
         holes_wait,
         on_ticks,
-    };
+    });
     TcpConfig { ack_policy, rto: linux_clock(Estimator::Linux2_0), ..config(1) }
 }
 

@@ -58,7 +58,7 @@ proptest! {
                     prop_assert!(record.list.is_empty() || record.tally.waiting > 0);
                 }
             }
-            if let Some(waiting) = record.next_waiting() {
+            if let Some(waiting) = record.next_to_resend() {
                 prop_assert!(waiting.waits());
                 if len > 6 {
                     record.send(waiting.start, waiting.end, now, false);

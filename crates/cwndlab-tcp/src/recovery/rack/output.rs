@@ -2,25 +2,20 @@
 
 use super::timer::left_of_timeout;
 use super::{Phase, Rack};
-use crate::config::TcpConfig;
-use crate::flight::Flight;
-use crate::recovery::{Next, Transmission, View};
-use crate::send_state::SendState;
-use crate::sender::{Piece, Room, SendWindow};
+use crate::recovery::{Next, Transmission, View, ViewRef};
+use crate::sender::{Piece, Room};
 use crate::timers::{Timer, Timers};
 
 impl Rack {
     /// The room for repairs, and what of it new data may not use.
-    #[inline]
-    pub(super) fn account(&self, cfg: &TcpConfig, s: &SendState, flight: &Flight, window: SendWindow) -> (Room, u64) {
-        let in_flight = flight.tally().pipe;
-        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !window.owns_recovery;
-        let window = if shaped { in_flight + u64::from(self.proportional.send_count) } else { window.inflated(s) };
-        let uncounted = if cfg.limited_transmit || self.phase != Phase::Open { 0 } else { flight.reported_bytes() };
+    pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
+        let in_flight = v.flight.tally().pipe;
+        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.window.owns_recovery;
+        let window = if shaped { in_flight + u64::from(self.proportional.send_count) } else { v.window.inflated(v.s) };
+        let uncounted = if v.cfg.limited_transmit || self.phase != Phase::Open { 0 } else { v.flight.reported.total() };
         (Room { window, in_flight }, uncounted)
     }
 
-    #[inline(never)]
     pub(super) fn next_piece(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
         v.s.nxt = v.s.max;
         if self.probe_due {
@@ -28,7 +23,7 @@ impl Rack {
                 return Next::Piece(piece);
             }
         }
-        let (room, uncounted) = self.account(v.cfg, v.s, v.flight, v.window);
+        let (room, uncounted) = self.account(&v.read());
         if self.new_only {
             if !nothing_new {
                 return Next::InOrder { room, below: u64::MAX, or_else: true };
@@ -39,7 +34,7 @@ impl Rack {
             self.new_only = false; // none may go: the conventional way
             self.evidence.frto = false;
         }
-        if let Some(sent) = v.flight.next_waiting() {
+        if let Some(sent) = v.flight.next_to_resend() {
             let piece = Piece { start: sent.start, len: (sent.end.min(v.s.end) - sent.start) as u32 };
             let fits = room.in_flight + u64::from(piece.len) <= room.window;
             return if fits { Next::Piece(piece) } else { Next::WindowFull };
@@ -49,7 +44,6 @@ impl Rack {
 
     /// A full segment of new data went, where the timer runs and the window alone decides what goes: does what
     /// [`Rack::note_sent`] and [`Rack::arm`] do of it.
-    #[inline]
     pub fn on_next_sent(&mut self, v: &mut View<'_>, sent: &Transmission, timers: &mut Timers) {
         if v.cfg.recovery.has_linux_timers() {
             let limit = left_of_timeout(v, sent.now);

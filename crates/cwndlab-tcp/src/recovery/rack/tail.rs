@@ -18,7 +18,7 @@ impl Rack {
         }
         let mut steps = Steps::NONE;
         if self.deadlines.pending == Pending::Reordering {
-            self.reordering_timeouts += 1;
+            self.counts.reordering_timeouts += 1;
             let began = self.detect(v, now) && self.phase != Phase::Recovery;
             if began {
                 self.begin(v, u64::from(v.s.mss), false, &mut steps); // Linux counts one segment here
@@ -29,7 +29,7 @@ impl Rack {
         // RFC 8985, section 7.3: one probe at a time, and one a measured round trip
         self.probe_due = self.probe_end == 0 && (self.measured || v.cfg.recovery.has_linux_timers());
         if self.after_probe(v, now) {
-            self.loss_probes += u32::from(self.probe_due);
+            self.counts.loss_probes += u32::from(self.probe_due);
             Expiry::Other { began: false, steps, next: self.deadlines.armed }
         } else {
             Expiry::Timeout

@@ -17,7 +17,7 @@ fn sender(cfg: &TcpConfig) -> (SendState, Flight) {
 #[test]
 fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_trip() {
     let cfg = Profile::Linux6.config();
-    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::default() });
+    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
     for (round, window) in [50, 75, 100, 100].into_iter().enumerate() {
         rack.adapt(&s, false, true);
         rack.adapt(&s, false, true); // of the same round
@@ -29,7 +29,7 @@ fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_
 #[test]
 fn sixteen_recoveries_without_dsack_reset_the_reordering_window() {
     let cfg = Profile::Linux6.config();
-    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::default() });
+    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
     rack.adapt(&s, false, true);
     (s.una, s.max) = (s.max, s.max + 1000);
     for _ in 0..15 {
@@ -44,7 +44,7 @@ fn sixteen_recoveries_without_dsack_reset_the_reordering_window() {
 #[test]
 fn where_nothing_was_reordered_a_recovery_or_three_reports_leave_no_window() {
     let cfg = Profile::Linux6.config();
-    let ((s, flight), mut rack) = (sender(&cfg), Rack::default());
+    let ((s, flight), mut rack) = (sender(&cfg), Rack::new());
     assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(25));
     for phase in [Phase::Recovery, Phase::Loss] {
         rack.phase = phase;

@@ -54,13 +54,11 @@ fn allowance(cfg: &TcpConfig) -> Time {
 }
 
 /// The timeout counted from when the first segment was last sent.
-#[inline]
 fn first_timeout(v: &View<'_>) -> Time {
     v.flight.first().map_or(Time::MAX, |first| first.at + v.s.rtt.rto(&v.cfg.rto))
 }
 
 /// How long until then; without end if it has passed.
-#[inline]
 pub(super) fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
     match first_timeout(v).saturating_sub(now) {
         Time::ZERO => Time::MAX,
@@ -70,7 +68,6 @@ pub(super) fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
 
 impl Rack {
     /// An ACK has been processed.
-    #[inline(never)]
     pub(super) fn set_timer(&mut self, v: &View<'_>, arrivals: &Arrivals, advanced: bool) {
         let Arrivals { now, moved, .. } = *arrivals;
         if !v.cfg.recovery.has_linux_timers() {
@@ -97,7 +94,6 @@ impl Rack {
     }
 
     /// A piece has gone.
-    #[inline(never)]
     pub(super) fn set_timer_for(&mut self, v: &View<'_>, sent: &Transmission) {
         let Transmission { now, piece, again, was_quiet, .. } = *sent;
         let new = !again;
@@ -118,7 +114,6 @@ impl Rack {
     }
 
     /// Linux: sets the timer for a probe, if one may be scheduled, after at most `limit`; when it expires.
-    #[inline(never)]
     pub(super) fn schedule_probe(&mut self, v: &View<'_>, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
         self.set(v.cfg, now, Pending::Probe, wait.min(limit));
@@ -141,7 +136,6 @@ impl Rack {
     }
 
     /// The reordering timer has expired, or a probe may not be scheduled (Linux: `tcp_rearm_rto`).
-    #[inline(never)]
     pub(super) fn reset_timeout(&mut self, v: &View<'_>, now: Time) {
         if v.cfg.recovery.has_linux_timers() {
             let left = match self.deadlines.pending {
@@ -184,7 +178,6 @@ impl Rack {
     }
 
     /// Fills the retransmission timer's place. By the RFC one that was changed in between holds a new timeout.
-    #[inline]
     pub fn arm(&mut self, cfg: &TcpConfig, s: &SendState, timers: &mut Timers) {
         let place = timers.at(Timer::Retransmit);
         if s.una == s.max || place.is_never() {
@@ -197,7 +190,6 @@ impl Rack {
         timers.set(Timer::Retransmit, self.deadlines.armed);
     }
 
-    #[inline(never)]
     fn arm_earliest(&mut self, place: Time) {
         if place != self.deadlines.armed {
             self.deadlines.timeout = place;

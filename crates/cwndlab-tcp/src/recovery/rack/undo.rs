@@ -53,7 +53,6 @@ impl Evidence {
     }
 
     /// Whether DSACKs have reported every retransmission as unnecessary.
-    #[inline]
     pub fn explained(&self) -> bool {
         self.since != 0 && self.unexplained == Some(0)
     }
@@ -67,12 +66,12 @@ impl Evidence {
 
 impl Rack {
     /// Undoes the reduction, and with `lost` also the loss marks.
-    fn undo(&mut self, v: &mut View<'_>, steps: &mut Steps, lost: bool) {
+    pub(super) fn undo(&mut self, v: &mut View<'_>, steps: &mut Steps, lost: bool) {
         if lost {
             v.flight.forgive();
         }
         steps.push(Step::Undo);
-        self.undos += 1;
+        self.counts.undos += 1;
         self.evidence.clear();
     }
 
@@ -91,13 +90,6 @@ impl Rack {
             self.phase = Phase::Open;
         }
         true
-    }
-
-    /// An ACK outside recovery: it may show that the last reduction was spurious.
-    pub(super) fn undo_after_recovery(&mut self, v: &mut View<'_>, steps: &mut Steps) {
-        if self.evidence.explained() {
-            self.undo(v, steps, false);
-        }
     }
 
     /// Everything outstanding at the start of the episode is acknowledged; returns whether the episode was spurious.

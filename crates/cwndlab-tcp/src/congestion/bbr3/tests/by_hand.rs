@@ -157,7 +157,7 @@ fn a_reno_flow_of_the_same_window_would_probe_after_as_many_rounds_at_most_63() 
         let mut flow = Flow::new().cruising();
         flow.law.max_bw = [RATE * rate / 40; 2];
         flow.cwnd = 10_000 * MSS;
-        flow.law.min_rtt.begin(Time::from_millis(flow.now_ms), Time::from_millis(40));
+        flow.law.min_rtt = MinRtt::new(Time::from_millis(flow.now_ms), Time::from_millis(40));
         let began = flow.law.probe.rounds;
         let mut taken = 0;
         while flow.law.state == State::Cruise {

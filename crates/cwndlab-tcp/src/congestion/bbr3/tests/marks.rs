@@ -6,7 +6,7 @@ use super::*;
 /// `ecn` with a round trip of 4 ms.
 fn marked() -> Flow {
     let mut flow = Flow::with(Bbr3Config { rules: Bbr3Rules::GoogleV3, ecn: true });
-    flow.law.min_rtt.begin(Time::from_millis(1000), Time::from_millis(4));
+    flow.law.min_rtt = MinRtt::new(Time::from_millis(1000), Time::from_millis(4));
     flow
 }
 
