@@ -1,93 +1,134 @@
-//! The application of one traffic entry: an enum over the kinds.
+//! The list of all applications, as a scenario states them and as they run.
 
 use std::collections::BTreeMap;
 
 use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
 
-use crate::bulk::Bulk;
-use crate::crr::Crr;
-use crate::datagrams::Datagrams;
-use crate::dist::{Rng, Sampler};
+use crate::bulk::{Bulk, BulkSpec};
+use crate::crr::{Crr, CrrSpec};
+use crate::datagrams::{CbrSpec, Datagrams, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
+use crate::dist::Sampler;
 use crate::error::AppError;
 use crate::event::{Command, Event};
-use crate::ftp::Ftp;
-use crate::rr::Rr;
-use crate::short_flows::ShortFlows;
-use crate::spec::AppSpec;
-use crate::web::Web;
+use crate::ftp::{Ftp, FtpSpec};
+use crate::rr::{Rr, RrSpec};
+use crate::short_flows::{ShortFlows, ShortFlowsSpec};
+use crate::spec::{Application as _, Setup, Spec as _};
+use crate::web::{Web, WebSpec};
 
-/// What an application is built with.
-pub struct Setup<'a> {
-    /// Index of the client's TCP group.
-    pub tcp_client: u16,
-    /// Index of the server's TCP group.
-    pub tcp_server: u16,
-    /// Payload bytes of a full segment (the smaller of both groups').
-    pub mss: u32,
-    /// The scenario's shared distributions (`Distributions::samplers`).
-    pub shared: &'a BTreeMap<String, Sampler>,
-    /// Gives the random stream of a purpose; the driver keys it by (seed, replicate, traffic name, purpose).
-    pub stream: &'a mut dyn FnMut(&str) -> Rng,
+/// Makes the enums of all applications and of their specifications. A row of `specs` names the application that it makes; its
+/// `kind` in a scenario is its name in kebab case.
+macro_rules! applications {
+    (
+        apps {$($(#[$app_doc:meta])+ $app:ident($app_type:ty),)+}
+        specs {$($(#[$doc:meta])+ $spec:ident($spec_type:ty) => $made:ident,)+}
+    ) => {
+        /// One application; only the common kind is stored in place, as there may be 100,000 of them. Call [`App::handle`]
+        /// with each event, in order, and carry out the commands in order.
+        #[derive(Clone)]
+        pub enum App {
+            $($(#[$app_doc])+ $app($app_type),)+
+        }
+
+        impl App {
+            /// Ready for [`Event::Start`].
+            ///
+            /// # Errors
+            /// Says which part of the specification is wrong, and what would be right.
+            pub fn new(spec: &AppSpec, setup: &mut Setup<'_>) -> Result<App, AppError> {
+                match spec {
+                    $(AppSpec::$spec(s) => Ok(App::$made(s.build(setup)?.into())),)+
+                }
+            }
+
+            /// Approximate maximum memory use at any time, excluding its connections.
+            pub fn memory_bytes(&self) -> u64 {
+                match self {
+                    $(App::$app(app) => app.memory_bytes(),)+
+                }
+            }
+
+            /// Tells the application what happened; its commands are appended to `out`.
+            pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+                match self {
+                    $(App::$app(app) => app.handle(now, event, out),)+
+                }
+            }
+        }
+
+        /// One application of the scenario.
+        #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
+        pub enum AppSpec {
+            $($(#[$doc])+ $spec($spec_type),)+
+        }
+
+        impl AppSpec {
+            /// Whether it sends datagrams, which have no connection.
+            pub fn is_unresponsive(&self) -> bool {
+                match self {
+                    $(AppSpec::$spec(s) => s.is_unresponsive(),)+
+                }
+            }
+
+            /// Checks every value; `shared` are the scenario's distributions, made ready.
+            ///
+            /// # Errors
+            /// Says which field is wrong and what would be right.
+            pub fn check(&self, shared: &BTreeMap<String, Sampler>) -> Result<(), AppError> {
+                let (checked, dists) = match self {
+                    $(AppSpec::$spec(s) => (s.check(), s.dists()),)+
+                };
+                checked?;
+                for (field, dist) in dists {
+                    dist.of_field(field, shared)?;
+                }
+                Ok(())
+            }
+        }
+    };
 }
 
-/// One application; only the common kind is stored in place, as there may be 100,000 of them. Call [`App::handle`] with each event, in order, and carry out the commands in order.
-#[derive(Clone)]
-pub enum App {
-    /// One transfer on one connection.
-    Bulk(Bulk),
-    /// Files, one after another.
-    Ftp(Box<Ftp>),
-    /// Web pages.
-    Web(Box<Web>),
-    /// Connect-request-response transactions.
-    Crr(Box<Crr>),
-    /// Requests and responses over one connection.
-    Rr(Box<Rr>),
-    /// Short flows.
-    ShortFlows(Box<ShortFlows>),
-    /// Unresponsive traffic.
-    Datagrams(Box<Datagrams>),
-}
-
-impl App {
-    /// Ready for [`Event::Start`].
-    ///
-    /// # Errors
-    /// Says which part of the specification is wrong, and what would be right.
-    pub fn new(spec: &AppSpec, setup: &mut Setup<'_>) -> Result<App, AppError> {
-        Ok(match spec {
-            AppSpec::Bulk(s) => App::Bulk(Bulk::new(s, setup)?),
-            AppSpec::Ftp(s) => App::Ftp(Box::new(Ftp::new(s, setup)?)),
-            AppSpec::Web(s) => App::Web(Box::new(Web::new(s, setup)?)),
-            AppSpec::Crr(s) => App::Crr(Box::new(Crr::new(s, setup)?)),
-            AppSpec::Rr(s) => App::Rr(Box::new(Rr::new(s, setup)?)),
-            AppSpec::ShortFlows(s) => App::ShortFlows(Box::new(ShortFlows::new(s, setup)?)),
-            AppSpec::Cbr(s) => App::Datagrams(Box::new(Datagrams::constant(s, setup)?)),
-            AppSpec::OnOff(s) => App::Datagrams(Box::new(Datagrams::on_off(s, setup)?)),
-            AppSpec::Poisson(s) => App::Datagrams(Box::new(Datagrams::poisson(s, setup)?)),
-            AppSpec::Voip(s) => App::Datagrams(Box::new(Datagrams::voice(s, setup)?)),
-            AppSpec::Video(s) => App::Datagrams(Box::new(Datagrams::video(s, setup)?)),
-        })
+applications! {
+    apps {
+        /// One transfer on one connection.
+        Bulk(Bulk),
+        /// Files, one after another.
+        Ftp(Box<Ftp>),
+        /// Web pages.
+        Web(Box<Web>),
+        /// Connect-request-response transactions.
+        Crr(Box<Crr>),
+        /// Requests and responses over one connection.
+        Rr(Box<Rr>),
+        /// Short flows.
+        ShortFlows(Box<ShortFlows>),
+        /// Unresponsive traffic.
+        Datagrams(Box<Datagrams>),
     }
-
-    /// Approximate maximum memory use at any time, excluding its connections.
-    pub fn memory_bytes(&self) -> u64 {
-        match self {
-            App::Web(a) => a.memory_bytes(),
-            _ => 0,
-        }
-    }
-
-    /// Tells the application what happened; its commands are appended to `out`.
-    pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
-        match self {
-            App::Bulk(a) => a.handle(now, event, out),
-            App::Ftp(a) => a.handle(now, event, out),
-            App::Web(a) => a.handle(now, event, out),
-            App::Crr(a) => a.handle(now, event, out),
-            App::Rr(a) => a.handle(now, event, out),
-            App::ShortFlows(a) => a.handle(now, event, out),
-            App::Datagrams(a) => a.handle(now, event, out),
-        }
+    specs {
+        /// One transfer on one connection.
+        Bulk(BulkSpec) => Bulk,
+        /// Files, one after another, each on a connection of its own.
+        Ftp(Box<FtpSpec>) => Ftp,
+        /// Web pages, one after another.
+        Web(Box<WebSpec>) => Web,
+        /// Connect-request-response transactions without a pause (netperf's `TCP_CRR`).
+        Crr(Box<CrrSpec>) => Crr,
+        /// Requests and responses over one persistent connection (netperf's `TCP_RR`).
+        Rr(Box<RrSpec>) => Rr,
+        /// Transfers that arrive as a Poisson process.
+        ShortFlows(Box<ShortFlowsSpec>) => ShortFlows,
+        /// Datagrams of a constant bit rate.
+        Cbr(Box<CbrSpec>) => Datagrams,
+        /// Bursts of datagrams.
+        OnOff(Box<OnOffSpec>) => Datagrams,
+        /// Datagrams of a Poisson process.
+        Poisson(Box<PoissonSpec>) => Datagrams,
+        /// A voice call, one way.
+        Voip(Box<VoipSpec>) => Datagrams,
+        /// Live video, one way.
+        Video(Box<VideoSpec>) => Datagrams,
     }
 }

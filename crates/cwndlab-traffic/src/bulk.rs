@@ -3,12 +3,37 @@
 use std::num::NonZeroU64;
 
 use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
 
-use crate::app::Setup;
-use crate::dist::{Rng, Sampler};
+use crate::dist::{Dist, Rng, Sampler, MAX_BYTES};
 use crate::error::AppError;
 use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
-use crate::spec::BulkSpec;
+use crate::spec::{client, Application, Setup, Spec};
+
+/// That many segments of 64 KiB are [`MAX_BYTES`].
+const MAX_SEGMENTS: u64 = 1 << 34;
+
+/// One transfer on one connection, without a request.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BulkSpec {
+    /// Payload bytes; without `bytes` and `segments` the transfer has no end.
+    #[serde(default)]
+    pub bytes: Option<u64>,
+    /// The same in full segments of the connection's MSS.
+    #[serde(default)]
+    pub segments: Option<u64>,
+    /// The sending end.
+    #[serde(default = "client")]
+    pub from: Side,
+    /// Bits per second at which the receiving application reads, a full segment at a time; without it, it reads at
+    /// once. A reader slower than the network fills the receive buffer and closes the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_rate_bps: Option<u64>,
+    /// Seconds from the application's start to the opening of the connection; 0 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_s: Option<Box<Dist>>,
+}
 
 /// One transfer: the clock runs from the SYN to the last byte's arrival in order (with a reader of its own pace, to the
 /// reading of it).
@@ -48,13 +73,35 @@ impl Reader {
     }
 }
 
-impl Bulk {
-    pub(crate) fn new(spec: &BulkSpec, setup: &mut Setup<'_>) -> Result<Bulk, AppError> {
-        spec.check()?;
+impl Spec for BulkSpec {
+    type App = Bulk;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
+        self.first_s.iter().map(|d| ("first_s", &**d)).collect()
+    }
+
+    fn check(&self) -> Result<(), AppError> {
+        if self.bytes.is_some() && self.segments.is_some() {
+            return Err(AppError::SizeTwice);
+        }
+        if self.bytes == Some(0) || self.segments == Some(0) {
+            return Err(AppError::NoBytes);
+        }
+        if self.bytes.is_some_and(|bytes| bytes > MAX_BYTES) || self.segments.is_some_and(|n| n > MAX_SEGMENTS) {
+            return Err(AppError::TooLarge);
+        }
+        if self.read_rate_bps == Some(0) {
+            return Err(AppError::NeverReads);
+        }
+        Ok(())
+    }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Bulk, AppError> {
+        self.check()?;
         let mss = u64::from(setup.mss);
         let reader = |rate_bps| Reader { rate_bps, chunk: mss, read: 0, peer_closed: false };
-        let reader = spec.read_rate_bps.map(reader);
-        let first = match &spec.first_s {
+        let reader = self.read_rate_bps.map(reader);
+        let first = match &self.first_s {
             Some(dist) => {
                 let sampler = dist.of_field("first_s", setup.shared)?;
                 Some((sampler, (setup.stream)("pauses")))
@@ -64,30 +111,17 @@ impl Bulk {
         Ok(Bulk {
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,
-            from: spec.from,
+            from: self.from,
             open: false,
-            bytes: spec.bytes.or(spec.segments.map(|s| s * mss)).and_then(NonZeroU64::new),
+            bytes: self.bytes.or(self.segments.map(|s| s * mss)).and_then(NonZeroU64::new),
             start: Time::MAX,
             extra: (reader.is_some() || first.is_some()).then(|| Box::new(Extra { reader, first })),
         })
     }
+}
 
-    /// Bytes to transfer; none = without end.
-    fn bytes(&self) -> Option<u64> {
-        self.bytes.map(NonZeroU64::get)
-    }
-
-    fn reader(&self) -> Option<&Reader> {
-        self.extra.as_ref()?.reader.as_ref()
-    }
-
-    /// The wait before the connection is opened.
-    fn draw_wait(&mut self) -> Time {
-        let first = self.extra.as_mut().and_then(|extra| extra.first.as_mut());
-        first.map_or(Time::ZERO, |(sampler, rng)| sampler.draw_time(rng))
-    }
-
-    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+impl Application for Bulk {
+    fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
             Event::Start => match self.draw_wait() {
                 Time::ZERO => self.begin(now, out),
@@ -125,6 +159,23 @@ impl Bulk {
             Event::End => self.record(Time::MAX, Losses::default(), out),
             Event::Established { .. } | Event::Delivered { .. } => {}
         }
+    }
+}
+
+impl Bulk {
+    /// Bytes to transfer; none = without end.
+    fn bytes(&self) -> Option<u64> {
+        self.bytes.map(NonZeroU64::get)
+    }
+
+    fn reader(&self) -> Option<&Reader> {
+        self.extra.as_ref()?.reader.as_ref()
+    }
+
+    /// The wait before the connection is opened.
+    fn draw_wait(&mut self) -> Time {
+        let first = self.extra.as_mut().and_then(|extra| extra.first.as_mut());
+        first.map_or(Time::ZERO, |(sampler, rng)| sampler.draw_time(rng))
     }
 
     fn begin(&mut self, now: Time, out: &mut Vec<Command>) {

@@ -7,10 +7,10 @@ pub use spec::{CbrSpec, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 
 use cwndlab_units::Time;
 
-use crate::app::Setup;
 use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
 use crate::event::{Command, Event, Side};
+use crate::spec::{Application, Setup};
 use media::{Video, Voice};
 
 /// An IPv4 header without options (RFC 791) and a UDP header (RFC 768).
@@ -84,28 +84,44 @@ fn drawn(field: &'static str, dist: &Dist, setup: &mut Setup<'_>) -> Result<(Sam
     Ok((sampler, (setup.stream)(field)))
 }
 
+impl Application for Datagrams {
+    const IS_UNRESPONSIVE: bool = true;
+
+    fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+        match event {
+            Event::Start => match self.first.0.draw_time(&mut self.first.1) {
+                Time::ZERO => self.begin(now, out),
+                wait => out.push(Command::Timer { at: now + wait }),
+            },
+            Event::Timer if self.open => self.send(now, out),
+            Event::Timer => self.begin(now, out),
+            _ => {}
+        }
+    }
+}
+
 impl Datagrams {
-    pub(crate) fn constant(spec: &CbrSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+    fn constant(spec: &CbrSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         Datagrams::new(&spec.common(), Pattern::Constant(Pace::new(spec.rate_bps)), setup)
     }
 
-    pub(crate) fn on_off(spec: &OnOffSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+    fn on_off(spec: &OnOffSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         let (on, off) = (drawn("on_s", &spec.on_s, setup)?, drawn("off_s", &spec.off_s, setup)?);
         let pattern = Pattern::OnOff { pace: Pace::new(spec.rate_bps), on, off, end: Time::ZERO };
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
-    pub(crate) fn poisson(spec: &PoissonSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+    fn poisson(spec: &PoissonSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         let pattern = Pattern::Poisson { rate_bps: spec.rate_bps, gaps: (setup.stream)("gaps") };
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
-    pub(crate) fn voice(spec: &VoipSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+    fn voice(spec: &VoipSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         let pattern = Pattern::Voice(Voice::new(spec, setup)?);
         Datagrams::new(&spec.common(), pattern, setup)
     }
 
-    pub(crate) fn video(spec: &VideoSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+    fn video(spec: &VideoSpec, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
         let pattern = Pattern::Video(Video::new(spec, setup));
         Datagrams::new(&spec.common(), pattern, setup)
     }
@@ -124,18 +140,6 @@ impl Datagrams {
             until: Time::MAX,
             open: false,
         })
-    }
-
-    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
-        match event {
-            Event::Start => match self.first.0.draw_time(&mut self.first.1) {
-                Time::ZERO => self.begin(now, out),
-                wait => out.push(Command::Timer { at: now + wait }),
-            },
-            Event::Timer if self.open => self.send(now, out),
-            Event::Timer => self.begin(now, out),
-            _ => {}
-        }
     }
 
     fn begin(&mut self, now: Time, out: &mut Vec<Command>) {

@@ -9,7 +9,9 @@ use rand_distr::{Distribution as _, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, DistError};
-use crate::spec::MAX_BYTES;
+
+/// The largest object, transfer or request, so that the bytes of a page's objects can be added up in 64 bits.
+pub(crate) const MAX_BYTES: u64 = 1 << 50;
 
 /// The random stream of one purpose of one application (object sizes, think times, …).
 pub type Rng = rand_pcg::Pcg64Mcg;
@@ -127,8 +129,8 @@ struct Table {
     values: Vec<f64>,
     /// Running sums of the counts: value k covers `cumulative[k-1]..cumulative[k]`.
     cumulative: Vec<u64>,
-    /// The values below `total` in equal parts of `2^part_bits`, as many as values or up to twice as many: the first value
-    /// that each part may draw, then the last value.
+    /// The search for a value begins here: a draw's bits above `part_bits` index the first value that such a draw can give. The
+    /// last entry is the last value. There are as many parts as values, or up to twice as many.
     firsts: Vec<u32>,
     part_bits: u32,
 }

@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-use crate::spec::MAX_INLINE_OBJECTS;
+/// Each in-line object may have a connection of its own, all opened at the same moment.
+pub(crate) const MAX_INLINE_OBJECTS: u32 = 10_000;
 
 /// A distribution that nothing can be drawn from; the message says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]

@@ -1,30 +1,80 @@
 //! Files, one after another, each on a connection of its own (RFC 2415, section 2: 1 MB files, continuously).
 
 use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
 
-use crate::app::Setup;
+use crate::dist::Dist;
 use crate::error::AppError;
 use crate::event::{Command, Event, ObjectKind};
 use crate::series::{Plan, Series};
-use crate::spec::{FtpSpec, TransactionEnd};
+use crate::spec::{zero, Application, Clock, ServerCloses, Setup, Spec, TransactionEnd};
+
+/// Files, one after another, each on a connection of its own: request upstream, file downstream.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FtpSpec {
+    /// Bytes of a file.
+    pub file_bytes: Dist,
+    /// Bytes of a request.
+    #[serde(default = "eighty_bytes")]
+    pub request_bytes: Dist,
+    /// Start of a file's delay.
+    #[serde(default = "syn")]
+    pub clock: Clock,
+    /// Seconds between a file's last byte and the next connection.
+    #[serde(default = "zero")]
+    pub pause_s: Dist,
+    /// Seconds from the application's start to the first connection.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// When the server closes a connection.
+    #[serde(default)]
+    pub server_closes: ServerCloses,
+    /// Stop after so many files.
+    #[serde(default)]
+    pub files: Option<u32>,
+}
+
+fn syn() -> Clock {
+    Clock::Syn
+}
+
+/// The ftp request of the 1998 agents (`baytcp`).
+fn eighty_bytes() -> Dist {
+    Dist::Fixed { value: 80.0 }
+}
 
 /// A client that fetches file after file; a file ends with its last byte in order.
 #[derive(Clone)]
 pub struct Ftp(Series);
 
-impl Ftp {
-    pub(crate) fn new(spec: &FtpSpec, setup: &mut Setup<'_>) -> Result<Ftp, AppError> {
+impl Spec for FtpSpec {
+    type App = Ftp;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
+        vec![
+            ("file_bytes", &self.file_bytes),
+            ("request_bytes", &self.request_bytes),
+            ("pause_s", &self.pause_s),
+            ("first_s", &self.first_s),
+        ]
+    }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Ftp, AppError> {
         let plan = Plan {
             kind: ObjectKind::File,
-            clock: spec.clock,
+            clock: self.clock,
             ends: TransactionEnd::Delivered,
-            closes: spec.server_closes,
-            limit: spec.files,
+            closes: self.server_closes,
+            limit: self.files,
         };
-        let dists = (&spec.request_bytes, &spec.file_bytes, &spec.pause_s, &spec.first_s);
+        let dists = (&self.request_bytes, &self.file_bytes, &self.pause_s, &self.first_s);
         Ok(Ftp(Series::new(plan, dists, setup)?))
     }
-    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+}
+
+impl Application for Ftp {
+    fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         self.0.handle(now, event, out);
     }
 }

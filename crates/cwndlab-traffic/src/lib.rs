@@ -13,6 +13,8 @@ mod datagrams;
 mod dist;
 mod error;
 mod event;
+#[cfg(test)]
+mod examples;
 mod exchange;
 mod ftp;
 mod rr;
@@ -24,18 +26,15 @@ mod spec;
 mod testing;
 mod web;
 
-pub use app::{App, Setup};
-pub use bulk::Bulk;
-pub use crr::Crr;
+pub use app::{App, AppSpec};
+pub use bulk::{Bulk, BulkSpec};
+pub use crr::{Crr, CrrSpec};
 pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 pub use dist::{Dist, Distributions, Rng, Sampler};
 pub use error::{AppError, DistError};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
-pub use ftp::Ftp;
-pub use rr::Rr;
-pub use short_flows::ShortFlows;
-pub use spec::{
-    AppSpec, BulkSpec, Clock, CrrSpec, FtpSpec, InlineTrigger, Protocol, RrSpec, ServerCloses, ShortFlowsSpec,
-    TransactionEnd, WebSpec,
-};
-pub use web::Web;
+pub use ftp::{Ftp, FtpSpec};
+pub use rr::{Rr, RrSpec};
+pub use short_flows::{ShortFlows, ShortFlowsSpec};
+pub use spec::{Clock, InlineTrigger, Protocol, ServerCloses, Setup, TransactionEnd};
+pub use web::{Web, WebSpec};

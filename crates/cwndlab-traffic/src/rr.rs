@@ -1,13 +1,32 @@
 //! Requests and responses in turn over one persistent connection, as netperf's `TCP_RR`.
 
 use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
 
-use crate::app::Setup;
-use crate::dist::{Rng, Sampler};
+use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
 use crate::event::Losses;
 use crate::event::{Command, Event, ObjectKind, ObjectRecord, Side};
-use crate::spec::RrSpec;
+use crate::spec::{zero, Application, Setup, Spec};
+
+/// Requests and responses in turn over one connection.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RrSpec {
+    /// Bytes of a request.
+    pub request_bytes: Dist,
+    /// Bytes of a response.
+    pub response_bytes: Dist,
+    /// Seconds between a response's last byte and the next request.
+    #[serde(default = "zero")]
+    pub think_s: Dist,
+    /// Seconds from the application's start to the opening of the connection.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// Stop after so many transactions.
+    #[serde(default)]
+    pub transactions: Option<u32>,
+}
 
 /// A client whose next request follows a think time after the last response. The clock of a transaction runs from its
 /// request to the last byte of its response. A connection that breaks is opened again.
@@ -37,16 +56,27 @@ struct Transaction {
     before: Losses,
 }
 
-impl Rr {
-    pub(crate) fn new(spec: &RrSpec, setup: &mut Setup<'_>) -> Result<Rr, AppError> {
+impl Spec for RrSpec {
+    type App = Rr;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
+        vec![
+            ("request_bytes", &self.request_bytes),
+            ("response_bytes", &self.response_bytes),
+            ("think_s", &self.think_s),
+            ("first_s", &self.first_s),
+        ]
+    }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Rr, AppError> {
         let make = |field: &'static str, dist: &crate::Dist| dist.of_field(field, setup.shared);
         let (request, response) =
-            (make("request_bytes", &spec.request_bytes)?, make("response_bytes", &spec.response_bytes)?);
-        let (think, first) = (make("think_s", &spec.think_s)?, make("first_s", &spec.first_s)?);
+            (make("request_bytes", &self.request_bytes)?, make("response_bytes", &self.response_bytes)?);
+        let (think, first) = (make("think_s", &self.think_s)?, make("first_s", &self.first_s)?);
         Ok(Rr {
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,
-            limit: spec.transactions,
+            limit: self.transactions,
             request: (request, (setup.stream)("requests")),
             response: (response, (setup.stream)("sizes")),
             think: (think, (setup.stream)("pauses")),
@@ -58,8 +88,10 @@ impl Rr {
             current: None,
         })
     }
+}
 
-    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+impl Application for Rr {
+    fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
             Event::Start => match self.first.draw_time(&mut self.think.1) {
                 Time::ZERO => self.connect(out),
@@ -89,7 +121,9 @@ impl Rr {
             Event::Established { .. } | Event::PeerClosed { .. } => {}
         }
     }
+}
 
+impl Rr {
     fn connect(&mut self, out: &mut Vec<Command>) {
         (self.is_open, self.up, self.down) = (true, 0, 0);
         out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });

@@ -2,12 +2,12 @@
 
 use cwndlab_units::Time;
 
-use crate::app::Setup;
 use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
 use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord};
 use crate::exchange::{conn_of, Exchange, Step};
 use crate::slots::Slots;
+use crate::spec::Setup;
 use crate::spec::{Clock, ServerCloses, TransactionEnd};
 
 /// What distinguishes one kind of series from another.

@@ -1,15 +1,34 @@
 //! Short flows: one transfer each on a connection of its own, arriving as a Poisson process.
 
 use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
 
-use crate::app::Setup;
-use crate::dist::{Rng, Sampler};
+use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
 use crate::event::Losses;
 use crate::event::{Command, Event, ObjectKind, ObjectRecord, Side};
 use crate::exchange::conn_of;
 use crate::slots::Slots;
-use crate::spec::ShortFlowsSpec;
+use crate::spec::{client, zero, Application, Setup, Spec};
+
+/// Transfers that begin at the times of a Poisson process, each on a connection of its own.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShortFlowsSpec {
+    /// Flows per second in the mean.
+    pub arrival_rate: f64,
+    /// Bytes of a flow.
+    pub flow_bytes: Dist,
+    /// The sending end.
+    #[serde(default = "client")]
+    pub from: Side,
+    /// Seconds from the application's start to the beginning of the process.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// Stop after so many flows.
+    #[serde(default)]
+    pub flows: Option<u32>,
+}
 
 /// Transfers that start independently of earlier ones. Each is timed from its SYN to its last in-order byte.
 #[derive(Clone)]
@@ -35,17 +54,31 @@ struct Flow {
     recorded: bool,
 }
 
-impl ShortFlows {
-    pub(crate) fn new(spec: &ShortFlowsSpec, setup: &mut Setup<'_>) -> Result<ShortFlows, AppError> {
-        spec.check()?;
-        let bytes = spec.flow_bytes.of_field("flow_bytes", setup.shared)?;
-        let first = spec.first_s.of_field("first_s", setup.shared)?;
+impl Spec for ShortFlowsSpec {
+    type App = ShortFlows;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
+        vec![("flow_bytes", &self.flow_bytes), ("first_s", &self.first_s)]
+    }
+
+    fn check(&self) -> Result<(), AppError> {
+        let rate = self.arrival_rate;
+        if rate > 0.0 && rate <= 1e6 {
+            return Ok(());
+        }
+        Err(AppError::ArrivalRate(rate))
+    }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<ShortFlows, AppError> {
+        self.check()?;
+        let bytes = self.flow_bytes.of_field("flow_bytes", setup.shared)?;
+        let first = self.first_s.of_field("first_s", setup.shared)?;
         Ok(ShortFlows {
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,
-            from: spec.from,
-            mean_gap_s: spec.arrival_rate.recip(),
-            limit: spec.flows,
+            from: self.from,
+            mean_gap_s: self.arrival_rate.recip(),
+            limit: self.flows,
             bytes: (bytes, (setup.stream)("sizes")),
             gaps: (setup.stream)("gaps"),
             first: (first, (setup.stream)("pauses")),
@@ -53,8 +86,10 @@ impl ShortFlows {
             next: 0,
         })
     }
+}
 
-    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+impl Application for ShortFlows {
+    fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
             // the first arrival, too, comes after an exponential time
             Event::Start => {
@@ -70,7 +105,9 @@ impl ShortFlows {
             _ => self.connection_event(now, event, out),
         }
     }
+}
 
+impl ShortFlows {
     fn wait(&mut self, now: Time, out: &mut Vec<Command>) {
         if self.limit.is_none_or(|limit| self.next < limit) {
             let gap = Time::from_secs_f64(Sampler::exponential(self.mean_gap_s, &mut self.gaps));

@@ -1,157 +1,62 @@
-//! Applications as the scenario states them.
+//! What an application is: what a scenario states of it, what it is built with, and its state machine. `app.rs` lists them.
 
 use std::collections::BTreeMap;
 
+use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::datagrams::{CbrSpec, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
-use crate::dist::{Dist, Sampler};
+use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
-use crate::event::Side;
+use crate::event::{Command, Event, Side};
 
-/// The largest object, transfer or request, so that the bytes of a page's objects can be added up in 64 bits.
-pub(crate) const MAX_BYTES: u64 = 1 << 50;
-/// That many segments of 64 KiB are [`MAX_BYTES`].
-const MAX_SEGMENTS: u64 = 1 << 34;
-/// Each in-line object may have a connection of its own, all opened at the same moment.
-pub(crate) const MAX_INLINE_OBJECTS: u32 = 10_000;
+/// What a scenario states of one kind of application.
+pub(crate) trait Spec {
+    /// The application that it describes.
+    type App: Application;
 
-/// One application of the scenario.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
-pub enum AppSpec {
-    /// One transfer on one connection.
-    Bulk(BulkSpec),
-    /// Files, one after another, each on a connection of its own.
-    Ftp(Box<FtpSpec>),
-    /// Web pages, one after another.
-    Web(Box<WebSpec>),
-    /// Connect-request-response transactions without a pause (netperf's `TCP_CRR`).
-    Crr(Box<CrrSpec>),
-    /// Requests and responses over one persistent connection (netperf's `TCP_RR`).
-    Rr(Box<RrSpec>),
-    /// Transfers that arrive as a Poisson process.
-    ShortFlows(Box<ShortFlowsSpec>),
-    /// Datagrams of a constant bit rate.
-    Cbr(Box<CbrSpec>),
-    /// Bursts of datagrams.
-    OnOff(Box<OnOffSpec>),
-    /// Datagrams of a Poisson process.
-    Poisson(Box<PoissonSpec>),
-    /// A voice call, one way.
-    Voip(Box<VoipSpec>),
-    /// Live video, one way.
-    Video(Box<VideoSpec>),
-}
+    /// The fields that hold distributions, with their names. [`crate::AppSpec::check`] checks them.
+    fn dists(&self) -> Vec<(&'static str, &Dist)>;
 
-impl AppSpec {
+    /// Checks the other fields.
+    fn check(&self) -> Result<(), AppError> {
+        Ok(())
+    }
+
+    /// The application, ready for [`Event::Start`].
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Self::App, AppError>;
+
     /// Whether it sends datagrams, which have no connection.
-    pub fn is_unresponsive(&self) -> bool {
-        matches!(self, AppSpec::Cbr(_) | AppSpec::OnOff(_) | AppSpec::Poisson(_) | AppSpec::Voip(_) | AppSpec::Video(_))
-    }
-
-    /// The fields that hold distributions, with their names.
-    fn dists(&self) -> Vec<(&'static str, &Dist)> {
-        match self {
-            AppSpec::Bulk(s) => s.first_s.iter().map(|d| ("first_s", &**d)).collect(),
-            AppSpec::Ftp(s) => vec![
-                ("file_bytes", &s.file_bytes),
-                ("request_bytes", &s.request_bytes),
-                ("pause_s", &s.pause_s),
-                ("first_s", &s.first_s),
-            ],
-            AppSpec::Web(s) => {
-                let mut all = vec![
-                    ("object_bytes", &s.object_bytes),
-                    ("request_bytes", &s.request_bytes),
-                    ("think_s", &s.think_s),
-                    ("first_s", &s.first_s),
-                ];
-                all.extend(s.inline_bytes.as_ref().map(|d| ("inline_bytes", d)));
-                all
-            }
-            AppSpec::Crr(s) => vec![
-                ("request_bytes", &s.request_bytes),
-                ("response_bytes", &s.response_bytes),
-                ("first_s", &s.first_s),
-            ],
-            AppSpec::Rr(s) => vec![
-                ("request_bytes", &s.request_bytes),
-                ("response_bytes", &s.response_bytes),
-                ("think_s", &s.think_s),
-                ("first_s", &s.first_s),
-            ],
-            AppSpec::ShortFlows(s) => vec![("flow_bytes", &s.flow_bytes), ("first_s", &s.first_s)],
-            AppSpec::Cbr(s) => s.dists(),
-            AppSpec::OnOff(s) => s.dists(),
-            AppSpec::Poisson(s) => s.dists(),
-            AppSpec::Voip(s) => s.dists(),
-            AppSpec::Video(s) => s.dists(),
-        }
-    }
-
-    /// Checks every value; `shared` are the scenario's distributions, made ready.
-    ///
-    /// # Errors
-    /// Says which field is wrong and what would be right.
-    pub fn check(&self, shared: &BTreeMap<String, Sampler>) -> Result<(), AppError> {
-        match self {
-            AppSpec::Bulk(s) => s.check()?,
-            AppSpec::Web(s) => s.check()?,
-            AppSpec::Cbr(s) => s.check()?,
-            AppSpec::OnOff(s) => s.check()?,
-            AppSpec::Poisson(s) => s.check()?,
-            AppSpec::Voip(s) => s.check()?,
-            AppSpec::Video(s) => s.check()?,
-            AppSpec::ShortFlows(s) => s.check()?,
-            AppSpec::Ftp(_) | AppSpec::Crr(_) | AppSpec::Rr(_) => {}
-        }
-        for (field, dist) in self.dists() {
-            dist.of_field(field, shared)?;
-        }
-        Ok(())
+    fn is_unresponsive(&self) -> bool {
+        Self::App::IS_UNRESPONSIVE
     }
 }
 
-/// One transfer on one connection, without a request.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BulkSpec {
-    /// Payload bytes; without `bytes` and `segments` the transfer has no end.
-    #[serde(default)]
-    pub bytes: Option<u64>,
-    /// The same in full segments of the connection's MSS.
-    #[serde(default)]
-    pub segments: Option<u64>,
-    /// The sending end.
-    #[serde(default = "client")]
-    pub from: Side,
-    /// Bits per second at which the receiving application reads, a full segment at a time; without it, it reads at
-    /// once. A reader slower than the network fills the receive buffer and closes the window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_rate_bps: Option<u64>,
-    /// Seconds from the application's start to the opening of the connection; 0 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_s: Option<Box<Dist>>,
+/// The state machine of an application.
+pub(crate) trait Application {
+    /// Whether it sends datagrams, which have no connection.
+    const IS_UNRESPONSIVE: bool = false;
+
+    /// Takes an event; its commands are appended to `out`.
+    fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>);
+
+    /// Approximate maximum memory use at any time, excluding its connections.
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
 }
 
-impl BulkSpec {
-    /// Whether the size makes sense.
-    pub(crate) fn check(&self) -> Result<(), AppError> {
-        if self.bytes.is_some() && self.segments.is_some() {
-            return Err(AppError::SizeTwice);
-        }
-        if self.bytes == Some(0) || self.segments == Some(0) {
-            return Err(AppError::NoBytes);
-        }
-        if self.bytes.is_some_and(|bytes| bytes > MAX_BYTES) || self.segments.is_some_and(|n| n > MAX_SEGMENTS) {
-            return Err(AppError::TooLarge);
-        }
-        if self.read_rate_bps == Some(0) {
-            return Err(AppError::NeverReads);
-        }
-        Ok(())
-    }
+/// What an application is built with.
+pub struct Setup<'a> {
+    /// Index of the client's TCP group.
+    pub tcp_client: u16,
+    /// Index of the server's TCP group.
+    pub tcp_server: u16,
+    /// Payload bytes of a full segment (the smaller of both groups').
+    pub mss: u32,
+    /// The scenario's shared distributions (`Distributions::samplers`).
+    pub shared: &'a BTreeMap<String, Sampler>,
+    /// Gives the random stream of a purpose; the driver keys it by (seed, replicate, traffic name, purpose).
+    pub stream: &'a mut dyn FnMut(&str) -> Rng,
 }
 
 /// When the clock of a page, object or file starts.
@@ -175,32 +80,6 @@ pub enum ServerCloses {
     AfterResponse,
 }
 
-/// Files, one after another, each on a connection of its own: request upstream, file downstream.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FtpSpec {
-    /// Bytes of a file.
-    pub file_bytes: Dist,
-    /// Bytes of a request.
-    #[serde(default = "eighty_bytes")]
-    pub request_bytes: Dist,
-    /// Start of a file's delay.
-    #[serde(default = "syn")]
-    pub clock: Clock,
-    /// Seconds between a file's last byte and the next connection.
-    #[serde(default = "zero")]
-    pub pause_s: Dist,
-    /// Seconds from the application's start to the first connection.
-    #[serde(default = "zero")]
-    pub first_s: Dist,
-    /// When the server closes a connection.
-    #[serde(default)]
-    pub server_closes: ServerCloses,
-    /// Stop after so many files.
-    #[serde(default)]
-    pub files: Option<u32>,
-}
-
 /// How a page's objects share connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Protocol {
@@ -222,52 +101,6 @@ pub enum InlineTrigger {
     WholePrimary,
 }
 
-/// Web pages, one after another, with time to read between.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WebSpec {
-    /// How objects share connections.
-    pub protocol: Protocol,
-    /// Bytes of an object (primary, and in-line unless `inline_bytes` is given).
-    pub object_bytes: Dist,
-    /// Bytes of an in-line object.
-    #[serde(default)]
-    pub inline_bytes: Option<Dist>,
-    /// Bytes of a request.
-    pub request_bytes: Dist,
-    /// In-line objects of a page.
-    #[serde(default = "three")]
-    pub inline_objects: u32,
-    /// Seconds between a page's last byte and the next page.
-    pub think_s: Dist,
-    /// Seconds from the application's start to the first page.
-    #[serde(default = "zero")]
-    pub first_s: Dist,
-    /// Start of the delays of pages and objects.
-    pub clock: Clock,
-    /// What makes the client ask for the in-line objects.
-    pub inline_trigger: InlineTrigger,
-    /// Whether every object gets a record besides its page's.
-    #[serde(default)]
-    pub record_objects: bool,
-    /// When the server closes a connection.
-    #[serde(default)]
-    pub server_closes: ServerCloses,
-    /// Stop after so many pages.
-    #[serde(default)]
-    pub pages: Option<u32>,
-}
-
-impl WebSpec {
-    /// Whether a page's objects can be simulated.
-    pub(crate) fn check(&self) -> Result<(), AppError> {
-        if self.inline_objects > MAX_INLINE_OBJECTS {
-            return Err(AppError::TooManyObjects(self.inline_objects));
-        }
-        Ok(())
-    }
-}
-
 /// When a transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -278,93 +111,9 @@ pub enum TransactionEnd {
     Delivered,
 }
 
-/// Connect-request-response transactions without a pause: the clock of each runs from its SYN.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CrrSpec {
-    /// Bytes of a request.
-    pub request_bytes: Dist,
-    /// Bytes of a response.
-    pub response_bytes: Dist,
-    /// When a transaction ends, and the next begins.
-    #[serde(default = "closed")]
-    pub ends: TransactionEnd,
-    /// Seconds from the application's start to the first transaction.
-    #[serde(default = "zero")]
-    pub first_s: Dist,
-    /// When the server closes a connection.
-    #[serde(default)]
-    pub server_closes: ServerCloses,
-    /// Stop after so many transactions.
-    #[serde(default)]
-    pub transactions: Option<u32>,
-}
-
-/// Requests and responses in turn over one connection.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RrSpec {
-    /// Bytes of a request.
-    pub request_bytes: Dist,
-    /// Bytes of a response.
-    pub response_bytes: Dist,
-    /// Seconds between a response's last byte and the next request.
-    #[serde(default = "zero")]
-    pub think_s: Dist,
-    /// Seconds from the application's start to the opening of the connection.
-    #[serde(default = "zero")]
-    pub first_s: Dist,
-    /// Stop after so many transactions.
-    #[serde(default)]
-    pub transactions: Option<u32>,
-}
-
-/// Transfers that begin at the times of a Poisson process, each on a connection of its own.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShortFlowsSpec {
-    /// Flows per second in the mean.
-    pub arrival_rate: f64,
-    /// Bytes of a flow.
-    pub flow_bytes: Dist,
-    /// The sending end.
-    #[serde(default = "client")]
-    pub from: Side,
-    /// Seconds from the application's start to the beginning of the process.
-    #[serde(default = "zero")]
-    pub first_s: Dist,
-    /// Stop after so many flows.
-    #[serde(default)]
-    pub flows: Option<u32>,
-}
-
-impl ShortFlowsSpec {
-    /// Whether the rate makes sense.
-    pub(crate) fn check(&self) -> Result<(), AppError> {
-        let rate = self.arrival_rate;
-        if rate > 0.0 && rate <= 1e6 {
-            return Ok(());
-        }
-        Err(AppError::ArrivalRate(rate))
-    }
-}
-
 pub(crate) fn client() -> Side {
     Side::Client
 }
-fn syn() -> Clock {
-    Clock::Syn
-}
-fn closed() -> TransactionEnd {
-    TransactionEnd::Closed
-}
 pub(crate) fn zero() -> Dist {
     Dist::Fixed { value: 0.0 }
-}
-fn three() -> u32 {
-    3
-}
-/// The ftp request of the 1998 agents (`baytcp`).
-fn eighty_bytes() -> Dist {
-    Dist::Fixed { value: 80.0 }
 }

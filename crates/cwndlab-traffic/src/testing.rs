@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cwndlab_units::Time;
 
-use crate::app::{App, Setup};
+use crate::app::{App, AppSpec};
 use crate::dist::Rng;
 use crate::event::{Command, Event, Losses, ObjectRecord, Side};
-use crate::spec::AppSpec;
+use crate::spec::Setup;
 
 /// Runs an application on a network without loss.
 pub(crate) struct Network {

@@ -9,16 +9,56 @@ mod carrier;
 mod page;
 
 use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
 
 use self::carrier::Carrier;
 use self::page::Page;
-use crate::app::Setup;
 use crate::dist::{Dist, Rng, Sampler};
-use crate::error::AppError;
+use crate::error::{AppError, MAX_INLINE_OBJECTS};
 use crate::event::{Command, Event, Losses};
 use crate::exchange::conn_of;
 use crate::slots::Slots;
-use crate::spec::{Clock, InlineTrigger, Protocol, ServerCloses, WebSpec};
+use crate::spec::{zero, Application, Clock, InlineTrigger, Protocol, ServerCloses, Setup, Spec};
+
+/// Web pages, one after another, with time to read between.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebSpec {
+    /// How objects share connections.
+    pub protocol: Protocol,
+    /// Bytes of an object (primary, and in-line unless `inline_bytes` is given).
+    pub object_bytes: Dist,
+    /// Bytes of an in-line object.
+    #[serde(default)]
+    pub inline_bytes: Option<Dist>,
+    /// Bytes of a request.
+    pub request_bytes: Dist,
+    /// In-line objects of a page.
+    #[serde(default = "three")]
+    pub inline_objects: u32,
+    /// Seconds between a page's last byte and the next page.
+    pub think_s: Dist,
+    /// Seconds from the application's start to the first page.
+    #[serde(default = "zero")]
+    pub first_s: Dist,
+    /// Start of the delays of pages and objects.
+    pub clock: Clock,
+    /// What makes the client ask for the in-line objects.
+    pub inline_trigger: InlineTrigger,
+    /// Whether every object gets a record besides its page's.
+    #[serde(default)]
+    pub record_objects: bool,
+    /// When the server closes a connection.
+    #[serde(default)]
+    pub server_closes: ServerCloses,
+    /// Stop after so many pages.
+    #[serde(default)]
+    pub pages: Option<u32>,
+}
+
+fn three() -> u32 {
+    3
+}
 
 /// A client that browses page after page.
 #[derive(Clone)]
@@ -53,25 +93,45 @@ struct Connection {
     losses: Losses,
 }
 
-impl Web {
-    pub(crate) fn new(spec: &WebSpec, setup: &mut Setup<'_>) -> Result<Web, AppError> {
-        spec.check()?;
+impl Spec for WebSpec {
+    type App = Web;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
+        let mut all = vec![
+            ("object_bytes", &self.object_bytes),
+            ("request_bytes", &self.request_bytes),
+            ("think_s", &self.think_s),
+            ("first_s", &self.first_s),
+        ];
+        all.extend(self.inline_bytes.as_ref().map(|d| ("inline_bytes", d)));
+        all
+    }
+
+    fn check(&self) -> Result<(), AppError> {
+        if self.inline_objects > MAX_INLINE_OBJECTS {
+            return Err(AppError::TooManyObjects(self.inline_objects));
+        }
+        Ok(())
+    }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Web, AppError> {
+        self.check()?;
         let make = |field: &'static str, d: &Dist| d.of_field(field, setup.shared);
         Ok(Web {
-            protocol: spec.protocol,
-            clock: spec.clock,
-            trigger: spec.inline_trigger,
-            closes: spec.server_closes,
-            record_objects: spec.record_objects,
-            inline_objects: spec.inline_objects,
-            limit: spec.pages,
+            protocol: self.protocol,
+            clock: self.clock,
+            trigger: self.inline_trigger,
+            closes: self.server_closes,
+            record_objects: self.record_objects,
+            inline_objects: self.inline_objects,
+            limit: self.pages,
             tcp_client: setup.tcp_client,
             tcp_server: setup.tcp_server,
-            primary: make("object_bytes", &spec.object_bytes)?,
-            inline: make("inline_bytes", spec.inline_bytes.as_ref().unwrap_or(&spec.object_bytes))?,
-            request: make("request_bytes", &spec.request_bytes)?,
-            think: make("think_s", &spec.think_s)?,
-            first: make("first_s", &spec.first_s)?,
+            primary: make("object_bytes", &self.object_bytes)?,
+            inline: make("inline_bytes", self.inline_bytes.as_ref().unwrap_or(&self.object_bytes))?,
+            request: make("request_bytes", &self.request_bytes)?,
+            think: make("think_s", &self.think_s)?,
+            first: make("first_s", &self.first_s)?,
             sizes: (setup.stream)("sizes"),
             requests: (setup.stream)("requests"),
             thinks: (setup.stream)("thinks"),
@@ -80,13 +140,15 @@ impl Web {
             page: None,
         })
     }
+}
 
+impl Application for Web {
     /// Of a page with its objects, and the ends of http/1.1's responses.
-    pub(crate) fn memory_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         (u64::from(self.inline_objects) + 1) * (size_of::<page::Object>() + size_of::<u64>()) as u64
     }
 
-    pub(crate) fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
+    fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
             Event::Start => {
                 let wait = self.first.draw_time(&mut self.thinks);
@@ -101,7 +163,9 @@ impl Web {
             _ => self.connection_event(now, event, out),
         }
     }
+}
 
+impl Web {
     fn begin_page(&mut self, now: Time, out: &mut Vec<Command>) {
         if self.limit.is_some_and(|n| self.next >= n) {
             return;

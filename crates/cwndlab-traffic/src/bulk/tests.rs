@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use cwndlab_units::Time;
 
-use crate::app::{App, Setup};
+use crate::app::{App, AppSpec};
 use crate::dist::Rng;
 use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
-use crate::spec::AppSpec;
+use crate::spec::Setup;
 
 fn app(json: &str) -> Result<App, String> {
     let spec: AppSpec = serde_json::from_str(json).map_err(|e| e.to_string())?;

@@ -9,9 +9,9 @@ use cwndlab_units::Time;
 use rand::Rng as _;
 
 use super::{drawn, VideoSpec, VoipSpec, RTP_HEADERS};
-use crate::app::Setup;
 use crate::dist::{Rng, Sampler};
 use crate::error::AppError;
+use crate::spec::Setup;
 
 /// One way of a voice call.
 #[derive(Clone)]

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, HEADER_BYTES, RTP_HEADERS};
+use super::{Common, Datagrams, HEADER_BYTES, RTP_HEADERS};
 use crate::dist::Dist;
 use crate::error::AppError;
 use crate::event::Side;
-use crate::spec::{client, zero};
+use crate::spec::{client, zero, Setup, Spec};
 
 /// The ECN codepoint that a sender sets (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -124,43 +124,63 @@ datagram_specs! {
     }
 }
 
-impl CbrSpec {
-    pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
+impl Spec for CbrSpec {
+    type App = Datagrams;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
     }
 
-    pub(crate) fn check(&self) -> Result<(), AppError> {
+    fn check(&self) -> Result<(), AppError> {
         check_rate("cbr", "rate", self.rate_bps)?;
         check_packet("cbr", &self.packet_bytes, HEADER_BYTES)
     }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+        Datagrams::constant(self, setup)
+    }
 }
 
-impl OnOffSpec {
-    pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
+impl Spec for OnOffSpec {
+    type App = Datagrams;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
         let mut all = self.common_dists();
         all.extend([("on_s", &self.on_s), ("off_s", &self.off_s)]);
         all
     }
 
-    pub(crate) fn check(&self) -> Result<(), AppError> {
+    fn check(&self) -> Result<(), AppError> {
         check_rate("on-off", "rate", self.rate_bps)?;
         check_packet("on-off", &self.packet_bytes, HEADER_BYTES)
     }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+        Datagrams::on_off(self, setup)
+    }
 }
 
-impl PoissonSpec {
-    pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
+impl Spec for PoissonSpec {
+    type App = Datagrams;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
     }
 
-    pub(crate) fn check(&self) -> Result<(), AppError> {
+    fn check(&self) -> Result<(), AppError> {
         check_rate("poisson", "rate", self.rate_bps)?;
         check_packet("poisson", &self.packet_bytes, HEADER_BYTES)
     }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+        Datagrams::poisson(self, setup)
+    }
 }
 
-impl VoipSpec {
-    pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
+impl Spec for VoipSpec {
+    type App = Datagrams;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
         let mut all = self.common_dists();
         all.push(("interval_s", &self.interval_s));
         all.extend(self.talk_s.as_ref().map(|d| ("talk_s", d)));
@@ -168,7 +188,7 @@ impl VoipSpec {
         all
     }
 
-    pub(crate) fn check(&self) -> Result<(), AppError> {
+    fn check(&self) -> Result<(), AppError> {
         check_packet("voip", &self.packet_bytes, RTP_HEADERS)?;
         match self.interval_s {
             Dist::Fixed { value } if value < SHORTEST_INTERVAL_S => {
@@ -181,14 +201,20 @@ impl VoipSpec {
         }
         Err(AppError::HalfSilence)
     }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+        Datagrams::voice(self, setup)
+    }
 }
 
-impl VideoSpec {
-    pub(crate) fn dists(&self) -> Vec<(&'static str, &Dist)> {
+impl Spec for VideoSpec {
+    type App = Datagrams;
+
+    fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
     }
 
-    pub(crate) fn check(&self) -> Result<(), AppError> {
+    fn check(&self) -> Result<(), AppError> {
         check_rate("video", "encoded_rate", self.encoded_rate_bps)?;
         check_packet("video", &self.packet_bytes, RTP_HEADERS)?;
         if !(0.01..=10_000.0).contains(&self.frame_rate) {
@@ -201,6 +227,10 @@ impl VideoSpec {
             }
         }
         Ok(())
+    }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
+        Datagrams::video(self, setup)
     }
 }
 
