@@ -10,6 +10,7 @@ mod connection;
 mod datagrams;
 mod exit;
 mod limits;
+mod links;
 mod setup;
 #[cfg(test)]
 mod tests;
@@ -18,7 +19,6 @@ mod wire;
 
 use std::collections::VecDeque;
 
-use cwndlab_net::{DropCause, Offered, Packet as _};
 use cwndlab_tcp::{CongestionState, DeliveredCe, LawFailures, TcpConfig};
 use cwndlab_traffic::Command;
 use cwndlab_units::Time;
@@ -26,15 +26,13 @@ use cwndlab_units::Time;
 use crate::budget::{Budget, RunError};
 use crate::events::EventQueue;
 use crate::laws::Laws;
-use crate::packet::{Packet, SackTable};
-use crate::probe::{Probe, QueueSample, SegmentEvent, Way};
+use crate::packet::SackTable;
+use crate::probe::{Probe, QueueSample};
 use crate::scenario::{ProbeSpec, Scenario};
 use crate::streams::Streams;
-use crate::topology::DELIVER;
 use apps::AppSlot;
 use conn::{Conn, Signals};
 use datagrams::DatagramFlow;
-use exit::exit_of;
 use limits::Watch;
 use traces::Traces;
 use wire::Wire;
@@ -67,7 +65,7 @@ pub struct Simulation<P: Probe> {
     traffic_numbers: Vec<u8>,
     /// Whether packets are labelled when they are sent: with their traffic, or for the node where they are observed.
     labels_packets: bool,
-    /// Routes of all connections: link indices, each route ended by [`DELIVER`].
+    /// Routes of all connections: link indices, each route ended by [`crate::topology::DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,
     /// Congestion signals by connection slot, as `conns`.
@@ -210,231 +208,6 @@ impl<P: Probe> Simulation<P> {
     #[inline]
     fn end_source(&self, end: u32) -> u32 {
         2 * self.wires.len() as u32 + self.apps.len() as u32 + 1 + end
-    }
-
-    #[allow(clippy::inline_always)] // once per packet-hop
-    #[inline(always)]
-    fn on_arrival(&mut self, index: u32) {
-        let wire = &self.wires[index as usize];
-        if !wire.passes {
-            return self.on_special_arrival(index);
-        }
-        // A link without impairments has no stale entries.
-        debug_assert_eq!(wire.arrival_armed, self.now);
-        let hop = self.hops[wire.link.first().route as usize];
-        // `DELIVER` is not an index of a link.
-        let Ok([from, to]) = self.wires.get_disjoint_mut([index as usize, hop as usize]) else {
-            return self.on_last_arrival(index);
-        };
-        let (packet, next) = from.link.arrive_plain();
-        from.arrival_armed = next;
-        if !next.is_never() {
-            self.events.push_own(next, index);
-        }
-        self.summary.hops += 1;
-        let onward = |place: &mut Packet| {
-            *place = *packet;
-            place.route += 1;
-        };
-        if !to.ordinary || !to.take(&mut self.events, self.now, hop, packet.wire_bytes(), onward) {
-            let packet = packet.onward();
-            self.offer_any(hop, &packet);
-        }
-    }
-
-    /// A packet has arrived at its endpoint.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn on_last_arrival(&mut self, index: u32) {
-        let wire = &mut self.wires[index as usize];
-        let (packet, next) = wire.link.arrive_plain();
-        wire.arrival_armed = next;
-        if !next.is_never() {
-            self.events.push_own(next, index);
-        }
-        self.summary.hops += 1;
-        let (end, conn) = (packet.to, &mut self.conns[(packet.to >> 1) as usize]);
-        if !conn.is_tcp() || P::ENABLED && self.probes.delays {
-            let packet = *packet;
-            return self.deliver(&packet);
-        }
-        self.summary.delivered += 1;
-        let config = conn.take(&self.configs, self.now, packet, &mut self.sacks);
-        if conn.has_news(end) {
-            return self.after_delivery(end);
-        }
-        // For most packets, the application is not notified and the reply enters an ordinary link.
-        if let Some(mut packet) = exit_of!(self).send(conn, end, config) {
-            return self.transmit_rest(end, &mut packet);
-        }
-        if P::ENABLED && self.samples_senders {
-            self.sample_sender(end);
-            return self.arm_end(end);
-        }
-        if let Some(deadline) = conn.earlier_deadline(end) {
-            self.arm(end, deadline);
-        }
-    }
-
-    /// A packet has arrived at an impaired link, or at a node where packets are observed.
-    #[inline(never)]
-    fn on_special_arrival(&mut self, index: u32) {
-        let wire = &mut self.wires[index as usize];
-        if wire.arrival_armed != self.now {
-            return; // a stale entry: an extra delay held the packet back
-        }
-        let packet = wire.link.arrive(self.now);
-        wire.arrival_armed = Time::MAX;
-        wire.arm_arrival(&mut self.events, index);
-        let Some(packet) = packet else { return };
-        self.summary.hops += 1;
-        if P::ENABLED && wire.to == self.observed {
-            self.see(SegmentEvent::Received, &packet);
-        }
-        self.forward(&packet);
-    }
-
-    /// Passes a packet to the next link of its route, or to its endpoint.
-    fn forward(&mut self, packet: &Packet) {
-        let hop = self.hops[packet.route as usize];
-        if hop == DELIVER {
-            self.deliver(packet);
-        } else {
-            self.offer_any(hop, &packet.onward());
-        }
-    }
-
-    /// Offers a packet to a link and handles every possible consequence: a copy, a mark, a drop, a link that is not
-    /// plain.
-    #[inline(never)]
-    fn offer_any(&mut self, index: u32, packet: &Packet) {
-        let offered = self.wires[index as usize].link.offer(self.now, packet);
-        if let Some(copy) = self.wires[index as usize].link.pop_copy() {
-            self.offer_copy(index, copy);
-        }
-        if self.is_inside(index, offered, packet) {
-            self.arm_link(index);
-        }
-    }
-
-    #[cold]
-    fn offer_copy(&mut self, index: u32, mut copy: Packet) {
-        copy.own_sacks(&mut self.sacks);
-        self.summary.injected += 1;
-        self.conns[(copy.to >> 1) as usize].in_network += 1;
-        let offered = self.wires[index as usize].link.offer_copy(self.now, &copy);
-        if self.is_inside(index, offered, &copy) {
-            self.arm_link(index);
-        }
-    }
-
-    /// Reports a mark or a drop. Returns whether the packet is in the link.
-    fn is_inside(&mut self, index: u32, offered: Offered, packet: &Packet) -> bool {
-        match offered {
-            Offered::Queued => {}
-            Offered::Marked => {
-                let mut marked = *packet;
-                marked.mark_ce();
-                self.mark(index, &marked);
-            }
-            Offered::Dropped(cause) => self.drop_offered(index, cause, packet),
-        }
-        !matches!(offered, Offered::Dropped(_))
-    }
-
-    #[cold]
-    fn drop_offered(&mut self, index: u32, cause: DropCause, packet: &Packet) {
-        self.drop(index, cause, packet);
-        let wire = &self.wires[index as usize];
-        if P::ENABLED && wire.watched && wire.link.has_bounded_class() && cause != DropCause::Loss {
-            self.sample_queue(index); // as of all queues with classes
-        }
-    }
-
-    /// After a packet has entered a link, schedules the link's new events.
-    fn arm_link(&mut self, index: u32) {
-        let wire = &mut self.wires[index as usize];
-        // A packet behind another one changes nothing, unless an extra delay holds the one ahead.
-        if wire.arrival_armed.is_never() || wire.link.is_impaired() {
-            wire.arm_arrival(&mut self.events, index);
-        }
-        let watched = wire.watched;
-        if wire.link.is_served() {
-            self.after_service(index);
-        }
-        if P::ENABLED && watched {
-            self.sample_queue(index);
-        }
-    }
-
-    fn on_service(&mut self, index: u32) {
-        let wire = &mut self.wires[index as usize];
-        if wire.service_armed != self.now {
-            return;
-        }
-        wire.service_armed = Time::MAX;
-        wire.link.serve(self.now);
-        wire.arm_arrival(&mut self.events, index);
-        self.after_service(index);
-    }
-
-    /// Collects the drops and marks of a queue that decides at departure, and schedules its next service.
-    #[inline(never)]
-    fn after_service(&mut self, index: u32) {
-        let source = self.service_source(index);
-        if self.wires[index as usize].link.has_signals() {
-            self.take_signals(index);
-        }
-        let wire = &mut self.wires[index as usize];
-        let due = wire.link.next_service();
-        // An arrival at the very end of a service has already begun the next one, so the due time has moved.
-        if due != wire.service_armed && !due.is_never() {
-            self.events.push(due, source);
-        }
-        wire.service_armed = due;
-    }
-
-    /// Handles the packets that a queue that decides at departure dropped and marked.
-    #[cold]
-    fn take_signals(&mut self, index: u32) {
-        while let Some((cause, packet)) = self.wires[index as usize].link.pop_dropped() {
-            self.drop(index, cause, &packet);
-        }
-        if let Some(packet) = self.wires[index as usize].link.take_marked() {
-            self.mark(index, &packet);
-        }
-    }
-
-    #[cold]
-    fn mark(&mut self, link: u32, packet: &Packet) {
-        self.signals[(packet.to >> 1) as usize].marks += 1;
-        if P::ENABLED {
-            self.see(SegmentEvent::Marked { link }, packet);
-        }
-    }
-
-    #[cold]
-    fn drop(&mut self, link: u32, cause: DropCause, packet: &Packet) {
-        if P::ENABLED {
-            self.see(SegmentEvent::Dropped { link, cause }, packet);
-        }
-        self.summary.dropped += 1;
-        self.sacks.release(packet);
-        let slot = packet.to >> 1;
-        self.conns[slot as usize].in_network -= 1;
-        self.signals[slot as usize].drops += 1;
-        self.retire(slot);
-    }
-
-    /// Reports a segment to the probe, if segments are observed.
-    #[inline(never)]
-    fn see(&mut self, event: SegmentEvent, packet: &Packet) {
-        if self.observed == u32::MAX {
-            return;
-        }
-        let conn = &self.conns[(packet.to >> 1) as usize];
-        let way = Way { connection: conn.serial, from_client: packet.to & 1 == 1 };
-        self.probe.segment(self.now, event, way, packet.ip_id, &packet.segment(&self.sacks));
     }
 
     fn on_sample(&mut self) {

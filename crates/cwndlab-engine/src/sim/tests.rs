@@ -11,7 +11,7 @@ use cwndlab_units::Time;
 use proptest::prelude::*;
 
 use super::*;
-use crate::probe::ConnectionRecord;
+use crate::probe::{ConnectionRecord, SegmentEvent, Way};
 use crate::Scenario;
 
 /// Everything that happened, as comparable text.
