@@ -3,12 +3,41 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from cwndlab.errors import StudyError
 from cwndlab.spec import schema
 from cwndlab.spec.document import shipped
+from cwndlab.study import Study
+
+SHOWN = """
+title = "What is shown"
+dumbbell = { rate = "10Mbps", rtt = "20ms", buffer = [1, 2], flows = [{ cc = "reno" }] }
+run = { duration = "1s" }
+[[quantities]]
+name = "goodput"
+metric = "goodput"
+[[tables]]
+id = "t"
+title = "t"
+rows = ["buffer"]
+columns = [{ heading = "goodput", quantity = "goodput", digits = 1 }]
+[[figures]]
+id = "f"
+title = "f"
+kind = "line"
+x = "buffer"
+quantity = "goodput"
+width = 620
+log_x = true
+[[marks]]
+table = "t"
+lines = [1]
+reason = "a reason"
+"""
 
 jsonschema = pytest.importorskip("jsonschema")
 
@@ -27,3 +56,40 @@ def test_shipped_studies_fulfil_it_and_misspelt_keys_do_not(name: str) -> None:
     assert [error.message for error in checker.iter_errors(raw)] == []
     raw["topolgy"] = raw.pop("topology")
     assert not checker.is_valid(raw)
+
+
+def test_every_key_is_described() -> None:
+    made = schema.json_schema()
+    parts = {"": made, **made["$defs"]}
+    keys = {
+        f"{name}.{key}": one
+        for name, part in parts.items()
+        for key, one in part.get("properties", {}).items()
+    }
+    assert [key for key, one in keys.items() if not one.get("description")] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong", "message"),
+    [
+        (
+            "width = 620",
+            'width = "620"',
+            """figures.f.width: '620' does not fit; it must be a whole number""",
+        ),
+        (
+            "log_x = true",
+            'log_x = "yes"',
+            """figures.f.log_x: 'yes' does not fit; it must be true or false""",
+        ),
+        ("digits = 1", 'digits = "1"', """columns.1.digits: '1' does not fit; it must be a whole number"""),
+        ("lines = [1]", 'lines = ["1"]', """marks.1.lines.1: '1' does not fit; it must be a whole number"""),
+    ],
+)
+def test_a_number_in_quotes_is_an_error_where_a_number_is_needed(
+    written: str, wrong: str, message: str
+) -> None:
+    text = SHOWN.replace(written, wrong)
+    assert text != SHOWN and Study.from_toml(SHOWN)
+    with pytest.raises(StudyError, match=re.escape(message)):
+        Study.from_toml(text)

@@ -169,7 +169,7 @@ def test_a_suspect_source_keeps_its_verdict_whatever_comes_out() -> None:
 
 def test_a_sentence_that_cannot_be_checked_says_why() -> None:
     assert judge_claims([claim(None)], WEB)[0].verdict is Verdict.NOT_CHECKED
-    with pytest.raises(ValueError, match="needs a `note`"):
+    with pytest.raises(StudyError, match="needs a `note`"):
         Claim(id="c", section="1", text="t")
 
 

@@ -53,7 +53,9 @@ class Open(BaseModel, metaclass=_Models):
 class Drawn(Strict):
     """A start that is drawn for each flow and replicate, uniformly from an interval."""
 
-    uniform: list[str] = Field(min_length=2, max_length=2, examples=[["0s", "1s"]])
+    uniform: list[str] = Field(
+        min_length=2, max_length=2, examples=[["0s", "1s"]], description="the ends of the interval"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -21,7 +21,11 @@ Interval = tuple[int, int]
 class Steps(Strict):
     """Values by the time from which they hold."""
 
-    at: dict[str, str | float] = Field(min_length=1, examples=[{"0s": "100Mbps", "20s": "10Mbps"}])
+    at: dict[str, str | float] = Field(
+        min_length=1,
+        examples=[{"0s": "100Mbps", "20s": "10Mbps"}],
+        description="values by the time from which they hold",
+    )
     repeat: TimeNs | None = Field(None, description="the steps begin again after this time")
 
     @model_validator(mode="after")

@@ -6,8 +6,9 @@ schema includes them; `cwndlab.stats` judges by them and `cwndlab.report` lays t
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
+from .base import Strict
 from .units import Seconds
 
 Scalar = bool | int | float | str
@@ -23,35 +24,32 @@ Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 """A name that is valid in a file name or an anchor."""
 
 
-class Part(BaseModel):
-    """A part of a study: an unknown key is an error, and nothing changes after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
-
-
-class Compare(Part):
+class Compare(Strict):
     """A quantity of a cell set against the same quantity of another cell, replicate by replicate."""
 
-    kind: Literal["decrease", "increase", "ratio", "difference"]
-    """`decrease` = 100 (1 - cell/other) %, `increase` = 100 (cell/other - 1) %, `ratio` = cell/other,
-    `difference` = cell - other."""
-    to: Where
-    """The axes in which the other cell differs, e.g. `{ iw = 1 }`."""
+    kind: Literal["decrease", "increase", "ratio", "difference"] = Field(
+        description="decrease = 100 (1 - cell/other) %, increase = 100 (cell/other - 1) %, "
+        "ratio = cell/other, difference = cell - other"
+    )
+    to: Where = Field(description="the axes in which the other cell differs, as { iw = 1 }")
 
 
-class Rounding(Part):
+class Rounding(Strict):
     """How far the source's printing may move a number, where half a unit of its last digit is too little."""
 
-    half_width: float = Field(ge=0)
-    reason: str
+    half_width: float = Field(
+        ge=0, description="how far the printed number may be from the source's own, in the printed unit"
+    )
+    reason: str = Field(description="why it is more than half a unit of the last digit")
 
 
-class Margin(Part):
+class Margin(Strict):
     """How far from the published value still counts as close: a share of it, or a distance in its unit."""
 
-    relative: float = Field(default=0.1, gt=0)
-    absolute: float | None = Field(default=None, gt=0)
-    """Instead of the share, for numbers around 0."""
+    relative: float = Field(default=0.1, gt=0, description="as a share of the published value")
+    absolute: float | None = Field(
+        default=None, gt=0, description="instead of the share, for numbers around 0"
+    )
 
     def around(self, published: float, rounding: float) -> float:
         """The margin around one value, never less than its rounding."""
@@ -64,12 +62,12 @@ class Margin(Part):
         return f"{self.absolute:g} {'points' if unit == '%' else unit}".strip()
 
 
-class Flag(Part):
+class Flag(Strict):
     """A footnote to the cells whose estimate is outside of what the study takes as valid."""
 
-    below: float | None = None
-    above: float | None = None
-    note: str = Field(min_length=1)
+    below: float | None = Field(None, description="values below this get the note")
+    above: float | None = Field(None, description="values above this get the note")
+    note: str = Field(min_length=1, description="the footnote")
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
@@ -84,30 +82,40 @@ class Flag(Part):
         )
 
 
-class Column(Part):
+class Column(Strict):
     """One column of measured numbers, with the column of the published CSV that it answers."""
 
-    heading: str
-    quantity: Name
-    where: Where = {}
-    compare: Compare | None = None
-    published: str | None = None
-    """Name of the column in the table's published CSV."""
-    published_scale: float = 1.0
-    """The published number times this is in the quantity's unit (0.001 for ms where we measure s)."""
-    rounding: Rounding | None = None
-    """Instead of the table's."""
-    margin: Margin | None = None
-    """Instead of the quantity's or the table's."""
-    compared_as: str | None = None
-    """The paper compares the numbers of all columns with this word, not only those of one quantity."""
-    digits: int | None = Field(default=None, ge=0, le=9)
-    """Decimals shown; without it those of the published numbers, else three significant digits."""
-    flag: Flag | None = None
-    group: str | None = None
-    """A heading over several neighbouring columns."""
-    runs: float | None = Field(default=None, gt=0, lt=1)
-    """Instead of the estimate this quantile of the single runs' values: how far runs scatter."""
+    heading: str = Field(description="over the column")
+    quantity: Name = Field(description="the quantity that is shown")
+    where: Where = Field({}, description="axes fixed for this column")
+    compare: Compare | None = Field(
+        None, description="shows a comparison with another cell in place of the value"
+    )
+    published: str | None = Field(None, description="name of the column in the table's published CSV")
+    published_scale: float = Field(
+        1.0,
+        description="the published number times this is in the quantity's unit (0.001 for ms, if that is s)",
+    )
+    rounding: Rounding | None = Field(None, description="instead of the table's")
+    margin: Margin | None = Field(None, description="instead of the quantity's or the table's")
+    compared_as: str | None = Field(
+        None,
+        description="the paper compares all columns with the same word here, not only those of one quantity",
+    )
+    digits: int | None = Field(
+        default=None,
+        ge=0,
+        le=9,
+        description="decimals shown; default: those of the published numbers, else three significant digits",
+    )
+    flag: Flag | None = Field(None, description="a footnote to values outside of a range")
+    group: str | None = Field(None, description="a heading over several neighbouring columns")
+    runs: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="instead of the estimate this quantile of the single runs' values: how far runs scatter",
+    )
 
     @model_validator(mode="after")
     def _one_reduction(self) -> Self:
@@ -116,119 +124,156 @@ class Column(Part):
         return self
 
 
-class Table(Part):
+class Table(Strict):
     """A table laid out as in the paper; rows are axes, columns are quantities (`[[tables]]`, kind `grid`)."""
 
-    kind: Literal["grid"] = "grid"
-    id: Slug
-    title: str
-    about: str | None = None
-    rows: list[Name]
-    """Axes whose values make the rows, in this order; the published CSV has columns of the same names."""
-    where: Where = {}
-    """Axes fixed for the whole table."""
-    columns: list[Column] = Field(min_length=1)
-    published: str | None = None
-    """CSV file with the paper's numbers, relative to the study's folder."""
-    published_runs: int = Field(default=1, ge=1)
-    """How many runs the paper averaged."""
-    rounding: Rounding | None = None
-    margin: Margin = Margin.model_construct()
-    """How far from a published value counts as close."""
-    compared_within: list[str] | None = None
-    """Columns of the published CSV: the paper compares the numbers of one quantity in all lines that agree in
-    these, in the whole table if the list is empty. Without it the paper compares no levels, so that only
-    published changes can have a trend."""
+    kind: Literal["grid"] = Field("grid", description="a table of numbers, or a published packet listing")
+    id: Slug = Field(description="its name in file names, anchors and [[marks]]")
+    title: str = Field(description="over the table")
+    about: str | None = Field(None, description="a paragraph under the table")
+    rows: list[Name] = Field(
+        description="axes whose values make the rows, in this order; columns of the CSV have the same names"
+    )
+    where: Where = Field({}, description="axes fixed for the whole table")
+    columns: list[Column] = Field(min_length=1, description="one for each number shown")
+    published: str | None = Field(
+        None, description="CSV file with the paper's numbers, relative to the study's folder"
+    )
+    published_runs: int = Field(default=1, ge=1, description="how many runs the paper averaged")
+    rounding: Rounding | None = Field(
+        None, description="of its published numbers, where half a unit of the last digit is too little"
+    )
+    margin: Margin = Field(
+        Margin.model_construct(), description="how far from a published value counts as close"
+    )
+    compared_within: list[str] | None = Field(
+        None,
+        description="columns of the CSV: the paper compares the numbers of a quantity in lines that agree in "
+        "these (empty: in all lines). Without it only published changes can have a trend",
+    )
 
 
-class Variant(Part):
+class Variant(Strict):
     """One variant of a listing (for instance `as traced` and `as written`)."""
 
-    heading: str
-    where: Where
-    judged: bool = True
-    """Whether this variant's times get verdicts; the others are shown with their difference only."""
+    heading: str = Field(description="over the variant's columns")
+    where: Where = Field(description="axes fixed for this variant")
+    judged: bool = Field(
+        True,
+        description="whether its times get verdicts; else only their difference is shown",
+    )
 
 
-class Listing(Part):
+class Listing(Strict):
     """A published packet listing next to the simulated one, line by line (`[[tables]]`, kind `listing`).
 
     The published CSV has the columns `time_s,event,acked_packet,sent_packets`, and one for each axis
     named in `axes`.
     """
 
-    kind: Literal["listing"]
-    id: Slug
-    title: str
-    about: str | None = None
-    published: str
-    axes: dict[str, Name] = {}
-    """Column of the CSV -> the axis whose value it holds, e.g. `{ start_packets = "iw" }`."""
-    where: Where = {}
-    variants: list[Variant] = []
-    """Several variants side by side; by default one variant with the cells in `where`."""
-    rounding: Rounding | None = None
+    kind: Literal["listing"] = Field(description="a published packet listing")
+    id: Slug = Field(description="its name in file names, anchors and [[marks]]")
+    title: str = Field(description="over the listing")
+    about: str | None = Field(None, description="a paragraph under the listing")
+    published: str = Field(
+        description="CSV file with the columns time_s,event,acked_packet,sent_packets and one for each axis"
+    )
+    axes: dict[str, Name] = Field(
+        {}, description='column of the CSV -> the axis whose value it holds, e.g. `{ start_packets = "iw" }`'
+    )
+    where: Where = Field({}, description="axes fixed for the whole listing")
+    variants: list[Variant] = Field(
+        [], description="several variants side by side; by default one variant with the cells in `where`"
+    )
+    rounding: Rounding | None = Field(None, description="of its published times")
 
 
-class Mark(Part):
+class Mark(Strict):
     """A verdict given to published cells in advance, with its reason (`[[marks]]`)."""
 
-    table: Slug
-    rows: Where = {}
-    columns: list[str] = []
-    """Published columns meant (empty = all)."""
-    lines: list[int] = []
-    """For a listing: the lines meant, 1-based in the CSV without its heading."""
-    verdict: Literal["source suspect", "fitted", "not judged"] = "source suspect"
-    reason: str = Field(min_length=1)
-    corrected: float | None = None
-    """What the source most likely meant, in the published unit; shown, not judged."""
+    table: Slug = Field(description="id of the table or listing")
+    rows: Where = Field({}, description="the rows meant: axis -> value (empty: all)")
+    columns: list[str] = Field([], description="published columns meant (empty = all)")
+    lines: list[int] = Field(
+        [], description="for a listing: the lines meant, 1-based in the CSV without its heading"
+    )
+    verdict: Literal["source suspect", "fitted", "not judged"] = Field(
+        "source suspect", description="the verdict that the cells get"
+    )
+    reason: str = Field(min_length=1, description="why")
+    corrected: float | None = Field(
+        None, description="what the source most likely meant, in the published unit; shown, not judged"
+    )
 
 
-class Figure(Part):
+class Figure(Strict):
     """One figure (`[[figures]]`)."""
 
-    id: Slug
-    title: str
-    about: str | None = None
-    kind: Literal["time-sequence", "line", "bar", "cdf", "ellipse", "queue", "cwnd", "budget"]
-    where: Where = {}
-    """Axes fixed for the whole figure."""
-    panels: Name | None = None
-    """One panel for each value of this axis."""
-    series: list[Name] = []
-    """One line (or group of bars) for each combination of these axes."""
-    x: str | None = None
-    """line, bar, budget: the axis along x; `index` for a quantity that is a list (one point per element).
-    ellipse: the quantity along x."""
-    of: Literal["page", "file", "transaction", "object", "connection"] | None = None
-    """budget: whose time is shown, a page's by default; of the first replicate."""
-    quantity: Name | None = None
-    """line, bar, cdf: what is drawn; ellipse: the quantity along y."""
-    quantities: list[Name] = []
-    """line, bar: several quantities of one unit in place of one, a line (or bar) for each."""
-    traffic: list[str] = []
-    """budget: a bar for each of these traffic entries, in place of one for all of a cell."""
-    compare: Compare | None = None
-    x_title: str | None = None
-    y_title: str | None = None
-    start: Seconds | None = None
-    until: Seconds | None = None
-    """time-sequence, queue, cwnd: the part of the run that is shown, e.g. `"15s"`."""
-    link: str | Annotated[int, Field(ge=0)] | None = None
-    """queue: the link's name or index; without it the first link recorded."""
-    connection: int | None = Field(default=None, ge=0)
-    """time-sequence, cwnd: the connection's serial number; without it the first one."""
-    log_x: bool = False
-    """line, cdf: a logarithmic axis along x."""
-    log_y: bool = False
-    """line: a logarithmic axis along y; values that are not above 0 are left out."""
-    width: int | None = Field(default=None, ge=100, le=2000)
-    """Of one panel, in pixels; default: 620."""
-    height: int | None = Field(default=None, ge=60, le=2000)
-    """Of one panel, in pixels; default: 300, or 220 with more than two panels."""
-    columns: int | None = Field(default=None, ge=1, le=6)
-    """How many panels stand next to each other; default: 2 of 2 or 4, 3 of others, 1 if `width` is given."""
+    id: Slug = Field(description="its name in file names and anchors")
+    title: str = Field(description="over the figure")
+    about: str | None = Field(None, description="a paragraph under the figure")
+    kind: Literal["time-sequence", "line", "bar", "cdf", "ellipse", "queue", "cwnd", "budget"] = Field(
+        description="what is drawn"
+    )
+    where: Where = Field({}, description="axes fixed for the whole figure")
+    panels: Name | None = Field(None, description="one panel for each value of this axis")
+    series: list[Name] = Field(
+        [], description="one line (or group of bars) for each combination of these axes"
+    )
+    x: str | None = Field(
+        None,
+        description="line, bar, budget: the axis along x, or `index` for the elements of a list; "
+        "ellipse: the quantity along x",
+    )
+    of: Literal["page", "file", "transaction", "object", "connection"] | None = Field(
+        None, description="budget: whose time is shown, a page's by default; of the first replicate"
+    )
+    quantity: Name | None = Field(
+        None, description="line, bar, cdf: what is drawn; ellipse: the quantity along y"
+    )
+    quantities: list[Name] = Field(
+        [], description="line, bar: several quantities of one unit in place of one, a line (or bar) for each"
+    )
+    traffic: list[str] = Field(
+        [], description="budget: a bar for each of these traffic entries, in place of one for all of a cell"
+    )
+    compare: Compare | None = Field(
+        None, description="line, bar: draws a comparison with another cell in place of the value"
+    )
+    x_title: str | None = Field(None, description="along x; default: the axis and its unit")
+    y_title: str | None = Field(None, description="along y; default: the quantity and its unit")
+    start: Seconds | None = Field(
+        None,
+        description='time-sequence, queue, cwnd: the part of the run that is shown begins here, as "10s"',
+    )
+    until: Seconds | None = Field(None, description='time-sequence, queue, cwnd: and ends here, as "15s"')
+    link: str | Annotated[int, Field(ge=0)] | None = Field(
+        None, description="queue: the link's name or index; without it the first link recorded"
+    )
+    connection: int | None = Field(
+        default=None,
+        ge=0,
+        description="time-sequence, cwnd: the connection's serial number; without it the first one",
+    )
+    log_x: bool = Field(False, description="line, cdf: a logarithmic axis along x")
+    log_y: bool = Field(
+        False, description="line: a logarithmic axis along y; values that are not above 0 are left out"
+    )
+    width: int | None = Field(
+        default=None, ge=100, le=2000, description="of one panel, in pixels; default: 620"
+    )
+    height: int | None = Field(
+        default=None,
+        ge=60,
+        le=2000,
+        description="of one panel, in pixels; default: 300, or 220 with more than two panels",
+    )
+    columns: int | None = Field(
+        default=None,
+        ge=1,
+        le=6,
+        description="panels next to each other; default: 2 of 2 or 4, 3 of others, 1 if `width` is given",
+    )
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -269,18 +314,22 @@ FIGURE_KEYS = {
 }
 
 
-class Claim(Part):
+class Claim(Strict):
     """A sentence of the paper and what it asserts (`[[claims]]` in claims.toml)."""
 
-    id: Slug
-    section: str
-    text: str = Field(min_length=1)
-    """The paper's sentence, word for word."""
-    assert_: str | None = Field(default=None, alias="assert")
-    """An expression over cells and quantities, see docs/guide/claims.md."""
-    note: str | None = None
-    suspect: str | None = None
-    """Why the source is doubtful; the claim is evaluated and shown, but gets `source suspect`."""
+    id: Slug = Field(description="its name in reports and messages")
+    section: str = Field(description="of the source")
+    text: str = Field(min_length=1, description="the paper's sentence, word for word")
+    assert_: str | None = Field(
+        default=None,
+        alias="assert",
+        description="an expression over cells and quantities, see docs/guide/claims.md",
+    )
+    note: str | None = Field(None, description="what the assertion covers, or why there is none")
+    suspect: str | None = Field(
+        None,
+        description="why the source is doubtful; the claim is evaluated and shown, but gets `source suspect`",
+    )
 
     @model_validator(mode="after")
     def _checkable(self) -> Self:
@@ -289,10 +338,10 @@ class Claim(Part):
         return self
 
 
-class Claims(Part):
+class Claims(Strict):
     """The file claims.toml."""
 
-    claims: list[Claim] = []
+    claims: list[Claim] = Field([], description="the sentences of the source that are tested")
 
 
 def _table_kind(value: object) -> str:

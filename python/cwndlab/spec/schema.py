@@ -43,7 +43,10 @@ __all__ = [
 class Queue(Open):
     """A queue at a link's entrance: `kind` and that kind's knobs; `limit` as "25pkt", "64KiB", "1BDP"."""
 
-    kind: str = "drop-tail"
+    kind: str = Field(
+        "drop-tail",
+        description="drop-tail, red, codel, pie, fq-codel, dualpi2, …: `cwndlab queues` lists them",
+    )
     limit: str | None = Field(
         None, description='"25pkt", "64KiB" or "1BDP" (link rate x base round-trip time)'
     )
@@ -52,7 +55,7 @@ class Queue(Open):
 class Impairment(Open):
     """Loss, delay, reordering or duplication on a link: `kind` and that kind's knobs."""
 
-    kind: str
+    kind: str = Field(description="bernoulli, jitter, policer, …: `cwndlab impairments` lists them")
 
 
 Down = Annotated[list[TimeNs], Field(min_length=2, max_length=2, examples=[["10s", "12s"]])]
@@ -61,13 +64,15 @@ Down = Annotated[list[TimeNs], Field(min_length=2, max_length=2, examples=[["10s
 class Direction(Strict):
     """What differs in one direction of a link."""
 
-    rate: AnyRate | None = None
-    delay: AnyDelay | None = None
-    loss: AnyLoss | None = None
-    down: list[Down] | None = None
-    header: SizeBytes | None = None
-    queue: Queue | None = None
-    impairments: list[Impairment] | None = None
+    rate: AnyRate | None = Field(None, description="a rate, or one that changes")
+    delay: AnyDelay | None = Field(None, description="propagation delay")
+    loss: AnyLoss | None = Field(None, description="share of packets lost at random, before the queue")
+    down: list[Down] | None = Field(
+        None, description="intervals in which nothing is sent and the queue fills"
+    )
+    header: SizeBytes | None = Field(None, description="bytes added to each packet")
+    queue: Queue | None = Field(None, description="the queue at its entrance")
+    impairments: list[Impairment] | None = Field(None, description="in place of the link's")
 
 
 End = str | list[str]
@@ -80,13 +85,19 @@ class Link(Strict):
     between: list[End] = Field(
         min_length=2, max_length=2, description="two nodes; a list of nodes makes a link each"
     )
-    rate: AnyRate
-    delay: AnyDelay = 0
+    rate: AnyRate = Field(
+        description='of each direction: "1.5Mbps", { at = { "0s" = "100Mbps", … } } or { trace = "FILE" }'
+    )
+    delay: AnyDelay = Field(0, description="propagation delay of each direction")
     loss: AnyLoss | None = Field(None, description="share of packets lost at random, before the queue")
     down: list[Down] = Field([], description="intervals in which nothing is sent and the queue fills")
     header: SizeBytes = Field(0, description="bytes that the link adds to each packet")
-    queue: Queue = Queue.model_construct(kind="infinite")
-    impairments: list[Impairment] = []
+    queue: Queue = Field(
+        Queue.model_construct(kind="infinite"), description="the queue at the entrance of each direction"
+    )
+    impairments: list[Impairment] = Field(
+        [], description="losses, delays, reordering and duplication in each direction, in this order"
+    )
     forward: Direction = Field(Direction.model_construct(), description="from the first node to the second")
     reverse: Direction = Field(Direction.model_construct(), description="from the second node to the first")
 
@@ -106,9 +117,9 @@ class Route(Strict):
 class Topology(Strict):
     """Nodes and links; routes are shortest paths (hops) unless given."""
 
-    nodes: list[Label] = Field(min_length=2)
-    links: list[Link] = Field(min_length=1)
-    routes: list[Route] = []
+    nodes: list[Label] = Field(min_length=2, description="names of hosts and routers")
+    links: list[Link] = Field(min_length=1, description="the links between them")
+    routes: list[Route] = Field([], description="in place of shortest paths")
     rtt: TimeNs | None = Field(
         None, description='base round-trip time for "1BDP"; default: of the longest path through the link'
     )
@@ -117,7 +128,7 @@ class Topology(Strict):
 class App(Open):
     """An application: `kind` and that kind's knobs."""
 
-    kind: str
+    kind: str = Field(description="bulk, ftp, web, short-flows, …: `cwndlab apps` lists them")
 
 
 class Traffic(Strict):
@@ -125,29 +136,31 @@ class Traffic(Strict):
     robin).
     """
 
-    name: Label
-    client: End
-    server: End
-    count: Annotated[int, Field(ge=0, le=1_000_000)] = 1
-    app: App
+    name: Label = Field(description="what tables of records, metrics and messages call it")
+    client: End = Field(description="the node that opens connections, or a list of nodes")
+    server: End = Field(description="the node that accepts connections, or a list of nodes")
+    count: Annotated[int, Field(ge=0, le=1_000_000)] = Field(1, description="how many applications run")
+    app: App = Field(description="the application, and its knobs")
     tcp: str = Field("default", description="group of both ends; see [tcp.groups]")
-    tcp_client: str | None = None
-    tcp_server: str | None = None
-    start: TimeNs | Drawn = 0
+    tcp_client: str | None = Field(None, description="group of the client's end; default: `tcp`")
+    tcp_server: str | None = Field(None, description="group of the server's end; default: `tcp`")
+    start: TimeNs | Drawn = Field(0, description='when it starts, or { uniform = ["0s", "1s"] }')
     stagger: TimeNs = Field(0, description="instance i starts i times this later")
 
 
 class TcpGroup(Open):
     """Overrides of a named group, on top of [tcp]; with a profile of its own: on top of that profile."""
 
-    profile: str | None = None
+    profile: str | None = Field(None, description="default: the knobs of [tcp]")
 
 
 class Tcp(Open):
     """The default group: a profile and overrides by name."""
 
-    profile: str = "rfc5681"
-    groups: dict[Label, TcpGroup] = {}
+    profile: str = Field(
+        "rfc5681", description="rfc5681, linux-6, …: `cwndlab knobs NAME` shows each knob in all profiles"
+    )
+    groups: dict[Label, TcpGroup] = Field({}, description="further groups by name, for [[traffic]] `tcp`")
 
 
 Percent = Annotated[
@@ -161,16 +174,18 @@ Percent = Annotated[
 class Run(Strict):
     """How long and how often."""
 
-    duration: TimeNs
-    replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1
-    seed: Annotated[int, Field(ge=0, lt=2**64)] = 1
+    duration: TimeNs = Field(description="simulated time of a run")
+    replicates: Annotated[int, Field(ge=1, le=1_000_000)] = Field(1, description="runs of each cell")
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = Field(1, description="of all random streams")
     warmup: TimeNs = Field(
         0, description="metrics leave out what is before this time, unless asked otherwise"
     )
     until: Percent | None = Field(
         None, description="sequential stopping: half-width of the 95 % interval, relative"
     )
-    max_replicates: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
+    max_replicates: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        1000, description="where sequential stopping ends at the latest"
+    )
     stack: str = Field("linux-1998", description="a kernel's TCP, unless --stack names another")
 
 
@@ -182,8 +197,8 @@ class Probes(Strict):
     segments_at: str | None = Field(None, description="the node at whose side segments are observed")
     queues: list[str] = Field([], description='directions of links, as "r2>receiver"')
     queue_interval: TimeNs | None = Field(None, description="sampling interval; default: at every arrival")
-    connections: bool = True
-    cwnd: bool = False
+    connections: bool = Field(True, description="counters of each connection at the edges of windows")
+    cwnd: bool = Field(False, description="each sender's window whenever it changes: table `cwnd`")
     limits: bool = Field(False, description="what limited each sender, in the simulator: table `limits`")
     states: bool = Field(
         False, description="each sender's states and expired timers: tables `states`, `timeouts`"
@@ -213,18 +228,20 @@ class Limits(Strict):
 class AxisValue(Strict):
     """One value that sets several parameters."""
 
-    name: Scalar
-    title: str | None = None
+    name: Scalar = Field(description="in names of cells, selections and `--set`")
+    title: str | None = Field(None, description="in reports; default: the name")
     set: dict[str, object] = Field({}, description="dotted key -> value")
 
 
 class Axis(Strict):
     """What is varied. Inside the study "$axis" (or "= axis * 2") is the value's name."""
 
-    title: str | None = None
-    unit: str | None = None
-    about: str | None = None
-    values: list[Scalar | AxisValue] = Field(min_length=1)
+    title: str | None = Field(None, description="in reports; default: the axis's name")
+    unit: str | None = Field(None, description="of its values, in reports; `--set` converts to it")
+    about: str | None = Field(None, description="a sentence for the report")
+    values: list[Scalar | AxisValue] = Field(
+        min_length=1, description="plain values, or tables with a name and what they set"
+    )
     sets: str | list[str] | None = Field(None, description="dotted keys that take the value as it is")
 
     @model_validator(mode="after")
@@ -260,8 +277,11 @@ class Sensitivity(Axis):
     reported apart.
     """
 
-    values: list[Scalar | Choice] = Field(min_length=1)  # type: ignore[assignment]
-    where: Where = {}
+    values: list[Scalar | Choice] = Field(
+        min_length=1,
+        description="plain values, or tables with a name and what they set; the first is the study's own",
+    )  # type: ignore[assignment]
+    where: Where = Field({}, description="the cells around which it is varied: axis -> value or values")
     combined: bool = Field(True, description="whether it takes part in the combinations")
 
     def read(self, value: Scalar) -> Mapping[str, str]:
@@ -272,8 +292,8 @@ class Sensitivity(Axis):
 class Grid(Strict):
     """One block of cells: the product of its axes, those of a `zip` walked in step, restricted by `when`."""
 
-    name: Name | None = None
-    axes: list[str] = []
+    name: Name | None = Field(None, description="for `--set grid=NAME`")
+    axes: list[str] = Field([], description="the axes whose product makes the cells")
     zip: list[list[str]] = Field([], description="groups of axes walked in step")
     fix: dict[str, Scalar] = Field({}, description="axes held at one value; part of the cell's name")
     restrict: dict[str, list[Scalar]] = Field({}, description="axes with only some of their values")
@@ -303,14 +323,16 @@ class Quantity(Strict):
     in claims.
     """
 
-    name: Name
-    title: str | None = None
-    about: str | None = None
+    name: Name = Field(description="in tables, figures, claims and results")
+    title: str | None = Field(None, description="in reports; default: the name")
+    about: str | None = Field(None, description="a sentence for the report")
     unit: str | None = Field(
         None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)"
     )
-    metric: Annotated[str, AfterValidator(lambda name: ALIASES.get(name, name))] | None = None
-    options: dict[str, object] = {}
+    metric: Annotated[str, AfterValidator(lambda name: ALIASES.get(name, name))] | None = Field(
+        None, description="goodput, loss_rate, …: `cwndlab metrics` lists them"
+    )
+    options: dict[str, object] = Field({}, description='of the metric, as { traffic = "ftp" }')
     within: str | None = Field(
         None,
         description="reduces many samples a replicate to one: mean, median, min, max, sum, count or p95",
@@ -327,8 +349,8 @@ class Quantity(Strict):
     derived: Literal["ratio", "increase", "difference", "sum", "product"] | None = Field(
         None, description="computed in each replicate from two quantities of the same cell, `of` and `by`"
     )
-    of: Name | None = None
-    by: Name | None = None
+    of: Name | None = Field(None, description="the first quantity of a derived one")
+    by: Name | None = Field(None, description="the second quantity of a derived one")
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -364,17 +386,17 @@ class Quantity(Strict):
 class Source(Strict):
     """What the study reproduces."""
 
-    name: str
-    title: str | None = None
-    authors: list[str] = []
-    year: int | None = None
-    url: str | None = None
+    name: str = Field(description="as RFC 2415")
+    title: str | None = Field(None, description="of the paper")
+    authors: list[str] = Field([], description="their names")
+    year: int | None = Field(None, description="of publication")
+    url: str | None = Field(None, description="where it can be read")
 
 
 class Distribution(Open):
     """A distribution that applications share by name: `kind` and its knobs, or the columns of a file."""
 
-    kind: str = "empirical"
+    kind: str = Field("empirical", description="empirical, exponential, pareto, …")
     file: str | None = Field(None, description="CSV file in the study's own folder")
     values: str | list[float] | None = Field(None, description="column of the values (or the values)")
     counts: str | list[int] | None = Field(
@@ -385,38 +407,44 @@ class Distribution(Open):
 class Outline(Strict):
     """A study without its model sections: what is varied, asked and shown. References do not occur here."""
 
-    title: str
-    source: Source | None = None
-    about: str | None = None
+    title: str = Field(description="the study's title")
+    source: Source | None = Field(None, description="what the study reproduces")
+    about: str | None = Field(None, description="a paragraph for the report")
     finding: str | None = Field(
         None,
         description="what was found, in two sentences; {median(delay[iw=3]):1} shows it with one decimal",
     )
     key_figure: str | None = Field(None, description="id of the figure shown with it; default: the first")
-    parameters: dict[Name, Scalar] = {}
-    axes: dict[Name, Axis] = {}
-    grids: list[Grid] = []
+    parameters: dict[Name, Scalar] = Field(
+        {}, description='names for values: "$name", "= 2 * name" and "{name}B" refer to them'
+    )
+    axes: dict[Name, Axis] = Field({}, description="what is varied, by name")
+    grids: list[Grid] = Field([], description="blocks of cells; default: every combination of all axes")
     cells: dict[Name, dict[Name, Scalar]] = Field({}, description="names of cells, for claims and figures")
-    sensitivity: dict[Name, Sensitivity] = {}
+    sensitivity: dict[Name, Sensitivity] = Field({}, description="choices that a source leaves open, by name")
     combinations: int = Field(
         0, ge=0, le=1000, description="of all [sensitivity] axes, drawn for `--sensitivity combinations`"
     )
-    quantities: list[Quantity] = []
-    tables: list[AnyTable] = []
-    figures: list[Figure] = []
-    marks: list[Mark] = []
+    quantities: list[Quantity] = Field([], description="what is measured")
+    tables: list[AnyTable] = Field([], description="tables of the report")
+    figures: list[Figure] = Field([], description="figures of the report")
+    marks: list[Mark] = Field([], description="verdicts given to published cells in advance")
 
 
 class Model(Strict):
     """One cell's model: what its scenario is compiled from. References and axes act only here."""
 
-    topology: Topology
-    traffic: list[Traffic] = Field(min_length=1)
-    distributions: dict[Name, Distribution] = {}
-    tcp: Tcp = Tcp.model_construct()
-    run: Run
-    probes: Probes = Probes.model_construct()
-    limits: Limits = Limits.model_construct()
+    topology: Topology = Field(description="nodes and links")
+    traffic: list[Traffic] = Field(min_length=1, description="applications between clients and servers")
+    distributions: dict[Name, Distribution] = Field(
+        {}, description="distributions that applications share, by name"
+    )
+    tcp: Tcp = Field(Tcp.model_construct(), description="the TCP of all ends, and groups with other knobs")
+    run: Run = Field(description="how long and how often")
+    probes: Probes = Field(Probes.model_construct(), description="what is recorded beyond what metrics need")
+    limits: Limits = Field(
+        Limits.model_construct(), description="outside these a run on a kernel in real time is invalid"
+    )
     phases: dict[Name, Annotated[list[TimeNs], Field(min_length=2, max_length=2)]] = Field(
         {}, description='parts of the run by name, from and to: mild = ["0s", "20s"]'
     )

@@ -47,9 +47,14 @@ class Flow(Strict):
 
     name: Label | None = Field(None, description="default: its congestion control, or kind of datagrams")
     cc: str | Values[str] | None = Field(None, description='congestion control: "cubic", "reno", …')
-    count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = 1
+    count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = Field(
+        1, description="flows of this group"
+    )
     rtt: Time | Values[Time] | None = Field(None, description="base round-trip time; default: the network's")
-    start: Time | Drawn = Drawn.model_construct(uniform=["0s", "1s"])
+    start: Time | Drawn = Field(
+        Drawn.model_construct(uniform=["0s", "1s"]),
+        description='when each starts, or { uniform = ["0s", "1s"] }',
+    )
     down: Intervals | None = Field(
         None, description="intervals in which the link of its senders carries nothing, each way"
     )
@@ -80,7 +85,7 @@ class Network(Strict):
         None, description="of packets at random, at the bottleneck"
     )
     jitter: Time = Field("0.1ms", description="largest random delay of a packet at its sending host")
-    flows: Values[Flow]
+    flows: Values[Flow] = Field(description="the groups of flows")
 
 
 class Dumbbell(Network):
@@ -90,15 +95,17 @@ class Dumbbell(Network):
 class ParkingLot(Network):
     """Several bottlenecks in a row: `flows` pass all of them, `cross` flows one each."""
 
-    hops: Annotated[int, Field(ge=2, le=100)] = 3
+    hops: Annotated[int, Field(ge=2, le=100)] = Field(3, description="bottlenecks in a row")
     cross: list[Flow] = Field([], description="groups of flows at every hop")
 
 
 class Short(Strict):
     """The sections of a study file that are written out in full before it is read."""
 
-    dumbbell: Dumbbell | None = None
-    parking_lot: ParkingLot | None = None
+    dumbbell: Dumbbell | None = Field(
+        None, description="groups of senders and receivers around one bottleneck, in short form"
+    )
+    parking_lot: ParkingLot | None = Field(None, description="several bottlenecks in a row, in short form")
     measure: Values[str] | None = Field(
         None, description="what is measured: quantities, tables and figures are made for each"
     )
