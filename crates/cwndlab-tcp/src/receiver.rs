@@ -149,7 +149,7 @@ impl Receiver {
     }
 
     /// Notifies the policy of a segment that has been put in its place.
-    #[inline]
+    #[inline(always)]
     fn note_data(
         &mut self,
         cfg: &TcpConfig,

@@ -211,6 +211,7 @@ impl Connection {
     }
 
     /// The blocks of a segment with `len` bytes of payload: as many as leave it within the MSS (RFC 6691).
+    #[inline(never)]
     fn blocks(&mut self, cfg: &TcpConfig, len: u32) -> SackBlocks {
         let fit = if self.agreed.timestamps { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
         let most = fit.min(usize::from(cfg.sack_blocks));
