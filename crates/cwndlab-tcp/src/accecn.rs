@@ -1,24 +1,29 @@
-//! More accurate ECN feedback (AccECN, RFC 9768), as Linux speaks it (`include/net/tcp_ecn.h`, `net/ipv4/tcp_input.c` and
+//! More accurate ECN feedback (AccECN, RFC 9768) as in Linux (`include/net/tcp_ecn.h`, `net/ipv4/tcp_input.c` and
 //! `tcp_output.c` of 6.18 and later, which name the RFC's sections and tables).
 //!
-//! - Handshake (the RFC's table 2): [`Mode::of_syn`], [`Mode::of_syn_ack`]; each end reports with which codepoint the other's
-//!   SYN or SYN-ACK arrived ([`reflected`]), which shows a network that rewrites the field ([`is_possible`]).
-//! - The ACE field counts the packets that arrived with CE, modulo 8: [`AccEcn::on_arrival`], [`AccEcn::flags`]; the other
-//!   end resolves the ambiguity: [`AccEcn::newly_marked`].
-//! - The option counts bytes by codepoint, modulo 2^24, in one of two orders: [`AccEcn::option`], [`AccEcn::read_option`].
+//! - Handshake (the RFC's table 2): [`Mode::of_syn`], [`Mode::of_syn_ack`]. Each end reports the codepoint with which
+//!   the other's SYN or SYN-ACK arrived ([`reflected`]), which reveals a network that rewrites the field
+//!   ([`is_possible`]).
+//!
+//! - The ACE field counts the packets that arrived with CE, modulo 8: [`AccEcn::on_arrival`], [`AccEcn::flags`]. The
+//!   other end resolves the ambiguity: [`AccEcn::newly_marked`].
+//!
+//! - The option counts bytes by codepoint, modulo 2^24, in one of two orders: [`AccEcn::option`],
+//!   [`AccEcn::read_option`].
 
 use crate::ecn::{CE, ECT_0, ECT_1};
 use crate::segment::{AccEcnOption, Flags, Segment};
 
-/// First value of the ACE field, so that a field cleared by the network is recognized (`TCP_ACCECN_CEP_INIT_OFFSET`).
+/// Initial value of the ACE field, by which a field cleared by the network is recognized
+/// (`TCP_ACCECN_CEP_INIT_OFFSET`).
 const ACE_OFFSET: u32 = 5;
 const ACE_MASK: u32 = 7;
-/// CE marks not reported yet that draw an ACK (`TCP_ACCECN_ACE_MAX_DELTA`).
+/// Number of unreported CE marks that triggers an ACK (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MOST_PENDING: u8 = 6;
 /// Bits of the option's counters.
 const FIELD_BITS: u32 = 24;
 
-/// What the handshake agreed on.
+/// The kind of ECN agreed on in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Mode {
     /// No ECN, or not agreed on yet.
@@ -31,7 +36,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// What a server makes of a SYN (table 2): any combination but 000 and 011 is a request for AccECN.
+    /// How a server interprets a SYN (table 2): any combination but 000 and 011 requests AccECN.
     pub fn of_syn(flags: Flags) -> Mode {
         match flags.ace() {
             0b000 => Mode::Off,
@@ -53,70 +58,72 @@ impl Mode {
 /// ACE fields of the handshake, and the codepoints that they report.
 const REFLECTED: [(u8, u8); 4] = [(0b010, 0), (0b011, ECT_1), (0b100, ECT_0), (0b110, CE)];
 
-/// The flags by which an end reports the codepoint that the other's SYN or SYN-ACK arrived with.
+/// The flags by which an end reports the codepoint with which the other's SYN or SYN-ACK arrived.
 pub(crate) fn reflected(codepoint: u8) -> Flags {
     Flags::of_ace(REFLECTED.iter().find(|known| known.1 == codepoint).map_or(0b010, |known| known.0))
 }
 
-/// The codepoint that such flags report; `None` if they report none.
+/// The codepoint that these flags report; `None` if they report none.
 fn reported(ace: u8) -> Option<u8> {
     REFLECTED.iter().find(|known| known.0 == ace).map(|known| known.1)
 }
 
-/// Whether a network that keeps the rules can have turned `sent` into `received` (`tcp_ect_transition_valid`).
+/// Whether a network that follows the rules can have changed `sent` to `received` (`tcp_ect_transition_valid`).
 fn is_possible(sent: u8, received: u8) -> bool {
     received == sent || (sent != 0 && received != 0 && sent != CE)
 }
 
-/// Both halves of AccECN at one end.
+/// AccECN's state at one end, as sender and as receiver.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AccEcn {
     pub mode: Mode,
-    /// The codepoint that the peer's SYN or SYN-ACK arrived with.
+    /// The codepoint with which the peer's SYN or SYN-ACK arrived.
     syn_codepoint: u8,
-    /// The next pure ACK is the handshake's last, which reports that codepoint.
+    /// Whether the next pure ACK is the handshake's last segment, which reports that codepoint.
     pub reflects: bool,
-    /// The feedback cannot be trusted: nothing sent is ECN-capable, and no mark is believed (`TCP_ACCECN_ACE_FAIL_RECV`).
+    /// Whether the feedback is unreliable: then nothing is sent with ECT, and reported marks are ignored
+    /// (`TCP_ACCECN_ACE_FAIL_RECV`).
     pub distrusted: bool,
-    /// Packets that arrived with CE; of them, those not reported yet.
+    /// Packets that arrived with CE, and how many of them have not been reported yet.
     received_ce: u32,
     pending: u8,
-    /// Payload that arrived, by codepoint: ECT(1), ECT(0), CE.
+    /// Payload bytes that arrived, by codepoint: ECT(1), ECT(0), CE.
     received_bytes: [u32; 3],
     /// The codepoint of the last arrival.
     last_codepoint: u8,
-    /// Fields of the option that the next one must have at least, to report what has arrived since the last.
+    /// Minimum number of fields in the next option, so that it reports everything that has arrived since the last one.
     least_fields: usize,
-    /// Packets and payload of ours that arrived with CE or by codepoint, as the peer reports.
+    /// Our packets that arrived with CE, and our payload bytes by codepoint, as the peer reports them.
     pub delivered_ce: u32,
     pub delivered_bytes: [u32; 3],
     /// What is delivered by ACKs without the option counts for this codepoint: the only one whose counter grew with the last option.
     /// 0 = none or several grew.
     estimated: u8,
-    /// Whether the peer has sent the option with counters; one that begins with zeros was rewritten.
+    /// Whether the peer has sent an option with counters, and whether one began with zeros, which means that it was
+    /// rewritten.
     saw_option: bool,
     option_distrusted: bool,
-    /// The stamp of the newest segment seen, and whether the first data has been acknowledged.
+    /// The latest timestamp seen, and whether the first data has been acknowledged.
     newest_stamp: Option<u32>,
     data_acknowledged: bool,
 }
 
-/// What an ACK adds to what is known, for [`AccEcn::newly_marked`].
+/// The progress that an ACK brings, for [`AccEcn::newly_marked`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub delivered_packets: u32,
     pub delivered_bytes: u32,
     /// Largest payload of a segment.
     pub mss: u32,
-    /// It acknowledges or reports something new.
+    /// Whether it acknowledges or reports anything new.
     pub forward: bool,
-    /// Whether segments delivered are known one by one (SACK, or outside recovery).
+    /// Whether the number of segments delivered is exact (with SACK, or outside recovery).
     pub exact: bool,
-    /// Payload acknowledged before it.
+    /// Payload bytes acknowledged before it.
     pub acked_before: u64,
 }
 
-/// Counters of the option begin with these values (`tcp_accecn_field_init_offset`).
+/// Initial values of the option's counters (`tcp_accecn_field_init_offset`).
 fn first_value(codepoint: u8) -> u32 {
     u32::from(codepoint != CE)
 }
@@ -146,7 +153,7 @@ impl AccEcn {
         }
     }
 
-    /// Both ends speak it without a handshake.
+    /// Turns AccECN on without a handshake.
     pub fn assume(&mut self, option: bool) {
         (self.mode, self.saw_option) = (Mode::Accurate, option);
     }
@@ -170,13 +177,13 @@ impl AccEcn {
         self.saw_option && !self.option_distrusted
     }
 
-    /// A SYN-ACK: what it reports of the SYN.
+    /// The flags of a SYN-ACK, which report how the SYN arrived.
     pub fn syn_ack_flags(&self) -> Flags {
         reflected(self.syn_codepoint)
     }
 
-    /// Any later segment arrived. Returns whether to acknowledge it at once: its codepoint differs from the previous one's
-    /// (change-triggered ACKs), or many marks are not reported yet (increment-triggered).
+    /// Any later segment has arrived. Returns whether to acknowledge it at once: its codepoint differs from the
+    /// previous one's (change-triggered ACKs), or many marks have not been reported yet (increment-triggered).
     pub fn on_arrival(&mut self, seg: &Segment) -> bool {
         if seg.ecn != 0 {
             let marked = u8::from(seg.ecn == CE);
@@ -193,7 +200,8 @@ impl AccEcn {
         (changed && seg.len > 0) || self.pending >= MOST_PENDING
     }
 
-    /// The ACE field of a segment; the last of the handshake reports the SYN-ACK's codepoint instead.
+    /// The flags of the ACE field of a segment. The last segment of the handshake reports the SYN-ACK's codepoint
+    /// instead.
     pub fn flags(&mut self, pure_ack: bool) -> Flags {
         if std::mem::take(&mut self.reflects) && pure_ack {
             return reflected(self.syn_codepoint);
@@ -202,8 +210,9 @@ impl AccEcn {
         Flags::of_ace((self.received_ce.wrapping_add(ACE_OFFSET) & ACE_MASK) as u8)
     }
 
-    /// The option for a segment that already carries `other_bytes` of options and up to `blocks` SACK blocks: in order 1, as
-    /// many fields as fit, in place of SACK blocks beyond the second (`tcp_options_fit_accecn`). And how many blocks remain.
+    /// The option for a segment with `other_bytes` of other options and up to `blocks` SACK blocks: in order 1, as many
+    /// fields as fit, replacing SACK blocks beyond the second (`tcp_options_fit_accecn`). Also returns how many blocks
+    /// remain.
     pub fn option(&mut self, other_bytes: u32, blocks: usize) -> (Option<AccEcnOption>, usize) {
         if !self.counts_bytes() {
             return (None, blocks);
@@ -234,8 +243,8 @@ impl AccEcn {
         option
     }
 
-    /// Takes the counters that a segment carries; of `delivered` bytes without the option the codepoint is estimated
-    /// (`tcp_accecn_process_option`). Whether the counters by codepoint account for what was delivered.
+    /// Reads the counters in a segment. For `delivered` bytes without an option, it estimates the codepoint
+    /// (`tcp_accecn_process_option`). Returns whether the counters account for the delivered bytes.
     fn read_option(&mut self, seg: &Segment, delivered: u32) -> bool {
         if self.option_distrusted {
             return false;
@@ -251,7 +260,7 @@ impl AccEcn {
         };
         let fields = usize::from(option.fields).min(3);
         if !self.saw_option && fields > 0 {
-            // neither ECT counter begins with 0: one that does was cleared by the network
+            // Neither ECT counter starts at 0, so one that begins with 0 was cleared by the network.
             self.option_distrusted = option.counters[0] == 0 || (fields == 3 && option.counters[2] == 0);
             self.saw_option = true;
             if self.option_distrusted {
@@ -263,7 +272,7 @@ impl AccEcn {
         for (field, &counter) in option.counters.iter().enumerate().take(fields) {
             let codepoint = field_codepoint(option.order, field);
             let bytes = &mut self.delivered_bytes[usize::from(codepoint) - 1];
-            // a difference of 24 bits, with its sign
+            // A signed difference of 24 bits.
             let shift = u32::BITS - FIELD_BITS;
             let delta = (counter.wrapping_sub(first_value(codepoint)).wrapping_sub(*bytes) << shift) as i32 >> shift;
             *bytes = bytes.wrapping_add_signed(delta);
@@ -279,9 +288,9 @@ impl AccEcn {
         known
     }
 
-    /// How many more packets arrived with CE, by an ACK that delivers what `progress` states (`__tcp_accecn_process`): the
-    /// difference of the ACE field, or, if more than seven packets may have been marked, the largest number that fits to it unless
-    /// the option shows a smaller one.
+    /// The number of further packets that arrived with CE, according to an ACK with this `progress`
+    /// (`__tcp_accecn_process`). It is the difference of the ACE field. If more than seven packets may have been
+    /// marked, it is the largest number consistent with that difference, unless the option indicates a smaller one.
     pub fn newly_marked(&mut self, seg: &Segment, progress: Progress) -> u32 {
         let stamp = seg.has_timestamps.then_some(seg.ts_val);
         let newer = stamp.zip(self.newest_stamp).is_some_and(|(new, old)| new.wrapping_sub(old) as i32 > 0);
@@ -294,7 +303,7 @@ impl AccEcn {
         let before = self.delivered_bytes[usize::from(CE) - 1];
         let by_codepoint = self.read_option(seg, progress.delivered_bytes);
         if !self.data_acknowledged && progress.delivered_bytes > 0 {
-            // "ACE of the first data ACK" (section 3.2.2.4, as Linux has it)
+            // "ACE of the first data ACK" (section 3.2.2.4, in Linux's form).
             self.data_acknowledged = true;
             if seg.flags.ace() == 0 && progress.acked_before <= u64::from(progress.mss) {
                 self.distrusted = true;
@@ -318,7 +327,8 @@ impl AccEcn {
     }
 }
 
-/// Chooses between the smallest and the largest number of marks consistent with the ACE field, using the bytes in the option.
+/// Chooses between the smallest and the largest number of marks consistent with the ACE field, using the bytes in the
+/// option.
 fn resolve(least: u32, most: u32, ce_bytes: Option<u32>, progress: Progress) -> u32 {
     let Some(bytes) = ce_bytes else { return most };
     if bytes == 0 {

@@ -1,4 +1,4 @@
-//! When to acknowledge (RFC 1122, 4.2.3.2; RFC 5681, 4.2): one state for each family of receivers.
+//! When to acknowledge (RFC 1122, section 4.2.3.2; RFC 5681, section 4.2), with one state for each family of receivers.
 
 mod adaptive;
 mod counted;
@@ -14,7 +14,8 @@ use crate::segment::Header;
 use crate::tuned_buffer::TunedBuffer;
 use cwndlab_units::Time;
 
-/// What a segment with data was. All but the first are acknowledged at once by RFC 5681, 4.2.
+/// The position of an arriving segment with data. All but the first kind are acknowledged at once (RFC 5681, section
+/// 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     /// So many payload bytes in order, nothing beyond them known.
@@ -25,7 +26,7 @@ pub(crate) enum Arrival {
     Filling(u32),
     /// Beyond a hole.
     Beyond,
-    /// Nothing of it is new.
+    /// It contains no new data.
     Old,
 }
 
@@ -34,9 +35,9 @@ pub(crate) enum Arrival {
 pub(crate) enum Due {
     /// Now.
     Now,
-    /// By this time at the latest; an earlier timer that already runs stays.
+    /// By this time at the latest; an earlier timer that is running is kept.
     By(Time),
-    /// When a timer that runs expires.
+    /// When the running timer expires.
     Running,
 }
 
@@ -46,14 +47,14 @@ pub(crate) struct Arriving<'a> {
     pub start: u64,
     pub end: u64,
     pub seg: &'a Header,
-    /// Whether SACK and timestamps are agreed on.
+    /// Whether SACK and timestamps were agreed on.
     pub sack: bool,
     pub timestamps: bool,
-    /// The most payload of the peer's segments.
+    /// The largest payload of the peer's segments.
     pub mss: u32,
 }
 
-/// What an ACK policy needs to know about an arriving segment with data.
+/// The information that an ACK policy uses about an arriving segment with data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub now: Time,
@@ -61,7 +62,7 @@ pub(crate) struct Data<'a> {
     pub mss: u32,
     pub arrival: Arrival,
     pub new: &'a Arriving<'a>,
-    /// The next position expected, with this segment.
+    /// The next expected position, after this segment.
     pub nxt: u64,
     pub beyond: Option<&'a Reassembly>,
     pub effect: Effect,
@@ -69,39 +70,39 @@ pub(crate) struct Data<'a> {
     pub rtt: &'a RttEstimator,
 }
 
-/// What a segment did to the window, where policies look at that.
+/// The effect of a segment on the window, for policies that use it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Effect {
-    /// The window offered last.
+    /// The window advertised last.
     pub window: u32,
-    /// Whether the one that would be offered now is not smaller.
+    /// Whether the window that would be advertised now is at least as large.
     pub window_holds: bool,
     /// Whether little of the buffer is free.
     pub window_tight: bool,
-    /// Whether the segment raised what may be offered.
+    /// Whether the segment increased the window that may be advertised.
     pub window_grew: bool,
-    /// Round trip as the receiver sees it; zero = not measured.
+    /// Round trip as measured by the receiver; zero if unknown.
     pub round_trip: Time,
 }
 
-/// What a policy remembers: a variant for each family of receivers.
+/// The state of a policy: a variant for each family of receivers.
 #[derive(Clone, Debug)]
 pub(crate) enum AckState {
     /// Counts segments or bytes.
     Counted(Counted),
     /// Linux 2.0 and 2.2.
     Adaptive(Adaptive),
-    /// Linux 6, or any with a buffer that grows.
+    /// Linux 6, or any policy with a buffer that grows.
     Linux(Box<LinuxReceiver>),
 }
 
 /// Linux's acknowledgments, its buffer, or both.
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxReceiver {
-    /// In place of `linux` if some other policy acknowledges.
+    /// Used instead of `linux` if another policy acknowledges.
     pub counted: Option<Counted>,
     pub linux: Linux,
-    /// None if it has its size from the beginning.
+    /// `None` if the buffer has its full size from the beginning.
     pub buffer: Option<TunedBuffer>,
 }
 
@@ -129,7 +130,7 @@ impl AckState {
         state.buffer.as_mut()
     }
 
-    /// Linux's acknowledgments, if this is how they go.
+    /// Linux's acknowledgments, if they are in use.
     pub fn linux(&mut self) -> Option<&mut Linux> {
         let AckState::Linux(state) = self else { return None };
         state.counted.is_none().then_some(&mut state.linux)
@@ -141,7 +142,7 @@ impl AckState {
         state.counted.is_none().then(|| state.linux.segment_bytes())
     }
 
-    /// The handshake is done, or left out: the size of segments to begin with, and the window offered.
+    /// The handshake is done, or was skipped. Sets the initial segment size and the advertised window.
     pub fn on_established(&mut self, now: Time, mss: u32, window: u32) {
         if let Some(buffer) = self.buffer_mut() {
             buffer.on_established(now, mss, window);
@@ -151,7 +152,7 @@ impl AckState {
         }
     }
 
-    /// A segment with data came.
+    /// A segment with data has arrived.
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match self {
             AckState::Counted(counted) => counted.on_data(cfg, data.now, data.mss, data.arrival),
@@ -166,7 +167,7 @@ impl AckState {
         }
     }
 
-    /// An acknowledgment of everything up to `nxt` went out, with data of our own or without.
+    /// An acknowledgment of everything up to `nxt` was sent, with or without data.
     #[inline]
     pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) {
         match self {

@@ -41,17 +41,18 @@ pub use crate::flight::{AckKind, AckReport, AfterAck};
 
 use cwndlab_units::Time;
 
-/// What a law grants the sender. A law that states no rate is paced by its window, if the endpoint paces at all.
+/// What a law permits the sender. If a law states no rate, its window determines the pace, provided that the endpoint
+/// paces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grant {
-    /// Congestion window, in bytes: any number of them, not only whole segments.
+    /// Congestion window in bytes, not necessarily whole segments.
     pub cwnd_bytes: u64,
-    /// Bytes a second at which data leaves.
+    /// Pacing rate in bytes per second.
     pub pacing_rate: Option<u64>,
     /// Number of bytes sent at once when pacing.
     pub quantum: Quantum,
-    /// Whether the law's window counts in recovery too: recovery then finds losses and chooses what to send again, and no
-    /// step of its episodes writes the window but the timeout's (Linux: `cong_control`).
+    /// Whether the law's window also applies in recovery. Recovery then detects losses and chooses retransmissions, but
+    /// of its episode's steps only the timeout's sets the window (Linux: `cong_control`).
     pub owns_recovery: bool,
 }
 
@@ -60,7 +61,7 @@ pub struct Grant {
 pub enum Quantum {
     /// As much as Linux sends at this rate (`tcp_tso_autosize`), and at least so many segments (`tcp_min_tso_segs`).
     OfRate(u32),
-    /// These bytes.
+    /// This number of bytes.
     Bytes(u64),
 }
 
@@ -69,23 +70,23 @@ impl Quantum {
     pub const DEFAULT: Quantum = Quantum::OfRate(2);
 }
 
-/// What is known when a connection is established.
+/// The information available when a connection is established.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Start {
-    /// When that is.
+    /// Time of establishment.
     pub now: Time,
     /// Sender's maximum segment size, in payload bytes.
     pub mss: u32,
     /// Smoothed round-trip time; zero if the handshake was not measured.
     pub srtt: Time,
-    /// Least round trip; [`Time::MAX`] if the handshake was not measured.
+    /// Minimum round trip; [`Time::MAX`] if the handshake was not measured.
     pub min_rtt: Time,
 }
 
-/// Why the window must shrink.
+/// The reason for a reduction of the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CongestionEvent {
-    /// Loss found by duplicate ACKs or SACK.
+    /// A loss detected by duplicate ACKs or SACK.
     Loss,
     /// An ECN echo (RFC 3168, section 6.1.2).
     Ecn,
@@ -98,11 +99,11 @@ pub enum CongestionEvent {
 /// A step of a loss-recovery episode, as recovery reports it to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Episode {
-    /// Sending restarts from one segment: Tahoe's fast retransmit, FACK of 1998, a lost SYN (RFC 5681, section 3.1), or the
-    /// timer has expired while an ECN echo kept the window closed (RFC 3168, section 6.1.2).
+    /// Sending restarts from one segment: Tahoe's fast retransmit, FACK of 1998, a lost SYN (RFC 5681, section 3.1), or
+    /// a timeout while an ECN echo kept the window closed (RFC 3168, section 6.1.2).
     Restarted,
-    /// PRR: `pipe` bytes are thought to be in the network, and `allowance` more may be sent before the next ACK
-    /// (RFC 9937, section 6.2).
+    /// PRR: an estimated `pipe` bytes are in the network, and `allowance` more may be sent before the next ACK (RFC
+    /// 9937, section 6.2).
     Proportional {
         /// bytes in the network
         pipe: u64,
@@ -111,12 +112,12 @@ pub enum Episode {
     },
     /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
     Deflated(u32),
-    /// The same by whole segments, which keeps the fraction of a window counted in packets.
+    /// The same in whole segments, which keeps the fraction of a window counted in packets.
     DeflatedBySegments(u32),
     /// These bytes of inflation of fast recovery become part of the window: Linux 2.0 when the timer expires in recovery.
     Inflated(u32),
     /// After a timeout these bytes are thought to be still in the network (Linux: `tcp_enter_loss`).
     StillInNetwork(u64),
-    /// The episode is over: the window is ssthresh (RFC 6582, section 3.2, step 3; RFC 9937, section 6.4).
+    /// The episode is over, and the window becomes ssthresh (RFC 6582, section 3.2, step 3; RFC 9937, section 6.4).
     Ended,
 }

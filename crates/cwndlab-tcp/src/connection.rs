@@ -35,16 +35,16 @@ use crate::stats::Stats;
 use crate::timers::{Timer, Timers};
 use crate::Rng;
 
-/// RFC 9293, 3.8.3: R2, in retransmissions of the same data (Linux's default).
+/// RFC 9293, section 3.8.3: R2, in retransmissions of the same data (Linux's default).
 const MAX_RETRIES: u8 = 15;
-/// R2 of a SYN (Linux's default).
+/// R2 for a SYN (Linux's default).
 const MAX_SYN_RETRIES: u8 = 6;
 
 /// One end of a connection, sans-IO.
 ///
 /// Call order: after each [`Connection::handle_segment`], [`Connection::handle_timeout`], [`Connection::write`],
-/// [`Connection::read`] or [`Connection::close`], call [`Connection::poll_transmit`] until it gives nothing, then look at
-/// [`Connection::poll_timeout`]. The configuration is shared by many connections and must be the same in every call.
+/// [`Connection::read`] or [`Connection::close`], call [`Connection::poll_transmit`] until it returns nothing, then
+/// [`Connection::poll_timeout`]. Many connections share a configuration; it must be the same one in every call.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub struct Connection {
@@ -53,18 +53,19 @@ pub struct Connection {
     receiver: Receiver,
     timers: Timers,
     recovery: Recovery,
-    /// What both ends agreed on.
+    /// The options on which both ends agreed.
     agreed: Agreed,
-    /// When TS.Recent was taken, see [`stamp_unit`].
+    /// When TS.Recent was set, see [`stamp_unit`].
     stamped_at: u32,
     iss: u32,
     irs: u32,
-    /// Expiries of the retransmission timer since the last progress.
+    /// Retransmission timeouts since the last progress.
     retries: u8,
-    /// A SYN, SYN-ACK or RST is to be sent.
+    /// A SYN, SYN-ACK or RST that is to be sent.
     control: Control,
     was_established: bool,
-    /// Whether this connection ends by FIN; if not, once everything is acknowledged after [`Connection::close`].
+    /// Whether this connection ends by FIN. If not, it ends once everything is acknowledged after
+    /// [`Connection::close`].
     ends_by_fin: bool,
     closing: bool,
     error: Option<CloseReason>,
@@ -73,14 +74,14 @@ pub struct Connection {
 
 const _: () = assert!(size_of::<Connection>() <= 400);
 
-/// Options agreed on at the handshake.
+/// Options agreed on in the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
     sack: bool,
     timestamps: bool,
 }
 
-/// A segment outside the stream of data that is to be sent.
+/// A segment to be sent that is not part of the stream of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Control {
     None,
@@ -88,22 +89,23 @@ enum Control {
     SynAck,
     /// A probe of a closed window.
     Probe,
-    /// RST with this sequence number on the wire, in answer to an ACK of what was never sent or has no connection.
+    /// RST with this sequence number on the wire, in response to an ACK of data that was never sent or that belongs to
+    /// no connection.
     Reset(u32),
-    /// RST with this acknowledgment on the wire, in answer to a segment without ACK that has no connection.
+    /// RST with this acknowledgment on the wire, in response to a segment without ACK that belongs to no connection.
     Refuse(u32),
-    /// RST of our own: with ACK, as Linux sends it; RFC 9293, 3.10.5 has it without.
+    /// RST of our own. It has the ACK flag, as in Linux; in RFC 9293, section 3.10.5, it does not.
     Abort,
-    /// ACK of what came before a segment that changed DCTCP.CE, with the state before (RFC 8257, section 3.2).
+    /// ACK of the data before a segment that changed DCTCP.CE, with the previous state (RFC 8257, section 3.2).
     AckBefore(u32),
-    /// ACK with ECE of a marked SYN-ACK (RFC 5562, section 3.2).
+    /// ACK with ECE in response to a marked SYN-ACK (RFC 5562, section 3.2).
     EchoSynAck,
-    /// Nothing; ask the pacer before sending data.
+    /// Nothing, but the pacer must be asked before data is sent.
     AskPacer,
 }
 
 impl Control {
-    /// Nothing outside the stream.
+    /// The value when there is no such segment.
     fn rest(cfg: &TcpConfig) -> Self {
         if cfg.paces() {
             Control::AskPacer
@@ -135,14 +137,15 @@ impl Connection {
         connection
     }
 
-    /// The random numbers of this end, for a law that draws any ([`crate::Needs::draws`]); before anything else happens.
+    /// Sets the random numbers of this end, for a law that draws any ([`crate::Needs::draws`]). Call it before anything
+    /// else.
     pub fn set_random(&mut self, random: Rng) {
         self.sender.extra.get_or_insert_default().random = Some(random.clone());
         self.sender.cc.set_random(random);
     }
 
-    /// Gives this end the law that its configuration asks for by [`crate::WindowLawKind::External`]; before anything else is
-    /// called. Without one its window stays as it is. `flow` names the flow where the law fails, which `failures` reports.
+    /// Sets the law that the configuration requests by [`crate::WindowLawKind::External`]. Call it before anything
+    /// else; without a law the window is constant. If the law fails, `failures` reports it with the name `flow`.
     pub fn attach_law(
         &mut self,
         cfg: &TcpConfig,
@@ -178,8 +181,8 @@ impl Connection {
         }
     }
 
-    /// Both ends have the same configuration, so every option offered is accepted. Both count from 0, as neither received the other's
-    /// initial sequence number.
+    /// Both ends have the same configuration, so every offered option is accepted. Both count from 0, because neither
+    /// received the other's initial sequence number.
     fn skip_handshake(&mut self, cfg: &TcpConfig, now: Time) {
         self.iss = 0;
         self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps };
@@ -197,7 +200,7 @@ impl Connection {
         self.sender.start(cfg, now);
     }
 
-    /// Restarts the sending half with the effective segment size, before anything but a SYN was sent.
+    /// Restarts the sending half with the effective segment size. Only a SYN may have been sent before.
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
         let mss = self.less_options(cfg, mss);
         if mss != self.sender.snd.mss {
@@ -232,7 +235,7 @@ impl Connection {
         self.timers.next().min(self.gives_up_at())
     }
 
-    /// A timer may have expired.
+    /// Handles the timers that have expired.
     #[inline(never)]
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         self.sender.cc.on_timer(now);
@@ -242,7 +245,7 @@ impl Connection {
                 linux.on_timer(cfg, &self.sender.snd.rtt);
             }
         }
-        // the pacer uses the same timer; its data needs no call here, as the caller polls next
+        // The pacer uses the same timer. It needs no handling here, since the caller polls next.
         if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
             self.state = State::Closed;
         }
@@ -288,8 +291,8 @@ impl Connection {
         self.report_lost(now);
     }
 
-    /// The retransmission timer, if it counts from the last transmission of the first outstanding segment: Linux 2.0.32,
-    /// `tcp_reset_xmit_timer` (`tcp_timer.c` 43 to 74); one that should have fired does so after two ticks.
+    /// The retransmission timer, if it counts from the last transmission of the first outstanding segment: Linux
+    /// 2.0.32, `tcp_reset_xmit_timer` (`tcp_timer.c` 43 to 74). A timer that is overdue fires after two ticks.
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
         if let Some(at) = self.first_expiry(cfg, now) {
             self.timers.set(Timer::Retransmit, at);
@@ -306,8 +309,8 @@ impl Connection {
         Some(if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due })
     }
 
-    /// RFC 9293, 3.8.6.1: a probe of a closed window, so that its opening cannot be missed; as Linux's it carries no data
-    /// but a sequence number that must be answered.
+    /// RFC 9293, section 3.8.6.1: a probe of a closed window, so that its opening cannot be missed. As in Linux it
+    /// carries no data, but a sequence number that must be answered.
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if s.cc.cwnd() == 0 {
@@ -321,7 +324,7 @@ impl Connection {
             self.control = Control::Probe;
             self.stats.window_probes += 1;
         }
-        // "exponentially", but what is probed for says nothing of the path: the timeout's own backoff stays
+        // "exponentially". A probe reveals nothing about the path, so the backoff of the timeout does not change.
         self.retries = (self.retries + 1).min(MAX_RETRIES);
         let wait = (s.snd.rtt.rto(&cfg.rto) * (1 << self.retries)).min(cfg.rto.max_ns);
         self.timers.set(Timer::Retransmit, cfg.expiry(now, wait));
@@ -348,7 +351,7 @@ impl Connection {
         }
     }
 
-    /// No more writes: a FIN follows the last byte.
+    /// Ends the stream: a FIN follows the last byte.
     pub fn close(&mut self) {
         self.closing = true;
         self.sender.fin = self.ends_by_fin;
@@ -358,7 +361,7 @@ impl Connection {
         }
     }
 
-    /// Gives up: RST to the peer.
+    /// Aborts the connection with a RST to the peer.
     pub fn abort(&mut self) {
         let synchronized = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
         self.fail(CloseReason::Aborted);
@@ -372,7 +375,7 @@ impl Connection {
         self.receiver.auto_read = auto;
     }
 
-    /// Reads up to `bytes` of what was received in order; how many were read.
+    /// Reads up to `bytes` of the data received in order. Returns how many were read.
     pub fn read(&mut self, cfg: &TcpConfig, now: Time, bytes: u64) -> u64 {
         let read = bytes.min(u64::from(self.receiver.unread));
         if read > 0 && self.receiver.read(cfg, now, self.offered_mss(cfg), read as u32) {
@@ -400,12 +403,12 @@ impl Connection {
     pub fn is_finished(&self) -> bool {
         self.state == State::Closed
     }
-    /// Whether nothing is under way or waiting to be sent: on a connection without FIN the end that did not close is
-    /// over when it is quiet and the other is finished.
+    /// Whether nothing is in flight or waiting to be sent. On a connection without FIN, the end that did not close is
+    /// over once it is quiet and the other end has finished.
     pub fn is_quiet(&self) -> bool {
         self.sender.snd.una == self.sender.limit()
     }
-    /// Why it ended, if not by both sides' closing.
+    /// Why the connection ended, unless both sides closed it.
     pub fn error(&self) -> Option<CloseReason> {
         self.error
     }
@@ -414,7 +417,7 @@ impl Connection {
     pub fn peer_closed(&self) -> bool {
         self.receiver.fin_received()
     }
-    /// Whether it ever was established.
+    /// Whether the connection has been established.
     #[inline]
     pub fn was_established(&self) -> bool {
         self.was_established
@@ -429,7 +432,7 @@ impl Connection {
     pub fn ssthresh_bytes(&self) -> u64 {
         self.sender.cc.ssthresh()
     }
-    /// Whether the sender is in loss recovery (timeouts aside).
+    /// Whether the sender is in fast recovery (not after a timeout).
     pub fn in_recovery(&self) -> bool {
         self.recovery.in_recovery()
     }
@@ -437,12 +440,12 @@ impl Connection {
     pub fn srtt(&self, cfg: &TcpConfig) -> Time {
         self.sender.snd.rtt.srtt(&cfg.rto)
     }
-    /// Retransmission timeout in force, backoff included.
+    /// The present retransmission timeout, including backoff.
     pub fn rto(&self, cfg: &TcpConfig) -> Time {
         self.sender.snd.rtt.rto(&cfg.rto)
     }
-    /// When the retransmission timer expires, or the timer of RACK, of a probe or of a closed window that has its place;
-    /// [`Time::MAX`] if none runs.
+    /// When the retransmission timer expires, or the timer that takes its place (of RACK, a probe or a closed window);
+    /// [`Time::MAX`] if none is running.
     pub fn retransmission_deadline(&self) -> Time {
         self.timers.at(Timer::Retransmit)
     }
@@ -458,7 +461,7 @@ impl Connection {
     pub fn mss(&self) -> u32 {
         self.sender.snd.mss
     }
-    /// What was counted so far.
+    /// The counters so far.
     #[inline]
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -469,13 +472,13 @@ impl Connection {
     }
 }
 
-/// The age of TS.Recent is kept in units of 2^30 ns.
+/// The age of TS.Recent is stored in units of 2^30 ns.
 fn stamp_unit(now: Time) -> u32 {
     (now.as_nanos() >> 30) as u32
 }
 
-/// From this age on, half of the range of [`crate::segment::timestamp`], TS.Recent is too old to be compared with (RFC 7323, section 5.5: 24
-/// days where the clock ticks each millisecond).
+/// At this age, half of the range of [`crate::segment::timestamp`], TS.Recent is too old for comparisons (RFC 7323,
+/// section 5.5: 24 days for a clock of 1 ms).
 const OUTDATED: u32 = 2000;
 
 /// When a delayed ACK must be sent.

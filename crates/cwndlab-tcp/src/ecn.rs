@@ -1,11 +1,17 @@
 //! Explicit congestion notification (RFC 2481; RFC 3168, section 6.1).
 //!
-//! The rules, and where they stand:
-//! - negotiation on SYN (ECE and CWR) and SYN-ACK (ECE alone): [`EcnKind::syn_flags`], [`EcnKind::agree`];
-//! - ECT on new data only, never on SYN, pure ACKs, probes or retransmissions: [`Echo::on_data_out`];
-//! - the receiver says ECE on every segment from a CE until a CWR: [`Echo::on_data_in`]; that of DCTCP (RFC 8257, section
-//!   3.2) as long as what arrives is marked: [`Echo::state_ends`];
-//! - the sender reduces once per window of data, whatever the signal: [`Echo::reduced`], [`Echo::may_reduce`];
+//! The rules and their functions:
+//!
+//! - Negotiation in SYN (ECE and CWR) and SYN-ACK (only ECE): [`EcnKind::syn_flags`], [`EcnKind::agree`].
+//!
+//! - ECT only on new data, never on SYN, pure ACKs, probes or retransmissions: [`Echo::on_data_out`].
+//!
+//! - The receiver sends ECE on every segment from a CE until a CWR: [`Echo::on_data_in`]. With DCTCP (RFC 8257, section
+//!   3.2) it does so as long as arriving packets are marked: [`Echo::state_ends`].
+//!
+//! - The sender reduces its window once per window of data, whatever the signal: [`Echo::reduced`],
+//!   [`Echo::may_reduce`].
+//!
 //! - CWR on the first new data after any reduction: [`Echo::on_data_out`].
 
 use serde::{Deserialize, Serialize};
@@ -17,16 +23,16 @@ pub(crate) const ECT_1: u8 = 1;
 pub(crate) const ECT_0: u8 = 2;
 pub(crate) const CE: u8 = 3;
 
-/// Which ECN an endpoint speaks.
+/// The kind of ECN of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnKind {
     /// None.
     #[default]
     Off,
-    /// RFC 3168, if the peer asks for it (Linux's `tcp_ecn = 2`).
+    /// RFC 3168, if the peer requests it (Linux's `tcp_ecn = 2`).
     Accept,
-    /// RFC 2481: one ECT bit, which is the codepoint ECT(0); CWR on the first data after a reduction, new or not.
+    /// RFC 2481: one ECT bit, which equals the codepoint ECT(0); CWR on the first data after a reduction, new or not.
     Rfc2481,
     /// RFC 3168 with ECT(0).
     Rfc3168,
@@ -37,16 +43,16 @@ pub enum EcnKind {
     Dctcp,
     /// The same with ECT(1), for the low-latency queue of L4S (RFC 9331).
     L4s,
-    /// AccECN (RFC 9768) with ECT(0), its option included; RFC 3168 with a peer that speaks only that.
+    /// AccECN (RFC 9768) with ECT(0), including its option; RFC 3168 with a peer that supports only that.
     Accecn,
-    /// AccECN with ECT(1), for L4S; no ECN with a peer that speaks only RFC 3168.
+    /// AccECN with ECT(1), for L4S; no ECN with a peer that supports only RFC 3168.
     AccecnEct1,
     /// AccECN with ECT(0) without its option.
     AccecnFlags,
 }
 
 impl EcnKind {
-    /// What a SYN carries (RFC 3168, section 6.1.1: "ECN-setup SYN").
+    /// The flags of a SYN (RFC 3168, section 6.1.1: "ECN-setup SYN").
     pub(crate) fn syn_flags(self) -> Flags {
         match self {
             EcnKind::Off | EcnKind::Accept => Flags(0),
@@ -55,8 +61,8 @@ impl EcnKind {
         }
     }
 
-    /// The codepoint of new data after this SYN or SYN-ACK of the peer; 0 if it agreed to none. An ECN-setup SYN-ACK has
-    /// ECE and not CWR: both together are a peer that reflects the bits (section 6.1.1).
+    /// The codepoint of new data after this SYN or SYN-ACK of the peer; 0 if ECN is not agreed on. An ECN-setup SYN-ACK
+    /// has ECE and not CWR; both flags come from a peer that reflects the bits (section 6.1.1).
     pub(crate) fn agree(self, peer: &Segment) -> u8 {
         let (ece, cwr) = (peer.flags.has(Flags::ECE), peer.flags.has(Flags::CWR));
         match peer.flags.has(Flags::ACK) {
@@ -66,7 +72,7 @@ impl EcnKind {
         }
     }
 
-    /// The codepoint of new data where both ends speak ECN.
+    /// The codepoint of new data if both ends use ECN.
     pub(crate) fn codepoint(self) -> u8 {
         match self {
             EcnKind::Off => 0,
@@ -85,17 +91,17 @@ impl EcnKind {
         self == EcnKind::Rfc2481
     }
 
-    /// Whether SYN, SYN-ACK and RST of an ECN-capable handshake carry the codepoint: RFC 8257, section 3.6.
+    /// Whether SYN, SYN-ACK and RST of an ECN-capable handshake carry the codepoint (RFC 8257, section 3.6).
     pub(crate) fn marks_syns(self) -> bool {
         self.is_per_packet()
     }
 
-    /// Whether the first SYN-ACK of an ECN-capable handshake does: RFC 5562, which extends RFC 3168.
+    /// Whether the first SYN-ACK of an ECN-capable handshake carries it (RFC 5562, which extends RFC 3168).
     pub(crate) fn tries_syn_ack(self) -> bool {
         matches!(self, EcnKind::Accept | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1)
     }
 
-    /// Whether it asks for AccECN.
+    /// Whether this kind requests AccECN.
     pub(crate) fn is_accurate(self) -> bool {
         matches!(self, EcnKind::Accecn | EcnKind::AccecnEct1 | EcnKind::AccecnFlags)
     }
@@ -110,13 +116,14 @@ impl EcnKind {
     }
 }
 
-/// The state of ECN at one end, both as sender and as receiver: zero where it is not in use.
+/// The state of ECN at one end, as sender and as receiver; zero if ECN is not in use.
 ///
-/// One word, as every connection has it: in the low byte the codepoint of new data ([`ECT`], 0 = not agreed on), whether the
-/// last reduction was for an echo ([`BY_ECHO`]), whether ECE reflects each packet ([`PER_PACKET`]; ECE is RFC 8257's DCTCP.CE
-/// then), whether both ends speak AccECN ([`ACCURATE`]; ECE and CWR are parts of its counter then), whether our SYN-ACK was
-/// marked ([`MARKED_SYN_ACK`], until the connection is established), and ECE and CWR in their places of the header while they are to be sent; above it the position up to which data was
-/// sent before the last reduction.
+/// Every connection has it, so it is one word. The low byte has: the codepoint of new data ([`ECT`], 0 if ECN is not
+/// agreed on); whether the last reduction was for an echo ([`BY_ECHO`]); whether ECE reflects each packet
+/// ([`PER_PACKET`]; ECE is then RFC 8257's DCTCP.CE); whether both ends use AccECN ([`ACCURATE`]; ECE and CWR are then
+/// parts of its counter); whether our SYN-ACK was marked ([`MARKED_SYN_ACK`], until the connection is established); and
+/// ECE and CWR at their places in the header while they are to be sent. The bits above hold the position up to which
+/// data had been sent at the last reduction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Echo(u64);
 
@@ -130,18 +137,18 @@ const CWR: u64 = Flags::CWR.0 as u64;
 const POSITION_SHIFT: u32 = 8;
 
 impl Echo {
-    /// New data is to carry this codepoint, of this kind of ECN; 0 = ECN is not in use.
+    /// Sets the codepoint of new data for this kind of ECN; 0: ECN is not in use.
     pub fn set_codepoint(&mut self, kind: EcnKind, ect: u8) {
         let per_packet = if kind.is_per_packet() && ect != 0 { PER_PACKET } else { 0 };
         self.0 = (self.0 & !(ECT | PER_PACKET | ACCURATE)) | u64::from(ect) | per_packet;
     }
 
-    /// Both ends speak AccECN, and everything is to carry this codepoint; 0 where the network rewrites the field.
+    /// Both ends use AccECN, and every packet is to carry this codepoint; 0 if the network rewrites the field.
     pub fn set_accurate(&mut self, ect: u8) {
         self.0 = (self.0 & !(ECT | PER_PACKET)) | u64::from(ect) | ACCURATE;
     }
 
-    /// Whether both ends speak AccECN.
+    /// Whether both ends use AccECN.
     pub fn is_accurate(self) -> bool {
         self.0 & ACCURATE != 0
     }
@@ -166,13 +173,12 @@ impl Echo {
         (self.0 & ECT) as u8
     }
 
-    /// Whether both ends speak ECN.
+    /// Whether both ends use ECN.
     pub fn is_agreed(self) -> bool {
         self.0 & ECT != 0
     }
 
-    /// Data came in: CE starts the echo, CWR ends it; a CWR with CE restarts it
-    /// (RFC 3168, section 6.1.3).
+    /// Data has arrived: CE starts the echo, CWR ends it, and CWR with CE restarts it (RFC 3168, section 6.1.3).
     pub fn on_data_in(&mut self, segment: &Header) {
         if segment.ecn == CE {
             self.0 |= ECE;
@@ -181,7 +187,7 @@ impl Echo {
         }
     }
 
-    /// Whether data of this segment may change what is echoed.
+    /// Whether data in this segment may change the echo.
     pub fn affects_echo(self, segment: &Header) -> bool {
         (segment.ecn == CE || self.0 & ECE != 0) && self.0 & ACCURATE == 0
     }
@@ -192,7 +198,8 @@ impl Echo {
         self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
     }
 
-    /// Of the bytes that this ACK delivers, those that it reports as CE-marked: all, if it has ECE (RFC 8257, section 3.3).
+    /// The part of the bytes delivered by this ACK that it reports as marked: all of them, if it has ECE (RFC 8257,
+    /// section 3.3).
     pub fn ce_bytes(ack: &Header, delivered: u64) -> u64 {
         if ack.flags.has(Flags::ECE) {
             delivered
@@ -201,7 +208,7 @@ impl Echo {
         }
     }
 
-    /// What any segment of an established connection carries of it: ECE.
+    /// ECE, if any segment of an established connection is to carry it.
     pub fn flags(self) -> Flags {
         Flags((self.0 & ECE) as u8)
     }
@@ -234,7 +241,7 @@ impl Echo {
         }
     }
 
-    /// The last reduction has been undone: do not signal CWR for it, unless that has already happened.
+    /// The last reduction was undone: CWR is not sent for it, unless it has been already.
     pub fn withdraw(&mut self) {
         self.0 &= !CWR;
     }
@@ -243,14 +250,14 @@ impl Echo {
         self.0 >> POSITION_SHIFT
     }
 
-    /// Whether an echo on an ACK up to `una` is to be answered: "not more than once every window of data"
-    /// (section 6.1.2). It is if something sent after the last reduction is acknowledged.
+    /// Whether to respond to an echo on an ACK up to `una`: "not more than once every window of data" (section 6.1.2),
+    /// that is, if data sent after the last reduction is acknowledged.
     pub fn may_reduce(self, una: u64) -> bool {
         self.is_agreed() && una > self.reduced_to()
     }
 
-    /// Whether a loss of data from `una` on belongs to a window that an echo has reduced already (section 6.1.2: "only
-    /// once in response to a series of dropped and/or CE packets from a single window of data").
+    /// Whether a loss of data from `una` on belongs to a window that was already reduced for an echo (section 6.1.2:
+    /// "only once in response to a series of dropped and/or CE packets from a single window of data").
     pub fn covers_loss(self, una: u64) -> bool {
         self.0 & BY_ECHO != 0 && una < self.reduced_to()
     }

@@ -1,7 +1,8 @@
 //! Outstanding data: one record shared by every recovery, timer, estimator and window law, and the report of each ACK.
 //!
-//! Ranges that SACK reports are kept for every connection with SACK; individual segments only where something needs the time
-//! or the state of each ([`Keeps`]). Events enter once: [`Flight::on_sent`], [`Flight::on_block`], [`Flight::on_ack`].
+//! Ranges reported by SACK are stored for every connection with SACK; individual segments only if something needs the
+//! time or the state of each ([`Keeps`]). Each event enters once: [`Flight::on_sent`], [`Flight::on_block`],
+//! [`Flight::on_ack`].
 
 pub(crate) mod rate;
 mod record;
@@ -20,7 +21,7 @@ use crate::config::{RecoveryKind, RttSamples, TcpConfig, TimerStart};
 use rate::{Measured, RateSampler};
 use scoreboard::Scoreboard;
 
-/// The sums where single segments are not kept.
+/// The sums if single segments are not recorded.
 static NO_SEGMENTS: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, again: 0, lost_bytes: 0 };
 
 /// The account of one sender.
@@ -28,7 +29,7 @@ static NO_SEGMENTS: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, aga
 pub(crate) struct Flight {
     /// What SACK reported; empty without SACK. Only the account adds to it.
     pub reported: Scoreboard,
-    /// Single segments, where they are kept.
+    /// Single segments, if they are recorded.
     record: Option<Box<Record>>,
 }
 
@@ -56,33 +57,34 @@ impl Flight {
         self.record.get_or_insert_default().keep(what);
     }
 
-    /// Measures the delivery rate; an RTT sample counts towards the minimum RTT for `window`.
+    /// Measures the delivery rate. An RTT sample counts towards the minimum RTT for `window`.
     pub fn measure_rate(&mut self, window: Time) {
         let measured = Measured { sampler: RateSampler::new(window), ..Measured::default() };
         self.record.get_or_insert_default().rate = Some(Box::new(measured));
     }
 
-    /// `[start, end)` goes, for the first time or again; nothing was out if `quiet`.
+    /// `[start, end)` is sent, for the first time or again. `quiet`: nothing was outstanding.
     pub fn on_sent(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
         if let Some(record) = &mut self.record {
             record.send(start, end, now, quiet);
         }
     }
 
-    /// The same of new data while something is out; false, and nothing done, where more is recorded than that it went.
+    /// The same for new data while other data is outstanding. Returns false, with no effect, if more has to be
+    /// recorded.
     #[inline]
     pub fn on_next_sent(&mut self, start: u64, end: u64, now: Time) -> bool {
         self.record.as_mut().is_some_and(|record| record.send_next(start, end, now))
     }
 
-    /// The account of an ACK begins: its blocks, then what it acknowledges.
+    /// Begins the account of an ACK: first its blocks, then what it acknowledges.
     pub fn begin_ack(&mut self) {
         if let Some(record) = &mut self.record {
             record.arrived.clear();
         }
     }
 
-    /// The segments that the present ACK newly shows to have arrived, where the order of transmissions is kept.
+    /// The segments newly known to have arrived by the present ACK, if the order of transmissions is recorded.
     pub fn arrived(&self) -> &[Arrived] {
         self.record.as_ref().map_or(&[], |record| &record.arrived)
     }
@@ -96,7 +98,7 @@ impl Flight {
         rtts
     }
 
-    /// A SACK block: returns how many bytes of it are news.
+    /// A SACK block. Returns how many of its bytes are new.
     pub fn on_block(&mut self, left: u64, right: u64) -> u64 {
         if let Some(record) = &mut self.record {
             let mut from = left;
@@ -112,7 +114,7 @@ impl Flight {
         self.reported.insert(left, right)
     }
 
-    /// Everything below `una` is acknowledged: returns how many bytes of it SACK had reported.
+    /// Everything below `una` is acknowledged. Returns how many bytes of it SACK had reported.
     #[inline]
     pub fn on_ack(&mut self, una: u64) -> u64 {
         if let Some(record) = &mut self.record {
@@ -121,13 +123,13 @@ impl Flight {
         self.reported.advance(una)
     }
 
-    /// As [`Flight::on_ack`], where SACK has reported nothing: see [`Record::acknowledge_plain`].
+    /// As [`Flight::on_ack`], if SACK has reported nothing: see [`Record::acknowledge_plain`].
     #[inline]
     pub fn on_plain_ack(&mut self, una: u64) -> Option<(Sent, Sent)> {
         self.record.as_mut()?.acknowledge_plain(una)
     }
 
-    /// What the ACK now accounted for measures: a round trip, in place of `rtt`, where HyStart needs one of every ACK; the
+    /// The measurements of the present ACK: a round trip (replacing `rtt` if HyStart needs one for every ACK) and the
     /// delivery rate.
     #[inline]
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> (Option<Time>, Option<RateSample>) {
@@ -142,19 +144,19 @@ impl Flight {
         self.record.iter_mut().flat_map(|record| record.acknowledged.drain(..))
     }
 
-    /// A timeout found everything below `max` outstanding.
+    /// A timeout occurred with everything below `max` outstanding.
     pub fn on_timeout(&mut self, max: u64) {
         if let Some(record) = &mut self.record {
             record.drained_at = max;
         }
     }
 
-    /// Whether something that a timeout found outstanding is not acknowledged yet.
+    /// Whether data outstanding at the last timeout is still unacknowledged.
     pub fn drains(&self, una: u64) -> bool {
         self.record.as_ref().is_some_and(|record| una < record.drained_at)
     }
 
-    /// Whether single segments are kept.
+    /// Whether single segments are recorded.
     pub fn keeps_segments(&self) -> bool {
         self.record.is_some()
     }
@@ -169,22 +171,22 @@ impl Flight {
         self.record.as_ref()?.list.back()
     }
 
-    /// Segments that are out.
+    /// Number of outstanding segments.
     pub fn len(&self) -> usize {
         self.record.as_ref().map_or(0, |record| record.list.len())
     }
 
-    /// Sums over the segments that are out.
+    /// Sums over the outstanding segments.
     pub fn tally(&self) -> &Tally {
         self.record.as_ref().map_or(&NO_SEGMENTS, |record| &record.tally)
     }
 
-    /// The first segment that waits to be sent again, looked for from the beginning.
+    /// The first segment that waits for retransmission, searched from the beginning.
     pub fn first_to_resend(&self) -> Option<&Sent> {
         self.record.as_ref()?.first_to_resend()
     }
 
-    /// The first segment that waits to be sent again.
+    /// The first segment that waits for retransmission.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         self.record.as_mut()?.next_to_resend()
     }
@@ -194,22 +196,22 @@ impl Flight {
         self.record.as_mut().map_or((false, Time::MAX), |record| record.detect(newest, wait, now))
     }
 
-    /// RFC 8985, section 6.3: on a timeout the first segment is lost, and what was sent `wait` or longer ago. What the
-    /// receiver had reported is forgotten if it has thrown it away.
+    /// RFC 8985, section 6.3: on a timeout, the first segment and those sent `wait` or longer ago are lost. Ranges that
+    /// the receiver reported are discarded if it has discarded the data.
     pub fn lose_overdue(&mut self, wait: Time, now: Time) {
         if self.record.as_mut().is_some_and(|record| record.time_out(wait, now)) {
             self.reported.clear();
         }
     }
 
-    /// Nothing is lost after all.
+    /// No segment is lost after all.
     pub fn forgive(&mut self) {
         if let Some(record) = &mut self.record {
             record.forgive();
         }
     }
 
-    /// Where the delivery rate is measured.
+    /// The sampler, if the delivery rate is measured.
     pub fn rate(&mut self) -> Option<&mut RateSampler> {
         Some(&mut self.record.as_mut()?.rate.as_mut()?.sampler)
     }

@@ -1,5 +1,6 @@
-//! Pacing: data leaves in trains whose distance is their length by a rate, as in Linux (`tcp_update_pacing_rate`,
-//! `tcp_update_skb_after_send`, `tcp_tso_autosize`). RFC 9002, section 7.7 asks QUIC for the like.
+//! Pacing: data leaves in trains, whose distance is their length divided by a rate, as in Linux
+//! (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`, `tcp_tso_autosize`). RFC 9002, section 7.7, specifies the
+//! same for QUIC.
 
 use cwndlab_units::Time;
 
@@ -9,28 +10,29 @@ use crate::TcpConfig;
 
 /// Number of segments that a connection sends before pacing starts (Linux: ten).
 const FREE_SEGMENTS: u8 = 10;
-/// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in percent of cwnd a round trip.
+/// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in per cent of cwnd per round trip.
 const SLOW_START_PERCENT: u128 = 200;
 const AVOIDANCE_PERCENT: u128 = 120;
-/// `sk_pacing_shift`: a train lasts up to 2^-10 s.
+/// `sk_pacing_shift`: a train takes up to 2^-10 s.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
-/// `sk_gso_max_size`: most bytes of a train.
+/// `sk_gso_max_size`: maximum bytes of a train.
 const MOST_BYTES: u64 = 1 << 16;
-/// `tcp_tso_rtt_log`: on paths of less than 2^9 us times the bits of the largest train, trains are larger.
+/// `tcp_tso_rtt_log`: trains are larger on paths whose minimum RTT is below 2^9 us times the bits of the largest train.
 const NEAR_BITS: u32 = 9;
 const NEAR_HALVINGS: u64 = 32;
 
-/// How fast, and in what pieces.
+/// The pacing rate and the size of trains.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
-    /// Bytes a second.
+    /// Bytes per second.
     pub rate: u64,
-    /// Bytes of a train; a segment that begins within it goes whole.
+    /// Bytes of a train; a segment that begins within it is sent whole.
     pub train_bytes: u64,
 }
 
 impl Pace {
-    /// As the window law states, else by its window where the endpoint paces; none before the first measurement.
+    /// The pace that the window law states or, if the endpoint paces, that of its window; `None` before the first
+    /// measurement.
     pub fn of_grant(cfg: &TcpConfig, snd: &SendState, cc: &Controller, grant: Grant) -> Option<Pace> {
         let rate = match grant.pacing_rate {
             Some(rate) => rate,
@@ -47,7 +49,7 @@ impl Pace {
         Some(Pace { rate, train_bytes })
     }
 
-    /// Bytes of a train as Linux sizes it (`tcp_tso_autosize`).
+    /// Bytes of a train in Linux's sizes (`tcp_tso_autosize`).
     fn train_bytes(snd: &SendState, rate: u64, least_segments: u32) -> u64 {
         let halvings = (snd.rtt.min_rtt().as_nanos() / 1000) >> NEAR_BITS;
         let near = if halvings < NEAR_HALVINGS { MOST_BYTES >> halvings } else { 0 };
@@ -56,7 +58,7 @@ impl Pace {
         (bytes / mss).max(u64::from(least_segments)) * mss
     }
 
-    /// By window and smoothed round trip; none before the first measurement.
+    /// The rate by window and smoothed round trip; `None` before the first measurement.
     fn rate_of_window(cfg: &TcpConfig, snd: &SendState, cc: &Controller) -> Option<u64> {
         let srtt = snd.rtt.srtt(&cfg.rto).as_nanos();
         if srtt == 0 {
@@ -70,25 +72,25 @@ impl Pace {
     }
 }
 
-/// When the next train may go; on the heap of connections that pace.
+/// When the next train may be sent; on the heap of connections that pace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
-    /// When the present train began, its bytes so far and at most.
+    /// When the current train began, its bytes so far, and its maximum.
     began: Time,
     bytes: u64,
     most_bytes: u64,
     rate: u64,
-    /// By how much it was late: half of its own time at most is forgiven (Linux: "OS jitter").
+    /// How late it began; at most half of its own time is compensated (Linux: "OS jitter").
     late: Time,
-    /// When the next may begin.
+    /// When the next train may begin.
     next: Time,
-    /// Segments sent, up to [`FREE_SEGMENTS`], and bytes of the connection that were charged.
+    /// Segments sent, up to [`FREE_SEGMENTS`], and bytes of the connection that have been charged.
     sent: u8,
     charged_bytes: u64,
 }
 
 impl Pacer {
-    /// Whether a segment may go at `now`: it continues the train, or a new one may begin, which has the pace of `pace`.
+    /// Whether a segment may be sent at `now`: it continues the train, or begins a new one with the pace of `pace`.
     pub fn admits(&mut self, now: Time, pace: impl FnOnce() -> Option<Pace>) -> bool {
         if now == self.began && self.bytes < self.most_bytes {
             return true;
@@ -109,7 +111,8 @@ impl Pacer {
         true
     }
 
-    /// An ACK without data is sent: what comes after it is late only from then on (Linux: `tcp_wstamp_ns` follows every packet).
+    /// An ACK without data is sent. Lateness of the following train counts from here (Linux: `tcp_wstamp_ns` follows
+    /// every packet).
     pub fn on_pure_ack(&mut self, now: Time) {
         self.next = self.next.max(now);
     }
@@ -119,7 +122,8 @@ impl Pacer {
         self.next
     }
 
-    /// The connection has sent `bytes` in all: what is new of them, a segment if anything, went in the present train.
+    /// Charges the current train for data sent since the last call, at most a segment. `bytes`: total bytes that the
+    /// connection has sent.
     pub fn charge(&mut self, bytes: u64) {
         let new = bytes - self.charged_bytes;
         if new == 0 {

@@ -1,4 +1,4 @@
-//! Profiles: each gives every knob the value of an era. The values are with the knobs ([`crate::config`]).
+//! Profiles: each gives every knob the value of an era. The values are defined with the knobs ([`crate::config`]).
 
 use crate::config::{Profile, TcpConfig};
 
@@ -7,7 +7,7 @@ mod json;
 pub use json::{choices_json, knobs_json};
 
 impl Profile {
-    /// Every profile, in the order of their eras.
+    /// All profiles, in the order of their eras.
     pub const ALL: [Profile; 5] =
         [Profile::Ns2_1998, Profile::Rfc5681, Profile::Linux2_0, Profile::Linux2_2, Profile::Linux6];
 

@@ -1,4 +1,5 @@
-//! A set of stream positions, stored as ranges: the receiver's data beyond a hole, and the sender's knowledge of it.
+//! A set of stream positions, stored as ranges: the receiver's data beyond a hole, and the ranges that the sender knows
+//! to have arrived.
 
 use std::collections::VecDeque;
 
@@ -28,8 +29,8 @@ impl Ranges {
         self.0.range(self.reaching(position + 1)..).copied()
     }
 
-    /// Index of the first range that ends at `position` or beyond. Most are near either end: new data arrives at the top,
-    /// what is sent again at the bottom.
+    /// Index of the first range that ends at `position` or beyond. Most are near either end: new data arrives at the
+    /// top, retransmissions at the bottom.
     fn reaching(&self, position: u64) -> usize {
         let Some(&(top, end)) = self.0.back() else { return 0 };
         if top <= position || self.0[0].1 >= position {
@@ -38,7 +39,7 @@ impl Ranges {
         self.0.partition_point(|range| range.1 < position)
     }
 
-    /// Adds `[start, end)` and returns the range that it becomes part of. `each` is called with the ranges that it touches.
+    /// Adds `[start, end)` and returns the range that contains it. Calls `each` with the ranges that it touches.
     pub fn insert(&mut self, start: u64, end: u64, mut each: impl FnMut((u64, u64))) -> (u64, u64) {
         let first = self.reaching(start);
         let (mut whole, mut next) = ((start, end), first);
@@ -67,7 +68,7 @@ impl Ranges {
         self.0.pop_front()
     }
 
-    /// Removes what lies below `position`; `each` is called with every removed part.
+    /// Removes everything below `position`, and calls `each` with every removed part.
     pub fn remove_below(&mut self, position: u64, mut each: impl FnMut((u64, u64))) {
         while let Some(range) = self.0.front_mut().filter(|range| range.0 < position) {
             if range.1 > position {

@@ -1,24 +1,24 @@
-//! Out-of-order data: which ranges arrived beyond the first hole, and in which order to report them (RFC 2018, 4).
+//! Out-of-order data: the ranges beyond the first hole, and the order in which to report them (RFC 2018, section 4).
 
 use crate::ranges::Ranges;
 use crate::segment::SackBlocks;
 
-/// Blocks remembered as most recently reported: as many as an ACK can carry.
+/// Number of blocks stored as most recently reported: as many as an ACK can carry.
 const RECENT: usize = 4;
-/// Low 32 bits of a block's positions: all blocks lie in a window, of at most 2^30 bytes (RFC 7323, section 2.3).
+/// Low 32 bits of a block's positions. All blocks lie in a window of at most 2^30 bytes (RFC 7323, section 2.3).
 type Block = (u32, u32);
-/// An empty place among them.
+/// An empty slot for a block.
 const NO_BLOCK: Block = (0, 0);
 
-/// What arrived beyond the next position expected. Lives on the heap, only once needed.
+/// The data beyond the next expected position. On the heap, and only once needed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     ranges: Ranges,
-    /// The blocks reported last, most recent first; empty ones behind them.
+    /// The blocks reported last, most recent first; empty slots follow.
     recent: [Block; RECENT],
     /// The duplicate to report (RFC 2883), or none.
     duplicate: Block,
-    /// Place among the blocks of the one that grew last, before it was put first; their number if it is new.
+    /// Index of the block that grew last, before it was moved to the front; the number of blocks if it is new.
     depth: u8,
 }
 
@@ -27,7 +27,8 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
-    /// Adds a range; the first part of it that had come before, if any (RFC 2883, section 4: one a segment).
+    /// Adds a range. Returns the first part of it that had arrived before, if any (RFC 2883, section 4: one per
+    /// segment).
     pub fn insert(&mut self, start: u64, end: u64) -> Option<(u64, u64)> {
         let mut known = None;
         let block = self.ranges.insert(start, end, |(from, to)| {
@@ -37,8 +38,8 @@ impl Reassembly {
         known
     }
 
-    /// RFC 2018, section 4: the first block is the one with the segment that caused the ACK, the others follow in the
-    /// order in which they were first.
+    /// RFC 2018, section 4: the first block contains the segment that triggered the ACK; the others follow in the order
+    /// in which they were last first.
     fn touch(&mut self, block: Block) {
         let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
         let (mut n, mut known, mut depth) = (1, 0, RECENT);
@@ -55,23 +56,23 @@ impl Reassembly {
         self.depth = depth.min(known) as u8;
     }
 
-    /// At which place among the blocks the last segment was put, from 0; their number if it began a new one.
+    /// Index of the block to which the last segment was added, from 0; the number of blocks if it began a new one.
     pub fn depth(&self) -> usize {
         usize::from(self.depth)
     }
 
-    /// Bytes held.
+    /// Bytes stored.
     pub fn bytes(&self) -> u64 {
         self.ranges.iter().map(|range| range.1 - range.0).sum()
     }
 
-    /// This had come before (RFC 2883, section 4).
+    /// Records a range that had arrived before (RFC 2883, section 4).
     pub fn note_duplicate(&mut self, start: u64, end: u64) {
         self.duplicate = low((start, end));
     }
 
-    /// Takes the duplicate back if it begins between `ack` and `next`, low 32 bits of positions: an ACK of `ack` would report as held what
-    /// it does not acknowledge.
+    /// Removes the duplicate if it begins between `ack` and `next` (low 32 bits of positions): an ACK of `ack` would
+    /// report it as received beyond the acknowledgment.
     pub fn take_duplicate_of(&mut self, ack: u32, next: u32) -> Option<(u64, u64)> {
         let (start, end) = self.duplicate;
         let between = self.has_duplicate() && not_after(ack, start) && !not_after(next, start);
@@ -86,12 +87,12 @@ impl Reassembly {
         self.duplicate != NO_BLOCK
     }
 
-    /// The first that is held below `end`.
+    /// The first stored part below `end`.
     pub fn first_below(&self, end: u64) -> Option<(u64, u64)> {
         self.ranges.first().filter(|range| range.0 < end).map(|(from, to)| (from, to.min(end)))
     }
 
-    /// All up to `next` has arrived: how far does the contiguous data reach? Forgets what is below.
+    /// Everything up to `next` has arrived. Returns the end of the contiguous data, and removes what lies below.
     pub fn advance(&mut self, next: u64) -> u64 {
         let mut reached = next;
         while let Some(range) = self.ranges.take_first(next) {
@@ -130,7 +131,7 @@ fn low((start, end): (u64, u64)) -> Block {
     (start as u32, end as u32)
 }
 
-/// Whether a position comes before another, or is the same, by their low 32 bits.
+/// Whether a position, given by its low 32 bits, is before another or equal to it.
 fn not_after(a: u32, b: u32) -> bool {
     b.wrapping_sub(a) as i32 >= 0
 }

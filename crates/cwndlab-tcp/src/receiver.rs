@@ -1,4 +1,4 @@
-//! The receiving half: what has arrived, what may be sent to us, when to acknowledge.
+//! The receiving half: data that has arrived, the advertised window, and when to acknowledge.
 
 mod linux;
 
@@ -14,23 +14,23 @@ use crate::sender::Sender;
 pub(crate) struct Receiver {
     /// RCV.NXT
     pub nxt: u64,
-    /// Right edge of the window offered: never moves back (RFC 9293, 3.8.6.2.1).
+    /// Right edge of the advertised window. It never moves back (RFC 9293, section 3.8.6.2.1).
     pub edge: u64,
-    /// Shift of the windows that we offer plus one (RFC 7323, section 2); 0 if scaling is not agreed on.
+    /// Shift of the windows that we advertise plus one (RFC 7323, section 2); 0 if scaling was not agreed on.
     pub shift_plus_1: u8,
-    /// In-order bytes that the application has not read; no window exceeds 2^30 (RFC 7323, section 2.3).
+    /// In-order bytes that the application has not read. No window exceeds 2^30 (RFC 7323, section 2.3).
     pub unread: u32,
     /// Whether the application reads immediately.
     pub auto_read: bool,
-    /// Position of the peer's FIN; 0 = none yet.
+    /// Position of the peer's FIN; 0 before it arrives.
     pub fin_at: u64,
-    /// Opened passively: a SYN in TIME-WAIT may open the connection again.
+    /// Whether the connection was opened passively, so that a SYN in TIME-WAIT may open it again.
     pub listens: bool,
     /// TS.Recent (RFC 7323, section 4.3).
     pub ts_recent: u32,
     /// Last.ACK.sent (RFC 7323, section 4.3), low 32 bits of the position.
     pub last_ack: u32,
-    /// An acknowledgment is due now.
+    /// Whether an acknowledgment is due now.
     pub ack_now: bool,
     pub policy: AckState,
     pub beyond: Option<Box<Reassembly>>,
@@ -64,8 +64,8 @@ impl Receiver {
         self.nxt - 1 - u64::from(self.fin_received())
     }
 
-    /// A segment's timestamp (RFC 7323, section 4.3): that of the segment which begins what is to be acknowledged next.
-    /// `outdated`: TS.Recent is too old to be compared with. Whether it is taken.
+    /// Takes a segment's timestamp (RFC 7323, section 4.3) if the segment contains the next position to be
+    /// acknowledged. `outdated`: TS.Recent is too old for comparisons. Returns whether the timestamp was taken.
     pub fn note_timestamp(&mut self, start: i64, ts_val: u32, outdated: bool) -> bool {
         let begins = (start as u32).wrapping_sub(self.last_ack) as i32 <= 0;
         let newer = begins && (outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0);
@@ -75,9 +75,9 @@ impl Receiver {
         newer
     }
 
-    /// Takes payload; when its acknowledgment is due. `sender` is this end's own.
+    /// Takes payload. Returns when its acknowledgment is due. `sender` is this end's own sending half.
     pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
-        // what lies beyond the window is not taken (RFC 9293, 3.10.7.4: trimmed to the window)
+        // Data beyond the window is not accepted (RFC 9293, section 3.10.7.4: trimmed to the window).
         let end = new.end.min(self.edge.max(self.nxt));
         if end <= new.start {
             return Due::Now; // nothing of it is in the window, as of a probe of a closed one (RFC 9293, 3.8.6.1)
@@ -89,7 +89,7 @@ impl Receiver {
         self.note_data(cfg, now, sender, new, arrival, Effect::default())
     }
 
-    /// Puts payload in its place.
+    /// Stores payload at its position.
     fn arrange(&mut self, cfg: &TcpConfig, start: u64, end: u64) -> Arrival {
         if start == self.nxt && self.beyond.is_none() {
             self.nxt = end;
@@ -101,7 +101,7 @@ impl Receiver {
         arrival
     }
 
-    /// What a segment is that does not simply follow.
+    /// Classifies a segment that is not simply the next one.
     fn arrival(&self, start: u64, end: u64) -> Arrival {
         let bytes = (end - start) as u32;
         if end <= self.nxt {
@@ -126,7 +126,7 @@ impl Receiver {
         let before = self.nxt;
         let beyond = self.beyond.get_or_insert_default();
         if start <= self.nxt {
-            // RFC 2883, section 4: what of it had come before, the first part
+            // RFC 2883, section 4: the first part of it that had arrived before.
             let known = if start < self.nxt { Some((start, self.nxt)) } else { beyond.first_below(end) };
             self.nxt = beyond.advance(end);
             if let Some((from, to)) = known.filter(|_| cfg.dsack) {
@@ -141,14 +141,14 @@ impl Receiver {
         self.unread += if self.auto_read { 0 } else { (self.nxt - before) as u32 };
     }
 
-    /// Forgets the reassembly once nothing lies beyond a hole and nothing is left to report.
+    /// Frees the reassembly once there is no data beyond a hole and nothing left to report.
     pub fn tidy(&mut self) {
         if self.beyond.as_ref().is_some_and(|beyond| beyond.is_empty()) {
             self.beyond = None;
         }
     }
 
-    /// Notifies the policy of a segment that has been put in its place.
+    /// Reports a stored segment to the policy.
     #[inline(always)]
     fn note_data(
         &mut self,
@@ -175,19 +175,19 @@ impl Receiver {
         self.policy.on_data(cfg, &data)
     }
 
-    /// The application reads; whether that draws an acknowledgment.
+    /// The application reads. Returns whether that triggers an acknowledgment.
     pub fn read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, bytes: u32) -> bool {
         self.unread -= bytes;
         if self.is_linux() {
             let read = self.nxt - u64::from(self.unread) - u64::from(self.fin_received());
             return self.after_read(cfg, now, mss, read);
         }
-        // window update: half the buffer, or a segment more than last advertised (RFC 9293, 3.8.6.2.2)
+        // Window update: half the buffer, or a segment more than last advertised (RFC 9293, section 3.8.6.2.2).
         let opened = (self.nxt + self.free(cfg)).saturating_sub(self.edge);
         opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2)
     }
 
-    /// The window to offer in units of the agreed scale, and at most what the header's 16 bits hold.
+    /// The window to advertise, a multiple of the agreed scale, at most what the header's 16 bits can hold.
     #[inline(always)]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
         if self.policy.buffer().is_some() {
@@ -196,19 +196,19 @@ impl Receiver {
         if self.unread > 0 || !self.auto_read {
             return self.offer_rest(cfg);
         }
-        // the whole buffer is free
+        // The whole buffer is free.
         let unit = (cfg.receive_buffer_bytes >> self.shift()).min(0xffff) << self.shift();
         self.edge = (self.nxt + unit).max(self.edge);
         (self.edge - self.nxt).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The same where some of the buffer is not free.
+    /// The same if part of the buffer is in use.
     #[inline(never)]
     fn offer_rest(&mut self, cfg: &TcpConfig) -> u32 {
         let free = self.free(cfg);
         let unit = (free >> self.shift()).min(0xffff) << self.shift();
         let mut edge = (self.nxt + unit).max(self.edge);
-        // a window that grew by less than a segment stays closed (RFC 9293, 3.8.6.2.2)
+        // A window that grew by less than a segment is not opened (RFC 9293, section 3.8.6.2.2).
         let gain = edge - self.edge;
         if gain < u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) && self.edge > self.nxt && !self.auto_read {
             edge = self.edge;

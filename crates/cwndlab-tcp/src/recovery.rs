@@ -1,11 +1,16 @@
-//! Loss recovery: what to send again, and when an episode begins and ends. Each algorithm is a type of its own.
+//! Loss recovery: what to retransmit, and when an episode begins and ends. Each algorithm is a type of its own.
 //!
-//! Contract, for every [`Algorithm`]:
-//! - It sees a [`View`]: positions, what is outstanding, and the window. It never calls the controller. What the window is to do
-//!   it returns as [`Steps`], which `connection` passes on in one place.
-//! - `on_ack`: once per ACK, after `una` has moved and the account of what is outstanding has taken it; returns an [`Outcome`].
-//! - `on_timeout`: once per expiry, after the window law has cut and `nxt` has gone back.
-//! - `next`: the next piece to send, or none; `on_sent` for each piece that went.
+//! Contract for every [`Algorithm`]:
+//!
+//! - It gets a [`View`]: positions, outstanding data, and the window. It never calls the controller. Changes of the
+//!   window are returned as [`Steps`], which `connection` applies in one place.
+//!
+//! - `on_ack`: once per ACK, after `una` has moved and the account of outstanding data has been updated. Returns an
+//!   [`Outcome`].
+//!
+//! - `on_timeout`: once per expiry, after the window was reduced and `nxt` has gone back.
+//!
+//! - `next`: the next piece to send, or none; `on_sent` for each piece sent.
 
 mod fack_1998;
 mod new_reno;
@@ -35,7 +40,7 @@ use sack_1998::Sack1998;
 use selective::{LossRule, Selective};
 use tahoe::Tahoe;
 
-/// What a recovery sees of its sender, and may change.
+/// The part of its sender that a recovery sees and may change.
 pub(crate) struct View<'a> {
     pub cfg: &'a TcpConfig,
     pub window: SendWindow,
@@ -73,34 +78,35 @@ impl View<'_> {
     }
 }
 
-/// A piece that has gone.
+/// A piece that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transmission {
     pub now: Time,
     pub piece: Piece,
-    /// One past its end, with its FIN.
+    /// One past its end, including a FIN.
     pub end: u64,
     /// Whether it had been sent before.
     pub again: bool,
-    /// Whether nothing was out.
+    /// Whether nothing was outstanding.
     pub was_quiet: bool,
 }
 
-/// What the expiry of the retransmission timer was.
+/// The meaning of an expiry of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expiry {
     /// The retransmission timeout.
     Timeout,
-    /// Another timer of the recovery: whether an episode has begun, what the window does, and when the timer is to expire next.
+    /// Another timer of the recovery: whether an episode has begun, the steps of the window, and when the timer is to
+    /// expire next.
     Other { began: bool, steps: Steps, next: Time },
 }
 
-/// The answer of a recovery to an ECN echo that begins an episode of proportional rate reduction.
+/// The response of a recovery to an ECN echo that begins an episode of proportional rate reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EchoEpisode {
     /// `RecoverFS` (RFC 9937, section 6.1).
     pub recover_fs: u32,
-    /// The ACK of the echo, as the episode takes it where it has passed through loss recovery before.
+    /// The ACK with the echo, for the episode: loss recovery has already processed it.
     pub allow: Allow,
 }
 
@@ -118,20 +124,20 @@ pub struct RecoveryCounts {
 /// State of a recovery for displays.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Shown {
-    /// What a timeout found outstanding is still being repaired.
+    /// Whether data outstanding at a timeout is still being repaired.
     pub in_loss: bool,
-    /// The window shrinks for an ECN echo.
+    /// Whether the window is being reduced for an ECN echo.
     pub is_reduced: bool,
-    /// Longest reordering seen, in segments; 0 where it is not measured.
+    /// Largest reordering observed, in segments; 0 if it is not measured.
     pub reordering: u32,
-    /// ACKs that revealed reordering, where they are counted.
+    /// ACKs that revealed reordering, if they are counted.
     pub reorderings: Option<u32>,
     pub counts: RecoveryCounts,
 }
 
 /// One recovery algorithm.
 pub(crate) trait Algorithm {
-    /// A duplicate ACK, or with SACK one that reports something new, `delivered` bytes.
+    /// A duplicate ACK, or with SACK one that newly reports `delivered` bytes.
     fn on_dup_ack(&mut self, v: &mut View<'_>, ack: &AckReport, delivered: u64) -> Outcome;
 
     /// An ACK of new data.
@@ -143,7 +149,7 @@ pub(crate) trait Algorithm {
             AckKind::New => {
                 let outcome = self.on_new_ack(v, ack);
                 if ack.sacked_bytes > 0 && self.reads_blocks_of_new_acks() && !self.in_recovery() {
-                    // RFC 6675, section 4: the blocks may show that the new first segment is lost
+                    // RFC 6675, section 4: the blocks may indicate that the new first segment is lost.
                     let found = self.on_dup_ack(v, ack, 0);
                     if found.began {
                         let steps = outcome.steps.then(&found.steps);
@@ -164,24 +170,25 @@ pub(crate) trait Algorithm {
         }
     }
 
-    /// Adds the bytes newly deemed lost. Without SACK, and with SACK of 1998, that is the first segment when it is retransmitted.
+    /// Adds the bytes newly deemed lost. Without SACK, and with SACK of 1998, that is the first segment when it is
+    /// retransmitted.
     #[inline(never)]
     fn with_losses(&mut self, v: &mut View<'_>, outcome: Outcome) -> Outcome {
         let lost = outcome.began || v.s.resend_first;
         Outcome { lost_bytes: if lost { u64::from(v.s.first(v.flight).len) } else { 0 }, ..outcome }
     }
 
-    /// The retransmission timer has expired; the step of an episode that follows, if any.
+    /// The retransmission timer has expired. Returns the following step of an episode, if any.
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode>;
 
-    /// The next piece to send. Asked again with `nothing_new` if nothing in order could go, where the first
-    /// answer had `or_else`.
+    /// The next piece to send. If the first answer had `or_else` and nothing in order could be sent, it is called again
+    /// with `nothing_new`.
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next;
 
-    /// The window that [`Algorithm::next`] obeys; `None` if it sends nothing now even though the window would allow it.
+    /// The window that limits [`Algorithm::next`]; `None` if it sends nothing now even if the window allows it.
     fn room(&self, v: &ViewRef<'_>) -> Option<Room>;
 
-    /// Whether an episode of fast recovery is under way.
+    /// Whether an episode of fast recovery is in progress.
     fn in_recovery(&self) -> bool;
 
     /// Whether the blocks of an ACK of new data may begin an episode.
@@ -189,7 +196,7 @@ pub(crate) trait Algorithm {
         false
     }
 
-    /// A piece has gone.
+    /// A piece was sent.
     fn on_sent(&mut self, _v: &mut View<'_>, _sent: &Transmission) {}
 
     /// Bytes of the first range marked lost, to be retransmitted as soon as there is room.
@@ -197,18 +204,19 @@ pub(crate) trait Algorithm {
         None
     }
 
-    /// Bytes thought to be in the network: neither acknowledged, nor reported to have arrived, nor deemed lost.
+    /// Estimated bytes in the network: neither acknowledged, nor reported to have arrived, nor deemed lost.
     fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
         in_flight_outside(s, flight)
     }
 
-    /// Whether every ACK without data or a change of the window is a duplicate, as in RFC 5681, also where SACK is agreed on.
+    /// Whether every ACK without data or a change of the window is a duplicate, as in RFC 5681, even if SACK was agreed
+    /// on.
     fn counts_bare_acks(&self, _cfg: &TcpConfig) -> bool {
         false
     }
 
-    /// Whether an ACK restarts the timer and gives an RTT sample by the timestamp that it echoes, whatever it acknowledges (FACK of
-    /// 1998).
+    /// Whether every ACK, whatever it acknowledges, restarts the timer and gives an RTT sample by the timestamp that it
+    /// echoes (FACK of 1998).
     fn times_echo(&self, _new: bool, _blocks: bool) -> bool {
         false
     }
@@ -223,7 +231,7 @@ pub(crate) trait Algorithm {
         !self.in_recovery()
     }
 
-    /// Proportional rate reduction, where that shapes the window of an episode.
+    /// Proportional rate reduction, if it controls the window of an episode.
     fn proportional(&mut self) -> Option<&mut Proportional> {
         None
     }
@@ -238,21 +246,22 @@ pub(crate) trait Algorithm {
         None
     }
 
-    /// The retransmission timer has expired, which may stand for another timer of the recovery.
+    /// The retransmission timer has expired; it may stand for another timer of the recovery.
     fn on_expiry(&mut self, _v: &mut View<'_>, _now: Time) -> Expiry {
         Expiry::Timeout
     }
 
-    /// A timeout is about to cut the window, the `retries`-th in a row. Returns whether the window was already reduced for this
-    /// flight.
+    /// A timeout, the `retries`-th in a row, is about to reduce the window. Returns whether the window was already
+    /// reduced for this flight.
     fn has_reduced(&mut self, _v: &mut View<'_>, _retries: u8) -> bool {
         false
     }
 
-    /// The window restarts after an idle period.
+    /// The window restarts after an idle time.
     fn on_idle_restart(&mut self, _now: Time) {}
 
-    /// Nothing more can be sent now. If the window is to shrink because it was not used, returns the segments that were in use.
+    /// Nothing more can be sent now. If the window is to shrink because it was not used, returns the number of segments
+    /// that were in use.
     fn unused_window(&mut self, _v: &mut View<'_>, _now: Time, _limited: bool, _sent_now: bool) -> Option<u32> {
         None
     }
@@ -261,7 +270,7 @@ pub(crate) trait Algorithm {
     fn share_timer(&mut self, _cfg: &TcpConfig, _s: &SendState, _timers: &mut Timers) {}
 }
 
-/// Makes the enum of all recoveries, and `each!`, which calls the same method of whichever it is.
+/// Makes the enum of all recoveries, and `each!`, which calls the same method on any of them.
 macro_rules! recoveries {
     ($dollar:tt $($name:ident($type:ty)),* $(,)?) => {
         /// The recovery of one connection.
@@ -288,7 +297,7 @@ recoveries! { $
     Fack1998(Box<Fack1998>),
 }
 
-// every end has one, and most ends only receive
+// Every end has one, and most ends only receive.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Recovery>() <= 24);
 
@@ -312,7 +321,8 @@ macro_rules! forward {
 }
 
 impl Recovery {
-    /// The configured one; without SACK on the connection the selective ones fall back to NewReno (RFC 6675, section 1).
+    /// The configured recovery. On a connection without SACK the selective ones are replaced by NewReno (RFC 6675,
+    /// section 1).
     pub fn new(cfg: &TcpConfig, sack: bool) -> Self {
         let selective = |rule, shaped| Recovery::Selective(Box::new(Selective::new(rule, shaped)));
         match cfg.recovery {
@@ -332,8 +342,8 @@ impl Recovery {
         }
     }
 
-    /// Whether losses are found by the times at which single segments were sent: each ACK counts, and the record keeps their
-    /// order.
+    /// Whether losses are detected by the transmission times of single segments: every ACK counts, and the record keeps
+    /// their order.
     pub fn detects_by_time(&self) -> bool {
         matches!(self, Recovery::Rack(_))
     }
@@ -361,34 +371,37 @@ impl Recovery {
         ref shown() -> Shown;
     }
 
-    /// RACK's part in a short path of `connection`, if this is RACK.
+    /// RACK, for its part in a short path of `connection`, if this is RACK.
     pub fn rack(&mut self) -> Option<&mut Rack> {
         let Recovery::Rack(rack) = self else { return None };
         Some(rack)
     }
 }
 
-/// Bytes in the network where no segment is deemed lost: without SACK each duplicate ACK stands for a segment that has arrived.
+/// Bytes in the network if no segment is deemed lost: without SACK each duplicate ACK stands for a segment that has
+/// arrived.
 fn in_flight_outside(s: &SendState, flight: &Flight) -> u64 {
     let by_duplicates = u64::from(s.dup_acks) * u64::from(s.mss);
     let arrived = if flight.reported.is_empty() { by_duplicates } else { flight.reported.total() };
     s.flight().saturating_sub(arrived)
 }
 
-/// Whether a duplicate ACK begins an episode: it is the one that shows a loss, and more than `recover` has been acknowledged, so
-/// that the loss is not of the last episode (RFC 6582, section 3.2, step 2: "covers more than recover").
+/// Whether a duplicate ACK begins an episode: it is the one that indicates a loss, and more than `recover` has been
+/// acknowledged, so that the loss does not belong to the last episode (RFC 6582, section 3.2, step 2: "covers more than
+/// recover").
 pub(crate) fn begins(v: &View<'_>, recover: u64) -> bool {
     v.s.dup_acks == v.cfg.dup_thresh && (v.s.una > recover + 1 || recover == 0)
 }
 
-/// Begins an episode: the window is cut (RFC 5681, equation 4), and the first unacknowledged segment goes again.
+/// Begins an episode: the window is reduced (RFC 5681, equation 4), and the first unacknowledged segment is
+/// retransmitted.
 pub(crate) fn cut(v: &mut View<'_>) -> Outcome {
     v.s.resend_first = true;
     Outcome { steps: Steps::cut(v.s.flight_size()), ..Outcome::BEGAN }
 }
 
-/// A duplicate ACK of Reno and NewReno (RFC 5681, section 3.2): in an episode it inflates the window. `extra` segments are added
-/// to the inflation of step 3.
+/// A duplicate ACK of Reno and NewReno (RFC 5681, section 3.2): in an episode it inflates the window. `extra` segments
+/// are added to the inflation of step 3.
 fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome {
     if active {
         v.s.inflation += v.s.mss; // step 4
@@ -401,14 +414,15 @@ fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome 
     cut(v) // step 2
 }
 
-/// The room of the algorithms without SACK, against whose window everything sent counts. None before an episode by ns-2's
-/// `rules`, without Limited Transmit: its agents do not even try to send on the first two duplicate ACKs.
+/// The room of algorithms without SACK, where everything sent counts against the window. With ns-2's `rules` and
+/// without Limited Transmit there is none before an episode: its agents do not try to send on the first two duplicate
+/// ACKs.
 pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<Room> {
     let (cfg, s) = (v.cfg, v.s);
     let mut window = v.window.inflated(s);
     if s.dup_acks > 0 && s.inflation == 0 && s.dup_acks < cfg.dup_thresh {
         if cfg.limited_transmit {
-            // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd
+            // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd.
             window += u64::from(s.dup_acks.min(2) * s.mss);
         } else if rules == RecoveryRules::Ns2_1998 {
             return None;
@@ -417,7 +431,8 @@ pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<R
     Some(Room { window, in_flight: s.flight() })
 }
 
-/// The next piece of the algorithms without SACK: the first segment if it is to be sent again, else what the room lets go.
+/// The next piece of algorithms without SACK: the first segment if it is to be retransmitted, otherwise what the room
+/// permits.
 pub(crate) fn next_cumulative(v: &View<'_>, rules: RecoveryRules) -> Next {
     if v.s.resend_first {
         return Next::Piece(v.s.first(v.flight));

@@ -1,57 +1,57 @@
-//! Retransmission timeout: RFC 6298, the Linux kernel's estimators of three eras, and the coarse-tick integer estimator of BSD
-//! and ns-2.
+//! Retransmission timeout: RFC 6298, the Linux kernel's estimators of three eras, and the coarse-tick integer estimator
+//! of BSD and ns-2.
 //!
-//! Units inside depend on the configuration: nanoseconds for RFC 6298, microseconds for Linux and ticks with
-//! [`RtoConfig::tick_ns`], these in fixed point (srtt with 3 bits right of the binary point, rttvar with 2), as
-//! Jacobson's appendix of 1988 does.
+//! Internal units depend on the configuration: nanoseconds for RFC 6298, microseconds for Linux, and ticks with
+//! [`RtoConfig::tick_ns`]. Ticks are in fixed point as in Jacobson's appendix of 1988: srtt with 3 bits right of the
+//! binary point, rttvar with 2.
 
 use crate::config::{Estimator, RtoConfig};
 use cwndlab_units::Time;
 
 /// RFC 6298, 5.7: the RTO with which data transmission begins if the SYN was lost and nothing has been measured.
 const AFTER_LOST_SYN: Time = Time::from_secs(3);
-/// Bits right of the binary point of the coarse srtt and rttvar.
+/// Bits right of the binary point in the coarse srtt and rttvar.
 const SRTT_BITS: u32 = 3;
 const RTTVAR_BITS: u32 = 2;
-/// BSD and ns-2 stop doubling here.
+/// Maximum backoff shift of BSD and ns-2.
 const MAX_COARSE_SHIFT: u8 = 6;
-/// Beyond this shift BSD (and ns-2) forget srtt: the path has changed.
+/// Beyond this shift BSD (and ns-2) reset srtt, because the path has probably changed.
 const FORGET_SHIFT: u8 = 3;
-/// 2^shift saturates long before: `max_ns` cuts in.
+/// Larger shifts have no effect: the timeout reaches `max_ns` long before.
 const MAX_SHIFT: u8 = 32;
 /// Unit of Linux's estimator, ns.
 const MICROSECOND: u64 = 1_000;
 
 /// Round-trip estimator and retransmission timeout of one connection.
 ///
-/// Feed it by [`RttEstimator::on_sample`] with measurements that obey Karn's rule (RFC 6298, section 3: never from a
-/// segment that was retransmitted, unless timestamps tell which copy was acknowledged).
+/// Call [`RttEstimator::on_sample`] with measurements that obey Karn's rule (RFC 6298, section 3: never from a
+/// retransmitted segment, unless timestamps show which copy was acknowledged).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RttEstimator {
-    /// The smoothed round trip in the estimator's own unit: ns, or us or ticks << 3; 0 = none yet. Linux: above 32 bits the
-    /// largest mean deviation in this round trip. [`RttEstimator::srtt`] is the time.
+    /// The smoothed round trip in the estimator's own unit: ns, or us or ticks << 3; 0 before the first. Linux: the
+    /// upper 32 bits hold the largest mean deviation in this round trip. [`RttEstimator::srtt`] returns it as a time.
     raw_srtt: u64,
-    /// Its variation in that unit: ns, or us or ticks << 2. Linux: above 32 bits the mean deviation, us << 2.
+    /// Its variation: ns, or us or ticks << 2. Linux: the upper 32 bits hold the mean deviation, us << 2.
     raw_rttvar: u64,
-    /// RTO before backoff and bounds, kept because it is read per ACK and changes per sample.
+    /// RTO before backoff and limits, stored because it is used per ACK and changes per sample.
     base: Time,
     min_rtt: Time,
-    /// Linux: this round trip ends when more than this is acknowledged (low 32 bits of the position). Linux 2.0 and 2.2: cwnd in
-    /// segments.
+    /// Linux: the current round trip ends once more than this is acknowledged (low 32 bits of the position). Linux 2.0
+    /// and 2.2: cwnd in segments.
     round_end: u32,
     /// Binary exponential backoff: RTO * 2^shift.
     shift: u8,
 }
 
 impl RttEstimator {
-    /// Before the first measurement (RFC 6298, 2.1).
+    /// State before the first measurement (RFC 6298, 2.1).
     pub fn new(cfg: &RtoConfig) -> Self {
         RttEstimator { raw_srtt: 0, raw_rttvar: 0, base: cfg.initial_ns, min_rtt: Time::MAX, round_end: 0, shift: 0 }
     }
 
-    /// A valid measurement `rtt` that ended at `now` (the coarse tick needs the instant: BSD counts ticks of a clock,
-    /// it does not round spans). `una` is acknowledged and `max` sent: Linux counts round trips by these. Does not end a
-    /// backoff: see [`RttEstimator::clear_backoff`].
+    /// A valid measurement `rtt` that ended at `now`. (The coarse tick needs the time: BSD counts ticks of a clock and
+    /// does not round intervals.) Data up to `una` is acknowledged and up to `max` sent, by which Linux counts round
+    /// trips. Does not end a backoff: see [`RttEstimator::clear_backoff`].
     #[inline]
     pub fn on_sample(&mut self, cfg: &RtoConfig, now: Time, rtt: Time, (una, max): (u64, u64)) {
         self.min_rtt = self.min_rtt.min(rtt);
@@ -83,8 +83,9 @@ impl RttEstimator {
         self.base = Time::from_nanos(self.raw_srtt + (4 * self.raw_rttvar).max(cfg.variance_floor_ns.as_nanos()));
     }
 
-    /// The kernel's `tcp_rtt_estimator`: a shorter round trip than expected raises the deviation by a 32nd only; the timeout
-    /// rises to its maximum within a round trip at once, and falls towards it by a quarter per round trip.
+    /// The kernel's `tcp_rtt_estimator`. A round trip that is shorter than expected increases the deviation only by a
+    /// 32nd. The timeout follows its maximum within a round trip at once, and decreases towards it by a quarter per
+    /// round trip.
     fn sample_linux(&mut self, cfg: &RtoConfig, rtt: u32, una: u32, max: u32) {
         let least = (cfg.variance_floor_ns.as_nanos() / MICROSECOND).min(u64::from(u32::MAX)) as u32;
         let ([mut srtt, mut mdev_max], [mut rttvar, mut mdev]) = (halves(self.raw_srtt), halves(self.raw_rttvar));
@@ -133,12 +134,12 @@ impl RttEstimator {
             self.raw_rttvar = (self.raw_rttvar as i64 + excess).max(0) as u64;
         }
         let sum = (self.raw_srtt >> SRTT_BITS) + self.raw_rttvar;
-        // the processor takes the count of a shift modulo 32
+        // The processor uses the shift count modulo 32.
         let ticks = sum + (sum >> 2) + (sum >> (self.round_end.saturating_sub(1) & 31));
         self.base = cfg.tick_ns * ticks;
     }
 
-    /// cwnd is this many segments: part of the timeout of Linux 2.0 and 2.2 from the next measurement on.
+    /// Sets cwnd in segments, which affects the timeout of Linux 2.0 and 2.2 from the next measurement on.
     #[inline]
     pub fn note_window(&mut self, cfg: &RtoConfig, segments: u64) {
         if cfg.estimator.is_linux_2() {
@@ -147,7 +148,7 @@ impl RttEstimator {
     }
 
     fn sample_coarse(&mut self, tick: u64, rtt: i64) {
-        // Jacobson 1988, appendix A: the integers may not reach zero, or "no estimate" would be read from them.
+        // Jacobson 1988, appendix A: the integers may not reach zero, which would mean "no estimate".
         if self.raw_srtt == 0 {
             self.raw_srtt = (rtt << SRTT_BITS) as u64;
             self.raw_rttvar = (rtt << (RTTVAR_BITS - 1)) as u64;
@@ -162,7 +163,7 @@ impl RttEstimator {
         self.base = Time::from_nanos(ticks * tick);
     }
 
-    /// The timeout in force: bounds and backoff applied.
+    /// The present timeout, with limits and backoff.
     #[inline]
     pub fn rto(&self, cfg: &RtoConfig) -> Time {
         let floor = if cfg.tick_ns == Time::ZERO {
@@ -170,7 +171,7 @@ impl RttEstimator {
         } else {
             cfg.min_ns.max(cfg.tick_ns * 2) // a span of one tick may be no time at all
         };
-        // The bound comes before the backoff (RFC 6298, 2.4 then 5.5), the ceiling after it (2.5).
+        // The minimum is applied before the backoff (RFC 6298, 2.4 then 5.5), the maximum after it (2.5).
         (self.base.max(floor) * (1_u64 << self.shift)).min(cfg.max_ns)
     }
 
@@ -187,8 +188,8 @@ impl RttEstimator {
         }
     }
 
-    /// Ends the backoff. When: RFC 6298, section 5 leaves it to the next valid sample (Karn); Linux does it on every
-    /// ACK of new data.
+    /// Ends the backoff. In RFC 6298, section 5, the next valid sample does (Karn); in Linux every ACK of new data
+    /// does.
     #[inline]
     pub fn clear_backoff(&mut self) {
         self.shift = 0;
@@ -199,7 +200,7 @@ impl RttEstimator {
         u32::from(self.shift)
     }
 
-    /// The handshake is done, but its SYN or SYN-ACK had to be sent again (RFC 6298, 5.7).
+    /// The handshake is done, but its SYN or SYN-ACK had to be retransmitted (RFC 6298, 5.7).
     pub fn after_lost_syn(&mut self) {
         if self.raw_srtt == 0 {
             self.base = self.base.max(AFTER_LOST_SYN);

@@ -1,12 +1,13 @@
-//! A TCP segment as it is on the wire (RFC 9293, section 3.1), without the payload's bytes.
+//! A TCP segment as on the wire (RFC 9293, section 3.1), without the payload's bytes.
 //!
-//! Sequence numbers are the wire's 32 bits and wrap. Inside the endpoint they are 64-bit stream
-//! positions (SYN is position 0, the first byte of data position 1), unwrapped at this border.
+//! Sequence numbers are the wire's 32 bits and wrap. Inside the endpoint they are 64-bit stream positions (the SYN has
+//! position 0, the first byte of data position 1), converted at this border.
 
 use cwndlab_units::Time;
 
-/// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1), at their header positions, except AE,
-/// which is the bit left of them in the header and takes the place of URG here, as urgent data is not modelled.
+/// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1) at their positions in the header.
+/// The exception is AE, which in the header is one bit further left. It takes the place of URG, because urgent data is
+/// not modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
@@ -67,14 +68,14 @@ pub const TIMESTAMPS_BYTES: u32 = 12;
 /// Up to four SACK blocks (RFC 2018, section 3), each `[start, end)` in wire sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackBlocks {
-    /// How many of `blocks` are set.
+    /// Number of blocks.
     pub len: u8,
     /// The blocks, most recent first.
     pub blocks: [(u32, u32); 4],
 }
 
 impl SackBlocks {
-    /// The set blocks.
+    /// The blocks in use.
     #[inline]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..self.len as usize]
@@ -90,7 +91,7 @@ impl SackBlocks {
 pub struct AccEcnOption {
     /// 0 (kind 172): ECT(0), CE, ECT(1); 1 (kind 174): ECT(1), CE, ECT(0).
     pub order: u8,
-    /// How many of the counters are present, from the first on.
+    /// Number of counters present, from the first on.
     pub fields: u8,
     /// The counters.
     pub counters: [u32; 3],
@@ -111,21 +112,21 @@ pub struct Header {
     pub seq: u32,
     /// Acknowledgment number, if [`Flags::ACK`].
     pub ack: u32,
-    /// Receive window in bytes, already scaled (the wire's 16 bits are made at the border).
+    /// Receive window in bytes, scaled (converted to the wire's 16 bits at the border).
     pub window: u32,
     /// Payload bytes.
     pub len: u32,
-    /// Timestamps option (RFC 7323): value. Meaningful if `has_timestamps`.
+    /// Timestamps option (RFC 7323): value. Valid if `has_timestamps`.
     pub ts_val: u32,
     /// Timestamps option: echo reply.
     pub ts_ecr: u32,
-    /// IP plus TCP bytes of this segment, payload included: what links serialize.
+    /// IP plus TCP bytes of this segment, including payload: the bytes that links serialize.
     pub wire_bytes: u32,
     /// Header flags.
     pub flags: Flags,
     /// Whether the timestamps option is present.
     pub has_timestamps: bool,
-    /// Whether this segment's first byte was sent before (for traces; receivers never look).
+    /// Whether this segment's first byte was sent before (for traces; receivers do not use it).
     pub retransmission: bool,
     /// IP ECN codepoint to send with (2 bits), or as received.
     pub ecn: u8,
@@ -137,7 +138,7 @@ pub struct Header {
     pub sack_permitted: bool,
 }
 
-/// One segment: its header, whose fields are read as the segment's own, and the options that few segments carry.
+/// One segment: its header, whose fields can be read as the segment's own, and the options that few segments carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
     /// All but SACK blocks and the AccECN option.
@@ -170,7 +171,8 @@ impl std::ops::DerefMut for Segment {
     }
 }
 
-/// Microseconds of the timestamp clock. RFC 7323, section 5.4 wants 1 ms to 1 s a tick; Linux's `tcp_usec_ts` has this.
+/// Microseconds of the timestamp clock. RFC 7323, section 5.4, recommends 1 ms to 1 s per tick; this is Linux's
+/// `tcp_usec_ts`.
 pub(crate) fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }

@@ -21,7 +21,7 @@ impl Default for SegmentSize {
 }
 
 impl SegmentSize {
-    /// Rather too small than too large (`tcp_initialize_rcv_mss`).
+    /// An estimate that is too small rather than too large (`tcp_initialize_rcv_mss`).
     pub fn new(mss: u32, window: u32) -> Self {
         SegmentSize { full: mss.min(window / 2).clamp(LEAST, DEFAULT), last: 0 }
     }
@@ -31,8 +31,8 @@ impl SegmentSize {
         self.full
     }
 
-    /// A segment came; whether it is a full one, or two of its size in a row say that this is what full ones are. `mss` is the
-    /// most that the peer may send.
+    /// A segment has arrived. Returns whether it is a full one, or the second in a row of a size that is then taken as
+    /// full. `mss` is the largest payload that the peer may send.
     pub fn measure(&mut self, seg: &Header, mss: u32) -> bool {
         let last = std::mem::take(&mut self.last);
         if seg.len >= self.full {

@@ -1,4 +1,5 @@
-//! What loss recovery sees of the sender: positions, and what it adds to them. Neither the controller nor the stream.
+//! The part of the sender that loss recovery sees: positions, and its own additions to them, without the controller and
+//! the stream.
 
 use cwndlab_units::Time;
 
@@ -8,12 +9,12 @@ use crate::flight::{AckReport, Flight};
 use crate::rto::RttEstimator;
 use crate::sender::Piece;
 
-/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions, and the state that recovery shares with output.
+/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions, and state that recovery shares with output.
 #[derive(Clone, Debug)]
 pub(crate) struct SendState {
     /// SND.UNA
     pub una: u64,
-    /// SND.NXT: goes back on a timeout.
+    /// SND.NXT. It goes back on a timeout.
     pub nxt: u64,
     /// One past the highest position ever sent.
     pub max: u64,
@@ -29,7 +30,7 @@ pub(crate) struct SendState {
     pub dup_acks: u32,
     /// Bytes by which fast recovery inflates the window (RFC 5681, section 3.2, steps 3 to 5).
     pub inflation: u32,
-    /// The first unacknowledged segment is to be sent now, regardless of the window.
+    /// Whether the first unacknowledged segment is to be sent now, regardless of the window.
     pub resend_first: bool,
 }
 
@@ -50,7 +51,7 @@ impl SendState {
         }
     }
 
-    /// What counts against the window: less than `FlightSize` during go-back-N after a timeout.
+    /// Bytes that count against the window: less than `FlightSize` during go-back-N after a timeout.
     pub fn flight(&self) -> u64 {
         self.nxt - self.una
     }
@@ -60,20 +61,21 @@ impl SendState {
         self.max - self.una
     }
 
-    /// The first unacknowledged segment, again; no more than was sent of it, or it would pass the peer's window.
+    /// The first unacknowledged segment, to be retransmitted. It contains no more than was sent of it, or it could
+    /// exceed the peer's window.
     pub fn first(&self, flight: &Flight) -> Piece {
         let hole = flight.reported.first_block_start(self.una).unwrap_or(u64::MAX);
         let sent = self.end.min(self.max).saturating_sub(self.una);
         Piece { start: self.una, len: sent.min(u64::from(self.mss)).min(hole - self.una) as u32 }
     }
 
-    /// The first segment not below `from` that is missing below a report.
+    /// The first segment from `from` on that is missing below a report.
     pub fn hole_piece(&self, flight: &Flight, from: u64) -> Option<Piece> {
         let (start, end) = flight.reported.hole(from);
         (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })
     }
 
-    /// A report with what is known of the sender after this ACK; the caller fills in what the ACK reports.
+    /// A report with the sender's state after this ACK. The caller adds what the ACK reports.
     pub fn report(&self, cfg: &TcpConfig, now: Time) -> AckReport {
         AckReport {
             now,

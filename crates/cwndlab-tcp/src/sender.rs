@@ -1,4 +1,4 @@
-//! The sending half: windows, the timed segment, and what may go in order.
+//! The sending half: windows, the timed segment, and which data may be sent in order.
 
 use cwndlab_units::Time;
 
@@ -20,7 +20,7 @@ pub(crate) struct Piece {
     pub len: u32,
 }
 
-/// The window that a piece must fit into, and how much of it counts as in flight; bytes.
+/// The window that limits a piece, and how much of it is in flight, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
     pub window: u64,
@@ -37,32 +37,32 @@ impl Room {
 /// Why nothing is sent in order, in the sequence of the sender's tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
-    /// What a timeout found outstanding is to be acknowledged first.
+    /// Data outstanding at a timeout must be acknowledged first.
     Draining,
     /// Everything written has been sent.
     NoData,
-    /// cwnd is full for a FIN that goes alone; it does not count as limited by cwnd.
+    /// cwnd has no room for a FIN without data, which does not count as limited by cwnd.
     FinAlone,
     /// cwnd is full.
     Window,
-    /// The peer's window is.
+    /// The peer's window is full.
     ReceiveWindow,
-    /// Less than a segment waits for more (Nagle, or as the application asked).
+    /// Less than a segment waits for more (Nagle, or by the application's request).
     SmallSegment,
 }
 
-/// The window that the controller and the configuration grant at this moment.
+/// The window that the controller and the configuration permit at present.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendWindow {
     pub cwnd: u64,
-    /// The configured largest window, bytes.
+    /// The configured maximum window, in bytes.
     pub most: u64,
-    /// Whether the window counts in recovery, too: nothing else shapes it.
+    /// Whether the law's window also applies in recovery, where nothing else changes it.
     pub owns_recovery: bool,
 }
 
 impl SendWindow {
-    /// cwnd with the recovery's inflation, not beyond the configured maximum.
+    /// cwnd including the recovery's inflation, at most the configured maximum.
     pub fn inflated(&self, s: &SendState) -> u64 {
         (self.cwnd + u64::from(s.inflation)).min(self.most)
     }
@@ -74,26 +74,26 @@ impl SendWindow {
 pub(crate) struct Sender {
     pub snd: SendState,
     pub cc: Controller,
-    /// One past the timed segment (0 = none is timed), and when it was sent.
+    /// One past the timed segment (0 if none is timed), and when it was sent.
     pub timed_end: u64,
     pub timed_at: Time,
     /// When data was last sent (RFC 5681, section 4.1).
     pub last_sent: Time,
-    /// Binary digits of the largest window the peer ever offered (RFC 9293, 3.8.6.2.1: Max(SND.WND)).
+    /// Binary digits of the largest window that the peer has advertised (RFC 9293, section 3.8.6.2.1: Max(SND.WND)).
     pub window_bits: u8,
-    /// Whether cwnd was what stopped the sender just now.
+    /// Whether cwnd has just stopped the sender.
     pub stopped_by_cwnd: bool,
-    /// Whether it did, or was full, at some time in this round ([`Self::note_usage`]).
+    /// Whether it did, or was full, at any time in this round ([`Self::note_usage`]).
     cwnd_limited: bool,
-    /// Most segments in flight in this round, if cwnd was not full.
+    /// Maximum number of segments in flight in this round, if cwnd was not full.
     most_out: u16,
-    /// The round ends when this is acknowledged; low 32 bits of the position.
+    /// The round ends when this is acknowledged (low 32 bits of the position).
     usage_end: u32,
-    /// One past the last small segment of new data; low 32 bits of the position.
+    /// One past the last small segment of new data (low 32 bits of the position).
     pub small_end: u32,
     /// Whether the application has closed; the FIN has position `end`.
     pub fin: bool,
-    /// What is outstanding, beyond the positions.
+    /// The outstanding data, beyond the positions.
     pub outstanding: Flight,
     /// What few connections need.
     pub extra: Option<Box<Extra>>,
@@ -104,7 +104,7 @@ pub(crate) struct Sender {
 pub(crate) struct Extra {
     pub pacer: Option<Pacer>,
     pub socket: SocketOptions,
-    /// Where the controller draws random numbers.
+    /// Random numbers, if the controller draws any.
     pub random: Option<Rng>,
     /// AccECN state, if configured.
     pub accecn: Option<AccEcn>,
@@ -160,8 +160,9 @@ impl Sender {
         self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
-    /// The application writes, with `in_flight` bytes in the network. If it had left less than a segment to send while the
-    /// window and the peer had room, it has been what limits the sender (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
+    /// The application writes, with `in_flight` bytes in the network. If less than a segment was left to send while the
+    /// window and the peer had room, the application has limited the sender (Linux: `tcp_rate_check_app_limited`, on
+    /// entry to `tcp_sendmsg`).
     pub fn note_write(&mut self, in_flight: u64) {
         let queued = self.snd.end.saturating_sub(self.snd.nxt);
         let idle = queued < u64::from(self.snd.mss) && self.snd.nxt == self.snd.max && in_flight < self.cc.cwnd();
@@ -171,34 +172,34 @@ impl Sender {
         }
     }
 
-    /// One past everything that may be sent, FIN included.
+    /// One past everything that may be sent, including a FIN.
     pub fn limit(&self) -> u64 {
         self.snd.end + u64::from(self.fin)
     }
 
-    /// The peer offers a window of these bytes.
+    /// The peer advertises a window of these bytes.
     pub fn note_largest_window(&mut self, window: u32) {
         if u64::from(window) >> self.window_bits != 0 {
             self.window_bits = (u32::BITS - window.leading_zeros()) as u8;
         }
     }
 
-    /// Whether what a timeout found outstanding keeps new data back.
+    /// Whether new data waits for data that was outstanding at a timeout.
     pub fn drains(&self, cfg: &TcpConfig) -> bool {
         cfg.drains_after_timeout && self.outstanding.drains(self.snd.una)
     }
 
-    /// The configured largest window, bytes.
+    /// The configured maximum window, in bytes.
     pub fn most(&self, cfg: &TcpConfig) -> u64 {
         cfg.max_window.bytes(self.snd.mss)
     }
 
-    /// The window that a recovery sends by.
+    /// The window by which a recovery sends.
     pub fn send_window(&self, cfg: &TcpConfig) -> SendWindow {
         SendWindow { cwnd: self.cc.cwnd(), most: self.most(cfg), owns_recovery: self.cc.owns_recovery() }
     }
 
-    /// What loss recovery sees of this sender.
+    /// The part of this sender that loss recovery sees.
     pub fn view<'a>(&'a mut self, cfg: &'a TcpConfig) -> View<'a> {
         let window = self.send_window(cfg);
         View { cfg, window, s: &mut self.snd, flight: &mut self.outstanding }
@@ -209,8 +210,8 @@ impl Sender {
         ViewRef { cfg, window: self.send_window(cfg), s: &self.snd, flight: &self.outstanding }
     }
 
-    /// Every reduction of the window passes here, at most one a window of data: not for a loss if an echo has reduced that
-    /// window already (RFC 3168, section 6.1.2). `flight` bytes were out.
+    /// Every reduction of the window passes here, at most one per window of data: none for a loss if an echo has
+    /// already reduced that window (RFC 3168, section 6.1.2). `flight` bytes were outstanding.
     pub fn reduce(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight: u64) {
         if event == CongestionEvent::Loss && self.snd.ecn.covers_loss(self.snd.una) {
             return;
@@ -219,7 +220,7 @@ impl Sender {
         self.snd.ecn.reduced(self.snd.max, event == CongestionEvent::Ecn);
     }
 
-    /// Applies to the window what loss recovery asks for.
+    /// Applies the steps that loss recovery requests to the window.
     #[inline(never)]
     pub fn take_steps(&mut self, cfg: &TcpConfig, steps: &Steps, recovery: &mut Recovery) {
         let mss = self.snd.mss;
@@ -227,8 +228,8 @@ impl Sender {
             match step {
                 Step::Cut { flight_bytes, recover_fs } => {
                     self.begin_reduction(cfg, recover_fs, recovery);
-                    // what Limited Transmit sent beyond cwnd does not count (RFC 5681, section 3.2, step 2), nor what was sent
-                    // before a timeout, or the window would grow by the loss
+                    // Data that Limited Transmit sent beyond cwnd does not count (RFC 5681, section 3.2, step 2), nor
+                    // data sent before a timeout. Otherwise the window would grow by the loss.
                     let most = self.cc.cwnd().max(u64::from(mss));
                     self.reduce(cfg, CongestionEvent::Loss, u64::from(flight_bytes).min(most));
                 }
@@ -247,14 +248,15 @@ impl Sender {
         }
     }
 
-    /// Before the window is cut, proportional rate reduction begins from `recover_fs`, if that is to shape the episode (0 = not).
+    /// Before the window is reduced, begins proportional rate reduction from `recover_fs`, if it is to control the
+    /// episode (0: it is not).
     pub fn begin_reduction(&mut self, cfg: &TcpConfig, recover_fs: u32, recovery: &mut Recovery) {
         if let Some(proportional) = recovery.proportional().filter(|_| recover_fs > 0) {
             *proportional = Proportional::new(cfg, recover_fs, self.cc.cwnd(), u64::from(self.snd.mss));
         }
     }
 
-    /// Proportional rate reduction takes an ACK, and the window follows.
+    /// Passes an ACK to proportional rate reduction, and applies its allowance to the window.
     pub fn allow(&mut self, cfg: &TcpConfig, allow: &Allow, recovery: &mut Recovery) {
         let mss = u64::from(self.snd.mss);
         let unit = if cfg.counts_whole_segments() { mss } else { 1 };
@@ -264,7 +266,7 @@ impl Sender {
         }
     }
 
-    /// The next piece to send: what recovery asks for, or what is in order.
+    /// The next piece to send: the one that recovery requests, or data in order.
     pub fn next_piece(&mut self, cfg: &TcpConfig, recovery: &mut Recovery) -> Option<Piece> {
         for nothing_new in [false, true] {
             match recovery.next(&mut self.view(cfg), nothing_new) {
@@ -290,14 +292,14 @@ impl Sender {
         None
     }
 
-    /// As much of a piece as fits into one segment: not beyond its record or the end of the stream.
+    /// The part of a piece that fits into one segment, within its record and the stream.
     fn trim(&self, piece: Piece) -> Piece {
         let len = u64::from(piece.len).min(self.snd.end.saturating_sub(piece.start)).min(u64::from(self.snd.mss));
         Piece { len: self.within_record(piece.start, len) as u32, ..piece }
     }
 
-    /// The next piece at `nxt` (new data, or again after a timeout) that there is room for, by the rules against silly
-    /// windows (RFC 1122, 4.2.3.4) and Nagle's.
+    /// The next piece at `nxt` (new data, or a retransmission after a timeout) for which there is room, by the rules
+    /// against silly windows (RFC 1122, section 4.2.3.4) and Nagle's.
     pub fn in_order(&self, cfg: &TcpConfig, room: Room) -> Result<Piece, Stop> {
         if self.snd.nxt >= self.snd.max && self.drains(cfg) {
             return Err(Stop::Draining);
@@ -315,7 +317,8 @@ impl Sender {
         if offered < len {
             return self.small_window(offered);
         }
-        // Nagle (RFC 9293, 3.7.4): a small segment waits while anything is unacknowledged; a closing one need not
+        // Nagle (RFC 9293, section 3.7.4): a small segment waits while anything is unacknowledged, unless it carries
+        // the FIN.
         let waits = || self.holds() || (cfg.nagle && self.waits_for_ack(cfg.nagle_rule));
         if len < full && len == queued && !self.fin && self.snd.nxt >= self.snd.max && waits() {
             return Err(Stop::SmallSegment);
@@ -332,7 +335,7 @@ impl Sender {
         }
     }
 
-    /// `len` bytes from `start`, or as many as its record has.
+    /// A piece of `len` bytes from `start`, cut at the end of its record.
     pub fn within_record(&self, start: u64, len: u64) -> u64 {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }
@@ -348,8 +351,9 @@ impl Sender {
         Ok(Piece { start: self.snd.end, len: 0 })
     }
 
-    /// The peer's window holds less than a segment. What was admitted before goes again; of new data what fits goes if it
-    /// is about half of the largest window ever offered (RFC 9293, 3.8.6.2.1 (3)), else the persist timer will send it.
+    /// The peer's window has room for less than a segment. Data sent before may be retransmitted. New data that fits is
+    /// sent if it is about half of the largest window ever advertised (RFC 9293, section 3.8.6.2.1 (3)); otherwise the
+    /// persist timer will send it.
     fn small_window(&self, offered: u64) -> Result<Piece, Stop> {
         let len = if self.snd.nxt < self.snd.max {
             (self.snd.max.min(self.snd.end) - self.snd.nxt).min(u64::from(self.snd.mss))
@@ -364,9 +368,10 @@ impl Sender {
         Ok(Piece { start: self.snd.nxt, len: self.within_record(self.snd.nxt, len) as u32 })
     }
 
-    /// Nothing more can be sent now: records how much of cwnd is in use. A window that was full counts as full for a round trip. In
-    /// slow start, half a window is enough, as the window doubles (RFC 7661, section 4.1). Linux does so in `tcp_cwnd_validate`, which
-    /// it calls only after sending: the ACKs of the end of a transfer still open the window that was full when it was sent.
+    /// Nothing more can be sent now: records how much of cwnd is in use. A full window counts as full for a round trip.
+    /// In slow start half a window is enough, because the window doubles (RFC 7661, section 4.1). In Linux this is part
+    /// of `tcp_cwnd_validate`, which is called only after sending, so the ACKs at the end of a transfer still open the
+    /// window that was full when it was sent.
     pub fn note_usage(&mut self, now: Time) {
         let flight = self.snd.flight();
         let full = self.stopped_by_cwnd || flight + u64::from(self.snd.mss) > self.cc.cwnd();
@@ -382,7 +387,7 @@ impl Sender {
         }
     }
 
-    /// Whether an ACK may open cwnd where unused windows do not grow.
+    /// Whether an ACK may open cwnd, if unused windows do not grow.
     pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.snd.mss))

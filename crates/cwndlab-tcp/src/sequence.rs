@@ -1,6 +1,7 @@
-//! Between the wire's 32-bit sequence numbers, which wrap, and the endpoint's 64-bit stream positions, which do not.
+//! Conversion between the wire's 32-bit sequence numbers, which wrap, and the endpoint's 64-bit stream positions, which
+//! do not.
 
-/// The wire's number of a position in the stream that began at `initial`.
+/// The number on the wire of a position in the stream that began at `initial`.
 pub(crate) fn to_wire(initial: u32, position: u64) -> u32 {
     initial.wrapping_add(position as u32)
 }

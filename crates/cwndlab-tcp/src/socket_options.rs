@@ -1,20 +1,20 @@
-//! What an application may ask of its connection beyond writing: to hold back small segments, to keep records apart, and
-//! how long to wait for an acknowledgment.
+//! Socket options of an application: holding back small segments, separating records, and how long to wait for an
+//! acknowledgment.
 
 use std::collections::VecDeque;
 
 use cwndlab_units::Time;
 
-/// Options of one connection; most have none.
+/// Socket options of one connection; most connections have none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SocketOptions {
     /// `TCP_CORK`: less than a full segment waits.
     pub corked: bool,
-    /// The last write announced more (`MSG_MORE`): as `corked`, until the next write without or the next ACK.
+    /// The last write announced more (`MSG_MORE`): as `corked`, until the next write without the flag or the next ACK.
     pub more: bool,
-    /// What was written so far goes, corked or not.
+    /// Whether the data written so far is sent, corked or not.
     pub pushed: bool,
-    /// Ends of records (`MSG_EOR`), each one past its last byte, in order: no segment has bytes of two.
+    /// Ends of records (`MSG_EOR`), each one past its last byte, in order: no segment contains bytes of two records.
     pub records: VecDeque<u64>,
     /// How long data may stay unacknowledged (`TCP_USER_TIMEOUT`; RFC 9293, 3.9.1; RFC 5482); without it R2 decides.
     pub user_timeout: Option<Time>,

@@ -1,8 +1,8 @@
-//! Names of the states of a connection, and why one ended.
+//! The states of a connection, and the reasons for its end.
 
 use thiserror::Error;
 
-/// RFC 9293, section 3.3.2.
+/// Connection states of RFC 9293, section 3.3.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// No connection: not begun, or over.
@@ -17,7 +17,7 @@ pub enum State {
     Established,
     /// Closed by us; the peer has not acknowledged our FIN.
     FinWait1,
-    /// Our FIN is acknowledged, the peer's is awaited.
+    /// Our FIN is acknowledged; waiting for the peer's.
     FinWait2,
     /// Closed by the peer; we may still send.
     CloseWait,
@@ -25,7 +25,7 @@ pub enum State {
     Closing,
     /// Closed by the peer, then by us; our FIN not acknowledged.
     LastAck,
-    /// Both sides closed; waiting for old segments to die.
+    /// Both sides closed; waiting for old segments to leave the network.
     TimeWait,
 }
 
@@ -43,7 +43,7 @@ impl State {
 /// Why a connection ended before both sides had closed it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum CloseReason {
-    /// The peer answered the SYN with RST.
+    /// The peer responded to the SYN with RST.
     #[error("connection refused by the peer")]
     Refused,
     /// The peer sent RST.

@@ -1,19 +1,20 @@
-//! The timers of an endpoint: an enum and a small table, no callbacks.
+//! The timers of an endpoint: an enum and a small table, without callbacks.
 
 use cwndlab_units::Time;
 
 use crate::config::TcpConfig;
 
-/// Which timer.
+/// A timer of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
-    /// Retransmission (RFC 6298), of SYN and FIN too; while the window is zero, the persist timer (RFC 9293, 3.8.6.1).
+    /// Retransmission (RFC 6298), including SYN and FIN; while the window is zero, the persist timer (RFC 9293, section
+    /// 3.8.6.1).
     Retransmit,
     /// Delayed acknowledgment (RFC 1122, 4.2.3.2).
     DelayedAck,
     /// 2*MSL in TIME-WAIT (RFC 9293, 3.6.1).
     TimeWait,
-    /// Until the pacer admits the next train. It shares its place with `TimeWait`, where nothing is paced.
+    /// Until the pacer allows the next train. It shares its place with `TimeWait`, during which nothing is paced.
     Pacer,
 }
 
@@ -27,7 +28,7 @@ impl Timer {
     }
 }
 
-/// When each timer expires; [`Time::MAX`] = not running.
+/// When each timer expires; [`Time::MAX`] if it is not running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Timers([Time; 3]);
 
@@ -47,7 +48,7 @@ impl Timers {
     pub fn is_running(&self, timer: Timer) -> bool {
         !self.0[timer.place()].is_never()
     }
-    /// Whether the timer has expired at `now`; if so it is stopped.
+    /// Whether the timer has expired at `now`. If so, it is stopped.
     pub fn take_expired(&mut self, timer: Timer, now: Time) -> bool {
         let expired = self.0[timer.place()] <= now;
         if expired {
@@ -61,7 +62,7 @@ impl Timers {
     }
 }
 
-/// Bits by which a level of the wheel is coarser than the one below it; slots of a level beyond which the next serves.
+/// Bits by which each level of the wheel is coarser than the one below; slots per level.
 const LEVEL_BITS: u32 = 3;
 const LEVEL_SLOTS: u64 = 63;
 /// Levels of the wheel.
@@ -79,7 +80,8 @@ impl TcpConfig {
         }
     }
 
-    /// Linux 2.0 and 2.2 (kernel/sched.c): a timer counts whole ticks of the clock, and one due now fires with the next.
+    /// Linux 2.0 and 2.2 (kernel/sched.c): a timer counts whole ticks of the clock, and one due now fires at the next
+    /// tick.
     fn on_tick(&self, now: Time, wait: Time) -> Time {
         let tick = self.rto.tick_ns.as_nanos().max(1);
         let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
@@ -87,8 +89,8 @@ impl TcpConfig {
         Time::from_nanos((clock + ticks) * tick).saturating_sub(self.rto.tick_phase_ns)
     }
 
-    /// Linux's timer wheel (kernel/time/timer.c, `calc_wheel_index`): whole ticks, rounded up; the further away, the
-    /// coarser, and always the next slot.
+    /// Linux's timer wheel (kernel/time/timer.c, `calc_wheel_index`): whole ticks, rounded up to the next slot; slots
+    /// are coarser for later times.
     fn on_wheel(&self, now: Time, wait: Time) -> Time {
         let tick = 1_000_000_000 / u64::from(self.rto.timer_hz);
         let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;

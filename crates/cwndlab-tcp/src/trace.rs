@@ -1,4 +1,4 @@
-//! The history of a sender's states, observed from outside: it costs an endpoint nothing unless it is traced.
+//! The history of a sender's states, observed from outside. It costs an endpoint nothing unless it is traced.
 
 use cwndlab_units::Time;
 
@@ -11,28 +11,28 @@ use crate::stats::Stats;
 pub enum Cause {
     /// The connection began.
     Start,
-    /// An ACK: it ended an episode, or nothing is reported to be missing any more.
+    /// An ACK ended an episode, or no data is reported missing any more.
     Ack,
-    /// Duplicate ACKs or SACK blocks that are not yet a loss.
+    /// Duplicate ACKs or SACK blocks that do not yet indicate a loss.
     Reports,
-    /// Duplicate ACKs, SACK blocks or the times of segments showed a loss.
+    /// Duplicate ACKs, SACK blocks or transmission times indicated a loss.
     Loss,
-    /// RACK's reordering timer found a loss (RFC 8985, section 6.3).
+    /// RACK's reordering timer indicated a loss (RFC 8985, section 6.3).
     ReorderingTimer,
     /// The retransmission timer expired (RFC 6298, section 5).
     Timeout,
     /// An ECN echo (RFC 3168, section 6.1.2).
     Ecn,
-    /// The last reduction was found spurious and taken back (RFC 5682, RFC 3708, RFC 3522).
+    /// The last reduction was found to be spurious and undone (RFC 5682, RFC 3708, RFC 3522).
     Undo,
 }
 
-/// Which timer expired.
+/// The timer that expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expired {
-    /// The retransmission timer, SYNs included.
+    /// The retransmission timer, including that of SYNs.
     Retransmission,
-    /// That of the tail loss probe.
+    /// The timer of the tail loss probe.
     Probe,
     /// RACK's reordering timer.
     Reordering,
@@ -40,10 +40,10 @@ pub enum Expired {
     Persist,
 }
 
-/// What a [`Trace`] reports.
+/// A report of a [`Trace`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traced {
-    /// The sender was limited in this way. Such intervals follow one another without a gap.
+    /// An interval in which the sender was limited in this way. Intervals are contiguous.
     Limited {
         /// since when
         from: Time,
@@ -52,8 +52,8 @@ pub enum Traced {
         /// by what
         by: Limit,
     },
-    /// The sender was in this state. Intervals are contiguous. An expired timer or an undo starts a new one, possibly in the
-    /// same state.
+    /// An interval in which the sender was in this state. Intervals are contiguous. An expired timer or an undo begins
+    /// a new one, possibly in the same state.
     Was {
         /// since when
         from: Time,
@@ -72,11 +72,11 @@ pub enum Traced {
         at: Time,
         /// which
         timer: Expired,
-        /// when it was set to that time
+        /// when it was set to expire then
         set_at: Time,
-        /// expiries of the retransmission or persist timer since the last progress, with this one
+        /// expiries of the retransmission or persist timer since the last progress, including this one
         backoffs: u32,
-        /// bytes of the stream that were acknowledged
+        /// acknowledged bytes of the stream
         acked: u64,
     },
 }
@@ -109,21 +109,21 @@ impl Counts {
     }
 }
 
-/// Follows the sending half of one [`Connection`]: look at it whenever it has been polled until it gave nothing, and finish
-/// when it or the run is over.
+/// Follows the sending half of one [`Connection`]. Call `look` whenever it has been polled until it returned nothing,
+/// and `finish` when it or the run is over.
 ///
-/// That a sender waited for its retransmission timer is known only when the timer expires. As RFC 4898 asks
-/// (`tcpEStatsPerfTable`: "retroactively reclassify the previous stop"), the silence before is then counted as waiting for it:
-/// from the last segment that arrived or was sent.
+/// That a sender waited for its retransmission timer is known only when the timer expires. As RFC 4898 requires
+/// (`tcpEStatsPerfTable`: "retroactively reclassify the previous stop"), the silence before, from the last segment that
+/// arrived or was sent, then counts as waiting for the timer.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Limits not yet reported, and since when: at least one, in ascending order.
+    /// Limits not yet reported, and since when they hold: at least one, in ascending order.
     limits: Vec<(Limit, Time)>,
     quiet_since: Time,
     state: CongestionState,
     entered: (Time, Cause),
     counts: Counts,
-    /// When the retransmission timer expires, and when it was set to that.
+    /// When the retransmission timer expires, and when it was set to that time.
     deadline: (Time, Time),
 }
 
@@ -180,7 +180,7 @@ impl Trace {
         report(Traced::Was { from, to: now, state: self.state, entered_by, left_by: None });
     }
 
-    /// From `at` on the sender is limited by this, overriding what was recorded for later times.
+    /// From `at` on the sender is limited by this, which overrides later records.
     fn enter(&mut self, limit: Limit, at: Time) {
         while self.limits.last().is_some_and(|last| last.1 >= at) {
             self.limits.pop();
@@ -190,7 +190,7 @@ impl Trace {
         }
     }
 
-    /// Reports the limits that ended before `now`: they can no longer change.
+    /// Reports the limits that ended before `now`, which can no longer change.
     fn report_ended(&mut self, now: Time, report: &mut impl FnMut(Traced)) {
         let ended = self.limits.iter().skip(1).take_while(|next| next.1 < now).count();
         for pair in self.limits[..=ended].windows(2) {

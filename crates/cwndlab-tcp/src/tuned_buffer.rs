@@ -1,9 +1,10 @@
-//! A receive buffer that grows as the application reads, after Linux 6.12: the window offered at first is small, follows the
-//! segments that arrive (`tcp_grow_window`), and the buffer behind it what was read in a round trip
+//! A receive buffer that grows as the application reads, after Linux 6.12. The first advertised window is small. It
+//! grows with the segments that arrive (`tcp_grow_window`), and the buffer grows with the data read in a round trip
 //! (`tcp_rcv_space_adjust`, after Fisk and Feng 2001, "Dynamic right-sizing").
 //!
-//! The buffer counts memory, not payload: each packet takes a linear buffer of its own from the allocator's size classes, as
-//! with tun devices. What share of the memory is payload says how much of the buffer may be offered.
+//! The buffer counts memory, not payload: each packet occupies a linear buffer of its own from the allocator's size
+//! classes, as with tun devices. The share of payload in the memory determines how much of the buffer may be
+//! advertised.
 
 use cwndlab_units::Time;
 
@@ -13,11 +14,11 @@ use crate::segment::timestamp;
 use crate::segment::Header;
 use crate::segment_size::SegmentSize;
 
-/// Bits right of the binary point of the share that is payload (`TCP_RMEM_TO_WIN_SCALE`), and the share at first.
+/// Bits right of the binary point in the share of payload (`TCP_RMEM_TO_WIN_SCALE`), and its initial value.
 const SHARE_BITS: u32 = 8;
 const FIRST_SHARE: u32 = 1 << (SHARE_BITS - 1);
-/// Memory of a packet in addition to its buffer (`struct sk_buff`), behind its data (`struct skb_shared_info`) and before it
-/// (`NET_SKB_PAD`); what buffers are rounded up to, bytes.
+/// Memory of a packet in addition to its buffer (`struct sk_buff`), after its data (`struct skb_shared_info`) and
+/// before it (`NET_SKB_PAD`), and the unit to which buffers are rounded up, in bytes.
 const HEAD_BYTES: u32 = 256;
 const TAIL_BYTES: u32 = 320;
 const PAD_BYTES: u32 = 64;
@@ -31,13 +32,13 @@ const LEAST_TO_GROW: u32 = 128;
 const MICROSECOND: u64 = 1000;
 const MILLISECOND: u64 = 1_000_000;
 
-/// Memory of a packet of so many bytes with its IP header (`skb->truesize`).
+/// Memory of a packet of this size including its IP header (`skb->truesize`).
 fn memory(packet_bytes: u32) -> u32 {
     let data = (PAD_BYTES + packet_bytes).next_multiple_of(LINE_BYTES) + TAIL_BYTES;
     data.next_power_of_two().max(SMALL_BUFFER) + HEAD_BYTES
 }
 
-/// The window to offer where windows are not scaled.
+/// The window to advertise if windows are not scaled.
 fn unscaled(free: u32, last: u32, mss: u32) -> u32 {
     let keep = last <= free && last + mss > free;
     if keep {
@@ -47,13 +48,13 @@ fn unscaled(free: u32, last: u32, mss: u32) -> u32 {
     }
 }
 
-/// The state of `struct tcp_sock` that sizes the window; all in bytes unless stated.
+/// The fields of `struct tcp_sock` that determine the window; in bytes unless stated.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TunedBuffer {
     /// `sk_rcvbuf` and its maximum (`tcp_rmem`).
     buffer: u32,
     most: u32,
-    /// The maximum window to offer, regardless of the buffer (the knob `receive_buffer_bytes`).
+    /// The maximum window to advertise, regardless of the buffer (the knob `receive_buffer_bytes`).
     limit: u32,
     share: u32,
     window_clamp: u32,
@@ -61,29 +62,29 @@ pub(crate) struct TunedBuffer {
     size: SegmentSize,
     /// Memory of the last full segment.
     full_memory: u32,
-    /// What was read in the last round trip, which began then and there (`rcvq_space`).
+    /// Bytes read in the last round trip, and the position and time at which the current one began (`rcvq_space`).
     space: u32,
     space_from: u64,
     space_since: Time,
-    /// Round trip as the receiver sees it, us << 3; the measurement under way (`rcv_rtt_est`); the last echo, ms.
+    /// Round trip as measured by the receiver, us << 3; the measurement in progress (`rcv_rtt_est`); the last echo, ms.
     rtt: u32,
     rtt_until: u64,
     rtt_since: Option<Time>,
     last_echo: Option<u64>,
-    /// Memory in use when an ACK was found due: before the application read.
+    /// Memory in use when an ACK became due, before the application read.
     noted: Option<u32>,
 }
 
-/// What the buffer holds.
+/// The data in the buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Held<'a> {
-    /// In order and unread, bytes.
+    /// In-order unread bytes.
     pub unread: u32,
     pub beyond: Option<&'a Reassembly>,
 }
 
 impl TunedBuffer {
-    /// Before the handshake; none if the buffer has its size from the beginning.
+    /// The state before the handshake; `None` if the buffer has its full size from the beginning.
     pub fn of(cfg: &TcpConfig) -> Option<Self> {
         match cfg.tuning() {
             ReceiveTuning::None => None,
@@ -108,12 +109,12 @@ impl TunedBuffer {
         it
     }
 
-    /// The shift that lets the largest buffer be offered (`tcp_select_initial_window`).
+    /// The shift with which the largest buffer can be advertised (`tcp_select_initial_window`).
     pub fn shift(most: u64) -> u8 {
         (most.max(1).ilog2().saturating_sub(15)).min(14) as u8
     }
 
-    /// The window on a SYN: whole segments.
+    /// The window in a SYN, in whole segments.
     pub fn first_window(&self, mss: u32) -> u32 {
         let space = self.window_of(self.buffer).min(self.limit);
         space - if space > mss { space % mss } else { 0 }
@@ -138,7 +139,7 @@ impl TunedBuffer {
         (window << SHARE_BITS) / u64::from(self.share)
     }
 
-    /// Memory of what is held, as if in full segments, and of one more segment.
+    /// Memory of the data in the buffer, as if in full segments, and of one more segment.
     pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
         let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
         if bytes == 0 {
@@ -154,8 +155,9 @@ impl TunedBuffer {
         self.window_of(self.buffer.saturating_sub(allocated))
     }
 
-    /// A segment with data in order came, up to `nxt`; `held` is without it. `window` is the last one offered, `echo` the
-    /// stamp of ours that it echoes, us. Whether the window may grow, and the memory in use with the segment.
+    /// A segment with data in order has arrived, up to `nxt`; `held` does not include it. `window` is the one
+    /// advertised last, `echo` the timestamp that it echoes, in us. Returns whether the window may grow, and the memory
+    /// in use including the segment.
     #[inline(always)]
     pub fn on_in_order(
         &mut self,
@@ -178,15 +180,15 @@ impl TunedBuffer {
         (seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated), allocated)
     }
 
-    /// One out of order came; `held` is without it. Whether the window may grow, and the memory in use with the segment.
-    /// As with SACK: without, the window is not to change.
+    /// A segment has arrived out of order; `held` does not include it. Returns whether the window may grow, and the
+    /// memory in use including the segment. This is the rule with SACK; without SACK the window must not change.
     pub fn on_beyond(&mut self, seg: &Header, mss: u32, held: Held) -> (bool, u32) {
         let memory = self.measure(seg, mss);
         let allocated = self.allocated(held, 0);
         (self.grow(seg, mss, allocated), allocated.saturating_add(memory))
     }
 
-    /// Learns the size of segments, and from it the share that is payload; the segment's memory.
+    /// Updates the size of segments, and from it the share of payload. Returns the segment's memory.
     fn measure(&mut self, seg: &Header, mss: u32) -> u32 {
         let before = self.size.full();
         let memory = memory(seg.wire_bytes);
@@ -202,7 +204,7 @@ impl TunedBuffer {
         memory
     }
 
-    /// Full segments have another size than was thought.
+    /// Full segments have another size than estimated.
     fn learn_share(&mut self, len: u32, memory: u32) {
         self.share = ((u64::from(len) << SHARE_BITS) / u64::from(memory)).clamp(1, 255) as u32;
         self.window_clamp = self.window_of(self.buffer);
@@ -224,7 +226,7 @@ impl TunedBuffer {
         true
     }
 
-    /// `__tcp_grow_window`: the smaller the payload in its memory, the sooner the window stops growing.
+    /// `__tcp_grow_window`: the smaller the share of payload, the earlier the window stops growing.
     fn cautious_step(&self, len: u32, memory: u32) -> u32 {
         let (mut memory, mut window) = (self.window_of(memory) >> 1, self.window_of(self.most) >> 1);
         while self.threshold <= window {
@@ -237,9 +239,9 @@ impl TunedBuffer {
         0
     }
 
-    /// `tcp_rcv_rtt_measure_ts`: the clock of stamps ticks in milliseconds.
+    /// `tcp_rcv_rtt_measure_ts`: the clock of timestamps ticks in milliseconds.
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
-        // the stamp wraps after 71.6 minutes, so its age counts, and not the stamp
+        // The timestamp wraps after 71.6 minutes, so its age is used.
         let age = u64::from(timestamp(now).wrapping_sub(echo));
         let echo = (now.as_nanos() / MICROSECOND).saturating_sub(age) / 1000;
         if self.last_echo == Some(echo) {
@@ -254,7 +256,7 @@ impl TunedBuffer {
         }
     }
 
-    /// `tcp_rcv_rtt_measure`: how long a window of data takes to arrive.
+    /// `tcp_rcv_rtt_measure`: the time in which a window of data arrives.
     fn time_window(&mut self, now: Time, nxt: u64, window: u32) {
         if self.rtt_since.is_some() && nxt < self.rtt_until {
             return;
@@ -276,12 +278,12 @@ impl TunedBuffer {
         }
     }
 
-    /// Round trip as the receiver sees it; zero before the first.
+    /// Round trip as measured by the receiver; zero before the first measurement.
     pub fn rtt(&self) -> Time {
         Time::from_micros(u64::from(self.rtt >> 3))
     }
 
-    /// The application has read up to `read` of what has come up to `nxt` (`tcp_rcv_space_adjust`).
+    /// The application has read up to `read` of the data received up to `nxt` (`tcp_rcv_space_adjust`).
     pub fn on_read(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
         let rtt = self.rtt();
         if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
@@ -295,7 +297,7 @@ impl TunedBuffer {
         (self.space_from, self.space_since) = (read, now);
     }
 
-    /// Twice what was read in a round trip, more where it grows.
+    /// Twice the data read in a round trip, and more while it grows.
     fn enlarge(&mut self, copied: u64, mss: u32) {
         let mut window = 2 * copied + 16 * u64::from(mss);
         window += 2 * (window * (copied - u64::from(self.space)) / u64::from(self.space.max(1)));
@@ -306,7 +308,8 @@ impl TunedBuffer {
         }
     }
 
-    /// The window to offer, before it is kept from shrinking (`__tcp_select_window`); whether little is free.
+    /// The window to advertise, before it is kept from shrinking (`__tcp_select_window`), and whether little of the
+    /// buffer is free.
     pub fn window(&self, shift: u8, last: u32, allocated: u32) -> (u32, bool) {
         let mut free = self.free(allocated);
         let allowed = self.window_of(self.buffer);
@@ -327,22 +330,22 @@ impl TunedBuffer {
         (unscaled(free, last, mss), tight)
     }
 
-    /// An ACK is due while so much memory is in use.
+    /// An ACK is due while this much memory is in use.
     pub fn note_ack(&mut self, allocated: u32) {
         self.noted = Some(allocated);
     }
 
-    /// What was noted, once.
+    /// Returns the stored value, once.
     pub fn take_noted(&mut self) -> Option<u32> {
         self.noted.take()
     }
 
-    /// Memory of a segment that has just come and is not read yet.
+    /// Memory of a segment that has just arrived and is not read yet.
     pub fn memory_of(seg: &Header) -> u32 {
         memory(seg.wire_bytes)
     }
 
-    /// Whether the window that could be offered is at least twice what is `left` of the one offered last
+    /// Whether the window that could be advertised is at least twice the part that is `left` of the last advertised one
     /// (`__tcp_cleanup_rbuf`).
     pub fn doubles(&self, left: u64, (shift, last): (u8, u32), held: Held) -> bool {
         if 2 * left > u64::from(self.window_clamp) {

@@ -32,10 +32,11 @@ macro_rules! applications {
         }
 
         impl App {
-            /// Ready for [`Event::Start`].
+            /// An application that is ready for [`Event::Start`].
             ///
             /// # Errors
-            /// Says which part of the specification is wrong, and what would be right.
+            ///
+            /// If part of the specification is invalid; the message says which, and what would be right.
             pub fn new(spec: &AppSpec, setup: &mut Setup<'_>) -> Result<App, AppError> {
                 match spec {
                     $(AppSpec::$spec(s) => Ok(App::$made(s.build(setup)?.into())),)+
@@ -49,7 +50,7 @@ macro_rules! applications {
                 }
             }
 
-            /// Tells the application what happened; its commands are appended to `out`.
+            /// Passes an event to the application. Its commands are appended to `out`.
             pub fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
                 match self {
                     $(App::$app(app) => app.handle(now, event, out),)+
@@ -72,10 +73,11 @@ macro_rules! applications {
                 }
             }
 
-            /// Checks every value; `shared` are the scenario's distributions, made ready.
+            /// Checks every value. `shared` are the scenario's distributions, prepared for drawing.
             ///
             /// # Errors
-            /// Says which field is wrong and what would be right.
+            ///
+            /// The invalid field and what would be right.
             pub fn check(&self, shared: &BTreeMap<String, Sampler>) -> Result<(), AppError> {
                 let (checked, dists) = match self {
                     $(AppSpec::$spec(s) => (s.check(), s.dists()),)+
@@ -124,11 +126,11 @@ applications! {
         Cbr(Box<CbrSpec>) => Datagrams,
         /// Bursts of datagrams.
         OnOff(Box<OnOffSpec>) => Datagrams,
-        /// Datagrams of a Poisson process.
+        /// Datagrams at the times of a Poisson process.
         Poisson(Box<PoissonSpec>) => Datagrams,
-        /// A voice call, one way.
+        /// One direction of a voice call.
         Voip(Box<VoipSpec>) => Datagrams,
-        /// Live video, one way.
+        /// One direction of live video.
         Video(Box<VideoSpec>) => Datagrams,
     }
 }

@@ -1,4 +1,4 @@
-//! One transfer on one connection, without a request (as `ftp` of the simulators of the 1990s).
+//! One transfer on one connection, without a request (like `ftp` in the simulators of the 1990s).
 
 use std::num::NonZeroU64;
 
@@ -10,14 +10,14 @@ use crate::error::AppError;
 use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 use crate::spec::{client, Application, Setup, Spec};
 
-/// That many segments of 64 KiB are [`MAX_BYTES`].
+/// This many segments of 64 KiB are [`MAX_BYTES`].
 const MAX_SEGMENTS: u64 = 1 << 34;
 
 /// One transfer on one connection, without a request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BulkSpec {
-    /// Payload bytes; without `bytes` and `segments` the transfer has no end.
+    /// Payload bytes; without `bytes` and `segments` the transfer is unlimited.
     #[serde(default)]
     pub bytes: Option<u64>,
     /// The same in full segments of the connection's MSS.
@@ -26,17 +26,17 @@ pub struct BulkSpec {
     /// The sending end.
     #[serde(default = "client")]
     pub from: Side,
-    /// Bits per second at which the receiving application reads, a full segment at a time; without it, it reads at
-    /// once. A reader slower than the network fills the receive buffer and closes the window.
+    /// Rate at which the receiving application reads, in bit/s, a full segment at a time; if left out, it reads
+    /// immediately. A reader slower than the network fills the receive buffer and closes the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_rate_bps: Option<u64>,
-    /// Seconds from the application's start to the opening of the connection; 0 without it.
+    /// Seconds from the application's start to the opening of the connection; 0 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_s: Option<Box<Dist>>,
 }
 
-/// One transfer: the clock runs from the SYN to the last byte's arrival in order (with a reader of its own pace, to the
-/// reading of it).
+/// One transfer. Its time runs from the SYN to the arrival in order of the last byte or, with a paced reader, to the
+/// reading of that byte.
 #[derive(Clone)]
 pub struct Bulk {
     tcp_client: u16,
@@ -45,11 +45,11 @@ pub struct Bulk {
     open: bool,
     bytes: Option<NonZeroU64>,
     start: Time,
-    /// Most need nothing of it, and there may be many.
+    /// Boxed, since most transfers do not need it and there may be many.
     extra: Option<Box<Extra>>,
 }
 
-/// What few transfers need.
+/// State that few transfers need.
 #[derive(Clone)]
 struct Extra {
     reader: Option<Reader>,
@@ -57,13 +57,14 @@ struct Extra {
     first: Option<(Sampler, Rng)>,
 }
 
-/// A receiving application that reads a chunk and then waits for as long as the chunk lasts at its rate.
+/// A receiving application that reads a chunk and then waits for the time that the chunk takes at its rate.
 #[derive(Clone)]
 struct Reader {
     rate_bps: u64,
     chunk: u64,
     read: u64,
-    /// The sender is done, but not all is read: closing now would reset the connection (RFC 2525, section 2.17).
+    /// The sender has closed, but not everything is read: closing now would reset the connection (RFC 2525, section
+    /// 2.17).
     peer_closed: bool,
 }
 
@@ -163,7 +164,7 @@ impl Application for Bulk {
 }
 
 impl Bulk {
-    /// Bytes to transfer; none = without end.
+    /// Bytes to transfer; `None`: unlimited.
     fn bytes(&self) -> Option<u64> {
         self.bytes.map(NonZeroU64::get)
     }
@@ -192,14 +193,14 @@ impl Bulk {
         matches!((self.reader(), self.bytes()), (Some(reader), Some(bytes)) if reader.read >= bytes)
     }
 
-    /// The reader asks for the next byte.
+    /// Requests a notification of the next byte for the reader.
     fn wait_for_data(&self, out: &mut Vec<Command>) {
         if let Some(reader) = self.reader() {
             out.push(Command::NotifyAt { conn: 0, side: self.from.other(), total: reader.read + 1 });
         }
     }
 
-    /// Reads one chunk of what has arrived; after the last of all, closes if the sender has.
+    /// Reads one chunk of the received data. After the last one, closes if the sender has closed.
     fn read(&mut self, now: Time, conn: u32, side: Side, total: u64, out: &mut Vec<Command>) {
         let whole = self.bytes();
         let Some(reader) = self.extra.as_mut().and_then(|extra| extra.reader.as_mut()) else { return };
@@ -215,7 +216,7 @@ impl Bulk {
         }
     }
 
-    /// Once per transfer; one without end has no delay to record.
+    /// Records the transfer once. An unlimited transfer has no delay to record.
     fn record(&mut self, end: Time, losses: Losses, out: &mut Vec<Command>) {
         if !std::mem::take(&mut self.open) {
             return;

@@ -9,7 +9,7 @@ use crate::event::{Command, Event, ObjectKind};
 use crate::series::{Plan, Series};
 use crate::spec::{zero, Application, Clock, ServerCloses, Setup, Spec, TransactionEnd};
 
-/// Connect-request-response transactions without a pause: the clock of each runs from its SYN.
+/// Connect-request-response transactions without a pause. Each is timed from its SYN.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrrSpec {
@@ -26,7 +26,7 @@ pub struct CrrSpec {
     /// When the server closes a connection.
     #[serde(default)]
     pub server_closes: ServerCloses,
-    /// Stop after so many transactions.
+    /// Stop after this number of transactions.
     #[serde(default)]
     pub transactions: Option<u32>,
 }

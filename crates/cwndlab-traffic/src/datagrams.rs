@@ -15,7 +15,7 @@ use media::{Video, Voice};
 
 /// An IPv4 header without options (RFC 791) and a UDP header (RFC 768).
 pub(crate) const HEADER_BYTES: u32 = 28;
-/// The same, and an RTP header without contributing sources (RFC 3550, section 5.1).
+/// The same plus an RTP header without contributing sources (RFC 3550, section 5.1).
 const RTP_HEADERS: u32 = HEADER_BYTES + 12;
 /// The total length of an IPv4 packet has 16 bits.
 const MAX_PACKET_BYTES: u64 = 65_535;
@@ -29,12 +29,12 @@ pub struct Datagrams {
     first: (Sampler, Rng),
     duration: Option<Sampler>,
     pattern: Pattern,
-    /// No packet is sent from here on.
+    /// Time from which no packet is sent.
     until: Time,
     open: bool,
 }
 
-/// When the next packet follows.
+/// The pattern of departures.
 #[derive(Clone)]
 enum Pattern {
     Constant(Pace),
@@ -44,7 +44,8 @@ enum Pattern {
     Video(Video),
 }
 
-/// Packets back to back at a rate. Times come from the bits since the origin, so that rounding does not add up.
+/// Packets back to back at a rate. Times are computed from the bits since the origin, so that rounding errors do not
+/// add up.
 #[derive(Clone)]
 struct Pace {
     rate_bps: u64,
@@ -61,7 +62,7 @@ impl Pace {
         (self.origin, self.bits) = (now, 0);
     }
 
-    /// When the packet after one of `bytes` follows.
+    /// Departure of the packet that follows one of `bytes`.
     fn after(&mut self, bytes: u32) -> Time {
         self.bits += 8 * u64::from(bytes);
         let nanos = u128::from(self.bits) * 1_000_000_000 / u128::from(self.rate_bps);
@@ -69,7 +70,7 @@ impl Pace {
     }
 }
 
-/// What all kinds of unresponsive traffic have in common.
+/// The common fields of all kinds of unresponsive traffic.
 struct Common<'a> {
     from: Side,
     ecn: EcnField,
@@ -182,7 +183,7 @@ impl Pattern {
         }
     }
 
-    /// When the packet after one of `bytes`, sent now, follows.
+    /// Departure of the packet that follows one of `bytes` sent now.
     fn after(&mut self, now: Time, bytes: u32) -> Time {
         match self {
             Pattern::Constant(pace) => pace.after(bytes),
@@ -192,7 +193,7 @@ impl Pattern {
                 if next < *end {
                     return next;
                 }
-                // a burst is one packet at least, so it lasts at least as long as one
+                // A burst has at least one packet, so it lasts at least as long as one.
                 let idle_from = if is_first { next.max(*end) } else { *end };
                 let begin = idle_from + off.0.draw_time(&mut off.1);
                 self.begin(begin);

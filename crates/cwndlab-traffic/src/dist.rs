@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, DistError};
 
-/// The largest object, transfer or request, so that the bytes of a page's objects can be added up in 64 bits.
+/// The largest object, transfer or request. The bytes of a page's objects must add up within 64 bits.
 pub(crate) const MAX_BYTES: u64 = 1 << 50;
 
 /// The random stream of one purpose of one application (object sizes, think times, …).
@@ -20,7 +20,7 @@ pub type Rng = rand_pcg::Pcg64Mcg;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum Dist {
-    /// Always the same.
+    /// Always the same value.
     Fixed {
         /// the value
         value: f64,
@@ -41,13 +41,13 @@ pub enum Dist {
     Pareto {
         /// the exponent
         shape: f64,
-        /// the smallest value; or else `mean` is given, and it is mean (shape - 1) / shape
+        /// the smallest value; alternatively `mean` is given, and this is mean (shape - 1) / shape
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min: Option<f64>,
         /// the mean without `max`, finite only for a shape above 1
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean: Option<f64>,
-        /// larger values are replaced by this
+        /// upper limit, which replaces larger values
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max: Option<f64>,
     },
@@ -57,12 +57,12 @@ pub enum Dist {
         median: f64,
         /// standard deviation of ln X
         sigma: f64,
-        /// larger values are replaced by this
+        /// upper limit, which replaces larger values
         #[serde(default, skip_serializing_if = "Option::is_none")]
         max: Option<f64>,
     },
-    /// Lognormal body with a Pareto tail: beyond `tail_from` the lognormal's remaining probability is spread as
-    /// P(X > x) = P(X > `tail_from`) (`tail_from`/x)^`tail_alpha` (Barford & Crovella 1998), cut at `max`.
+    /// Lognormal body with a Pareto tail: beyond `tail_from`, the remaining probability of the lognormal is distributed
+    /// as P(X > x) = P(X > `tail_from`) (`tail_from`/x)^`tail_alpha` (Barford & Crovella 1998), up to `max`.
     LognormalPareto {
         /// median of the body
         median: f64,
@@ -72,14 +72,15 @@ pub enum Dist {
         tail_from: f64,
         /// the tail's exponent
         tail_alpha: f64,
-        /// nothing is larger
+        /// the largest value
         max: f64,
     },
-    /// Values with counts, as measured: value k is drawn with probability counts\[k\] / sum(counts), never a value in between.
+    /// Measured values with counts. Value k is drawn with probability counts\[k\] / sum(counts); values in between are
+    /// never drawn.
     Empirical {
         /// ascending
         values: Vec<f64>,
-        /// how often each was seen
+        /// how often each value was observed
         counts: Vec<u64>,
     },
     /// One of the scenario's shared [`Distributions`], by name.
@@ -95,10 +96,11 @@ pub enum Dist {
 pub struct Distributions(pub BTreeMap<String, Dist>);
 
 impl Distributions {
-    /// Each distribution checked and made ready to draw from, once for all applications.
+    /// Each distribution, checked and prepared for drawing, once for all applications.
     ///
     /// # Errors
-    /// Names the distribution and what is wrong with it.
+    ///
+    /// The name of an invalid distribution and what is wrong with it.
     pub fn samplers(&self) -> Result<BTreeMap<String, Sampler>, DistError> {
         let none = BTreeMap::new();
         let wrong = |name: &String, error| DistError::Shared { name: name.clone(), error: Box::new(error) };

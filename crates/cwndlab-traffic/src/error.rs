@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Each in-line object may have a connection of its own, all opened at the same moment.
+/// Each in-line object may have a connection of its own, and all are opened at the same time.
 pub(crate) const MAX_INLINE_OBJECTS: u32 = 10_000;
 
 /// A distribution that nothing can be drawn from; the message says what would be right.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::datagrams::EcnField;
 
-/// An end of a connection: the client opens it, the server is opened to.
+/// An end of a connection: the client opens it, the server accepts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -26,10 +26,10 @@ impl Side {
     }
 }
 
-/// What one connection suffered so far, both ends together.
+/// The losses of one connection so far, at both ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Losses {
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u32,
     /// Retransmission timeouts.
     pub timeouts: u32,
@@ -44,7 +44,7 @@ impl Losses {
             timeouts: self.timeouts.saturating_add(other.timeouts),
         }
     }
-    /// What was suffered since `earlier`.
+    /// The losses since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Losses) -> Losses {
         Losses {
@@ -57,12 +57,12 @@ impl Losses {
 /// An event delivered to an application. `conn` is the application's own slot number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// Once, at the application's start time.
+    /// The application's start time; delivered once.
     Start,
     /// The application's timer has expired.
     Timer,
-    /// One end is established. Data written in answer to the client's event must be able to ride on the
-    /// third packet of the handshake (RFC 9293, section 3.5 allows data on it).
+    /// One end is established. Data written in response to the client's event must be able to travel in the third
+    /// packet of the handshake (allowed by RFC 9293, section 3.5).
     Established {
         /// connection slot
         conn: u32,
@@ -87,7 +87,7 @@ pub enum Event {
         /// the end that received the FIN
         side: Side,
     },
-    /// Both ends are gone; the slot may be used again.
+    /// Both ends have closed; the slot may be reused.
     Finished {
         /// connection slot
         conn: u32,
@@ -96,14 +96,14 @@ pub enum Event {
         /// of the connection
         losses: Losses,
     },
-    /// Once, at the end of the run: what is under way is recorded as unfinished.
+    /// The end of the run; delivered once. Objects in progress are recorded as unfinished.
     End,
 }
 
-/// What an application asks for, to be carried out in order.
+/// A command of an application, to be carried out in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// Open a connection in slot `conn` (never one in use).
+    /// Open a connection in slot `conn`, which must be free.
     Connect {
         /// connection slot
         conn: u32,
@@ -112,7 +112,7 @@ pub enum Command {
         /// index of the server's TCP group
         tcp_server: u16,
     },
-    /// Open a flow of datagrams in slot `conn` (never one in use): no handshake, and no news of it.
+    /// Open a datagram flow in slot `conn`, which must be free. It has no handshake and delivers no events.
     Open {
         /// flow's slot
         conn: u32,
@@ -130,7 +130,7 @@ pub enum Command {
         /// codepoint of its IP header
         ecn: EcnField,
     },
-    /// Append bytes to the send stream of one end ([`Command::UNLIMITED`] = without end).
+    /// Append bytes to the send stream of one end ([`Command::UNLIMITED`]: no end).
     Write {
         /// connection slot
         conn: u32,
@@ -139,15 +139,15 @@ pub enum Command {
         /// payload bytes
         bytes: u64,
     },
-    /// No more writes from this end: FIN, on the last data segment if that has not gone yet.
+    /// No more writes from this end: send a FIN, with the last data segment if that has not been sent yet.
     Close {
         /// connection slot
         conn: u32,
         /// the closing end
         side: Side,
     },
-    /// One [`Event::Delivered`] as soon as the in-order bytes received at `side` reach `total` (at once if they
-    /// have). One request per end at a time; a new one replaces the old.
+    /// Request one [`Event::Delivered`] as soon as the in-order bytes received at `side` reach `total` (immediately if
+    /// they already have). There is one request per end; a new one replaces the old.
     NotifyAt {
         /// connection slot
         conn: u32,
@@ -156,14 +156,14 @@ pub enum Command {
         /// in-order payload bytes since the start of the connection
         total: u64,
     },
-    /// Bytes received at `side` stay in its buffer until [`Command::Read`]; before any have arrived.
+    /// Keep the bytes received at `side` in its buffer until [`Command::Read`]. Must come before any have arrived.
     Hold {
         /// connection slot
         conn: u32,
         /// the receiving end
         side: Side,
     },
-    /// The application reads so many of the bytes received at `side`, all of which must be there.
+    /// Read bytes received at `side`; all of them must be there.
     Read {
         /// connection slot
         conn: u32,
@@ -172,21 +172,21 @@ pub enum Command {
         /// payload bytes
         bytes: u64,
     },
-    /// One [`Event::Timer`] at this instant. One timer per application; a new one replaces the old.
+    /// Request one [`Event::Timer`] at this time. There is one timer per application; a new one replaces the old.
     Timer {
         /// when
         at: Time,
     },
-    /// A finished (or, at the end of the run, unfinished) object for the records.
+    /// Record an object that has finished or, at the end of the run, has not.
     Record(ObjectRecord),
 }
 
 impl Command {
-    /// Bytes of a [`Command::Write`] without end.
+    /// Bytes of an unlimited [`Command::Write`].
     pub const UNLIMITED: u64 = u64::MAX / 2;
 }
 
-/// What kind of thing an [`ObjectRecord`] measures.
+/// The kind of an [`ObjectRecord`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
@@ -216,26 +216,26 @@ impl ObjectKind {
 /// One page, file, transaction or object, as measured at the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectRecord {
-    /// what it is
+    /// its kind
     pub kind: ObjectKind,
-    /// number within the application, from 0 (objects: page number times objects per page, plus place in the page)
+    /// number within the application, from 0 (objects: page number times objects per page, plus the index in the page)
     pub index: u32,
-    /// when its clock began
+    /// when it was requested
     pub start: Time,
     /// when its last byte arrived in order; [`Time::MAX`] if it never did
     pub end: Time,
-    /// payload bytes (of unfinished pages those of its finished objects)
+    /// payload bytes (for an unfinished page those of its finished objects)
     pub bytes: u64,
     /// connections it used
     pub connections: u16,
-    /// segments sent again while it was under way, both directions
+    /// retransmitted segments while it was in progress, both directions
     pub retransmits: u32,
-    /// retransmission timeouts while it was under way, both directions
+    /// retransmission timeouts while it was in progress, both directions
     pub timeouts: u32,
 }
 
 impl ObjectRecord {
-    /// Of what used one connection: its bytes count once all have arrived.
+    /// The record of an object that used one connection. Its bytes count once all of them have arrived.
     pub(crate) fn of_one_connection(
         kind: ObjectKind,
         index: u32,

@@ -1,21 +1,21 @@
-//! One connection that carries one request up and one response down; the server closes with the response.
+//! One connection with one request from the client and one response from the server, which closes with the response.
 
 use crate::event::{Command, Event, Losses, Side};
 use crate::spec::ServerCloses;
 
-/// The state of one such connection. Feed it the connection's events; it answers what they meant.
+/// The state of one such connection. Pass it the connection's events; it returns what they mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     request: u64,
     response: u64,
-    /// Whether the client wants to know of the response's first data, too.
+    /// Whether to report the response's first data, too.
     tell_first: bool,
     closes: ServerCloses,
     replied: bool,
     complete: bool,
 }
 
-/// What an event meant for an [`Exchange`].
+/// The meaning of an event for an [`Exchange`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// The request was written.
@@ -24,21 +24,21 @@ pub(crate) enum Step {
     First {
         /// connection's so far
         losses: Losses,
-        /// whether the whole response is there
+        /// whether the whole response has arrived
         complete: bool,
     },
     /// The response's last byte arrived.
     Complete(Losses),
     /// The server's FIN arrived.
     Closed,
-    /// The connection is gone; `lost` if the response never arrived whole.
+    /// The connection has closed; `lost` if the whole response never arrived.
     Gone {
-        /// whether the response never arrived whole
+        /// whether the whole response never arrived
         lost: bool,
         /// connection's
         losses: Losses,
     },
-    /// Nothing the client notices.
+    /// Nothing that the client notices.
     Quiet,
 }
 

@@ -1,4 +1,4 @@
-//! Files, one after another, each on a connection of its own (RFC 2415, section 2: 1 MB files, continuously).
+//! Files, one after another, each on a connection of its own (RFC 2415, section 2: files of 1 MB, continuously).
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct FtpSpec {
     /// When the server closes a connection.
     #[serde(default)]
     pub server_closes: ServerCloses,
-    /// Stop after so many files.
+    /// Stop after this number of files.
     #[serde(default)]
     pub files: Option<u32>,
 }
@@ -44,7 +44,7 @@ fn eighty_bytes() -> Dist {
     Dist::Fixed { value: 80.0 }
 }
 
-/// A client that fetches file after file; a file ends with its last byte in order.
+/// A client that fetches one file after another. A file ends with its last byte in order.
 #[derive(Clone)]
 pub struct Ftp(Series);
 

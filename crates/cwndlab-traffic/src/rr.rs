@@ -23,13 +23,13 @@ pub struct RrSpec {
     /// Seconds from the application's start to the opening of the connection.
     #[serde(default = "zero")]
     pub first_s: Dist,
-    /// Stop after so many transactions.
+    /// Stop after this number of transactions.
     #[serde(default)]
     pub transactions: Option<u32>,
 }
 
-/// A client whose next request follows a think time after the last response. The clock of a transaction runs from its
-/// request to the last byte of its response. A connection that breaks is opened again.
+/// A client whose next request follows a think time after the last response. A transaction lasts from its request to
+/// the last byte of its response. A connection that breaks is opened again.
 #[derive(Clone)]
 pub struct Rr {
     tcp_client: u16,
@@ -41,13 +41,13 @@ pub struct Rr {
     first: Sampler,
     next: u32,
     is_open: bool,
-    /// Bytes of requests and responses that this connection has carried, those under way included.
+    /// Bytes of requests and responses carried by this connection, including those in progress.
     up: u64,
     down: u64,
     current: Option<Transaction>,
 }
 
-/// What is under way.
+/// The transaction in progress.
 #[derive(Clone, Copy)]
 struct Transaction {
     index: u32,
@@ -129,7 +129,7 @@ impl Rr {
         out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
     }
 
-    /// The next transaction, after a think time; after the last one the client closes.
+    /// Begins the next transaction after a think time; after the last one the client closes.
     fn go_on(&mut self, now: Time, losses: Losses, out: &mut Vec<Command>) {
         if self.limit.is_some_and(|limit| self.next >= limit) {
             if self.is_open {
@@ -155,7 +155,7 @@ impl Rr {
         out.push(Command::NotifyAt { conn: 0, side: Side::Client, total: self.down });
     }
 
-    /// Records the transaction under way, if any.
+    /// Records the transaction in progress, if any.
     fn end(&mut self, end: Time, losses: Losses, out: &mut Vec<Command>) {
         let Some(current) = self.current.take() else { return };
         let losses = losses.since(current.before);

@@ -10,7 +10,7 @@ use crate::slots::Slots;
 use crate::spec::Setup;
 use crate::spec::{Clock, ServerCloses, TransactionEnd};
 
-/// What distinguishes one kind of series from another.
+/// The differences between kinds of series.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) kind: ObjectKind,
@@ -35,7 +35,7 @@ pub(crate) struct Series {
     current: Option<Item>,
 }
 
-/// The exchange under way.
+/// The exchange in progress.
 #[derive(Clone)]
 struct Item {
     index: u32,
@@ -140,7 +140,7 @@ impl Series {
         self.begin_after(wait, now, out);
     }
 
-    /// Records the exchange under way, if any.
+    /// Records the exchange in progress, if any.
     fn end(&mut self, end: Time, out: &mut Vec<Command>) {
         if let Some(i) = self.current.take() {
             let record = ObjectRecord::of_one_connection(self.plan.kind, i.index, i.start, end, i.bytes, i.losses);

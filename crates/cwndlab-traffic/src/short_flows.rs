@@ -15,7 +15,7 @@ use crate::spec::{client, zero, Application, Setup, Spec};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShortFlowsSpec {
-    /// Flows per second in the mean.
+    /// Mean number of flows per second.
     pub arrival_rate: f64,
     /// Bytes of a flow.
     pub flow_bytes: Dist,
@@ -25,7 +25,7 @@ pub struct ShortFlowsSpec {
     /// Seconds from the application's start to the beginning of the process.
     #[serde(default = "zero")]
     pub first_s: Dist,
-    /// Stop after so many flows.
+    /// Stop after this number of flows.
     #[serde(default)]
     pub flows: Option<u32>,
 }
@@ -45,7 +45,7 @@ pub struct ShortFlows {
     next: u32,
 }
 
-/// A transfer under way.
+/// A transfer in progress.
 #[derive(Clone, Copy)]
 struct Flow {
     index: u32,
@@ -91,7 +91,7 @@ impl Spec for ShortFlowsSpec {
 impl Application for ShortFlows {
     fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
-            // the first arrival, too, comes after an exponential time
+            // The first arrival, too, comes after an exponential time.
             Event::Start => {
                 let first = self.first.0.draw_time(&mut self.first.1);
                 self.wait(now + first, out);
@@ -144,7 +144,7 @@ impl ShortFlows {
     }
 }
 
-/// Once per flow.
+/// Records a flow, once.
 fn record(flow: &mut Flow, end: Time, losses: Losses, out: &mut Vec<Command>) {
     if std::mem::replace(&mut flow.recorded, true) {
         return;

@@ -1,6 +1,6 @@
-//! The application's own numbers for its connections.
+//! The numbers by which an application refers to its connections.
 
-/// Values by slot number; the lowest free number is used first, so numbers stay small and runs repeat exactly.
+/// Values by slot number. The lowest free number is used first, so numbers stay small and runs repeat exactly.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots<T>(Vec<Option<T>>);
 
@@ -8,9 +8,9 @@ impl<T> Slots<T> {
     pub(crate) fn new() -> Slots<T> {
         Slots(Vec::new())
     }
-    /// Stores `value`; its slot number.
+    /// Stores `value` and returns its slot number.
     pub(crate) fn insert(&mut self, value: T) -> u32 {
-        // An application has a handful of connections: a scan beats a free list.
+        // An application has a handful of connections, so a scan is faster than a free list.
         if let Some(free) = self.0.iter().position(Option::is_none) {
             self.0[free] = Some(value);
             return free as u32;

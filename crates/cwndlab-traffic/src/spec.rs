@@ -45,21 +45,21 @@ pub(crate) trait Application {
     }
 }
 
-/// What an application is built with.
+/// The inputs from which an application is built.
 pub struct Setup<'a> {
     /// Index of the client's TCP group.
     pub tcp_client: u16,
     /// Index of the server's TCP group.
     pub tcp_server: u16,
-    /// Payload bytes of a full segment (the smaller of both groups').
+    /// Payload bytes of a full segment (the smaller of both groups' values).
     pub mss: u32,
     /// The scenario's shared distributions (`Distributions::samplers`).
     pub shared: &'a BTreeMap<String, Sampler>,
-    /// Gives the random stream of a purpose; the driver keys it by (seed, replicate, traffic name, purpose).
+    /// Returns the random stream for a purpose. The driver keys it by (seed, replicate, traffic name, purpose).
     pub stream: &'a mut dyn FnMut(&str) -> Rng,
 }
 
-/// When the clock of a page, object or file starts.
+/// When the time of a page, object or file starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
@@ -73,7 +73,7 @@ pub enum Clock {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerCloses {
-    /// Together with the response: the FIN rides on its last segment.
+    /// Together with the response: its last segment carries the FIN.
     #[default]
     WithResponse,
     /// When the client has the response: the FIN is a packet of its own.
@@ -83,15 +83,15 @@ pub enum ServerCloses {
 /// How a page's objects share connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Protocol {
-    /// A connection for each object; the in-line ones are opened at the same moment.
+    /// A connection for each object; those of in-line objects are opened at the same time.
     #[serde(rename = "http/1.0")]
     Http10,
-    /// One connection per page; its second request asks for all in-line objects.
+    /// One connection per page; its second request is for all in-line objects.
     #[serde(rename = "http/1.1")]
     Http11,
 }
 
-/// What makes the client ask for the in-line objects.
+/// The event that makes the client request the in-line objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InlineTrigger {
@@ -105,7 +105,7 @@ pub enum InlineTrigger {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransactionEnd {
-    /// When the server's FIN has arrived, as netperf's `TCP_CRR` waits for it before it closes.
+    /// When the server's FIN has arrived: netperf's `TCP_CRR` waits for it before it closes.
     Closed,
     /// When the response's last byte has arrived.
     Delivered,

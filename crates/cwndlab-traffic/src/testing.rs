@@ -1,5 +1,5 @@
-//! A network for tests: every connection is established after `rtt`, every byte written arrives half a round
-//! trip later, at once. Commands in, events out, in order of time.
+//! A network for tests: every connection is established after `rtt`, and all bytes written arrive half a round trip
+//! later. Commands go in, and events are returned in order of time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -79,7 +79,7 @@ impl Network {
         (time, self.sequence)
     }
 
-    /// Bytes in flight become received bytes; `None` while nobody asked for so many.
+    /// Bytes in flight become received bytes; `None` while no notification of so many was requested.
     fn arrives(&mut self, event: Event) -> Option<Event> {
         if let Event::Delivered { conn, side, total, .. } = event {
             let end = self.ends.get_mut(&(conn, side == Side::Client))?;

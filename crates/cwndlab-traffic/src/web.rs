@@ -1,9 +1,9 @@
 //! Web pages, one after another, with time to read between (RFC 2415, section 2).
 //!
-//! A page is a primary object and some in-line objects. With http/1.0 each object has a connection of its own and
-//! the in-line ones are opened at the same moment; with http/1.1 one connection carries all, and a second request
-//! asks for the in-line objects. All sizes of page k are drawn when it begins, in page order, from streams of their
-//! own: the same replicate browses the same pages in every cell.
+//! A page is a primary object and some in-line objects. With http/1.0 each object has a connection of its own, and
+//! those of the in-line objects are opened at the same time. With http/1.1 one connection carries all objects, and a
+//! second request is for the in-line ones. All sizes of page k are drawn when it begins, in page order, from separate
+//! streams: a replicate browses the same pages in every cell.
 
 mod carrier;
 mod page;
@@ -43,15 +43,15 @@ pub struct WebSpec {
     pub first_s: Dist,
     /// Start of the delays of pages and objects.
     pub clock: Clock,
-    /// What makes the client ask for the in-line objects.
+    /// The event that makes the client request the in-line objects.
     pub inline_trigger: InlineTrigger,
-    /// Whether every object gets a record besides its page's.
+    /// Whether every object gets a record in addition to its page's.
     #[serde(default)]
     pub record_objects: bool,
     /// When the server closes a connection.
     #[serde(default)]
     pub server_closes: ServerCloses,
-    /// Stop after so many pages.
+    /// Stop after this number of pages.
     #[serde(default)]
     pub pages: Option<u32>,
 }
@@ -60,7 +60,7 @@ fn three() -> u32 {
     3
 }
 
-/// A client that browses page after page.
+/// A client that browses one page after another.
 #[derive(Clone)]
 pub struct Web {
     protocol: Protocol,
@@ -85,7 +85,7 @@ pub struct Web {
     page: Option<Page>,
 }
 
-/// A connection, what it carries for which page, and what of its losses is already on the page's account.
+/// A connection, its page, what it carries, and which of its losses have been counted for the page.
 #[derive(Clone)]
 struct Connection {
     page: u32,
@@ -143,7 +143,7 @@ impl Spec for WebSpec {
 }
 
 impl Application for Web {
-    /// Of a page with its objects, and the ends of http/1.1's responses.
+    /// Memory of a page with its objects, and of the ends of http/1.1's responses.
     fn memory_bytes(&self) -> u64 {
         (u64::from(self.inline_objects) + 1) * (size_of::<page::Object>() + size_of::<u64>()) as u64
     }
@@ -205,7 +205,7 @@ impl Web {
         if matches!(event, Event::Finished { .. }) {
             self.slots.remove(conn);
         }
-        // A connection may outlive its page (its close is still under way); then nothing it does matters.
+        // A connection may still be closing when its page is over. Its events are then ignored.
         let Some(mut page) = self.page.take_if(|p| p.index == of_page) else { return };
         page.losses = page.losses.plus(suffered);
         let ask_inline = self.protocol == Protocol::Http10 && news.primary_seen(self.trigger);

@@ -6,7 +6,7 @@ use crate::config::{AdaptiveAcks, TcpConfig};
 use crate::segment::Flags;
 use cwndlab_units::Time;
 
-/// What is pending, and the estimate.
+/// The pending data, and the estimate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Adaptive {
     /// Bytes received since a segment was last sent.

@@ -1,17 +1,17 @@
-//! Policies that count what has not been acknowledged: `every`, `delayed`, `heartbeat` and the two that begin quickly.
+//! Policies that count unacknowledged data: `every`, `delayed`, `heartbeat` and the two that begin quickly.
 
 use super::{Arrival, Due};
 use crate::config::{AckPolicy, TcpConfig};
 use cwndlab_units::Time;
 
-/// What is pending, and what is left of the quick phase.
+/// The pending data, and the rest of the quick phase.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     /// In-order bytes not yet acknowledged.
     pending_bytes: u32,
     /// In-order segments not yet acknowledged.
     pending_segments: u16,
-    /// What is left of the quick phase, in the policy's unit (bytes or segments).
+    /// The rest of the quick phase, in the policy's unit (bytes or segments).
     quick_left: u32,
 }
 
@@ -25,7 +25,7 @@ impl Counted {
         Counted { pending_bytes: 0, pending_segments: 0, quick_left }
     }
 
-    /// A segment with data came; `mss` as it is in force.
+    /// A segment with data has arrived; `mss` is the present one.
     #[inline]
     pub fn on_data(&mut self, cfg: &TcpConfig, now: Time, mss: u32, arrival: Arrival) -> Due {
         if cfg.ack_policy == AckPolicy::Every {
@@ -39,16 +39,16 @@ impl Counted {
         };
         self.pending_bytes = self.pending_bytes.saturating_add(bytes);
         self.pending_segments = self.pending_segments.saturating_add(1);
-        // RFC 5681, 4.2: at least for every second full-sized segment
+        // RFC 5681, section 4.2: at least for every second full-sized segment.
         let second_full = self.pending_bytes >= 2 * mss;
         match cfg.ack_policy {
-            // the last two have states of their own
+            // The last two have states of their own.
             AckPolicy::Every | AckPolicy::Adaptive { .. } | AckPolicy::Linux => Due::Now,
             AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } if second_full => Due::Now,
             AckPolicy::Delayed { timeout_ns } => Due::By(cfg.expiry(now, timeout_ns)),
             AckPolicy::Heartbeat { grid_ns } => Due::By(next_beat(now, grid_ns)),
             AckPolicy::QuickThenHeartbeat { every, grid_ns, .. } => {
-                // need_send of ns-2's tcp-full-bay.cc: quick while less than `quick_bytes` has come, this segment included
+                // need_send of ns-2's tcp-full-bay.cc: quick until `quick_bytes` have arrived, including this segment.
                 self.quick_left = self.quick_left.saturating_sub(bytes);
                 if self.quick_left > 0 || u32::from(self.pending_segments) >= every {
                     Due::Now
@@ -76,7 +76,7 @@ impl Counted {
     }
 }
 
-/// The first beat of the grid after `now`.
+/// The first point of the grid after `now`.
 fn next_beat(now: Time, grid: Time) -> Time {
     let ns = grid.as_nanos().max(1);
     Time::from_nanos((now.as_nanos() / ns + 1) * ns)

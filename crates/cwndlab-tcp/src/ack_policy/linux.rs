@@ -1,8 +1,8 @@
-//! Linux's receiver (net/ipv4 of Linux 6.12): quick acknowledgments at the start and after trouble, a delay that adapts, an
-//! acknowledgment after a read, and fewer of them while segments arrive out of order.
+//! Linux's receiver (net/ipv4 of Linux 6.12): quick acknowledgments at the start and after losses, an adaptive delay,
+//! an acknowledgment after a read, and fewer acknowledgments while segments arrive out of order.
 //!
-//! The kernel's function is named next to each rule. Times of the delay are in ticks of `rto.timer_hz`
-//! (jiffies); without such a clock a tick is a nanosecond.
+//! The kernel's function is named next to each rule. Delays are in ticks of `rto.timer_hz` (jiffies); without such a
+//! clock a tick is a nanosecond.
 
 use super::{Arrival, Data, Due};
 use crate::config::{RtoConfig, TcpConfig};
@@ -14,52 +14,54 @@ use cwndlab_units::Time;
 
 /// `TCP_MAX_QUICKACKS`.
 const MAX_QUICK: u8 = 16;
-/// Quick ones for a mark, and for what was sent again on a path with ECN (`__tcp_ecn_check_ce`).
+/// Quick ACKs after a mark, and after a retransmission on a path with ECN (`__tcp_ecn_check_ce`).
 const QUICK_FOR_MARK: u8 = 2;
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
 const DELAY_MIN: Time = Time::from_millis(40);
 /// `TCP_DELACK_MAX`.
 const DELAY_MAX: Time = Time::from_millis(200);
-/// The most where nothing pushes (`tcp_send_delayed_ack`).
+/// The maximum when no pushed segment is pending (`tcp_send_delayed_ack`).
 const UNPUSHED_MAX: Time = Time::from_millis(500);
-/// ACKs of out-of-order segments that are sent at once, because the peer counts three (`TCP_FASTRETRANS_THRESH`).
+/// Number of out-of-order segments acknowledged at once, because the peer counts three duplicates
+/// (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES_AT_ONCE: u8 = 3;
 /// `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
 const COMPRESSED_MOST: u8 = 44;
 const COMPRESSED_DELAY: Time = Time::from_millis(1);
 const COMPRESSED_SLACK: Time = Time::from_micros(100);
-/// Blocks that an ACK certainly has room for (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Number of blocks for which every ACK has room (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_EXPECTED: usize = 2;
 
-/// What such a receiver remembers (`struct inet_connection_sock`, `icsk_ack`).
+/// The state of such a receiver (`struct inet_connection_sock`, `icsk_ack`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Linux {
     /// Quick acknowledgments left (`quick`).
     quick: u8,
-    /// Data was sent in answer within the delay: the ACK waits for it (`pingpong`, with a threshold of 1).
+    /// Data was sent in response within the delay, so the ACK waits for it (`pingpong`, with a threshold of 1).
     interactive: bool,
-    /// Something is to be acknowledged (`ICSK_ACK_SCHED`).
+    /// Data is waiting to be acknowledged (`ICSK_ACK_SCHED`).
     scheduled: bool,
     /// Pushed or small segments since the last ACK, counted up to two (`ICSK_ACK_PUSHED`, `ICSK_ACK_PUSHED2`).
     pushed: u8,
-    /// Ticks to delay (`ato`); 0 before the first data.
+    /// The delay in ticks (`ato`); 0 before the first data.
     delay: u32,
     /// Tick of the last data in order (`lrcvtime`).
     last_data: u64,
-    /// Tick at which the delayed ACK is due, if one is (`timeout`, `ICSK_ACK_TIMER`).
+    /// Tick at which the delayed ACK is due, if one is pending (`timeout`, `ICSK_ACK_TIMER`).
     due: Option<u64>,
     size: SegmentSize,
-    /// What the last ACK acknowledged (`rcv_wup`).
+    /// Position up to which the last ACK acknowledged (`rcv_wup`).
     acknowledged: u64,
-    /// ACKs held back since the last one (`compressed_ack`), those sent at once before, and the hole they refer to.
+    /// ACKs withheld since the last one (`compressed_ack`), those sent at once before, and the hole to which they
+    /// refer.
     compressed: u8,
     duplicates: u8,
     hole: u64,
-    /// Data came with ECT (`TCP_ECN_SEEN`).
+    /// Data has arrived with ECT (`TCP_ECN_SEEN`).
     saw_ect: bool,
 }
 
-/// A tick of the clock, ns.
+/// Length of a tick, in ns.
 fn tick(rto: &RtoConfig) -> u64 {
     1_000_000_000_u64.checked_div(u64::from(rto.timer_hz)).unwrap_or(1)
 }
@@ -72,12 +74,12 @@ fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
 }
 
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
-    // before the first data, `last_data` is 0, as `lrcvtime` is, which on a running kernel is long ago
+    // Before the first data, `last_data` is 0, as `lrcvtime` is, which on a running kernel is far in the past.
     (1 << 40) + ticks(rto, now + rto.tick_phase_ns)
 }
 
 impl Linux {
-    /// Established: `tcp_initialize_rcv_mss`.
+    /// The connection is established (`tcp_initialize_rcv_mss`).
     pub fn on_established(&mut self, mss: u32, window: u32) {
         self.size = SegmentSize::new(mss, window);
         self.acknowledged = 1;
@@ -88,7 +90,7 @@ impl Linux {
         self.size.full()
     }
 
-    /// A segment with data came.
+    /// A segment with data has arrived.
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
         match data.arrival {
@@ -147,7 +149,7 @@ impl Linux {
         self.note_codepoint(cfg, data);
     }
 
-    /// The same of the first data, or of data after a longer time.
+    /// The same for the first data, or for data after a longer pause.
     fn note_gap(&mut self, cfg: &TcpConfig, rtt: &RttEstimator, (gap, least): (u64, u32), window: u32) {
         let rto = ticks(&cfg.rto, rtt.rto(&cfg.rto));
         if self.delay == 0 {
@@ -170,7 +172,7 @@ impl Linux {
         }
     }
 
-    /// A first mark since the peer's last CWR.
+    /// The first mark since the peer's last CWR.
     pub fn on_mark(&mut self, cfg: &TcpConfig, window: u32) {
         self.quicken(cfg, QUICK_FOR_MARK, window);
     }
@@ -217,7 +219,7 @@ impl Linux {
             }
             delay = delay.min(most);
         }
-        // tcp_delack_max: less than the peer's least timeout, taken to be ours
+        // tcp_delack_max: less than the peer's minimum timeout, which is assumed to equal ours.
         delay = delay.min(ticks(rto, DELAY_MAX)).min(ticks(rto, rto.min_ns).max(2) - 1);
         let now = clock(rto, at);
         let mut due = now + delay;
@@ -231,7 +233,7 @@ impl Linux {
         Due::By(cfg.expiry(at, Time::from_nanos((due - now) * tick(rto))))
     }
 
-    /// ACKs of out-of-order segments: three at once, then at most one per millisecond (the second half of
+    /// ACKs of out-of-order segments: three at once, then at most one per millisecond (second half of
     /// `__tcp_ack_snd_check`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         if !data.new.sack || self.compressed >= COMPRESSED_MOST {
@@ -255,18 +257,18 @@ impl Linux {
         Due::By(data.now + COMPRESSED_DELAY.min(Time::from_nanos(rtt.as_nanos() / 20)) + COMPRESSED_SLACK)
     }
 
-    /// Whether a read draws an ACK of itself (`__tcp_cleanup_rbuf`).
+    /// Whether a read triggers an ACK (`__tcp_cleanup_rbuf`).
     pub fn read_is_due(&self, nxt: u64, empty: bool) -> bool {
         let pushed = self.pushed > 1 || self.pushed > 0 && !self.interactive;
         self.scheduled && (self.more_than_one_segment(nxt) || pushed && empty)
     }
 
-    /// The window is small for the buffer (`__tcp_select_window`).
+    /// The window is small compared with the buffer (`__tcp_select_window`).
     pub fn on_tight_window(&mut self) {
         self.quick = 0;
     }
 
-    /// A segment with an ACK of everything up to `nxt` went out (`tcp_event_ack_sent`, `tcp_event_data_sent`).
+    /// A segment that acknowledges everything up to `nxt` was sent (`tcp_event_ack_sent`, `tcp_event_data_sent`).
     pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) {
         if with_data && clock(&cfg.rto, now) - self.last_data < u64::from(self.delay) {
             self.interactive = true;

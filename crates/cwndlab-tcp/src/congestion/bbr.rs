@@ -1,7 +1,7 @@
 //! BBR version 1 as in Linux 6.12 (`net/ipv4/tcp_bbr.c`), in the kernel's integers: packets, microseconds, jiffies.
 //!
-//! The path is modelled by its maximum delivery rate (10 round trips) and its minimum RTT (10 s). The
-//! kernel's functions are named next to the rules.
+//! It models the path by its maximum delivery rate (over 10 round trips) and its minimum RTT (over 10 s). The kernel's
+//! functions are named next to the rules.
 
 mod aggregation;
 mod policer;
@@ -29,11 +29,11 @@ const UNIT: u64 = 1 << 8;
 /// `bbr_high_gain`: 2/ln(2); `bbr_drain_gain`, its inverse.
 const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
-/// `bbr_pacing_gain`: probe, drain what probing queued, six phases at the estimate.
+/// `bbr_pacing_gain`: one phase that probes, one that drains the queue of the probe, and six at the estimated rate.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// `bbr_cycle_rand`: phases over which the first one is drawn.
+/// `bbr_cycle_rand`: the number of phases among which the first one is drawn.
 const RANDOM_PHASES: usize = 7;
-/// `bbr_bw_rtts`: round trips for which a bandwidth counts.
+/// `bbr_bw_rtts`: round trips after which a bandwidth sample expires.
 const BANDWIDTH_ROUNDS: u32 = 10;
 /// `bbr_min_rtt_win_sec` and `bbr_probe_rtt_mode_ms`.
 const MIN_RTT_SECONDS: u64 = 10;
@@ -42,19 +42,20 @@ const PROBE_RTT_MS: u64 = 200;
 const LEAST_PACKETS: u64 = 4;
 /// `TCP_INIT_CWND`
 const FIRST_PACKETS: u64 = 10;
-/// The SYN is the first packet that is delivered.
+/// The SYN counts as the first packet delivered.
 const SYN: u64 = 1;
-/// `bbr_full_bw_thresh` (in 1/256) and `bbr_full_bw_cnt`: the pipe is full after three round trips without growth by a quarter.
+/// `bbr_full_bw_thresh` (in 1/256) and `bbr_full_bw_cnt`: the pipe is full after three round trips in which the rate
+/// grew by less than a quarter.
 const GROWTH: u64 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
-/// `bbr_min_tso_rate` in bytes a second: trains of one segment below.
+/// `bbr_min_tso_rate` in bytes per second. At lower rates a train has one segment.
 const ONE_SEGMENT_RATE: u64 = 1_200_000 >> 3;
-/// `sk_pacing_shift`, `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER` and the cap of `bbr_tso_segs_goal`.
+/// `sk_pacing_shift`, `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER` and the limit in `bbr_tso_segs_goal`.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 const MOST_TRAIN_BYTES: u64 = 65_536 - 1 - 320;
 const MOST_TRAIN_PACKETS: u64 = 0x7f;
 
-/// `bbr_rate_bytes_per_sec`: 1 % below the estimate, times a gain.
+/// `bbr_rate_bytes_per_sec`: a rate times a gain, less 1 %.
 fn bytes_per_second(rate: u64, gain: u64, mss: u64) -> u64 {
     (((rate * mss * gain) >> 8) * (1_000_000 / 100 * 99)) >> 24
 }
@@ -72,22 +73,22 @@ enum Mode {
     ProbeRtt,
 }
 
-/// BBR's state of one connection; on the heap.
+/// BBR's state for one connection; on the heap.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bbr {
     random: Option<Rng>,
-    /// Ticks a second of the kernel's clock, and by how much it is ahead.
+    /// Ticks per second of the kernel's clock, and its offset.
     hz: u64,
     phase: Time,
     mss: u64,
-    /// Bytes a second.
+    /// Bytes per second.
     pacing_rate: u64,
     mode: Mode,
     pacing_gain: u64,
     cwnd_gain: u64,
     bandwidth: WindowedMax,
     min_rtt_us: u64,
-    /// In jiffies, as the next (0 = `PROBE_RTT`'s time does not run yet).
+    /// Both in jiffies. The second is 0 until the time in `PROBE_RTT` starts.
     min_rtt_stamp: u64,
     probe_rtt_until: u64,
     probe_rtt_round_done: bool,
@@ -104,11 +105,11 @@ pub(super) struct Bbr {
     prior_cwnd: u64,
     aggregation: Aggregation,
     policer: Policer,
-    /// Packets in all, and when something was delivered last.
+    /// Total packets delivered, and when the last of them was.
     delivered: u64,
     delivered_at: Time,
     lost: u64,
-    /// What should be in the network, in packets; none before the pipe has been full.
+    /// Target number of packets in the network; `None` before the pipe has been full.
     ssthresh: Option<u64>,
 }
 
@@ -127,7 +128,7 @@ impl Bbr {
         }
     }
 
-    /// `bbr_main`: the window of `cwnd` packets after an ACK.
+    /// `bbr_main`: returns the new window, in packets, after an ACK.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
             return cwnd; // the kernel asks no congestion control
@@ -192,7 +193,8 @@ impl Bbr {
         }
     }
 
-    /// `bbr_set_pacing_rate`: before the pipe is full it only rises; `srtt` is zero before the first measurement.
+    /// `bbr_set_pacing_rate`: until the pipe is full, the rate only increases. `srtt` is zero before the first
+    /// measurement.
     fn set_pacing_rate(&mut self, gain: u64, srtt: Time, cwnd: u64) {
         let rate = bytes_per_second(u64::from(self.bandwidth()), gain, self.mss);
         if !self.has_rtt && srtt > Time::ZERO {
@@ -203,7 +205,7 @@ impl Bbr {
         }
     }
 
-    /// `bbr_init_pacing_rate_from_rtt`: the window a round trip, or a millisecond while that is not known.
+    /// `bbr_init_pacing_rate_from_rtt`: a window per round trip, or per millisecond while the round trip is unknown.
     fn set_first_rate(&mut self, srtt: Time, cwnd: u64) {
         self.has_rtt |= srtt > Time::ZERO;
         let us = if srtt > Time::ZERO { micros(srtt).max(1) } else { 1000 };
@@ -229,7 +231,8 @@ impl Bbr {
         ((u64::from(rate) * self.min_rtt_us * gain) >> 8).div_ceil(RATE_UNIT)
     }
 
-    /// `bbr_quantization_budget`: room for trains at both ends and in between, and an even number of packets.
+    /// `bbr_quantization_budget`: leaves room for trains at both ends and on the path, and rounds up to an even number
+    /// of packets.
     fn with_trains(&self, packets: u64) -> u64 {
         let even = (packets + 3 * self.train() + 1) & !1;
         even + if self.mode == Mode::ProbeBandwidth && self.cycle == 0 { 2 } else { 0 }
@@ -240,7 +243,7 @@ impl Bbr {
         self.with_trains(self.product(self.bandwidth.get(), gain))
     }
 
-    /// `bbr_packets_in_net_at_edt`: what will be in the network when the pacer lets the next train go.
+    /// `bbr_packets_in_net_at_edt`: packets that will be in the network when the pacer sends the next train.
     fn in_network(&self, in_flight: u64, held_us: u64) -> u64 {
         let delivered = (u64::from(self.bandwidth()) * held_us) >> 24;
         let then = in_flight + if self.pacing_gain > UNIT { self.train() } else { 0 };
@@ -266,7 +269,7 @@ impl Bbr {
         self.cycle_began_us = micros(self.delivered_at);
     }
 
-    /// `bbr_reset_probe_bw_mode`: begins in any phase but the draining one.
+    /// `bbr_reset_probe_bw_mode`: starts in a random phase, except the one that drains.
     fn probe_bandwidth(&mut self) {
         self.mode = Mode::ProbeBandwidth;
         let drawn = self.random.as_mut().map_or(0, |random| random.random_range(0..RANDOM_PHASES));
@@ -385,7 +388,8 @@ impl Bbr {
         cwnd
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round of recovery a packet goes for a packet that has left.
+    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round of recovery, one packet is sent for each packet that
+    /// has left the network.
     fn repaired(&mut self, sample: &Sample, mut cwnd: u64) -> u64 {
         let before = std::mem::replace(&mut self.prior_repair, sample.repair);
         if sample.losses > 0 {
@@ -434,7 +438,7 @@ impl Law for Bbr {
         true
     }
 
-    /// `bbr_ssthresh`: nothing is cut. `bbr_set_state`: a timeout ends a round.
+    /// `bbr_ssthresh`: the window is not reduced. `bbr_set_state`: a timeout ends a round.
     fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
         if event != CongestionEvent::RtoRepeat {
             self.save_cwnd(u64::from(windows.cwnd / mss));

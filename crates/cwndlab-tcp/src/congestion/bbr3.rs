@@ -1,6 +1,8 @@
-//! BBR version 3 by draft-ietf-ccwg-bbr-06, or where [`crate::Bbr3Rules::GoogleV3`] asks for it by Google's branch v3
-//! (`net/ipv4/tcp_bbr.c` in google/bbr). Volumes are bytes, rates bytes a second. The draft's functions are named next to
-//! the rules; sections are the draft's.
+//! BBR version 3 by draft-ietf-ccwg-bbr-06 or, with [`crate::Bbr3Rules::GoogleV3`], by Google's branch v3
+//! (`net/ipv4/tcp_bbr.c` in google/bbr).
+//!
+//! Volumes are in bytes, rates in bytes per second. The draft's functions are named next to the rules; section numbers
+//! are the draft's.
 
 mod aggregation;
 mod control;
@@ -29,14 +31,14 @@ use probe_rtt::MinRtt;
 use rules::Rules;
 use sample::Sample;
 
-/// No bound.
+/// No limit.
 const NONE: u64 = u64::MAX;
 /// `MinPipeCwnd` (section 2.8), in segments.
 const LEAST_SEGMENTS: u64 = 4;
-/// The pipe is full after three rounds without growth by a quarter (section 5.3.1.2).
+/// The pipe is full after three rounds in which the rate grew by less than a quarter (section 5.3.1.2).
 const GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
-/// Draft: Drain ends after three round trips at the latest (section 5.3.2).
+/// In the draft, Drain ends after at most three round trips (section 5.3.2).
 const DRAIN_ROUNDS: u32 = 3;
 /// `BBRStartupFullLossCnt`; `bbr_full_loss_cnt`
 const STARTUP_LOSSES: u32 = 6;
@@ -70,12 +72,12 @@ fn scaled(value: u64, gain: f64) -> u64 {
     (value as f64 * gain) as u64
 }
 
-/// Bytes that pass at a rate in a time.
+/// Bytes sent at a rate in a time.
 fn bytes_in(rate: u64, time: Time) -> u64 {
     (u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).min(u128::from(u64::MAX)) as u64
 }
 
-/// Whether the pipe is full (section 5.3.1.2).
+/// Detects that the pipe is full (section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
     /// `full_bw_reached` and `full_bw_now`
@@ -87,13 +89,13 @@ struct FullPipe {
 }
 
 impl FullPipe {
-    /// `ResetFullBW`, with a rate to begin from.
+    /// `ResetFullBW`, starting from a rate.
     fn reset(&mut self, rate: u64) {
         (self.now, self.rate, self.rounds) = (false, rate, 0);
     }
 }
 
-/// BBR's state of one connection; on the heap.
+/// BBR's state for one connection; on the heap.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr3 {
     is: &'static Rules,
@@ -101,13 +103,13 @@ pub(super) struct Bbr3 {
     mss: u64,
     initial_cwnd: u64,
     cwnd: u64,
-    /// Bytes a second.
+    /// Bytes per second.
     pacing_rate: u64,
     state: State,
     rounds: Rounds,
     /// `drain_start_round`
     drain_round: u32,
-    /// `max_bw_filter`: the present and the last cycle.
+    /// `max_bw_filter`: the current and the previous cycle.
     max_bw: [u64; 2],
     bw_shortterm: u64,
     inflight_shortterm: u64,
@@ -123,14 +125,14 @@ pub(super) struct Bbr3 {
     idle_restart: bool,
     prior_cwnd: u64,
     prior_repair: Repair,
-    /// Whether the window has limited the sender in this round and in the last (`C.is_cwnd_limited`).
+    /// Whether the window has limited the sender in this round and in the previous one (`C.is_cwnd_limited`).
     limited: [bool; 2],
-    /// In all: packets and bytes delivered, and bytes lost and marked.
+    /// Totals: packets and bytes delivered, bytes lost and bytes marked.
     delivered_packets: u64,
     delivered: u64,
     lost: u64,
     ce: u64,
-    /// What should be in the network; none before the pipe has been full. For records only, as in the branch.
+    /// Target volume in the network; `None` before the pipe has been full. Only for records, as in the branch.
     ssthresh: Option<u64>,
 }
 
@@ -180,7 +182,8 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateOnACK` (section 5.2.3): the window after an ACK, with what it shows to be lost reported before.
+    /// `UpdateOnACK` (section 5.2.3): returns the new window after an ACK. The losses that the ACK reveals have been
+    /// reported before.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, cwnd: u64) -> u64 {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
             return cwnd;
@@ -198,7 +201,7 @@ impl Bbr3 {
         self.cwnd
     }
 
-    /// Whether the window was full just before the ACK, as it is after each transmission that it stops.
+    /// Records whether the window was full just before the ACK, as it is after each transmission that it stops.
     fn note_usage(&mut self, sample: &Sample) {
         if self.rounds.started {
             self.limited = [false, self.limited[0]];
@@ -247,7 +250,7 @@ impl Bbr3 {
         self.max_bw().min(self.bw_shortterm)
     }
 
-    /// `CheckFullBWReached`. The draft looks once a round; the branch takes growth from every ACK and counts rounds.
+    /// `CheckFullBWReached`. The draft checks once per round; the branch takes growth from every ACK and counts rounds.
     fn look_for_full_pipe(&mut self, sample: &Sample) {
         let looks = self.rounds.started || self.is.growth_with_every_ack;
         if self.full.now || sample.app_limited || sample.prior_delivered.is_none() || !looks {
@@ -274,7 +277,8 @@ impl Bbr3 {
         }
     }
 
-    /// `CheckDrainDone`. The branch has no maximum time, compares with `max_bw`, and counts what the pacer will hold.
+    /// `CheckDrainDone`. The branch has no time limit, compares with `max_bw`, and subtracts what arrives before the
+    /// pacer sends next.
     fn leave_drain(&mut self, sample: &Sample) {
         if self.state != State::Drain {
             return;
@@ -316,15 +320,15 @@ impl Law for Bbr3 {
         true
     }
 
-    /// `HandleLostPacket`, once `delivered` packets have been delivered.
+    /// `HandleLostPacket`. `delivered`: packets delivered so far.
     fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time, windows: Windows) {
         (self.delivered_packets, self.cwnd) = (delivered, u64::from(windows.cwnd));
         self.lost += segment.bytes;
         self.handle_lost(segment, now);
     }
 
-    /// Recovery begins, by a loss, a timeout or an echo (`OnEnterFastRecovery`, `OnEnterRTO`). After a timeout the window becomes one
-    /// segment more than is in flight, which the caller sees to (section 5.6.4.4).
+    /// Recovery begins after a loss, a timeout or an ECN echo (`OnEnterFastRecovery`, `OnEnterRTO`). After a timeout
+    /// the caller sets the window to one segment more than is in flight (section 5.6.4.4).
     fn takes_congestion(&mut self, event: CongestionEvent, _: u32, windows: &mut Windows) -> bool {
         if event != CongestionEvent::RtoRepeat {
             self.cwnd = u64::from(windows.cwnd);

@@ -1,4 +1,4 @@
-//! The window of one connection: the law chosen by the config, the phase of slow start, and what is needed to undo a reduction.
+//! The window of one connection: the configured law, the phase of slow start, and the state to undo a reduction.
 
 use cwndlab_units::Time;
 
@@ -14,7 +14,8 @@ use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
 use crate::Rng;
 
-/// What serves until the first reduction (HyStart, SEARCH), and after one (what an undo goes back to): never both.
+/// State needed only until the first reduction (HyStart, SEARCH), or only after one (for an undo): never both at the
+/// same time.
 #[derive(Clone, Debug)]
 enum Phase {
     Plain,
@@ -34,14 +35,14 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// At connection start, once the effective `mss` (payload bytes) is known.
+    /// At the start of a connection, once the effective `mss` (payload bytes) is known.
     pub fn new(cfg: &TcpConfig, mss: u32) -> Self {
         let cwnd = initial_window_bytes(cfg.initial_window, mss);
         let ssthresh = match cfg.initial_ssthresh_segments {
             0 => NO_THRESHOLD,
             k => k.saturating_mul(mss).min(MAX_WINDOW_BYTES),
         };
-        // these laws have a slow start of their own
+        // These laws have a slow start of their own.
         let own = cfg.window_law.models_path()
             || matches!((cfg.slow_start, cfg.window_law), (SlowStartKind::Hystart, WindowLawKind::CubicLinux(_)));
         Controller {
@@ -57,14 +58,14 @@ impl Controller {
         }
     }
 
-    /// Gives a sender whose configuration says [`WindowLawKind::External`] its law; before anything is sent.
+    /// Sets the law of a sender whose configuration says [`WindowLawKind::External`]. Call it before anything is sent.
     pub fn attach(&mut self, law: Box<dyn CongestionControl>, flow: String, failures: LawFailures) {
         if let AnyLaw::External(external) = &mut self.law {
             external.attach(law, flow, failures);
         }
     }
 
-    /// Restarts with another `mss`, before anything but a SYN was sent.
+    /// Restarts with another `mss`. Call it before anything but a SYN has been sent.
     pub fn restart(&mut self, cfg: &TcpConfig, mss: u32) {
         let made = Controller::new(cfg, mss);
         let before = std::mem::replace(self, made);
@@ -73,17 +74,18 @@ impl Controller {
         }
     }
 
-    /// A timer has expired: the time of what may follow.
+    /// A timer has expired; `now` is the time of the calls that follow.
     pub fn on_timer(&mut self, now: Time) {
         each_law!(&mut self.law, law => law.on_timer(now));
     }
 
-    /// The random numbers of this end of its connection, before anything else happens.
+    /// Sets the random numbers of this end of the connection. Call it before anything else.
     pub fn set_random(&mut self, random: Rng) {
         each_law!(&mut self.law, law => law.set_random(random));
     }
 
-    /// AccECN is not agreed on: a law that needs it becomes Reno (Linux: `prague_reno`). Before [`Controller::on_start`].
+    /// AccECN was not agreed on, so a law that needs it becomes Reno (Linux: `prague_reno`). Call it before
+    /// [`Controller::on_start`].
     pub fn do_without_accecn(&mut self) {
         if matches!(self.law, AnyLaw::Prague(_)) {
             self.law = AnyLaw::Reno(Reno::default());
@@ -103,12 +105,12 @@ impl Controller {
         each_law!(&self.law, law => law.grant(self.cwnd()))
     }
 
-    /// Whether the law's window counts in recovery, too ([`Grant::owns_recovery`]).
+    /// Whether the law's window also applies in recovery ([`Grant::owns_recovery`]).
     pub(crate) fn owns_recovery(&self) -> bool {
         each_law!(&self.law, law => law.owns_recovery())
     }
 
-    /// The law's own state, for tests of it.
+    /// The law's own state, for its tests.
     #[cfg(test)]
     pub(super) fn law(&self) -> &AnyLaw {
         &self.law
@@ -141,7 +143,8 @@ impl Controller {
         self.in_slow_start() && matches!(&self.phase, Phase::Hystart(h) if h.in_css())
     }
 
-    /// A step of an episode; `mss` as in force. A law that controls its own recovery handles only those that restart it.
+    /// A step of an episode; `mss` is the present one. A law that controls its own recovery handles only steps that
+    /// restart it.
     pub fn on_episode(&mut self, episode: Episode, mss: u32) {
         if self.owns_recovery() && !matches!(episode, Episode::Restarted | Episode::StillInNetwork(_)) {
             return;
@@ -161,7 +164,7 @@ impl Controller {
         }
     }
 
-    /// The window with which the sender starts over after a loss.
+    /// Sets the window with which the sender starts again after a loss.
     pub fn to_loss_window(&mut self, cfg: &TcpConfig, mss: u32) {
         self.set_cwnd(u64::from(mss) * u64::from(cfg.loss_window_segments), mss);
     }
@@ -177,23 +180,23 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_measured_ack(ack, after, &mut self.windows))
     }
 
-    /// Whether the law sends so little that the delivery rate measured now says nothing of the path.
+    /// Whether the law sends so little that the measured delivery rate does not reflect the path.
     pub fn limits_itself(&self) -> bool {
         each_law!(&self.law, law => law.limits_itself())
     }
 
-    /// Data is about to go with nothing in the network, after the application had left the sender without any.
+    /// Sending resumes with nothing in the network, after the application had no data to send.
     pub fn on_app_restart(&mut self, now: Time, mss: u32) {
         each_law!(&mut self.law, law => law.on_app_restart(now, mss, &mut self.windows));
     }
 
-    /// A segment is deemed lost, before [`Controller::on_measured_ack`] if an ACK has shown it; `delivered` segments have
-    /// arrived.
+    /// A segment is deemed lost; called before [`Controller::on_measured_ack`] if an ACK revealed it. `delivered`:
+    /// segments that have arrived.
     pub(crate) fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time) {
         each_law!(&mut self.law, law => law.on_lost(segment, delivered, now, self.windows));
     }
 
-    /// An ACK shows how long data took to the peer, with an unknown difference of the clocks; for laws that need it
+    /// An ACK reports a one-way delay, offset by the unknown difference of the two clocks. Only for laws that need it
     /// ([`super::Needs::delays`]), before [`Controller::on_feedback`].
     pub fn on_one_way_delay(&mut self, now: Time, delay: Time) {
         each_law!(&mut self.law, law => law.on_one_way_delay(now, delay));
@@ -204,26 +207,26 @@ impl Controller {
         self.law.needs()
     }
 
-    /// Has a law from outside set the window.
+    /// Lets a law from outside set the window.
     fn ask(&mut self, mss: u32, call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>) {
         if let AnyLaw::External(external) = &mut self.law {
             external.call(mss, &mut self.windows, call);
         }
     }
 
-    /// What the path reports, by any ACK, before losses are looked for.
+    /// Takes any ACK, before loss detection, for laws that measure the path.
     #[inline(never)]
     pub fn on_feedback(&mut self, ack: &AckReport) {
         each_law!(&mut self.law, law => law.on_feedback(ack, &mut self.windows));
     }
 
-    /// As [`Controller::on_feedback`], of a plain ACK.
+    /// As [`Controller::on_feedback`], for an ACK of the short path.
     #[inline(never)]
     pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
         each_law!(&mut self.law, law => law.on_plain_feedback(ack, &mut self.windows));
     }
 
-    /// Something is to be sent after an idle time with nothing under way.
+    /// Sending resumes after an idle time with nothing in flight.
     pub fn on_resume(&mut self, now: Time, idle: Time) {
         each_law!(&mut self.law, law => law.on_resume(now, idle));
     }
@@ -233,8 +236,8 @@ impl Controller {
 fn initial_window_bytes(rule: InitialWindow, mss: u32) -> u32 {
     match rule {
         InitialWindow::Segments(k) => k.saturating_mul(mss).min(MAX_WINDOW_BYTES),
-        // RFC 3390, equation 1, in bytes: 4380 are three segments of 1460 bytes, but only two whole ones of 1500 (by RFC 5681,
-        // section 3.1 three of those may go)
+        // RFC 3390, equation 1, in bytes: 4380 bytes are three segments of 1460 bytes, but only two whole segments of
+        // 1500 (three of which RFC 5681, section 3.1, allows).
         InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
         // RFC 6928, section 2
         InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),

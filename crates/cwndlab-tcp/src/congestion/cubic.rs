@@ -1,7 +1,7 @@
-//! CUBIC (RFC 9438). Windows in segments, time in seconds, as in the RFC's equations.
+//! CUBIC (RFC 9438). Windows in segments, times in seconds, as in the RFC's equations.
 //!
-//! Cost: the cube root is taken once per congestion episode; an ACK in congestion avoidance costs one cube and
-//! two divisions.
+//! The cube root is computed once per congestion episode; an ACK in congestion avoidance costs one cube and two
+//! divisions.
 
 use super::law::{Cut, Growth, Law, Windows};
 use super::AckReport;
@@ -15,28 +15,29 @@ pub(super) const C: f64 = 0.4;
 /// RFC 9438, section 4.3: 3*(1-beta)/(1+beta).
 pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
-/// State of CUBIC (RFC 9438, section 4.1.2). The windows that change once per episode are f32 (a relative error of
-/// 6e-8) to keep the state small; those that grow by fractions per ACK are f64.
+/// State of CUBIC (RFC 9438, section 4.1.2). Values that change once per episode are f32 (a relative error of 6e-8) to
+/// keep the state small; those that grow by fractions per ACK are f64.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Cubic {
-    /// Window just before the last reduction, after fast convergence; 0 = none: the next epoch starts with K = 0.
+    /// Window just before the last reduction, after fast convergence. With 0 (none) the next epoch starts with K = 0.
     pub w_max: f32,
     /// Time to grow back to `w_max`, in s.
     pub k_s: f32,
     /// cwnd when ssthresh was last set, in segments.
     pub cwnd_prior: f32,
-    /// Fraction of a segment, in bytes, not yet added to cwnd.
+    /// Fraction of a segment, in bytes, that has not yet been added to cwnd.
     credit_bytes: f32,
     /// Window of the Reno-friendly estimate, in segments.
     pub w_est: f64,
-    /// Beginning of the current congestion avoidance stage, less its application-limited time; MAX = not begun.
+    /// Start of the current congestion avoidance stage, shifted by its application-limited time; MAX if it has not
+    /// begun.
     pub epoch_start: Time,
-    /// Last ACK of the stage: what lies between it and a limited ACK is not counted (section 5.8).
+    /// Last ACK of the stage. The time between it and an application-limited ACK does not count (section 5.8).
     last_ack: Time,
     before: Before,
 }
 
-/// What an undo goes back to (section 4.9).
+/// State that an undo restores (section 4.9).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Before {
     w_max: f32,
@@ -74,9 +75,9 @@ impl Cubic {
         }
     }
 
-    /// An ACK in congestion avoidance; the new cwnd in bytes.
+    /// Takes an ACK in congestion avoidance. Returns the new cwnd in bytes.
     fn open(&mut self, cwnd_bytes: u32, ack: &Growth) -> u32 {
-        // Two divisions an ACK in all: the rest are products.
+        // Only two divisions per ACK; everything else is a product.
         let mss = f64::from(ack.mss);
         let per_mss = 1.0 / mss;
         let cwnd = f64::from(cwnd_bytes) * per_mss;
@@ -91,10 +92,10 @@ impl Cubic {
         let alpha = if self.w_est >= f64::from(self.cwnd_prior) { 1.0 } else { ALPHA };
         self.w_est += alpha * windows_acked;
         if self.w_cubic(t) < self.w_est {
-            // Reno-friendly region. W_est never lies below a window that something else raised.
+            // Reno-friendly region. W_est is never below a window that something else raised.
             return cwnd_bytes.max((self.w_est * mss) as u32);
         }
-        // Sections 4.4 and 4.5: towards the window wanted one RTT later, at most half as much again per RTT.
+        // Sections 4.4 and 4.5: grow towards the target window one RTT ahead, by at most a factor of 1.5 per RTT.
         let target = self.w_cubic(t + ack.srtt.as_nanos() as f64 * 1e-9).clamp(cwnd, 1.5 * cwnd);
         let credit = f64::from(self.credit_bytes) + (target - cwnd) * windows_acked * mss;
         let whole = credit as u32;
@@ -102,7 +103,7 @@ impl Cubic {
         cwnd_bytes.saturating_add(whole)
     }
 
-    /// The reduction of section 4.6, with fast convergence (4.7) if asked; returns `flight_size` * beta in bytes.
+    /// The reduction of section 4.6, with fast convergence (4.7) if configured. Returns `flight_size` * beta in bytes.
     pub fn on_congestion(&mut self, cwnd_bytes: u32, flight_bytes: u64, mss: u32, fast_convergence: bool) -> u32 {
         let cwnd = cwnd_bytes as f32 / mss as f32;
         self.cwnd_prior = cwnd;
@@ -117,7 +118,7 @@ impl Law for Cubic {
         self.open(cwnd, growth)
     }
 
-    /// An ACK that may not open the window: time does not advance (section 5.8).
+    /// An ACK that may not open the window: the stage's clock stops (section 5.8).
     fn on_limited_ack(&mut self, _: &TcpConfig, ack: &AckReport, _: &mut Windows) {
         if !self.epoch_start.is_never() {
             self.epoch_start += ack.now.saturating_sub(self.last_ack);

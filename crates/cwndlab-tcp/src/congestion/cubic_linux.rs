@@ -1,7 +1,7 @@
-//! CUBIC as the Linux kernel computes it (`tcp_cubic.c`): whole segments, integers, a clock of 1 ms, with its HyStart.
+//! CUBIC as in the Linux kernel (`tcp_cubic.c`): whole segments, integers, a clock of 1 ms, with its HyStart.
 //!
-//! Compared with RFC 9438, it grows by a segment per 20 acknowledged while there is no earlier maximum, uses the minimum RTT
-//! instead of SRTT to look ahead, keeps alpha = 0.53 permanently, and its undo restores only the window.
+//! Differences from RFC 9438: it grows by a segment per 20 acknowledged while there is no earlier maximum, looks ahead
+//! by the minimum RTT instead of SRTT, keeps alpha = 0.53 permanently, and its undo restores only the window.
 
 use super::hystart_linux::HystartLinux;
 use super::law::{Cut, Growth, Law, Windows};
@@ -13,44 +13,45 @@ use cwndlab_units::Time;
 /// beta = 717/1024 (RFC 9438, section 4.6: 0.7).
 const BETA: u64 = 717;
 const ONE: u64 = 1024;
-/// Unit of time of the cubic function: 2^10 a second.
+/// Time unit of the cubic function: 2^-10 s.
 const TIME_BITS: u32 = 10;
 /// C = 410 / 2^10 (RFC 9438, section 5.1: 0.4).
 const C: u64 = 410;
 /// Reno's rate: a segment per 15/8 windows, 1/alpha of RFC 9438, section 4.3, equation 4.
 const WINDOWS_PER_SEGMENT: u64 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
-/// Segments acknowledged per segment of growth: at most, while no maximum is known; at least; where the curve lies below.
+/// Segments acknowledged per segment of growth: the maximum while `w_max` is unknown, the minimum, and the value where
+/// the curve lies below cwnd.
 const MOST_UNKNOWN: u32 = 20;
 const LEAST: u32 = 2;
 const SLOW: u32 = 100;
-/// While cwnd is unchanged, the curve is evaluated this often, ms (HZ / 32).
+/// While cwnd is unchanged, the curve is evaluated at this interval, in ms (HZ / 32).
 const REFRESH_MS: u64 = 31;
 /// RTT samples are ignored in the first second of a stage.
 const DEAF: Time = Time::from_secs(1);
 
-/// On the heap, as its state is larger than the other laws'.
+/// The state is on the heap, because it is larger than that of other laws.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct CubicLinux {
     /// Window before the last reduction, after fast convergence, segments; 0 = unknown.
     w_max: u32,
-    /// Window that the curve comes back to at `k`.
+    /// Window that the curve reaches again at `k`.
     origin: u32,
     /// In 2^-10 s.
     k: u64,
-    /// Beginning of the stage of congestion avoidance; MAX = not begun.
+    /// Start of the congestion avoidance stage; MAX if it has not begun.
     epoch_start: Time,
     /// When the curve was last evaluated, ms, and cwnd at that time.
     looked_ms: u64,
     looked_cwnd: u32,
-    /// Segments to be acknowledged per segment of growth, and those acknowledged towards the next.
+    /// Segments to be acknowledged per segment of growth, and those acknowledged since the last one.
     per_segment: u32,
     credit: u32,
-    /// Reno's window, and segments acknowledged towards its next segment.
+    /// Reno's window, and segments acknowledged since its last increase.
     reno_cwnd: u32,
     reno_acked: u64,
-    /// Least round trip, us; 0 = none.
+    /// Minimum round trip in us; 0 if unknown.
     min_rtt_us: u64,
-    /// None once it has ended a slow start, or if it is off.
+    /// `None` if it is off, or once it has ended slow start.
     hystart: Option<HystartLinux>,
 }
 
@@ -63,7 +64,7 @@ impl CubicLinux {
         }
     }
 
-    /// Takes a round trip, before the window of `cwnd` bytes grows by its ACK; returns whether slow start ends there.
+    /// Takes a round-trip sample, before its ACK opens the window of `cwnd` bytes. Returns whether slow start ends.
     pub fn on_rtt(&mut self, ack: &PlainAck, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
         if !self.epoch_start.is_never() && ack.now.saturating_sub(self.epoch_start) < DEAF {
             return false;
@@ -78,13 +79,13 @@ impl CubicLinux {
         ends
     }
 
-    /// These bytes are acknowledged in congestion avoidance, with a window of `cwnd` bytes; the new one.
+    /// Takes acknowledged bytes in congestion avoidance, with a window of `cwnd` bytes. Returns the new window.
     pub fn open(&mut self, now: Time, cwnd: u32, acked: u64, mss: u32) -> u32 {
         let grown = self.grow_segments(now, (cwnd / mss).max(1), acked.div_ceil(u64::from(mss)) as u32);
         cwnd.saturating_add(grown.saturating_mul(mss))
     }
 
-    /// `acked` segments in congestion avoidance; by how many segments the window opens.
+    /// Takes `acked` segments in congestion avoidance. Returns by how many segments the window opens.
     pub fn grow_segments(&mut self, now: Time, cwnd: u32, acked: u32) -> u32 {
         self.look(now, cwnd, acked);
         let mut grown = 0;
@@ -98,7 +99,7 @@ impl CubicLinux {
         grown
     }
 
-    /// Sets `per_segment` by the curve, and by Reno's window if that is above it.
+    /// Sets `per_segment` from the curve, or from Reno's window if that is larger.
     fn look(&mut self, now: Time, cwnd: u32, acked: u32) {
         self.reno_acked += u64::from(acked);
         let now_ms = now.as_nanos() / 1_000_000;
@@ -124,18 +125,18 @@ impl CubicLinux {
         self.per_segment = self.per_segment.max(LEAST);
     }
 
-    /// A stage of congestion avoidance begins (RFC 9438, section 4.2, equation 2).
+    /// Begins a stage of congestion avoidance (RFC 9438, section 4.2, equation 2).
     fn begin(&mut self, now: Time, cwnd: u32, acked: u32) {
         self.epoch_start = now;
         self.reno_acked = u64::from(acked);
         self.reno_cwnd = cwnd;
         let below = self.w_max.saturating_sub(cwnd);
         self.origin = cwnd + below;
-        // cube root of (W_max - cwnd) / C; the kernel's own root is off by 0.2 % on average
+        // The cube root of (W_max - cwnd) / C. The kernel's own root has an error of 0.2 % on average.
         self.k = libm::cbrt((1_u64 << (10 + 3 * TIME_BITS)) as f64 / C as f64 * f64::from(below)) as u64;
     }
 
-    /// RFC 9438, section 4.2, equation 1, a round trip ahead (4.4).
+    /// RFC 9438, section 4.2, equation 1, one round trip ahead (section 4.4).
     fn by_curve(&self, now_ms: u64, cwnd: u32) -> u32 {
         let start_ms = self.epoch_start.as_nanos() / 1_000_000;
         let ms = now_ms.saturating_sub(start_ms) + self.min_rtt_us.div_ceil(1000);
@@ -151,7 +152,7 @@ impl CubicLinux {
         }
     }
 
-    /// A reduction (RFC 9438, sections 4.6 and 4.7); ssthresh in segments.
+    /// A reduction (RFC 9438, sections 4.6 and 4.7). Returns ssthresh in segments.
     pub fn on_congestion(&mut self, cfg: &TcpConfig, cwnd: u32) -> u32 {
         self.epoch_start = Time::MAX;
         self.credit = 0;
@@ -183,12 +184,12 @@ impl Law for CubicLinux {
         self.on_congestion(cut.cfg, cwnd / cut.mss).saturating_mul(cut.mss)
     }
 
-    /// A timeout resets the state; HyStart may end slow start again.
+    /// A timeout resets the state, and HyStart may end slow start again.
     fn on_timeout(&mut self, cfg: &TcpConfig) {
         *self = CubicLinux::new(cfg);
     }
 
-    /// The curve waits meanwhile.
+    /// The curve does not advance during idle times.
     fn on_resume(&mut self, now: Time, idle: Time) {
         if !self.epoch_start.is_never() {
             self.epoch_start = (self.epoch_start + idle).min(now);

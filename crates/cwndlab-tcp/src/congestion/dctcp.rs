@@ -1,4 +1,4 @@
-//! DCTCP (RFC 8257): the window shrinks by how much of it was marked. Grows as Reno's.
+//! DCTCP (RFC 8257): the window is reduced in proportion to the marked share. It grows as Reno's.
 
 use super::law::{Cut, Growth, Law, Windows};
 use super::reno::Reno;
@@ -15,7 +15,8 @@ pub(super) struct Dctcp {
     pub reno: Reno,
     /// `DCTCP.Alpha` in 1/1024.
     alpha: u32,
-    /// `DCTCP.BytesAcked`, `DCTCP.BytesMarked`: delivered in this observation window, and by ACKs with ECE.
+    /// `DCTCP.BytesAcked`, `DCTCP.BytesMarked`: bytes delivered in this observation window, and bytes delivered by ACKs
+    /// with ECE.
     acked: u32,
     marked: u32,
     /// `DCTCP.WindowEnd`.
@@ -27,23 +28,24 @@ impl Dctcp {
         Dctcp { reno: Reno { acked_bytes: 0 }, alpha: ONE, acked: 0, marked: 0, window_end: 0 }
     }
 
-    /// An ACK of `delivered` bytes of which `marked` met congestion; it acknowledges up to `una`. Everything below `nxt`
-    /// has been sent.
+    /// Takes an ACK of `delivered` bytes, `marked` of which were marked CE. It acknowledges up to `una`; data below
+    /// `nxt` has been sent.
     pub fn on_delivered(&mut self, delivered: u64, marked: u64, una: u64, nxt: u64) {
         self.acked = self.acked.saturating_add(delivered as u32);
         self.marked = self.marked.saturating_add(marked as u32);
         if una < self.window_end {
             return; // the RFC waits for one ACK more: una > window_end
         }
-        // alpha = (1 - g) alpha + g M; what is below 1/64 is taken for 0, as in the kernel: integers would stay there
+        // alpha = (1 - g) alpha + g M. As in the kernel, values below 1/64 become 0: integer arithmetic could not
+        // reduce them further.
         let fraction = (u64::from(self.marked) << 10) / u64::from(self.acked.max(1));
         let less = if self.alpha >> GAIN_SHIFT == 0 { self.alpha } else { self.alpha >> GAIN_SHIFT };
         self.alpha = (self.alpha - less + (fraction >> GAIN_SHIFT) as u32).min(ONE);
         (self.acked, self.marked, self.window_end) = (0, 0, nxt);
     }
 
-    /// An echo: cwnd (1 - alpha / 2). The kernel takes whole segments (a unit of one of them, in bytes), rounded down: by a
-    /// small alpha none at all.
+    /// The window after an ECN echo: cwnd (1 - alpha / 2). The kernel rounds the reduction down to whole segments
+    /// (`unit` is then a segment, in bytes), so a small alpha has no effect.
     pub fn on_echo(&self, cwnd: u32, unit: u32) -> u32 {
         let units = cwnd / unit;
         (units - ((u64::from(units) * u64::from(self.alpha)) >> 11) as u32) * unit
@@ -75,7 +77,7 @@ impl Law for Dctcp {
 mod tests {
     use super::*;
 
-    /// A window after a window of 100 segments, of each of which this many per cent are marked; alpha after each.
+    /// alpha after each of several windows of 100 segments, of which these percentages are marked.
     fn alphas(marked: &[u64]) -> Vec<u32> {
         let mut dctcp = Dctcp::new();
         dctcp.window_end = 101;
@@ -95,7 +97,7 @@ mod tests {
 
     #[test]
     fn alpha_is_the_average_of_rfc_8257_equation_2() {
-        // 1024 (15/16) + 1024 M / 16, in whole 1/1024: what is subtracted is rounded down, what is added too
+        // 1024 (15/16) + 1024 M / 16, in whole 1/1024. Both the subtrahend and the addend are rounded down.
         assert_eq!(alphas(&[0, 0, 100, 50]), [960, 900, 908, 884]);
         assert_eq!(alphas(&[100; 5]), [1024; 5]);
         let last = *alphas(&[0; 200]).last().unwrap();

@@ -1,17 +1,18 @@
-//! Delays of the last minutes and of the last ACKs, by which LEDBAT and LEDBAT++ estimate the queueing delay (RFC 6817,
-//! section 2.4.2).
+//! Delays of the last minutes and of the last ACKs, from which LEDBAT and LEDBAT++ estimate the queueing delay (RFC
+//! 6817, section 2.4.2).
 
 use cwndlab_units::Time;
 
-/// Minutes of the base delay, the current one included (RFC 6817, section 2.5: `BASE_HISTORY` SHOULD be 10).
+/// Minutes over which the base delay is taken, including the current one (RFC 6817, section 2.5: `BASE_HISTORY` SHOULD
+/// be 10).
 const BASE_MINUTES: usize = 10;
-/// Measurements of which the least is the current delay (RFC 6817, section 2.5: at least 4; `CURRENT_FILTER`).
+/// Number of measurements whose minimum is the current delay (RFC 6817, section 2.5: at least 4; `CURRENT_FILTER`).
 pub(super) const CURRENT_SAMPLES: usize = 4;
 
-/// Least delay of the last minutes, and of the last measurements.
+/// Minimum delays of the last minutes, and the last measurements.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
-    /// The least of each of the last minutes that had one, by minute modulo their number.
+    /// The minimum of each minute that had a measurement, at the index minute modulo `BASE_MINUTES`.
     base: [Time; BASE_MINUTES],
     /// The minute of the last measurement.
     minute: u64,
@@ -30,7 +31,8 @@ impl Delays {
         }
     }
 
-    /// A delay was measured (`update_current_delay`, `update_base_delay`). Minutes without one count as infinite.
+    /// Takes a measured delay (`update_current_delay`, `update_base_delay`). Minutes without a measurement count as
+    /// infinite.
     pub fn note(&mut self, now: Time, delay: Time) {
         self.current[self.next_sample] = (now, delay);
         self.next_sample = (self.next_sample + 1) % CURRENT_SAMPLES;
@@ -53,7 +55,7 @@ impl Delays {
         self.queueing_since(Time::ZERO)
     }
 
-    /// The same, by the measurements since `earliest` and the last one.
+    /// The same, from the last measurement and those since `earliest`.
     pub fn queueing_since(&self, earliest: Time) -> Time {
         let last = (self.next_sample + CURRENT_SAMPLES - 1) % CURRENT_SAMPLES;
         let recent = self.current.iter().filter(|(at, _)| *at >= earliest).map(|(_, delay)| *delay);

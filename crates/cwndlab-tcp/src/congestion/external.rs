@@ -9,19 +9,19 @@ use super::law::{Law, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
 use super::needs::Needs;
 use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
-/// The window that a law decides, in bytes. cwnd keeps its fraction; whole bytes are used of it, and never less than one
+/// The window that a law decides, in bytes. cwnd keeps its fraction, but only its whole bytes count, and at least one
 /// segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     cwnd_bytes: f64,
     ssthresh_bytes: f64,
     ssthresh_chosen: bool,
-    /// Bit/s at which data leaves; without one the endpoint paces by its window or not at all.
+    /// Pacing rate in bit/s. If `None`, the endpoint paces by its window or not at all.
     pub pacing_rate_bps: Option<f64>,
 }
 
 impl Window {
-    /// A window, and the threshold below which the engine's slow start opens it (infinite: none yet).
+    /// A window, with the threshold up to which the engine's slow start opens it (infinite: none yet).
     pub fn new(cwnd_bytes: f64, ssthresh_bytes: f64) -> Window {
         Window { cwnd_bytes, ssthresh_bytes, ssthresh_chosen: false, pacing_rate_bps: None }
     }
@@ -36,7 +36,8 @@ impl Window {
         self.ssthresh_bytes
     }
 
-    /// Sets the congestion window. In [`CongestionControl::on_loss`] the threshold follows, unless it is set too.
+    /// Sets the congestion window. In [`CongestionControl::on_loss`] the threshold follows, unless the law sets it,
+    /// too.
     pub fn set_cwnd_bytes(&mut self, bytes: f64) {
         self.cwnd_bytes = bytes;
     }
@@ -47,7 +48,7 @@ impl Window {
         self.ssthresh_chosen = true;
     }
 
-    /// After a loss the threshold is the window (RFC 5681, section 3.1), unless the law has chosen another.
+    /// Sets the threshold to the window after a loss (RFC 5681, section 3.1), unless the law has set another.
     pub fn follow(&mut self) {
         if !self.ssthresh_chosen {
             self.set_ssthresh_bytes(self.cwnd_bytes);
@@ -71,48 +72,49 @@ impl Window {
     }
 }
 
-/// Why the window must shrink, and what was under way.
+/// The reason for a reduction of the window, and the data in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LossEvent {
-    /// When it was found.
+    /// When it was detected.
     pub now: Time,
-    /// What was found.
+    /// What was detected.
     pub event: CongestionEvent,
-    /// Sent and not cumulatively acknowledged (RFC 5681, section 2: `FlightSize`); for a loss found in recovery not more than
-    /// the window.
+    /// Bytes sent and not cumulatively acknowledged (RFC 5681, section 2: `FlightSize`). For a loss detected in
+    /// recovery, at most the window.
     pub flight_bytes: u64,
     /// Payload bytes of a full segment.
     pub mss: u32,
 }
 
-/// Why a law could not go on, in words that say where.
+/// The error of a law, with its place in the law's code.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct LawError(pub String);
 
-/// A window law of one sender, sans-IO. `window` has the values in force at each call: in recovery, after a timeout and
-/// after an idle time the engine has set them. An error of any call ends the run, and no call follows it.
+/// A window law of one sender, sans-IO. At each call `window` has the present values, which the engine sets in
+/// recovery, after a timeout and after an idle time. An error in any call ends the run, and no call follows it.
 #[expect(clippy::missing_errors_doc, reason = "every call may fail, for reasons of the law's own")]
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Whether the engine's slow start opens the window while it is below the threshold. If not, `growth_bytes` has all
-    /// bytes, and the law opens the window alone. Asked once.
+    /// Whether the engine's slow start opens the window below the threshold. If not, `growth_bytes` contains all
+    /// acknowledged bytes, and only the law opens the window. Called once.
     fn uses_slow_start(&self) -> bool {
         true
     }
 
-    /// Whether the law's window counts in recovery too ([`super::Grant::owns_recovery`]). Asked once.
+    /// Whether the law's window also applies in recovery ([`super::Grant::owns_recovery`]). Called once.
     fn owns_recovery(&self) -> bool {
         false
     }
 
-    /// The connection is established. `window` is the initial one of the configuration.
+    /// The connection is established. `window` is the configured initial window.
     fn on_start(&mut self, start: &Start, window: &mut Window) -> Result<(), LawError> {
         let _ = (start, window);
         Ok(())
     }
 
-    /// An ACK with new information, also during recovery. `growth_bytes`: the acknowledged bytes that may open the window. That is
-    /// 0 in recovery and where cwnd did not limit the sender, and excludes what the engine's slow start has used.
+    /// An ACK with new information, also in recovery. `growth_bytes`: the acknowledged bytes for which the window may
+    /// open. It is 0 in recovery and where cwnd did not limit the sender, and excludes the bytes used by the engine's
+    /// slow start.
     fn on_ack(
         &mut self,
         ack: &AckReport,
@@ -124,8 +126,8 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// Losses or an ECN echo, once per episode.
     fn on_loss(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError>;
 
-    /// The retransmission timer has expired. By default as RFC 5681, section 3.1: the first expiry counts as a loss, and
-    /// each leaves a window of one segment.
+    /// The retransmission timer has expired. The default follows RFC 5681, section 3.1: the first expiry counts as a
+    /// loss, and each expiry leaves a window of one segment.
     fn on_timeout(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError> {
         if event.event != CongestionEvent::RtoRepeat {
             self.on_loss(event, window)?;
@@ -135,25 +137,25 @@ pub trait CongestionControl: fmt::Debug + Send {
         Ok(())
     }
 
-    /// The last reduction was spurious. `window` is again as it was before, or larger.
+    /// The last reduction was spurious. `window` is restored, or larger.
     fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
         let _ = (now, window);
         Ok(())
     }
 }
 
-/// The first failure of a run's laws; shared by its connections.
+/// The first failure of a law in a run; its connections share it.
 #[derive(Clone, Debug, Default)]
 pub struct LawFailures(Arc<OnceLock<LawFailure>>);
 
-/// A law that could not go on.
+/// The failure of a law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LawFailure {
-    /// Whose law it was.
+    /// The flow of the law.
     pub flow: String,
-    /// When.
+    /// Time of the failure.
     pub at: Time,
-    /// Why.
+    /// The error.
     pub error: LawError,
 }
 
@@ -167,7 +169,7 @@ impl LawFailures {
 /// How long an RTT sample counts towards the minimum RTT (as BBR's `MinRTTFilterLen`).
 const MIN_RTT_WINDOW: Time = Time::from_secs(10);
 
-/// The law of one sender; none before [`External::attach`] and after an error, when the window stays as it is.
+/// The law of one sender; `None` before [`External::attach`] and after an error. The window is then constant.
 #[derive(Debug, Default)]
 pub(super) struct External {
     law: Option<Box<dyn CongestionControl>>,
@@ -195,7 +197,7 @@ impl External {
         *self = External { law: Some(law), flow, failures, uses_slow_start, owns_recovery, ..External::default() };
     }
 
-    /// One call of the law with the windows in force, and what it makes of them.
+    /// Calls the law with the present windows. Returns the new ones.
     pub fn call(
         &mut self,
         mss: u32,
@@ -204,7 +206,7 @@ impl External {
     ) {
         let current = *windows;
         let Some(law) = self.law.as_deref_mut().filter(|_| self.started) else { return };
-        // the law's own fractions are kept, unless the engine has changed the value since
+        // The law's fractions are kept unless the engine has changed the value since.
         let own = self.window.filter(|own| whole(own, mss) == current);
         let pacing_rate_bps = self.window.and_then(|window| window.pacing_rate_bps);
         let engines = || Window::new(f64::from(current.cwnd), threshold(current.ssthresh));
@@ -233,7 +235,7 @@ fn threshold(ssthresh: u32) -> f64 {
     }
 }
 
-/// cwnd and ssthresh as the controller keeps them.
+/// cwnd and ssthresh as the controller stores them.
 fn whole(window: &Window, mss: u32) -> Windows {
     let most = MAX_WINDOW_BYTES;
     let ssthresh = window.ssthresh_bytes;
@@ -242,7 +244,7 @@ fn whole(window: &Window, mss: u32) -> Windows {
 }
 
 impl Law for External {
-    // it may set a rate; the caller that attaches it provides random numbers
+    // The law may set a rate. The caller that attaches it provides random numbers.
     const NEEDS: Needs = Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, every_ack: true, ..Needs::NONE };
 
     fn on_start(&mut self, start: &Start, windows: &mut Windows) {

@@ -1,4 +1,4 @@
-//! HyStart++ (RFC 9406): leaves slow start when round-trip times grow, by way of Conservative Slow Start (CSS).
+//! HyStart++ (RFC 9406): leaves slow start through Conservative Slow Start (CSS) when round-trip times increase.
 
 use cwndlab_units::Time;
 
@@ -12,21 +12,22 @@ const CSS_ROUNDS: u8 = 5;
 /// No measurement (the RFC's infinity).
 const NONE: u32 = u32::MAX;
 
-/// What an ACK means to slow start.
+/// The phase of slow start for an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Growth {
     /// Grow as in slow start.
     Full,
-    /// Conservative slow start: a quarter of it.
+    /// Conservative Slow Start: grow by a quarter of that.
     Conservative,
     /// Leave slow start: ssthresh = cwnd.
     Exit,
 }
 
-/// State of the first slow start; microseconds, since the thresholds are milliseconds and the state must be small.
+/// State of the first slow start. Times are in microseconds: the thresholds are milliseconds, and the state must be
+/// small.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hystart {
-    /// The round ends when this position is acknowledged; 0 = no round yet.
+    /// The round ends when this position is acknowledged; 0 before the first round.
     window_end: u64,
     last_round_min_rtt_us: u32,
     current_round_min_rtt_us: u32,
@@ -61,7 +62,7 @@ impl Hystart {
             self.current_round_min_rtt_us = NONE;
             self.rtt_samples = 0;
             if self.in_css() {
-                // A round entered part-way counts too.
+                // The round in which CSS begins counts as well.
                 self.css_rounds += 1;
                 if self.css_rounds >= CSS_ROUNDS {
                     return Growth::Exit;
@@ -76,7 +77,7 @@ impl Hystart {
         if self.rtt_samples >= N_RTT_SAMPLE && self.current_round_min_rtt_us != NONE {
             if self.in_css() {
                 if self.current_round_min_rtt_us < self.css_baseline_min_rtt_us {
-                    // The delay rise was jitter: slow start again.
+                    // The increase of the delay was jitter: return to slow start.
                     self.css_baseline_min_rtt_us = NONE;
                 }
             } else if self.last_round_min_rtt_us != NONE {

@@ -1,5 +1,5 @@
-//! HyStart (Ha and Rhee 2011) as the Linux kernel's CUBIC runs it: it leaves slow start at once when round-trip times have
-//! grown by an eighth, or when the ACKs of a train are spread over more than half the minimum RTT.
+//! HyStart (Ha and Rhee 2011) in the form of the Linux kernel's CUBIC. It leaves slow start at once when round-trip
+//! times have grown by an eighth, or when the ACKs of a train span more than half the minimum RTT.
 
 use cwndlab_units::Time;
 
@@ -8,9 +8,9 @@ const LOW_WINDOW_SEGMENTS: u32 = 16;
 const MIN_SAMPLES: u8 = 8;
 const DELAY_MIN_US: u32 = 4_000;
 const DELAY_MAX_US: u32 = 16_000;
-/// ACKs closer than this belong to one train.
+/// ACKs at most this far apart belong to the same train.
 const ACK_DELTA_US: u32 = 2_000;
-/// Time the sender's own bursts may take, added to the minimum RTT; the kernel's upper bound of it.
+/// Time added to the minimum RTT for the sender's own bursts; the kernel's upper bound.
 const SEND_DELAY_US: u32 = 1_000;
 /// No measurement in this round.
 const NONE: u32 = u32::MAX;
@@ -18,15 +18,16 @@ const NONE: u32 = u32::MAX;
 /// State of the first slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct HystartLinux {
-    /// A new round begins when more than this is acknowledged.
+    /// A new round begins once more than this is acknowledged.
     round_end: u64,
     round_start: Time,
-    /// Last ACK of the train, counted from `round_start`.
+    /// Time of the train's last ACK since `round_start`.
     train_us: u32,
     round_rtt_us: u32,
     min_rtt_us: u32,
     rtt_samples: u8,
-    /// Pacing spreads a window over up to half a round trip by itself: the train's limit is a whole one.
+    /// Pacing alone spreads a window over up to half a round trip, so with pacing the limit of a train is a whole round
+    /// trip.
     paced: bool,
 }
 
@@ -35,7 +36,8 @@ impl HystartLinux {
         HystartLinux { round_rtt_us: NONE, min_rtt_us: NONE, paced, ..HystartLinux::default() }
     }
 
-    /// One ACK of new data in slow start, `cwnd_segments` before it grows; whether slow start ends.
+    /// Takes an ACK of new data in slow start. `cwnd_segments`: the window before it grows. Returns whether slow start
+    /// ends.
     pub fn on_ack(&mut self, now: Time, snd_una: u64, snd_nxt: u64, rtt: Option<Time>, cwnd_segments: u32) -> bool {
         let Some(rtt) = rtt else { return false };
         let rtt_us = (rtt.as_nanos() / 1_000).clamp(1, u64::from(NONE - 1)) as u32;

@@ -1,4 +1,4 @@
-//! What a window law is, and the list of all laws.
+//! The trait of window laws, and the list of all laws.
 
 use cwndlab_units::Time;
 
@@ -18,7 +18,7 @@ use crate::config::{TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
 use crate::Rng;
 
-/// The largest window of all: RFC 7323, section 2.3.
+/// The largest possible window (RFC 7323, section 2.3).
 pub(super) const MAX_WINDOW_BYTES: u32 = 1 << 30;
 /// No threshold yet (RFC 5681, section 3.1: "arbitrarily high").
 pub(super) const NO_THRESHOLD: u32 = u32::MAX;
@@ -49,10 +49,10 @@ impl Windows {
 pub(crate) struct Cut<'a> {
     pub cfg: &'a TcpConfig,
     pub event: CongestionEvent,
-    /// What ssthresh is a fraction of ([`TcpConfig::reduce_from`]), and half of it, bytes.
+    /// The amount of which ssthresh is a fraction ([`TcpConfig::reduce_from`]), and half of it, in bytes.
     pub base: u64,
     pub half: u32,
-    /// Results are rounded down to these bytes.
+    /// Results are rounded down to a multiple of this, in bytes.
     pub unit: u32,
     pub mss: u32,
 }
@@ -68,15 +68,16 @@ pub(crate) struct Growth {
 
 /// A window law. A law implements what its rules need, and its connection provides what [`Law::NEEDS`] states.
 ///
-/// A law that controls its recovery implements `on_measured_ack`, `takes_congestion`, `takes_undo` and `grant`, and decides the window
-/// alone. Another one implements `avoid` and `reduce`: slow start and the rest of a reduction are the controller's.
+/// A law that controls its recovery implements `on_measured_ack`, `takes_congestion`, `takes_undo` and `grant`, and
+/// decides the window alone. Any other law implements `avoid` and `reduce`; the controller does slow start and the rest
+/// of a reduction.
 pub(crate) trait Law {
     /// What its connection must provide.
     const NEEDS: Needs = Needs::NONE;
-    /// Whether it models the path, and has a slow start of its own.
+    /// Whether the law models the path and has a slow start of its own.
     const MODELS_PATH: bool = false;
 
-    /// The random numbers of this end of its connection, before anything else happens.
+    /// Sets the random numbers of this end of the connection. Called before anything else.
     fn set_random(&mut self, _random: Rng) {}
 
     /// The connection is established.
@@ -103,7 +104,7 @@ pub(crate) trait Law {
         false
     }
 
-    /// Opens the window by one ACK, however much it acknowledges. Returns false if the law counts bytes.
+    /// Opens the window for one ACK, however much it acknowledges. Returns false if the law counts bytes.
     fn count_ack(&mut self, _windows: &mut Windows, _mss: u32) -> bool {
         false
     }
@@ -132,7 +133,7 @@ pub(crate) trait Law {
         cut.half
     }
 
-    /// A timeout, after the window was reduced.
+    /// A timeout; called after the window was reduced.
     fn on_timeout(&mut self, _cfg: &TcpConfig) {}
 
     /// Saves what [`Law::on_undo`] restores; called before a reduction.
@@ -171,12 +172,13 @@ pub(crate) trait Law {
         false
     }
 
-    /// Whether windows are real numbers of packets, as in ns-2: each timeout cuts, and cwnd may fall below the least ssthresh.
+    /// Whether windows are real numbers of packets, as in ns-2: every timeout reduces the window, and cwnd may fall
+    /// below the minimum ssthresh.
     fn counts_packets(&self) -> bool {
         false
     }
 
-    /// Whether its window counts in recovery, too ([`Grant::owns_recovery`]).
+    /// Whether the law's window also applies in recovery ([`Grant::owns_recovery`]).
     fn owns_recovery(&self) -> bool {
         Self::MODELS_PATH
     }
@@ -187,14 +189,14 @@ pub(crate) trait Law {
     }
 }
 
-/// Makes the enum of all laws, what each needs, and `each_law!`, which calls the same method of whichever it is.
+/// Makes the enum of all laws, the needs of each, and `each_law!`, which calls the same method on any of them.
 macro_rules! laws {
     (
         $dollar:tt ($cfg:ident, $cwnd:ident, $mss:ident)
         inline {$($small:ident: $small_kind:pat => $small_new:expr;)*}
         boxed {$($large:ident: $large_kind:pat => $large_new:expr;)*}
     ) => {
-        /// One law. What needs more than 8 bytes is boxed: every end has a law, and most ends only receive.
+        /// One law. State of more than 8 bytes is boxed: every end has a law, and most ends only receive.
         #[derive(Debug)]
         #[cfg_attr(test, derive(Clone))]
         pub(super) enum AnyLaw {
@@ -203,7 +205,7 @@ macro_rules! laws {
         }
 
         impl AnyLaw {
-            /// The configured one, for a window of `cwnd` bytes.
+            /// The configured law, for a window of `cwnd` bytes.
             pub fn new($cfg: &TcpConfig, $cwnd: u32, $mss: u32) -> Self {
                 match $cfg.window_law {
                     $($small_kind => AnyLaw::$small($small_new),)*
@@ -230,7 +232,7 @@ macro_rules! laws {
                 }
             }
 
-            /// Whether it models the path, and has a slow start of its own.
+            /// Whether the law models the path and has a slow start of its own.
             #[allow(unused_variables)] // knobs
             pub(crate) const fn models_path(&self) -> bool {
                 match *self {

@@ -1,4 +1,4 @@
-//! LEDBAT (RFC 6817): a window for background traffic, steered by one-way delays towards a queueing delay.
+//! LEDBAT (RFC 6817): a window for background traffic, controlled by one-way delays to keep a target queueing delay.
 
 use cwndlab_units::Time;
 
@@ -20,7 +20,7 @@ pub(super) struct Ledbat {
     target: Time,
     gain: f64,
     delays: Delays,
-    /// The part of the window that is not a whole byte.
+    /// The fraction of a byte in the window.
     fraction: f64,
 }
 
@@ -34,10 +34,11 @@ impl Ledbat {
         }
     }
 
-    /// Section 2.4.2, "on acknowledgement": the new window for one of `cwnd` bytes, of which `acked` are acknowledged.
+    /// Section 2.4.2, "on acknowledgement". `acked` bytes are acknowledged with a window of `cwnd` bytes. Returns the
+    /// new window.
     pub fn on_ack(&mut self, ack: &AckReport, acked: u64, cwnd: u32) -> u32 {
         let (target, mss) = (self.target.as_secs_f64(), f64::from(ack.mss));
-        // section 2.5: no measurement older than a round trip
+        // Section 2.5: no measurement older than a round trip is used.
         let queueing = self.delays.queueing_since(ack.now.saturating_sub(ack.srtt));
         let off_target = (target - queueing.as_secs_f64()) / target;
         let cwnd = f64::from(cwnd) + self.fraction;
@@ -62,7 +63,7 @@ impl Law for Ledbat {
         true
     }
 
-    /// It clamps a window that is not used.
+    /// The rule also limits a window that is not fully used.
     fn on_limited_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) {
         self.grow(cfg, ack, windows);
     }

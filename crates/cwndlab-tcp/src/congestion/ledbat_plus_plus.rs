@@ -1,6 +1,6 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a window for background traffic. Queueing delay, the least of the last
-//! round trips less the least of the last minutes, steers it towards a target. Where the draft leaves room, as in Qian Li's
-//! `tcp_ledbatpp.c`; docs/models/ledbat.md lists the sources and the differences.
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a window for background traffic. The queueing delay, the minimum of
+//! the last round trips less the minimum of the last minutes, is controlled to a target. Where the draft leaves a
+//! choice, it follows Qian Li's `tcp_ledbatpp.c`; docs/models/ledbat.md lists the sources and the differences.
 
 use cwndlab_units::Time;
 
@@ -10,24 +10,24 @@ use super::reno::{new_bytes, slow_start_increase};
 use super::AckReport;
 use crate::config::{LedbatPlusPlusConfig, TcpConfig};
 
-/// Least window in segments, also during a slowdown (section 4.4; `MIN_CWND`).
+/// Minimum window in segments, also during a slowdown (section 4.4; `MIN_CWND`).
 const LEAST_SEGMENTS: u32 = 2;
-/// Section 4.2: growth is at least a 16th of Reno's.
+/// Section 4.2: growth is at least a sixteenth of Reno's.
 const MOST_DIVISOR: f64 = 16.0;
-/// Section 4.4: a slowdown begins nine durations of the one before after its end.
+/// Section 4.4: the time between a slowdown's end and the next slowdown is nine times the first one's duration.
 const PAUSE_FACTOR: u64 = 9;
 
 /// The state of one sender.
 #[derive(Clone, Debug)]
 pub(super) struct LedbatPlusPlus {
     target: Time,
-    /// The last round trips.
+    /// The last round trips and their minima.
     delays: Delays,
-    /// Growth or decrease, in segments, that is not yet a whole one.
+    /// Growth or decrease of less than a segment that has not been applied yet.
     fraction: f64,
     /// When the slowdown in progress began.
     slowdown: Option<Time>,
-    /// When the next one begins; `None` until the first slow start is over, and during a slowdown.
+    /// When the next one begins; `None` before the end of the first slow start, and during a slowdown.
     next_slowdown: Option<Time>,
 }
 
@@ -48,7 +48,7 @@ impl LedbatPlusPlus {
         1.0 / divisor.clamp(1.0, MOST_DIVISOR)
     }
 
-    /// An ACK that may change the window: in slow start `doubling` bytes count, outside it `acked`.
+    /// Takes an ACK that may change the window. In slow start `doubling` bytes count, otherwise `acked`.
     pub fn on_ack(&mut self, ack: &AckReport, doubling: u64, acked: u64, mut windows: Windows) -> Windows {
         if self.delays.base() == Time::MAX {
             return windows;
@@ -57,10 +57,10 @@ impl LedbatPlusPlus {
             return windows;
         }
         if windows.in_slow_start() {
-            // Section 4.1: the first slow start ends where the delay exceeds 3/4 of the target.
+            // Section 4.1: the first slow start ends when the delay exceeds 3/4 of the target.
             let first = windows.ssthresh == NO_THRESHOLD;
             if !first || self.delays.queueing().as_nanos() * 4 <= self.target.as_nanos() * 3 {
-                // Section 4.1: slow start, too, grows by the gain.
+                // Section 4.1: the gain applies to slow start, too.
                 let grown = self.whole_segments(doubling as f64 * self.gain() / f64::from(ack.mss));
                 windows.cwnd = moved(windows.cwnd, grown, ack.mss).min(windows.ssthresh);
                 self.end_slow_start(ack, windows);
@@ -78,7 +78,7 @@ impl LedbatPlusPlus {
         windows
     }
 
-    /// Section 4.4. Whether a slowdown keeps the window at two segments.
+    /// Section 4.4: returns whether a slowdown keeps the window at two segments.
     fn is_slowed(&mut self, ack: &AckReport, windows: &mut Windows) -> bool {
         let two_rounds = ack.srtt + ack.srtt;
         if let Some(began) = self.slowdown {
@@ -93,7 +93,7 @@ impl LedbatPlusPlus {
         begins
     }
 
-    /// Section 4.4: plans the next slowdown where slow start is over, the first two round trips later.
+    /// Section 4.4: schedules the next slowdown after slow start; the first one follows after two round trips.
     fn end_slow_start(&mut self, ack: &AckReport, windows: Windows) {
         if windows.in_slow_start() {
             return;
@@ -115,7 +115,7 @@ impl LedbatPlusPlus {
         each_round * acked / window
     }
 
-    /// The whole segments of what has come together with this change.
+    /// Adds a change and returns the whole segments that have accumulated.
     fn whole_segments(&mut self, change: f64) -> i64 {
         self.fraction += change;
         let whole = self.fraction.trunc();
@@ -124,7 +124,7 @@ impl LedbatPlusPlus {
     }
 }
 
-/// The window with this many segments more, two at least.
+/// The window plus this many segments, but at least two.
 fn moved(cwnd: u32, segments: i64, mss: u32) -> u32 {
     let least = i64::from(LEAST_SEGMENTS * mss);
     let most = i64::from(MAX_WINDOW_BYTES);
@@ -133,7 +133,7 @@ fn moved(cwnd: u32, segments: i64, mss: u32) -> u32 {
 
 impl Law for LedbatPlusPlus {
     fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
-        // RFC 6817, section 2.4.2, with round trips for delays
+        // RFC 6817, section 2.4.2, with round trips instead of one-way delays.
         if let Some(rtt) = ack.rtt {
             self.delays.note(ack.now, rtt);
         }
@@ -144,7 +144,7 @@ impl Law for LedbatPlusPlus {
         true
     }
 
-    /// The window is halved, as Reno's is (`tcp_ledbatpp_ssthresh`).
+    /// Halves the window as Reno does (`tcp_ledbatpp_ssthresh`).
     fn reduce(&mut self, cut: &Cut<'_>, _: u32) -> u32 {
         self.fraction = 0.0;
         cut.half

@@ -5,14 +5,14 @@ use cwndlab_units::Time;
 /// What a window law needs from its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Needs {
-    /// How long an RTT sample counts towards the minimum RTT; `None` if the law does not use the delivery rate
+    /// How long an RTT sample counts towards the minimum RTT. `None` if the law does not use the delivery rate
     /// ([`crate::AckReport::rate`]), which is then not measured.
     pub min_rtt_window: Option<Time>,
     /// Whether the law sets a pacing rate, so that its connections pace regardless of [`crate::TcpConfig::pacing`].
     pub paces: bool,
     /// Whether the law draws random numbers ([`crate::Connection::set_random`]).
     pub draws: bool,
-    /// Whether the law uses the one-way delays that timestamps show ([`crate::Controller::on_one_way_delay`]).
+    /// Whether the law uses one-way delays measured by timestamps ([`crate::Controller::on_one_way_delay`]).
     pub delays: bool,
     /// Whether the law needs every ACK, including those that acknowledge and report nothing.
     pub every_ack: bool,
@@ -22,7 +22,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// A law that sees ACKs and losses only.
+    /// A law that uses only ACKs and losses.
     pub(super) const NONE: Needs = Needs {
         min_rtt_window: None,
         paces: false,
@@ -34,6 +34,6 @@ impl Needs {
     };
     /// A law to which most ACKs are plain.
     pub(super) const PLAIN: Needs = Needs { plain_acks: true, ..Needs::NONE };
-    /// A law that paces, and knows the delivery rate as Linux measures it (`tcp_min_rtt_wlen`).
+    /// A law that paces and uses the delivery rate as Linux measures it (`tcp_min_rtt_wlen`).
     pub(super) const RATE: Needs = Needs { min_rtt_window: Some(Time::from_secs(300)), paces: true, ..Needs::NONE };
 }

@@ -1,5 +1,6 @@
-//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04) as `L4STeam`'s `net/ipv4/tcp_prague.c` computes it with a
-//! fractional window (`prague_cwnd_mode` 0). Reno where AccECN is not agreed on ([`super::Controller::do_without_accecn`]).
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04) as in `L4STeam`'s `net/ipv4/tcp_prague.c` with a
+//! fractional window (`prague_cwnd_mode` 0). Reno if AccECN was not agreed on
+//! ([`super::Controller::do_without_accecn`]).
 
 use cwndlab_units::Time;
 
@@ -9,22 +10,22 @@ use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
-/// Below this round trip Prague grows and reduces as if it had it (`RTT_TARGET`).
+/// On paths with a shorter round trip, Prague grows and reduces its window as if it were this long (`RTT_TARGET`).
 const TARGET_RTT: Time = Time::from_millis(25);
-/// No correction above this one (`MAX_SCALED_RTT`).
+/// No correction for round trips above this one (`MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: Time = Time::from_millis(100);
 /// The correction starts this many rounds after slow start (`DEFAULT_RTT_TRANSITION`, which is 4 in version 0.7 of the module).
 const RTT_TRANSITION_ROUNDS: u32 = 500;
-/// Least window in segments (`MIN_CWND_RTT`), and least rate in bytes a second (`MINIMUM_RATE`).
+/// Minimum window in segments (`MIN_CWND_RTT`), and minimum rate in bytes per second (`MINIMUM_RATE`).
 const LEAST_SEGMENTS: u64 = 2;
 const LEAST_RATE: u64 = 12_500;
-/// A burst lasts up to 2^-12 s (`prague_burst_shift`).
+/// A burst takes up to 2^-12 s (`prague_burst_shift`).
 const BURSTS_PER_SECOND: u64 = 1 << 12;
 
 /// The state of one sender.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Prague {
-    /// The window in segments, of which cwnd is the next whole number.
+    /// The window in segments; cwnd is this value rounded up.
     window: f64,
     /// Average share of marked packets.
     alpha: f64,
@@ -33,20 +34,20 @@ pub(super) struct Prague {
     /// Bytes per second, and bytes sent at once.
     rate: Option<u64>,
     burst_bytes: u64,
-    /// Rounds since slow start; the present one ends when this is acknowledged.
+    /// Rounds since slow start, and the position whose acknowledgment ends the current one.
     round: u32,
     round_end: u64,
     /// Packets delivered and marked in this round.
     delivered: u64,
     marked: u64,
-    /// Whether any mark has come: there is an AQM on the path.
+    /// Whether any mark has been reported: there is an AQM on the path.
     saw_ce: bool,
-    /// The last reduction was for a loss and is not over: no growth.
+    /// The last reduction was for a loss and its recovery has not ended, so the window does not grow.
     in_loss: bool,
-    /// When the last reduction for marks was made, and alpha updated.
+    /// When the window was last reduced for marks, and when alpha was last updated.
     reduced_at: Option<Time>,
     alpha_at: Time,
-    /// Segments before the last loss.
+    /// The windows, in segments, before the last loss.
     before_loss: (f64, u64),
 }
 
@@ -73,7 +74,7 @@ impl Prague {
         !windows.in_slow_start() && self.round >= RTT_TRANSITION_ROUNDS
     }
 
-    /// Growth in segments for each window delivered (`prague_ai_ack_increase`).
+    /// Growth in segments per window delivered (`prague_ai_ack_increase`).
     fn increase(&self, srtt: Time) -> f64 {
         if self.round < RTT_TRANSITION_ROUNDS || srtt >= TARGET_RTT || srtt > MAX_SCALED_RTT {
             return 1.0;
@@ -97,7 +98,7 @@ impl Prague {
         windows
     }
 
-    /// `prague_update_cwnd` up to `adjust`; whether slow start took the whole ACK.
+    /// `prague_update_cwnd` up to `adjust`. Returns whether slow start used the whole ACK.
     fn open(&mut self, ack: &AckReport, after: &AfterAck, delivered: u64, windows: &mut Segments) -> bool {
         if ack.ce_packets > 0 {
             if !self.saw_ce {
@@ -122,7 +123,7 @@ impl Prague {
         false
     }
 
-    /// cwnd follows the fractional window by one segment an ACK.
+    /// Moves cwnd towards the fractional window by one segment per ACK.
     fn adjust(&self, windows: &mut Segments) {
         let target = (self.window.ceil() as u64).max(LEAST_SEGMENTS);
         if windows.cwnd > target {
@@ -133,7 +134,8 @@ impl Prague {
         }
     }
 
-    /// Once a round, and independent of the round trip not more often than once a target's (`prague_update_alpha`).
+    /// Updates alpha once per round or, if growth is independent of the round trip, at most once per target round trip
+    /// (`prague_update_alpha`).
     fn update_alpha(&mut self, ack: &AckReport, windows: Segments) {
         let waits = self.is_rtt_independent(windows) && ack.now.saturating_sub(self.alpha_at) < TARGET_RTT;
         if ack.snd_una < self.round_end || waits {
@@ -176,7 +178,7 @@ impl Prague {
         self.window -= self.alpha * self.window / 2.0;
     }
 
-    /// A loss or a timeout (`prague_enter_loss`): as Reno.
+    /// A loss or a timeout (`prague_enter_loss`): reduces the window as Reno.
     pub fn on_loss(&mut self, cwnd: u64) {
         self.before_loss = (self.window, cwnd);
         self.window /= 2.0;
@@ -191,11 +193,11 @@ impl Prague {
 }
 
 impl Law for Prague {
-    // of the delivery rate only what is in flight
+    // Of the delivery rate, only the volume in flight is used.
     const NEEDS: Needs = Needs::RATE;
     const MODELS_PATH: bool = true;
 
-    /// Established (`prague_init`).
+    /// The connection is established (`prague_init`).
     fn on_start(&mut self, start: &Start, windows: &mut Windows) {
         let cwnd = u64::from(windows.cwnd / start.mss);
         (self.now, self.alpha_at, self.window) = (start.now, start.now, cwnd as f64);
@@ -216,7 +218,7 @@ impl Law for Prague {
         true
     }
 
-    /// Marks or a loss; cwnd follows with the next ACKs.
+    /// Marks or a loss. cwnd follows with the next ACKs.
     fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
         let segments = Prague::segments(*windows, mss);
         match event {

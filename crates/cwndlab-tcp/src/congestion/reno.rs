@@ -1,11 +1,11 @@
-//! RFC 5681's window law in bytes, and the same law counted in packets as ns-2 and early Linux do.
+//! RFC 5681's window law in bytes, and the same law counted in packets, as in ns-2 and early Linux.
 
 use super::law::{Cut, Growth, Law, Windows, MAX_WINDOW_BYTES};
 use super::needs::Needs;
 use super::{AckReport, CongestionEvent};
 use crate::config::{MaxWindow, TcpConfig};
 
-/// RFC 5681, section 3.1, in bytes: +SMSS per window's worth of acknowledged bytes.
+/// RFC 5681, section 3.1, in bytes: +SMSS per window of acknowledged bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reno {
     /// Bytes acknowledged since the last increase.
@@ -13,14 +13,14 @@ pub(super) struct Reno {
 }
 
 impl Reno {
-    /// Congestion avoidance: the recommended way of RFC 5681, section 3.1 (its page 7), at most SMSS per window.
+    /// Congestion avoidance by the way that RFC 5681, section 3.1 (page 7), recommends: at most SMSS per window.
     pub fn open(&mut self, cwnd: u32, acked_bytes: u64, mss: u32) -> u32 {
         let acked = u64::from(self.acked_bytes) + acked_bytes;
         if acked < u64::from(cwnd) {
             self.acked_bytes = acked as u32;
             return cwnd;
         }
-        // An ACK for more than a window counts once; what is left may not exceed a window.
+        // An ACK of more than a window counts once, and at most a window is carried over.
         self.acked_bytes = (acked - u64::from(cwnd)).min(u64::from(cwnd)) as u32;
         cwnd + mss
     }
@@ -33,12 +33,12 @@ pub(super) struct RenoPackets {
 }
 
 impl RenoPackets {
-    /// One ACK of new data.
+    /// Takes one ACK of new data.
     pub fn on_ack(&mut self, slow_start: bool) {
         self.cwnd_packets += if slow_start { 1.0 } else { 1.0 / self.cwnd_packets };
     }
 
-    /// Halves the usable window, to no less than `least` packets: ns-2 takes min(cwnd, window), not the flight size.
+    /// Halves the usable window, but keeps at least `least` packets. ns-2 uses min(cwnd, window), not the flight size.
     pub fn halve(&mut self, max_window: MaxWindow, whole: bool, least: f64, mss: u32) {
         let limit = (max_window.bytes(mss) / u64::from(mss)) as f64;
         let window = self.cwnd_packets.min(limit);
@@ -51,7 +51,7 @@ impl RenoPackets {
         (self.cwnd_packets as u64 * u64::from(mss)).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The state for a window set from outside.
+    /// The state for a window that was set from outside.
     pub fn from_bytes(bytes: u32, mss: u32) -> Self {
         RenoPackets { cwnd_packets: f64::from(bytes) / f64::from(mss) }
     }
@@ -65,7 +65,7 @@ pub(super) struct RenoLinux2 {
 }
 
 impl RenoLinux2 {
-    /// One ACK of new data; the new window, bytes.
+    /// Takes one ACK of new data. Returns the new window in bytes.
     pub fn on_ack(&mut self, cwnd: u32, ssthresh: u32, mss: u32) -> u32 {
         if cwnd == 0 {
             return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
@@ -81,7 +81,7 @@ impl RenoLinux2 {
         cwnd
     }
 
-    /// Half of the usable window in whole packets, bytes: of min(cwnd, window), not of the flight size.
+    /// Half of the usable window, min(cwnd, window) and not the flight size, in bytes of whole packets.
     pub fn halve(&mut self, cwnd: u32, max_window: MaxWindow, mss: u32) -> u32 {
         self.count = 0;
         let limit = (max_window.bytes(mss) / u64::from(mss)) as u32;
@@ -89,8 +89,8 @@ impl RenoLinux2 {
     }
 }
 
-/// Bytes that count towards growth: cumulatively acknowledged ones (RFC 5681, RFC 3465); without a limit, as the kernel
-/// counts, only those not known before to have arrived.
+/// Bytes that count towards growth: those cumulatively acknowledged (RFC 5681, RFC 3465). Without a limit, as in the
+/// kernel, only those that were not known to have arrived.
 pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     if cfg.slow_start_limit_segments == 0 {
         ack.fresh_bytes.min(ack.acked_bytes)
@@ -104,7 +104,7 @@ pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     slow_start_bytes(cfg, ack.acked_bytes, new_bytes(cfg, ack), ack.mss)
 }
 
-/// The same of an ACK that acknowledges `acked_bytes`, of which `new_bytes` count.
+/// The same for an ACK of `acked_bytes`, `new_bytes` of which count.
 pub(super) fn slow_start_bytes(cfg: &TcpConfig, acked_bytes: u64, new_bytes: u64, mss: u32) -> u64 {
     match cfg.slow_start_limit_segments {
         0 => new_bytes,

@@ -4,16 +4,17 @@
 /// Rounds of one connection, counted in packets delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rounds {
-    /// The round ends once a packet is acknowledged before whose transmission this many had been delivered.
+    /// The round ends with the ACK of a packet that was sent after this many packets had been delivered.
     pub ends_at: u64,
     /// Rounds so far.
     pub count: u32,
-    /// Whether the present ACK begins one.
+    /// Whether the current ACK begins a round.
     pub started: bool,
 }
 
 impl Rounds {
-    /// An ACK of a packet before whose transmission `prior` packets had been delivered; `delivered` are by now.
+    /// Takes an ACK. `prior`: packets delivered before the acknowledged packet was sent; `delivered`: packets delivered
+    /// so far.
     pub fn on_ack(&mut self, prior: Option<u64>, delivered: u64) {
         self.started = prior.is_some_and(|prior| prior >= self.ends_at);
         if self.started {

@@ -1,18 +1,18 @@
-//! SEARCH, "Slow start Exit At Right `CHokepoint`": leaves slow start where deliveries no longer double each round trip. Version 3.0
-//! of the algorithm, by the line numbers of its listing in the draft's source of 2024-06-04 (draft-chung-ccwg-search, section 3);
-//! docs/models/search.md has the differences from it, and from later revisions.
+//! SEARCH, "Slow start Exit At Right `CHokepoint`": leaves slow start when deliveries no longer double in each round
+//! trip. Version 3.0, by the line numbers of its listing in the draft's source of 2024-06-04 (draft-chung-ccwg-search,
+//! section 3). docs/models/search.md lists the differences from it, and from later revisions.
 
 use cwndlab_units::Time;
 
 use super::AckReport;
 
-/// Bins of a window (line 2: W).
+/// Number of bins in a window (line 2: W).
 const WINDOW_BINS: u64 = 10;
-/// Bins before it that a round trip may reach back (line 3).
+/// Additional bins, so that the window one round trip earlier is available (line 3).
 const EXTRA_BINS: u64 = 15;
-/// Line 4 has one less, which would overwrite the oldest bin's share before it is read.
+/// Line 4 has one bin less, which would overwrite the share of the oldest bin before it is read.
 const BINS: usize = (WINDOW_BINS + EXTRA_BINS) as usize + 1;
-/// A bin lasts 3.5 initial round trips divided by W (lines 1, 5), here in hundredths of one.
+/// A bin lasts 3.5 initial round trips divided by W (lines 1, 5); in per cent of a round trip.
 const BIN_PERCENT: u64 = 35;
 /// Line 6.
 const THRESHOLD: f64 = 0.35;
@@ -22,26 +22,26 @@ const THRESHOLD: f64 = 0.35;
 pub(super) struct Search {
     /// Bytes acknowledged in each bin; bin `k` is at index `k % BINS`.
     bins: [u64; BINS],
-    /// How many bins are complete: the listing's `curr_idx` + 1.
+    /// Number of complete bins: `curr_idx` + 1 of the listing.
     complete: u64,
-    /// Zero until a round trip is known.
+    /// Zero before the first round-trip measurement.
     bin_duration: Time,
     bin_end: Time,
     initial_rtt: Time,
-    /// What was acknowledged at the end of the last complete bin; `None` before the first ACK.
+    /// Bytes acknowledged at the end of the last complete bin; `None` before the first ACK.
     acknowledged: Option<u64>,
 }
 
 impl Search {
-    /// The first round trip is known (lines 1 to 9); no effect if it is zero.
+    /// Takes the first round trip (lines 1 to 9). No effect if it is zero.
     pub fn start(&mut self, now: Time, rtt: Time) {
         self.initial_rtt = rtt;
         self.bin_duration = Time::from_nanos(rtt.as_nanos() * BIN_PERCENT / 100);
         self.bin_end = now + self.bin_duration;
     }
 
-    /// An ACK of new data in slow start (lines 10 to 23). Where slow start ends: the bytes by which cwnd is beyond the point
-    /// at which deliveries ceased to double (lines 39 and 40).
+    /// Takes an ACK of new data in slow start (lines 10 to 23). If slow start ends, returns the bytes by which cwnd
+    /// exceeds its value when deliveries ceased to double (lines 39 and 40).
     pub fn on_ack(&mut self, ack: &AckReport) -> Option<u64> {
         if self.bin_duration == Time::ZERO {
             self.start(ack.now, ack.rtt?);
@@ -76,7 +76,7 @@ impl Search {
         self.bins[((self.complete - 1) % BINS as u64) as usize] = acknowledged - before;
     }
 
-    /// Bytes of the `count` bins that end `back` bins and a `fraction` of one before the last complete bin's end
+    /// Bytes in the `count` bins that end `back` bins and a `fraction` of a bin before the end of the last complete bin
     /// (lines 32 to 38).
     fn sum(&self, back: u64, count: u64, fraction: f64) -> f64 {
         let bin = |age: u64| {

@@ -1,6 +1,6 @@
-//! The largest value of a window, by three samples (Linux: `lib/win_minmax.c`, after Kathleen Nichols).
+//! The largest value in a window, from three samples (Linux: `lib/win_minmax.c`, after Kathleen Nichols).
 
-/// The best, second and third choice, each measured no earlier than the previous one; times in any unit.
+/// The best, second and third choice, each measured no earlier than the previous one. Times are in any unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowedMax([Sample; 3]);
 
@@ -31,7 +31,7 @@ impl WindowedMax {
         self.age(window, new);
     }
 
-    /// `minmax_subwin_update`: choices leave the window, and are spread over it.
+    /// `minmax_subwin_update`: replaces choices that have left the window, and spreads the others over it.
     fn age(&mut self, window: u32, new: Sample) {
         let [first, second, third] = self.0;
         let age = new.at.wrapping_sub(first.at);
@@ -54,7 +54,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// It holds a value of the window, never less than the largest of the last quarter, never more than the largest of all.
+        /// The result is a value of the window, at least the largest of its last quarter and at most the largest of
+        /// all.
         #[test]
         fn it_stays_between_the_last_quarter_and_the_window(
             steps in proptest::collection::vec((0_u32..3, 1_u32..1000), 1..200)

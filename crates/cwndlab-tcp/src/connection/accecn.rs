@@ -1,4 +1,5 @@
-//! Where AccECN hooks in ([`crate::accecn`]). For connections that do not ask for it, only the test whether they do is run.
+//! The calls of AccECN ([`crate::accecn`]) in a connection. For connections that do not request it, only the test for
+//! that is run.
 
 use cwndlab_units::Time;
 
@@ -8,10 +9,10 @@ use crate::config::TcpConfig;
 use crate::ecn::{Echo, EcnKind};
 use crate::segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 
-/// What an ACK reports of congestion.
+/// The congestion that an ACK reports.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Feedback {
-    /// The window is to shrink.
+    /// Whether the window must shrink.
     pub ece: bool,
     /// Packets newly reported with CE; 0 without AccECN.
     pub ce_packets: u32,
@@ -19,7 +20,7 @@ pub(super) struct Feedback {
 }
 
 impl Feedback {
-    /// RFC 3168 and RFC 8257: by ECE alone.
+    /// RFC 3168 and RFC 8257: only by ECE.
     #[inline]
     pub fn of_echo(seg: &Header, delivered: u64) -> Feedback {
         Feedback { ece: seg.flags.has(Flags::ECE), ce_packets: 0, ce_bytes: Echo::ce_bytes(seg, delivered) }
@@ -31,12 +32,12 @@ impl Connection {
         self.sender.extra.as_mut()?.accecn.as_mut()
     }
 
-    /// A SYN or SYN-ACK, for an end that asks for AccECN.
+    /// A SYN or SYN-ACK has arrived at an end that requests AccECN.
     pub(super) fn agree_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
         let Some(accecn) = self.accecn() else { return };
         accecn.on_syn(seg);
         match accecn.mode {
-            // L4S without accurate feedback is not allowed (Linux: `TCP_CONG_NO_FALLBACK_RFC3168`)
+            // L4S without accurate feedback is not allowed (Linux: `TCP_CONG_NO_FALLBACK_RFC3168`).
             Mode::Classic if cfg.ecn != EcnKind::AccecnEct1 => {
                 self.sender.snd.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
             }
@@ -45,20 +46,20 @@ impl Connection {
         }
     }
 
-    /// Both ends are configured alike and skip the handshake.
+    /// Both ends have the same configuration and skip the handshake.
     pub(super) fn assume_accurate(&mut self, cfg: &TcpConfig) {
         let Some(accecn) = self.accecn() else { return };
         accecn.assume(cfg.ecn.has_option());
         self.note_trust(cfg);
     }
 
-    /// What is sent is ECN-capable as long as the feedback is trusted.
+    /// Segments are ECN-capable as long as the feedback is reliable.
     fn note_trust(&mut self, cfg: &TcpConfig) {
         let trusted = self.accecn().is_some_and(|accecn| !accecn.distrusted);
         self.sender.snd.ecn.set_accurate(if trusted { cfg.ecn.codepoint() } else { 0 });
     }
 
-    /// The handshake's last segment arrived at the server.
+    /// The handshake's last segment has arrived at the server.
     pub(super) fn third_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
         if let Some(accecn) = self.accecn() {
             accecn.on_third(seg);
@@ -66,21 +67,22 @@ impl Connection {
         }
     }
 
-    /// A segment of an established connection arrived: its codepoint is counted.
+    /// A segment of an established connection has arrived: counts its codepoint.
     pub(super) fn count_arrival(&mut self, seg: &Segment) {
         if self.accecn().is_some_and(|accecn| accecn.on_arrival(seg)) {
             self.receiver.ack_now = true;
         }
     }
 
-    /// A SYN-ACK came again: its ACK reports it again.
+    /// A SYN-ACK has arrived again, so its ACK reports its codepoint again.
     pub(super) fn reflect_again(&mut self) {
         if let Some(accecn) = self.accecn() {
             accecn.reflects = accecn.mode == Mode::Accurate;
         }
     }
 
-    /// What an ACK reports that delivers this much, and whether it acknowledges or reports anything new.
+    /// The congestion reported by an ACK that delivers this much, and whether the ACK acknowledges or reports anything
+    /// new.
     pub(super) fn feedback(
         &mut self,
         cfg: &TcpConfig,
@@ -116,17 +118,17 @@ impl Connection {
         Feedback { ece: ce_packets > 0, ce_packets, ce_bytes }
     }
 
-    /// Flags and codepoint of a segment; `data` and `again` as in [`Echo::on_out`].
+    /// Flags and codepoint of a segment; `data` and `again` are those of [`Echo::on_out`].
     pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {
         if !self.sender.snd.ecn.is_accurate() {
             return self.sender.snd.ecn.on_out(cfg.ecn, data, again);
         }
-        // as in Linux, all that follows the handshake carries the codepoint
+        // As in Linux, every segment after the handshake carries the codepoint.
         let codepoint = self.sender.snd.ecn.codepoint();
         (self.accecn().map_or(Flags(0), |accecn| accecn.flags(bare)), codepoint)
     }
 
-    /// The option of a segment, and the SACK blocks that fit with it.
+    /// The option of a segment, and the number of SACK blocks that fit with it.
     pub(super) fn accurate_option(&mut self, cfg: &TcpConfig, sack: &mut SackBlocks) -> Option<AccEcnOption> {
         if !self.sender.snd.ecn.is_accurate() || !cfg.ecn.has_option() {
             return None;
@@ -137,15 +139,15 @@ impl Connection {
         option
     }
 
-    /// Flags and option of a SYN-ACK, which is sent the `again`-th time; what may have kept it from arriving is left out, first the
-    /// option, then the flags.
+    /// Flags and option of a SYN-ACK sent for the `again`-th time. First the option, then the flags are left out, in
+    /// case they prevented its arrival.
     pub(super) fn accurate_syn_ack(&mut self, cfg: &TcpConfig, again: u8) -> (Flags, Option<AccEcnOption>) {
         let option = (cfg.ecn.has_option() && again == 0).then(AccEcn::first_option);
         let flags = self.accecn().filter(|_| again < 2).map_or(Flags(0), |accecn| accecn.syn_ack_flags());
         (flags, option)
     }
 
-    /// Bytes of each segment that the option takes, where it is agreed on.
+    /// Bytes of each segment for the option, if it was agreed on.
     pub(super) fn accurate_option_bytes(&self, cfg: &TcpConfig) -> u32 {
         if self.sender.snd.ecn.is_accurate() && cfg.ecn.has_option() {
             AccEcn::first_option().padded_bytes()

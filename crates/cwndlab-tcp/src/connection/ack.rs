@@ -16,11 +16,11 @@ use crate::sequence::from_wire;
 use crate::timers::Timer;
 
 impl Connection {
-    /// An ACK: its account, then loss detection and the episode, the controller, and the timer.
+    /// Processes an ACK: its account, then loss detection and the episode, the controller, and the timer.
     pub(super) fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.una);
         if ack < self.sender.snd.una as i64 {
-            // an old ACK may report later arrivals
+            // An old ACK may report later arrivals.
             if self.recovery.detects_by_time() {
                 let report = self.account_report(cfg, now, seg, false);
                 self.on_reporting_ack(cfg, &report);
@@ -46,14 +46,14 @@ impl Connection {
         self.share_timer(cfg);
     }
 
-    /// The window that a segment offers with its ACK. RFC 9293, 3.10.7.4: that of the newest segment counts; older ones show
-    /// by their position.
+    /// Takes the window that a segment advertises with its ACK. RFC 9293, section 3.10.7.4: the newest segment's
+    /// counts; older ones are recognized by their position.
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.snd.edge = ack + u64::from(seg.window);
         self.sender.note_largest_window(seg.window);
     }
 
-    /// Nothing new is acknowledged: a window that opens ends probing.
+    /// Nothing new is acknowledged, but a window that opens ends probing.
     pub(super) fn note_window_update(&mut self) {
         let s = &self.sender;
         if s.snd.una == s.snd.max && s.snd.edge > s.snd.nxt && s.cc.cwnd() > 0 {
@@ -62,7 +62,7 @@ impl Connection {
         }
     }
 
-    /// An ACK that acknowledges nothing new.
+    /// Processes an ACK that acknowledges nothing new.
     fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
         let idle = self.sender.snd.una == self.sender.snd.max;
         let bare = seg.sack.len == 0 && self.sender.is_plain();
@@ -90,7 +90,7 @@ impl Connection {
         outstanding && bare && !window_changed
     }
 
-    /// Bytes that the blocks newly report. A block at or below the ACK is a duplicate's (RFC 2883).
+    /// Bytes that the blocks report for the first time. A block at or below the ACK reports a duplicate (RFC 2883).
     fn learn_sack(&mut self, seg: &Segment) -> u64 {
         let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
         let mut reported = 0;
@@ -103,7 +103,7 @@ impl Connection {
         reported
     }
 
-    /// An ACK of new data. `options`: the segment, if it may have any.
+    /// Processes an ACK of new data. `options`: the segment, if it may have options.
     #[inline(never)]
     pub(super) fn take_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) {
         let report = self.account_new(cfg, now, seg, options);
@@ -111,7 +111,7 @@ impl Connection {
         self.stats.fast_retransmits += u32::from(outcome.began);
         let s = &self.sender;
         if s.snd.una == s.snd.max && s.cc.cwnd() == 0 {
-            // closed by an echo: only the timer opens the window (RFC 3168, section 6.1.2)
+            // The window is closed by an ECN echo: only the timer opens it (RFC 3168, section 6.1.2).
         } else if s.snd.una == s.snd.max || outcome.restart_timer {
             self.restart_timer(cfg, now);
         }
@@ -120,8 +120,8 @@ impl Connection {
         self.after_new_ack(cfg, now);
     }
 
-    /// The controller and loss recovery take a report: the controller what the path reports, before losses are looked for, then
-    /// loss recovery, and the window follows what that has found. [`Connection::conclude`] is the rest.
+    /// Passes a report to the controller (laws that measure the path, before loss detection), then to loss recovery,
+    /// and applies the resulting steps to the window. [`Connection::conclude`] does the rest.
     fn decide(&mut self, cfg: &TcpConfig, report: &AckReport) -> Outcome {
         self.sender.cc.on_feedback(report);
         if report.kind == AckKind::Duplicate && report.ece {
@@ -137,7 +137,8 @@ impl Connection {
         outcome
     }
 
-    /// The account of an ACK of new data: moves SND.UNA and takes the round trip. `options`: the segment, if it may have any.
+    /// Accounts for an ACK of new data: moves SND.UNA and measures the round trip. `options`: the segment, if it may
+    /// have options.
     fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) -> AckReport {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.una) as u64;
         let blocks = options.filter(|seg| seg.sack.len > 0);
@@ -148,7 +149,7 @@ impl Connection {
         let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(seg));
         let s = &mut self.sender;
         let acked = ack - s.snd.una;
-        // without SACK, each duplicate ACK stands for a segment that arrived
+        // Without SACK, each duplicate ACK stands for a segment that has arrived.
         let by_duplicates = u64::from(s.snd.dup_acks) * u64::from(s.snd.mss);
         s.snd.una = ack;
         s.snd.nxt = s.snd.nxt.max(ack);
@@ -193,7 +194,7 @@ impl Connection {
         }
     }
 
-    /// The account of an ACK that acknowledges nothing new: what its blocks report. A duplicate changes no window.
+    /// Accounts for an ACK that acknowledges nothing new: what its blocks report. A duplicate changes no window.
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.snd.flight_size(), self.in_flight_measured());
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, Some(seg));
@@ -234,8 +235,8 @@ impl Connection {
         }
     }
 
-    /// The account of an ACK begins: what arrived twice, the stamp that it echoes, and the least round trip so far, where losses are
-    /// found by time.
+    /// Begins the account of an ACK. If losses are detected by time, the report gets the duplicate range, the echoed
+    /// timestamp, and the minimum round trip so far.
     fn begin_account(&mut self, seg: &Header, blocks: Option<&Segment>) -> (Option<(u64, u64)>, Option<u32>, Time) {
         if !self.recovery.detects_by_time() {
             return (None, None, Time::MAX);
@@ -245,12 +246,12 @@ impl Connection {
         (dsack, self.echoed_stamp(seg), self.sender.snd.rtt.min_rtt())
     }
 
-    /// The stamp that a segment echoes, where timestamps are agreed on.
+    /// The timestamp that a segment echoes, if timestamps were agreed on.
     pub(super) fn echoed_stamp(&self, seg: &Header) -> Option<u32> {
         (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr)
     }
 
-    /// New data is acknowledged: the retransmission timer stops or restarts (RFC 6298, 5.2 and 5.3).
+    /// New data is acknowledged: stops or restarts the retransmission timer (RFC 6298, 5.2 and 5.3).
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
@@ -261,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// The window has taken an ACK of new data.
+    /// Last steps after the window has taken an ACK of new data.
     #[inline(always)]
     pub(super) fn after_new_ack(&mut self, cfg: &TcpConfig, now: Time) {
         if self.sender.outstanding.keeps_segments() && Flight::times_segments(cfg) {
@@ -276,7 +277,7 @@ impl Connection {
         }
     }
 
-    /// Losses have been looked for: the controller takes the ACK, which an echo has `held` or not.
+    /// Passes the ACK to the controller after loss detection. `held`: an ECN echo keeps it from opening the window.
     fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, outcome: &Outcome, may_grow: bool) {
         let measured = if self.sender.outstanding.measures_rate() { self.measured() } else { AfterAck::default() };
         let s = &mut self.sender;
@@ -305,7 +306,7 @@ impl Connection {
         s.cc.on_ack(cfg, report, &after);
     }
 
-    /// An ACK that is neither one of new data nor a duplicate, of which the record may have learnt.
+    /// An ACK that is neither of new data nor a duplicate, but from which the record may have learnt.
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let outcome = self.decide(cfg, report);
         if outcome.began {
@@ -320,7 +321,7 @@ impl Connection {
         self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
     }
 
-    /// Takes a round-trip time if this ACK gives one: Karn's rule, or RFC 7323's timestamps.
+    /// Takes a round-trip sample if this ACK gives one, by Karn's rule or RFC 7323's timestamps.
     #[inline(always)]
     pub(super) fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
@@ -332,7 +333,7 @@ impl Connection {
         }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
-            // the authors' TCP of RFC 2415: one-way delays, on the timed segment's ACK
+            // The authors' TCP of RFC 2415 uses one-way delays, measured on the timed segment's ACK.
             timed.then(|| Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val))))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
             Some(Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_ecr))))
@@ -348,8 +349,8 @@ impl Connection {
         Some(rtt)
     }
 
-    /// Each segment acknowledged gives a measurement (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), but for those that a
-    /// timeout found outstanding; the window has grown before. Then the timer counts from the next segment.
+    /// Takes a sample from each acknowledged segment (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), except
+    /// those outstanding at a timeout. The window has grown before. Afterwards the timer counts from the next segment.
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         let (rtt, una, max, window) = (&mut s.snd.rtt, s.snd.una, s.snd.max, s.cc.cwnd() / u64::from(s.snd.mss));
@@ -361,11 +362,12 @@ impl Connection {
         self.time_first(cfg, now);
     }
 
-    /// Takes the round trips of single segments where their order is recorded, else of the stamp; the one for the window law.
+    /// Takes the round trips of single segments if their order is recorded, otherwise that of the timestamp. Returns
+    /// the sample for the window law.
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let rtts = self.sender.outstanding.round_trips(now).acknowledged();
         let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
-            // the segment timed was sent again, or everything would be in the record
+            // The timed segment was retransmitted; otherwise everything would be in the record.
             return self.measure(cfg, now, seg, ack);
         };
         let s = &mut self.sender;
@@ -375,14 +377,14 @@ impl Connection {
         Some(last)
     }
 
-    /// An ACK with ECE (RFC 3168, section 6.1.2): the window shrinks as for a loss, at most once a window of data. Whether the
-    /// ACK does not open it.
+    /// An ACK with ECE (RFC 3168, section 6.1.2): reduces the window as for a loss, at most once per window of data.
+    /// Returns whether the ACK must not open the window.
     ///
-    /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed above
-    /// ssthresh only. Below it, after a timeout, the echo of a reduction already made lasts until new data can carry CWR, and by
-    /// the letter a go-back would fill one hole a round trip. Linux up to 3.x has this very rule (`tcp_may_raise_cwnd`); later
-    /// kernels and FreeBSD hold back no ACK for its ECE; ns-2 has the letter (`ecn_holds_slow_start`), but its retransmissions carry
-    /// CWR (as `rfc2481`).
+    /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed
+    /// only above ssthresh. Below it, after a timeout, the echo of a reduction already made continues until new data
+    /// can carry CWR; taken literally, the rule would let a go-back fill one hole per round trip. Linux up to 3.x has
+    /// this very rule (`tcp_may_raise_cwnd`); later kernels and FreeBSD ignore ECE here. ns-2 follows the letter
+    /// (`ecn_holds_slow_start`), but its retransmissions carry CWR (as `rfc2481`).
     fn on_echo(&mut self, cfg: &TcpConfig, report: &AckReport) -> bool {
         let s = &mut self.sender;
         if !s.snd.ecn.may_reduce(s.snd.una) {
@@ -403,7 +405,7 @@ impl Connection {
         true
     }
 
-    /// The timer first, with what was known before; then the round trip of the segment that drew the ACK.
+    /// First the timer, with the knowledge before the ACK; then the round trip of the segment that triggered the ACK.
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;
         if s.snd.max > ack {
@@ -428,7 +430,7 @@ impl Connection {
     }
 }
 
-/// What arrived twice. RFC 2883, section 4: the first block, if it lies below the ACK or within the second.
+/// The range that arrived twice. RFC 2883, section 4: the first block, if it lies below the ACK or within the second.
 fn dsack(seg: &Segment, iss: u32, una: u64) -> Option<(u64, u64)> {
     let at = |wire: u32| from_wire(iss, wire, una);
     let first = seg.sack.as_slice().first()?;

@@ -1,4 +1,4 @@
-//! Closing (RFC 9293, 3.6 and 3.10.7.4): FIN in every order, simultaneous close, TIME-WAIT.
+//! Closing (RFC 9293, sections 3.6 and 3.10.7.4): FIN in every order, simultaneous close, TIME-WAIT.
 
 use cwndlab_units::Time;
 
@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::timers::{Timer, Timers};
 
 impl Connection {
-    /// Our FIN went out (again).
+    /// Our FIN was sent, for the first time or again.
     pub(super) fn on_fin_sent(&mut self) {
         self.state = match self.state {
             State::Established | State::SynReceived => State::FinWait1,
@@ -50,20 +50,20 @@ impl Connection {
         self.timers.set(Timer::TimeWait, cfg.expiry(now, cfg.fin.map_or(Time::ZERO, |fin| fin.time_wait_ns)));
     }
 
-    /// TIME-WAIT at the end that listens: whether a SYN is surely no old duplicate, by its number (RFC 1122, 4.2.2.13) or, with
-    /// timestamps, its stamp (RFC 6191, section 2).
+    /// For the listening end in TIME-WAIT: whether a SYN cannot be an old duplicate, by its number (RFC 1122, section
+    /// 4.2.2.13) or its timestamp (RFC 6191, section 2).
     pub(super) fn may_reopen(&self, start: i64, seg: &Segment) -> bool {
         let newer = seg.has_timestamps && (self.receiver.ts_recent.wrapping_sub(seg.ts_val) as i32) < 0;
         self.receiver.listens && !seg.flags.has(Flags::ACK) && (start > self.receiver.nxt as i64 || newer)
     }
 
-    /// Restarts with a sequence number larger than any used (RFC 9293, 3.10.7.4; Linux: 65537 beyond).
+    /// Restarts with a sequence number larger than any used before (RFC 9293, section 3.10.7.4; Linux: by 65537).
     pub(super) fn reopen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.listen_again(cfg, self.wire(self.sender.snd.max).wrapping_add(65_537));
         self.on_listen(cfg, now, seg);
     }
 
-    /// Forgets the peer, and waits for a SYN.
+    /// Discards the state about the peer, and waits for a SYN.
     pub(super) fn listen_again(&mut self, cfg: &TcpConfig, iss: u32) {
         let auto_read = self.receiver.auto_read;
         *self = Connection { stats: self.stats, ..Connection::new(cfg, iss, State::Listen) };
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Both sides have closed, and that is all.
+    /// Both sides have closed, so the end is not an error.
     pub(super) fn end_quietly(&mut self) {
         self.state = State::Closed;
         self.timers = Timers::new();

@@ -1,4 +1,4 @@
-//! What an ACK means to controllers that ask for the delivery rate ([`crate::Needs::min_rtt_window`]).
+//! Processing of ACKs for controllers that request the delivery rate ([`crate::Needs::min_rtt_window`]).
 
 use cwndlab_units::Time;
 
@@ -7,7 +7,7 @@ use crate::congestion::{AckReport, AfterAck};
 use crate::pacing::Pacer;
 
 impl Connection {
-    /// Bytes thought to be in the network, where the controller asks for the delivery rate.
+    /// Estimated bytes in the network, if the controller requests the delivery rate.
     pub(super) fn in_flight_measured(&self) -> u64 {
         if self.sender.outstanding.measures_rate() {
             self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding)
@@ -16,7 +16,7 @@ impl Connection {
         }
     }
 
-    /// What is known after an ACK only where the controller asks for the delivery rate.
+    /// Completes an [`AfterAck`] with the fields that only such controllers use.
     pub(super) fn measured(&mut self) -> AfterAck {
         let in_flight_bytes = self.in_flight_measured();
         let s = &mut self.sender;
@@ -33,7 +33,7 @@ impl Connection {
         }
     }
 
-    /// A controller that asks for the delivery rate takes an ACK; whether it needs no other call.
+    /// Passes an ACK to a controller that requests the delivery rate. Returns whether it needs no other call.
     pub(super) fn conclude_measured(&mut self, report: &AckReport, after: &AfterAck) -> bool {
         let Some(rate) = self.sender.outstanding.rate() else { return false };
         rate.note_ce(report.ce_bytes);
@@ -48,7 +48,7 @@ impl Connection {
         taken
     }
 
-    /// Tells the controller of each segment newly deemed lost, where the delivery rate is measured.
+    /// Reports each segment newly deemed lost to the controller, if the delivery rate is measured.
     pub(super) fn report_lost(&mut self, now: Time) {
         let s = &mut self.sender;
         let Some((delivered, _)) = s.outstanding.rate().map(|rate| rate.total()) else { return };

@@ -1,5 +1,5 @@
-//! Handshakes whose packets are ECN-capable: SYN-ACKs by RFC 5562 (ECN+/TryOnce); with DCTCP SYN, SYN-ACK and RST by RFC
-//! 8257, section 3.6.
+//! Handshakes with ECN-capable packets: SYN-ACKs by RFC 5562 (ECN+/TryOnce); with DCTCP also SYN and RST (RFC 8257,
+//! section 3.6).
 
 use cwndlab_units::Time;
 
@@ -28,22 +28,23 @@ impl Connection {
         }
     }
 
-    /// RFC 5562, section 3: whether the SYN-ACK that is out, or about to go, is ECN-capable. The first is; once it was
-    /// marked or sent again, none is.
+    /// RFC 5562, section 3: whether the SYN-ACK that was sent, or is about to be, is ECN-capable. The first one is;
+    /// after a mark or a retransmission none is.
     fn tries_syn_ack(&self, cfg: &TcpConfig) -> bool {
         let ecn = self.sender.snd.ecn;
         let first = self.sender.timed_end == 1 && !ecn.syn_ack_was_marked();
         cfg.shaking().ecn_capable && cfg.ecn.tries_syn_ack() && ecn.is_agreed() && first
     }
 
-    /// SYN-SENT: RFC 5562, section 3.2: a marked SYN-ACK is answered by ECE and does not establish.
+    /// In SYN-SENT (RFC 5562, section 3.2): a marked SYN-ACK is answered with ECE and does not establish the
+    /// connection.
     pub(super) fn refuses_marked_syn_ack(&self, cfg: &TcpConfig, seg: &Segment) -> bool {
         let capable = cfg.shaking().ecn_capable && cfg.ecn.tries_syn_ack();
         capable && seg.ecn == CE && self.sender.snd.ecn.is_agreed()
     }
 
-    /// SYN-RECEIVED: RFC 5562, section 3.2: the peer reports that the SYN-ACK was marked. Another goes at once, without ECT,
-    /// and the initial window is one segment.
+    /// In SYN-RECEIVED (RFC 5562, section 3.2): the peer reports that the SYN-ACK was marked. Another one is sent at
+    /// once, without ECT, and the initial window is one segment.
     pub(super) fn takes_syn_ack_back(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         if !seg.flags.has(Flags::ECE) || !self.tries_syn_ack(cfg) {
             return false;

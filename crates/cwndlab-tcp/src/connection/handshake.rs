@@ -1,4 +1,4 @@
-//! The three-way handshake (RFC 9293, 3.5 and 3.10.7), also when both ends open at once, and its options.
+//! The three-way handshake (RFC 9293, sections 3.5 and 3.10.7), including simultaneous open, and its options.
 
 use cwndlab_units::Time;
 
@@ -11,12 +11,12 @@ use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 use crate::tuned_buffer::TunedBuffer;
 
-/// RFC 9293, 3.7.1: without the option the peer takes segments of 536 bytes.
+/// RFC 9293, section 3.7.1: without the option the peer accepts segments of 536 bytes.
 const DEFAULT_MSS: u32 = 536;
 /// RFC 7323, section 2.3.
 const MAX_SHIFT: u8 = 14;
 
-/// The shift that lets the receive buffer be offered whole.
+/// The shift with which the whole receive buffer can be advertised.
 pub(super) fn wanted_shift(cfg: &TcpConfig) -> u8 {
     if let ReceiveTuning::Linux { most_bytes, .. } = cfg.tuning() {
         return TunedBuffer::shift(most_bytes);
@@ -25,7 +25,7 @@ pub(super) fn wanted_shift(cfg: &TcpConfig) -> u8 {
 }
 
 impl Connection {
-    /// LISTEN: a SYN begins a connection.
+    /// In LISTEN: a SYN begins a connection.
     pub(super) fn on_listen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         if seg.flags.has(Flags::RST) {
             return;
@@ -43,7 +43,7 @@ impl Connection {
         self.time_syn(cfg, now);
     }
 
-    /// SYN-SENT.
+    /// In SYN-SENT.
     pub(super) fn on_syn_sent(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         let acks_syn = seg.flags.has(Flags::ACK) && from_wire(self.iss, seg.ack, 1) == 1;
         if seg.flags.has(Flags::ACK) && !acks_syn {
@@ -70,13 +70,13 @@ impl Connection {
             self.establish(cfg, now, seg);
             self.receiver.ack_now = true;
         } else {
-            // both ends open at once: SYN-ACK, and wait for the other's
+            // Simultaneous open: send a SYN-ACK, and wait for the peer's.
             self.state = State::SynReceived;
             self.control = Control::SynAck;
         }
     }
 
-    /// What a SYN or SYN-ACK says: the peer's initial sequence number and options.
+    /// Takes the peer's initial sequence number and options from a SYN or SYN-ACK.
     fn take_syn(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.irs = seg.seq;
         self.receiver.nxt = 1;
@@ -109,7 +109,7 @@ impl Connection {
         if self.retries > 0 {
             s.snd.rtt.after_lost_syn(); // RFC 6298, 5.7
             if self.retries > cfg.shaking().free_retransmissions {
-                // RFC 5681, section 3.1: a lost SYN leaves one segment
+                // RFC 5681, section 3.1: after a lost SYN the window is one segment.
                 s.cc.on_episode(Episode::Restarted, s.snd.mss);
             }
         } else if s.timed_end == 1 && cfg.shaking().timed {

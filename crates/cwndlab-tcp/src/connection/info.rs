@@ -6,71 +6,71 @@ use super::Connection;
 use crate::config::TcpConfig;
 use crate::recovery::{RecoveryCounts, Shown};
 
-/// How the sender sees the path.
+/// The congestion state of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CongestionState {
     /// Nothing unusual.
     Open,
-    /// Duplicate ACKs or SACK blocks, but no loss found.
+    /// Duplicate ACKs or SACK blocks, but no loss detected.
     Disorder,
-    /// The window shrinks for an ECN echo; known to RACK only.
+    /// The window is being reduced for an ECN echo; only with RACK.
     Cwr,
     /// Loss recovery after a fast retransmit.
     Recovery,
-    /// Sending again after a timeout.
+    /// Retransmission after a timeout.
     Loss,
 }
 
-/// Counts in whole segments of the effective MSS.
+/// The state of a sender. Counts are in whole segments of the effective MSS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
-    /// How the sender sees the path.
+    /// The congestion state.
     pub state: CongestionState,
     /// Effective MSS, payload bytes.
     pub mss: u32,
-    /// Sent and not cumulatively acknowledged.
+    /// Segments sent and not cumulatively acknowledged.
     pub unacked: u64,
-    /// Of these, known to have arrived: SACKed, or without SACK counted by duplicate ACKs.
+    /// Of these, segments known to have arrived: reported by SACK or, without SACK, counted by duplicate ACKs.
     pub sacked: u64,
-    /// Of these, deemed lost (RFC 6675, section 4: `IsLost`) and not SACKed.
+    /// Of these, segments deemed lost (RFC 6675, section 4: `IsLost`) and not reported by SACK.
     pub lost: u64,
-    /// Of these, sent again and neither acknowledged nor lost again; known to RACK only.
+    /// Of these, segments retransmitted and neither acknowledged nor lost again; only with RACK.
     pub retransmitted: Option<u64>,
-    /// ACKs that revealed reordering; counted only by RACK.
+    /// ACKs that revealed reordering; only with RACK.
     pub reorderings: Option<u32>,
     /// What RACK has counted; 0 without it.
     pub counts: RecoveryCounts,
     /// Round-trip time variation (RFC 6298's RTTVAR).
     pub rttvar: Time,
-    /// Least round trip; [`Time::MAX`] before the first.
+    /// Minimum round trip; [`Time::MAX`] before the first measurement.
     pub min_rtt: Time,
-    /// Segments by which the path is thought to reorder: `dup_thresh`, or more if RACK has seen more.
+    /// Estimated extent of reordering, in segments: `dup_thresh`, or more if RACK has seen more.
     pub reordering: u32,
     /// Timeouts since the last progress.
     pub backoffs: u32,
-    /// Payload bytes of the peer's full segments, where the receiver is Linux's, which estimates them.
+    /// Payload of the peer's full segments as estimated by a Linux receiver.
     pub receive_mss: Option<u32>,
-    /// What AccECN reports of what was delivered, where it is agreed on.
+    /// AccECN's counters, if it was agreed on.
     pub delivered_ce: Option<DeliveredCe>,
 }
 
-/// Counters of AccECN (RFC 9768): what of our packets arrived how.
+/// Counters of AccECN (RFC 9768): how our packets arrived.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct DeliveredCe {
     /// Packets with CE.
     pub packets: u32,
-    /// Payload bytes with CE, by the option.
+    /// Payload bytes with CE, according to the option.
     pub ce_bytes: u32,
-    /// With ECT(0).
+    /// Payload bytes with ECT(0).
     pub ect0_bytes: u32,
-    /// With ECT(1).
+    /// Payload bytes with ECT(1).
     pub ect1_bytes: u32,
     /// Whether the peer sends the option, so that the bytes are known.
     pub by_option: bool,
 }
 
 impl Connection {
-    /// How the sender sees the path.
+    /// The congestion state of this sender.
     pub fn congestion_state(&self) -> CongestionState {
         let s = &self.sender;
         let Shown { in_loss, is_reduced, .. } = self.recovery.shown();
@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// Bytes outstanding that are known to have arrived: reported by SACK, or without SACK by duplicate ACKs.
+    /// Outstanding bytes known to have arrived: reported by SACK or, without SACK, by duplicate ACKs.
     fn arrived_bytes(&self) -> u64 {
         let (s, mss) = (&self.sender, u64::from(self.sender.snd.mss));
         if self.recovery.detects_by_time() {
@@ -145,7 +145,7 @@ impl Connection {
         }
     }
 
-    /// What AccECN reports of what was delivered; none where the configuration does not ask for it.
+    /// AccECN's counters; `None` if the configuration does not request it.
     pub fn delivered_ce(&self) -> Option<DeliveredCe> {
         let accecn = self.sender.extra.as_ref()?.accecn.as_ref()?;
         let [ect1_bytes, ect0_bytes, ce_bytes] = accecn.delivered_bytes;

@@ -1,4 +1,4 @@
-//! A segment arrives (RFC 9293, 3.10.7).
+//! Arriving segments (RFC 9293, section 3.10.7).
 
 use cwndlab_units::Time;
 
@@ -11,7 +11,7 @@ use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 
 impl Connection {
-    /// A segment arrives.
+    /// Handles an arriving segment.
     #[inline(never)]
     pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         if seg.sack.len == 0 && seg.accecn.is_none() {
@@ -36,7 +36,7 @@ impl Connection {
         self.take_any(cfg, now, &Segment::from(*seg));
     }
 
-    /// A segment's timestamp (RFC 7323, section 4.3).
+    /// Takes a segment's timestamp (RFC 7323, section 4.3).
     pub(super) fn note_timestamp(&mut self, now: Time, start: i64, ts_val: u32) {
         let unit = stamp_unit(now);
         let outdated = unit.wrapping_sub(self.stamped_at) >= OUTDATED;
@@ -45,10 +45,10 @@ impl Connection {
         }
     }
 
-    /// Any segment, in any state.
+    /// Handles any segment, in any state.
     pub(super) fn take_any(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         match self.state {
-            // without FIN the peer does not learn that we are over: what it still sends is acknowledged
+            // Without FIN the peer does not learn that this end is over, so its data is still acknowledged.
             State::Closed if !self.ends_by_fin && self.error.is_none() => self.on_synchronized(cfg, now, seg),
             State::Closed => self.on_closed(seg),
             State::Listen => self.on_listen(cfg, now, seg),
@@ -57,7 +57,7 @@ impl Connection {
         }
     }
 
-    /// CLOSED (RFC 9293, 3.10.7.1): a RST answers everything but a RST; nothing is answered without FIN.
+    /// In CLOSED (RFC 9293, section 3.10.7.1): a RST answers everything except a RST. Without FIN nothing is answered.
     fn on_closed(&mut self, seg: &Segment) {
         if seg.flags.has(Flags::RST) || !self.ends_by_fin {
             return;
@@ -80,7 +80,8 @@ impl Connection {
             return;
         }
         if start > self.receiver.edge as i64 {
-            // beyond the window: step 1; an empty one is not answered, or two ends could answer each other endlessly
+            // Beyond the window: step 1. An empty segment is not answered, or two ends could answer each other
+            // endlessly.
             self.receiver.ack_now |= seg.len > 0 || !plain;
             return;
         }
@@ -104,7 +105,7 @@ impl Connection {
         if self.state == State::Closed && self.ends_by_fin {
             return;
         }
-        // what of the payload is not before the first byte of the stream
+        // The part of the payload that does not precede the first byte of the stream.
         let end = start + i64::from(seg.len);
         if seg.len > 0 && end > self.receiver.nxt as i64 && self.refuses_data(seg) {
             return;
@@ -115,7 +116,7 @@ impl Connection {
             }
             self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
         }
-        // a FIN behind payload that the window cut off is cut off with it
+        // A FIN behind payload that exceeds the window is cut off with it.
         if seg.flags.has(Flags::FIN) && end > 0 && end <= self.receiver.edge.max(self.receiver.nxt) as i64 {
             if !self.receiver.fin_received() {
                 self.receiver.fin_at = end as u64;
@@ -144,8 +145,8 @@ impl Connection {
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 
-    /// What is echoed may change. If DCTCP.CE does (RFC 8257, section 3.2), an ACK that was delayed goes before, and this
-    /// segment's at once.
+    /// Data that may change the ECN echo. If it changes DCTCP.CE (RFC 8257, section 3.2), a delayed ACK is sent first,
+    /// and this segment is acknowledged at once.
     fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment) {
         if !self.sender.snd.ecn.is_agreed() {
             return;
@@ -164,12 +165,12 @@ impl Connection {
     /// RST, SYN and FIN of a synchronized connection; returns whether to process the segment further.
     fn on_control(&mut self, cfg: &TcpConfig, now: Time, start: i64, seg: &Segment) -> bool {
         if seg.flags.has(Flags::RST) {
-            // RFC 5961, section 3.2: only at exactly RCV.NXT; elsewhere in the window a challenge
+            // RFC 5961, section 3.2: only at exactly RCV.NXT. Elsewhere in the window it triggers a challenge ACK.
             if start == self.receiver.nxt as i64 {
                 match self.state {
-                    // both sides had closed: RFC 9293, 3.10.7.4 signals nothing
+                    // Both sides had closed: RFC 9293, section 3.10.7.4 signals no error.
                     State::TimeWait | State::LastAck | State::Closing => self.end_quietly(),
-                    // the same section: a passive open listens again without an error; an active one was refused
+                    // The same section: a passive open listens again without an error; an active open was refused.
                     State::SynReceived if self.receiver.listens && !self.closing => self.listen_again(cfg, self.iss),
                     State::SynReceived if !self.receiver.listens => self.fail(CloseReason::Refused),
                     _ => self.fail(CloseReason::Reset),
@@ -201,7 +202,7 @@ impl Connection {
         true
     }
 
-    /// SYN-RECEIVED: the ACK of our SYN establishes.
+    /// In SYN-RECEIVED: the ACK of our SYN establishes the connection.
     fn on_handshake_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.nxt);
         if ack < 1 || ack > self.sender.snd.max as i64 {

@@ -1,40 +1,41 @@
-//! What keeps a sender from sending more at this moment.
+//! What keeps a sender from sending more at present.
 
 use super::Connection;
 use crate::config::TcpConfig;
 use crate::sender::{Room, Stop};
 use crate::state::State;
 
-/// What keeps a sender from sending more. The sender's own tests decide, in their order (as in Linux's `tcp_write_xmit`,
-/// which asks cwnd before the peer's window): if cwnd and the peer's window are both full, cwnd is named.
+/// What keeps a sender from sending more. The order of the sender's own tests decides: if cwnd and the peer's window
+/// are both full, the limit is cwnd, as in Linux's `tcp_write_xmit`, which tests cwnd first.
 ///
 /// RFC 4898's `SndLimTimeRwin` is [`Limit::ReceiveWindow`]; `SndLimTimeCwnd` is [`Limit::Cwnd`], [`Limit::MaxWindow`],
 /// [`Limit::Recovery`] and the three timers; `SndLimTimeSnd` is the rest. Linux's `tcpi_busy_time` is everything but
-/// [`Limit::Handshake`], [`Limit::Idle`] and [`Limit::Closed`], `tcpi_rwnd_limited` is [`Limit::ReceiveWindow`]. There is no
-/// send buffer here, so nothing corresponds to `tcpi_sndbuf_limited`.
+/// [`Limit::Handshake`], [`Limit::Idle`] and [`Limit::Closed`], and `tcpi_rwnd_limited` is [`Limit::ReceiveWindow`].
+/// There is no send buffer here, so nothing corresponds to `tcpi_sndbuf_limited`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// The connection is not established.
     Handshake,
     /// The congestion window is full.
     Cwnd,
-    /// The configured largest window is full ([`TcpConfig::max_window`]).
+    /// The configured maximum window is full ([`TcpConfig::max_window`]).
     MaxWindow,
     /// The peer's receive window is full, or has too little room for a segment (RFC 9293, section 3.8.6.2.1).
     ReceiveWindow,
     /// Loss detection or recovery holds data back: pipe, the allowance of PRR, or an ACK for which the algorithm waits.
     Recovery,
-    /// The pacer holds back what the windows admit.
+    /// The pacer holds back data that the windows permit.
     Pacing,
     /// Less than a full segment waits: Nagle's algorithm (RFC 9293, section 3.7.4), or corking by the application.
     SmallSegment,
-    /// Everything written is sent, and not all of it acknowledged.
+    /// Everything written has been sent, but not all of it acknowledged.
     Application,
-    /// Everything written is acknowledged.
+    /// Everything written has been acknowledged.
     Idle,
     /// Our FIN is acknowledged, or the connection is over.
     Closed,
-    /// Nothing arrived and nothing was sent until the retransmission timer expired. Known only to [`crate::Trace`], afterwards.
+    /// Nothing arrived and nothing was sent until the retransmission timer expired. Only [`crate::Trace`] knows this,
+    /// afterwards.
     Timeout,
     /// The same until the timer of the tail loss probe expired (RFC 8985, section 7).
     Probe,
@@ -43,7 +44,7 @@ pub enum Limit {
 }
 
 impl Connection {
-    /// What keeps the sender from sending more, once [`Connection::poll_transmit`] has given all that it gives.
+    /// What keeps the sender from sending more, once [`Connection::poll_transmit`] returns nothing.
     pub fn limit(&self, cfg: &TcpConfig) -> Limit {
         match self.state {
             State::Listen | State::SynSent | State::SynReceived => return Limit::Handshake,

@@ -1,4 +1,4 @@
-//! What is to be sent (RFC 9293, 3.10).
+//! Segments to be sent (RFC 9293, section 3.10).
 
 use cwndlab_units::Time;
 
@@ -12,7 +12,7 @@ use crate::sequence::to_wire;
 use crate::state::State;
 use crate::timers::Timer;
 
-/// Two NOPs and the option's head (RFC 2018, section 3); each block has 8 bytes.
+/// Two NOPs and the option's first two bytes (RFC 2018, section 3); each block has 8 bytes.
 const SACK_HEAD_BYTES: u32 = 4;
 const SACK_BLOCK_BYTES: u32 = 8;
 /// Maximum number of blocks with timestamps, and without.
@@ -20,14 +20,14 @@ const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
 const BLOCKS: usize = 4;
 
 impl Connection {
-    /// The next segment to send, or none. Call until none.
+    /// The next segment to send. Call it until it returns `None`.
     #[inline]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         let outlook = self.outlook(cfg);
         self.follow(cfg, now, outlook)
     }
 
-    /// The next segment to send, or none, in any state.
+    /// The next segment to send, in any state.
     #[inline(never)]
     pub(super) fn poll_any(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         if self.control != Control::None && !self.pacer_admits(cfg, now) {
@@ -37,7 +37,8 @@ impl Connection {
             && (self.sender.snd.nxt < self.sender.limit() || self.sender.snd.una < self.sender.snd.max)
         {
             if self.receiver.ack_now && self.receiver.beyond.is_some() {
-                // RFC 5681, section 4.2: out of order, at once; on data it would not count as a duplicate (section 2)
+                // RFC 5681, section 4.2: acknowledge out-of-order data at once. On a data segment the ACK would not
+                // count as a duplicate (section 2).
                 return Some(self.pure_ack(cfg, now));
             }
             self.restart_after_idle(cfg, now);
@@ -76,7 +77,7 @@ impl Connection {
             && s.snd.una > 1 // not before the first data
             && now.saturating_sub(s.last_sent) > s.snd.rtt.rto(&cfg.rto)
             && !s.cc.owns_recovery()
-        // as in Linux
+        // As in Linux.
         {
             let (idle, rto, mss) = (now.saturating_sub(s.last_sent), s.snd.rtt.rto(&cfg.rto), s.snd.mss);
             s.cc.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
@@ -86,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// Data waits behind a closed window or for more of it, and nothing is under way that could open it.
+    /// Starts probing if data waits for the peer's window and nothing is in flight that could open it.
     fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
         let waits = s.snd.edge < s.snd.end || s.holds();
@@ -110,7 +111,7 @@ impl Connection {
         }
         if again {
             self.stats.retransmits += 1;
-            // Karn: a measurement that covers a segment sent again is void
+            // Karn: a measurement that covers a retransmitted segment is void.
             if s.timed_end > piece.start {
                 s.timed_end = 0;
             }
@@ -174,7 +175,7 @@ impl Connection {
         Segment { header: self.complete(cfg, now, header), sack, accecn }
     }
 
-    /// What every header of an established connection has, in one that is about to go: the acknowledgment, timestamps, ECN.
+    /// Completes the header of a segment of an established connection: acknowledgment, timestamps, ECN.
     #[inline(always)]
     pub(super) fn complete(&mut self, cfg: &TcpConfig, now: Time, header: Header) -> Header {
         let Header { len, flags, retransmission, .. } = header;
@@ -200,8 +201,8 @@ impl Connection {
         }
     }
 
-    /// Options of a segment after the handshake. Profiles without headers state wire sizes: options are part of them, but
-    /// for SACK blocks, which ns-2's sink adds to the ACK.
+    /// Bytes of the options of a segment after the handshake. Profiles without headers state wire sizes that include
+    /// options, except SACK blocks, which ns-2's sink adds to the ACK.
     pub(super) fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
         if cfg.header_bytes == 0 {
             return SACK_BLOCK_BYTES * u32::from(blocks);
@@ -210,7 +211,7 @@ impl Connection {
         sack + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 }
     }
 
-    /// The blocks of a segment with `len` bytes of payload: as many as leave it within the MSS (RFC 6691).
+    /// The SACK blocks of a segment with `len` bytes of payload, as many as keep it within the MSS (RFC 6691).
     #[inline(never)]
     fn blocks(&mut self, cfg: &TcpConfig, len: u32) -> SackBlocks {
         let fit = if self.agreed.timestamps { BLOCKS_BESIDE_TIMESTAMPS } else { BLOCKS };
@@ -222,20 +223,21 @@ impl Connection {
         let duplicates = usize::from(beyond.has_duplicate() && most > 0);
         let mut blocks = beyond.sack_blocks(irs, most);
         if self.receiver.fin_at != 0 {
-            // a FIN takes a number of its own, and is reported with the data before it; not as a duplicate of that data
+            // A FIN has a sequence number of its own and is reported with the data before it, except in a duplicate of
+            // that data.
             let held = &mut blocks.as_mut_slice()[duplicates..];
             held.iter_mut().filter(|block| block.1 == fin).for_each(|block| block.1 = fin.wrapping_add(1));
         }
         blocks
     }
 
-    /// What little the peer's window admits, else an empty segment just before it, which draws an ACK.
+    /// A probe: the little that the peer's window permits, or an empty segment just before it, which triggers an ACK.
     fn window_probe(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let s = &self.sender;
         let len = s.snd.edge.saturating_sub(s.snd.nxt).min(s.snd.end - s.snd.nxt).min(u64::from(s.snd.mss)) as u32;
         let piece = Piece { start: s.snd.nxt, len };
         if len > 0 {
-            // RFC 3168, section 6.1.6: neither ECT nor CWR
+            // RFC 3168, section 6.1.6: neither ECT nor CWR.
             let ecn = std::mem::take(&mut self.sender.snd.ecn);
             let probe = self.data_segment(cfg, now, piece);
             self.sender.snd.ecn = ecn;
@@ -244,10 +246,10 @@ impl Connection {
         self.empty_segment(cfg, now, self.sender.snd.una - 1)
     }
 
-    /// An ACK of what had come before DCTCP.CE changed, and one is due for what changed it.
+    /// An ACK of the data before DCTCP.CE changed. Another one is due for the data that changed it.
     fn ack_before(&mut self, cfg: &TcpConfig, now: Time, ack: u32) -> Segment {
         let due = self.receiver.ack_now;
-        // several segments may have come since, and what came twice among them goes with the next ACK
+        // Several segments may have arrived since; the next ACK reports duplicates among them.
         let (before, next) = (ack.wrapping_sub(self.irs), self.receiver.nxt as u32);
         let later = self.receiver.beyond.as_mut().and_then(|beyond| beyond.take_duplicate_of(before, next));
         let segment = self.pure_ack(cfg, now);
@@ -261,7 +263,7 @@ impl Connection {
         Segment { header, ..segment }
     }
 
-    /// A RST; it has timestamps like every segment, where they are agreed on (RFC 7323, section 3.2).
+    /// A RST. Like every segment it has timestamps if they were agreed on (RFC 7323, section 3.2).
     fn reset(&mut self, cfg: &TcpConfig, now: Time, numbers: Header) -> Segment {
         self.stats.segments_sent += 1;
         let stamped = self.agreed.timestamps;
@@ -296,7 +298,7 @@ impl Connection {
                 return Some(self.reset(cfg, now, Header { ack, flags: Flags::ACK, ..Header::default() }))
             }
             Control::Syn => {
-                // a network may drop SYNs with these flags: Linux asks for AccECN twice
+                // A network may drop SYNs with these flags, so Linux requests AccECN only twice.
                 let asks = !(cfg.ecn.is_accurate() && self.retries >= 2);
                 let ecn = if asks { cfg.ecn.syn_flags() } else { Flags(0) };
                 Header { flags: Flags::SYN | ecn, ecn: Self::syn_codepoint(cfg), ..Header::default() }
@@ -316,7 +318,8 @@ impl Connection {
         };
         self.stats.segments_sent += 1;
         self.stats.retransmits += u32::from(again);
-        // a SYN offers everything, a SYN-ACK what was offered to us (RFC 7323, 2.2 and 3.2; RFC 2018, section 2)
+        // A SYN offers every option, a SYN-ACK those that the peer offered (RFC 7323, sections 2.2 and 3.2; RFC 2018,
+        // section 2).
         let answer = control == Control::SynAck && self.state == State::SynReceived;
         let (sack, timestamps, scale) = if answer {
             (self.agreed.sack, self.agreed.timestamps, self.receiver.shift_plus_1 > 0)

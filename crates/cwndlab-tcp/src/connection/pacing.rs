@@ -1,4 +1,4 @@
-//! Where pacing hooks in.
+//! The calls of the pacer in a connection.
 
 use cwndlab_units::Time;
 
@@ -9,8 +9,8 @@ use crate::segment::Segment;
 use crate::timers::Timer;
 
 impl Connection {
-    /// Whether data may be sent now. The pace is determined once per train, with the current window; data sent since the
-    /// last call is charged first, so that sending itself is independent of pacing.
+    /// Whether data may be sent now. The pace is determined once per train, with the present window. Data sent since
+    /// the last call is charged first, so that sending itself does not depend on pacing.
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {
             return false; // something else is to go
@@ -39,7 +39,7 @@ impl Connection {
         admitted
     }
 
-    /// Data is held back: ACKs are not.
+    /// Holds data back, but not ACKs.
     pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         self.note_usage(cfg, now);
         self.receiver.ack_now.then(|| self.pure_ack(cfg, now))

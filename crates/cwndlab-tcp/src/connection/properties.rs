@@ -1,5 +1,5 @@
-//! Two endpoints over a pipe that loses, marks, duplicates and reorders: the stream arrives whole and in order, and every
-//! connection ends or says why not.
+//! Two endpoints over a pipe that loses, marks, duplicates and reorders: the stream arrives whole and in order, and
+//! every connection ends or states why not.
 
 mod followed;
 
@@ -11,7 +11,7 @@ use followed::Followed;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A small generator of its own, so that a failing case is a pair of numbers.
+/// A small random generator, so that a pair of numbers describes a failing case.
 struct Dice(u64);
 impl Dice {
     fn roll(&mut self) -> f64 {
@@ -33,7 +33,7 @@ struct Pipe {
     /// The n-th to m-th segments all get lost.
     outage: (u32, u32),
     seed: u64,
-    /// Of so many segments sent, one is compared.
+    /// One of this many segments is compared.
     compares_one_in: u64,
 }
 
@@ -43,21 +43,21 @@ struct Plan {
     bytes: [u64; 2],
     pieces: [u64; 2],
     close_at: [Time; 2],
-    /// Bytes that each end reads per 100 ms; 0 = all at once.
+    /// Bytes that each end reads per 100 ms; 0: everything at once.
     reads: [u64; 2],
 }
 
 struct Outcome {
     ends: [Connection; 2],
     end: Time,
-    /// Both ends are over.
+    /// Whether both ends are over.
     over: bool,
 }
 
-/// What is under way: when it arrives and which one it is, to which end.
+/// Segments in flight: by time of arrival and serial number, with the end to which they go.
 type Wire = BTreeMap<(Time, u64), (usize, Segment)>;
 
-/// The pipe takes a segment, the `sent`-th: it may lose, mark or duplicate it.
+/// Sends segment number `sent` through the pipe, which may lose, mark or duplicate it.
 fn transmit(pipe: &Pipe, dice: &mut Dice, wire: &mut Wire, (now, sent): (Time, u64), to: usize, mut segment: Segment) {
     let marked = segment.ecn != 0 && dice.roll() < pipe.marks;
     if marked {
@@ -71,7 +71,7 @@ fn transmit(pipe: &Pipe, dice: &mut Dice, wire: &mut Wire, (now, sent): (Time, u
     }
 }
 
-/// Runs until both ends are over, or nothing is left to happen.
+/// Runs until both ends are over, or no event is left.
 fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outcome {
     let mut dice = Dice(pipe.seed | 1);
     let mut now = start;
@@ -102,7 +102,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
                 next_write[side] = now + Time::from_millis(20);
             }
             if !closed[side] && written[side] == plan.bytes[side] && now >= close_at[side] {
-                // an application does not close a connection that is not yet open
+                // An application does not close a connection before it is open.
                 if end.was_established() {
                     closed[side] = true;
                     end.close();
@@ -131,7 +131,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
         if now >= next_read {
             next_read = now + Time::from_millis(100);
         }
-        // without FIN the end that did not close is over when it is quiet
+        // Without FIN, the end that did not close is over once it is quiet.
         let over = |side: usize| {
             let e = &ends[side];
             e.is_finished()
@@ -187,7 +187,7 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
         }
     }
     for end in [a, b] {
-        // segments whose ACK has not come yet are still on the sampler's list
+        // Segments whose ACK has not arrived yet are still in the sampler's list.
         let delivered = end.sender.outstanding.clone().rate().map(|rate| rate.delivered_bytes());
         let counted = delivered.is_none_or(|bytes| bytes == end.sender.snd.una - 1);
         assert!(
@@ -305,7 +305,7 @@ prop_compose! {
     fn case()(a in config(), b in config(), pipe in pipe(), handshake in any::<bool>(), fin in any::<bool>())
         (plan in plan([u64::from(a.mss.min(b.mss)).min(a.receive_buffer_bytes).min(b.receive_buffer_bytes) as u32; 2]), a in Just(a), b in Just(b), pipe in Just(pipe), handshake in Just(handshake), fin in Just(fin))
         -> ([TcpConfig; 2], Pipe, Plan) {
-        // What both ends must agree on without a handshake is agreed on.
+        // Knobs on which both ends must agree if there is no handshake.
         let common = |c: TcpConfig| TcpConfig {
             handshake: c.handshake.filter(|_| handshake),
             fin: c.fin.filter(|_| fin || handshake),
@@ -334,7 +334,7 @@ proptest! {
     }
 }
 
-/// What must not depend on when a connection begins.
+/// The part of the outcome that must not depend on when a connection begins.
 fn seen(outcome: &Outcome, start: Time) -> String {
     let ends = outcome.ends.each_ref().map(|end| {
         let sender = &end.sender;
@@ -375,13 +375,13 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(cases(1_000))]
-    /// Ticks, the slots of Linux's timer wheel for waits of up to four minutes, and the minutes of LEDBAT (RFC 6817, section 2.4.2) are
-    /// the same after multiples of 7680 s; stamps wrap after 4295 s.
+    /// Shifts by multiples of 7680 s leave ticks, the slots of Linux's timer wheel for waits of up to four minutes, and
+    /// the minutes of LEDBAT (RFC 6817, section 2.4.2) unchanged. Timestamps wrap after 4295 s.
     #[test]
     fn a_connection_does_the_same_whenever_it_begins(
         cfg in profiled(), pipe in pipe(), plan in plan([1460; 2]), first in prop_oneof![1..512_u64, 195..200_u64], turns in 1..=4_u64,
     ) {
-        // a stamp of 0, which only the first microsecond of a run has, is taken for none
+        // A timestamp of 0, which occurs only in the first microsecond of a run, counts as none.
         let [first, later] = [Time::from_secs(first), Time::from_secs(first + 7680 * turns)];
         let configs = [cfg; 2];
         let [a, b] = [first, later].map(|start| seen(&run(&configs, &pipe, &plan, start), start));
@@ -391,7 +391,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(cases(400))]
-    /// Of connections with RACK each segment is compared, and each poll.
+    /// With RACK, every segment and every poll is compared.
     #[test]
     fn racks_short_paths_do_what_the_long_ones_do((configs, pipe, plan) in case(), law in 0..3_usize, (extra, linux) in any::<(bool, bool)>()) {
         let laws = [

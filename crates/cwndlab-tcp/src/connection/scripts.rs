@@ -32,7 +32,7 @@ use super::Connection;
 use crate::*;
 use cwndlab_units::Time;
 
-/// A wire number so close to the wrap that every script crosses it.
+/// An initial sequence number so close to the wrap that every script crosses it.
 const ISS: u32 = u32::MAX - 900;
 
 /// The standards' end by FIN.
@@ -58,10 +58,10 @@ struct Script<'a> {
     end: Connection,
     now: Time,
     out: VecDeque<(Time, Segment)>,
-    /// Initial sequence numbers: ours and the peer's.
+    /// Initial sequence numbers of this end and of the peer.
     iss: [u32; 2],
     window: u32,
-    /// What follows the sender, and what it has reported.
+    /// The trace of the sender, and its reports.
     follows: Option<(Trace, Vec<Traced>)>,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// A segment in; what goes out is not compared.
+    /// Delivers a segment; the response is not compared.
     fn take(&mut self, at: Time, fields: &str) {
         self.poll();
         self.now = at;
@@ -158,7 +158,7 @@ impl<'a> Script<'a> {
     fn advance(&mut self, until: Time) -> Result<(), String> {
         self.poll();
         if until > self.now {
-            // what went out earlier must have been named by a line of that time
+            // Earlier segments must have been stated by a line of that time.
             self.nothing_left()?;
         }
         while self.end.poll_timeout() <= until {

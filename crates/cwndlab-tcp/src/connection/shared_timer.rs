@@ -1,4 +1,5 @@
-//! Timers of loss recovery that share the retransmission timer, and that of Linux 2, which counts from the first segment.
+//! Timers of loss recovery that share the retransmission timer, and Linux 2's timer, which counts from the first
+//! segment.
 
 use cwndlab_units::Time;
 
@@ -8,7 +9,7 @@ use crate::recovery::{Expiry, Transmission};
 use crate::timers::Timer;
 
 impl Connection {
-    /// A piece has gone, on a connection that records single segments.
+    /// Records a piece that was sent, on a connection that records single segments.
     pub(super) fn record_sent(&mut self, cfg: &TcpConfig, sent: &Transmission) {
         self.sender.outstanding.on_sent(sent.piece.start, sent.end, sent.now, sent.was_quiet);
         self.recovery.on_sent(&mut self.sender.view(cfg), sent);
@@ -16,7 +17,7 @@ impl Connection {
         self.time_first(cfg, sent.now);
     }
 
-    /// The retransmission timer has expired; returns whether it stood for another timer of loss recovery.
+    /// The retransmission timer has expired. Returns whether it stood for another timer of loss recovery.
     pub(super) fn recovery_expiry(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if !self.was_established {
             return false;

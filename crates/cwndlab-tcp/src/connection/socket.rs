@@ -1,4 +1,4 @@
-//! Socket options and flags of writes (RFC 9293, 3.9.1; Linux's tcp(7) and send(2)).
+//! Socket options and flags of writes (RFC 9293, section 3.9.1; Linux's tcp(7) and send(2)).
 
 use cwndlab_units::Time;
 
@@ -10,14 +10,14 @@ use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 
 impl Connection {
-    /// As [`Connection::write`], but announces more (`MSG_MORE`): less than a full segment waits until the next
+    /// As [`Connection::write`], but announces more data (`MSG_MORE`): less than a full segment waits until the next
     /// [`Connection::write`], the next ACK, or a retransmission timeout with nothing in flight.
     pub fn write_more(&mut self, bytes: u64) {
         self.write(bytes);
         self.socket_options().more = true;
     }
 
-    /// Ends a record (`MSG_EOR`) with what was written last: no segment has bytes from both sides of its end.
+    /// Ends a record (`MSG_EOR`) at the last byte written: no segment contains bytes of two records.
     pub fn end_record(&mut self) {
         let (una, end) = (self.sender.snd.una, self.sender.snd.end);
         let records = &mut self.socket_options().records;
@@ -29,23 +29,24 @@ impl Connection {
         }
     }
 
-    /// Whether less than a full segment waits (`TCP_CORK`), however the writes were flagged; at most for a retransmission
-    /// timeout while nothing is in flight.
+    /// Sets whether less than a full segment waits (`TCP_CORK`), whatever the flags of writes; with nothing in flight,
+    /// at most for a retransmission timeout.
     pub fn set_corked(&mut self, corked: bool) {
         if corked || !self.sender.is_plain() {
             self.socket_options().corked = corked;
         }
     }
 
-    /// Releases what was written so far, corked or not (setting `TCP_NODELAY` does so on Linux).
+    /// Releases the data written so far, corked or not (as setting `TCP_NODELAY` does on Linux).
     pub fn push(&mut self) {
         if let Some(extra) = &mut self.sender.extra {
             extra.socket.pushed = true;
         }
     }
 
-    /// Gives up when sent data or a window probe stays unacknowledged for that long after its first timeout, rather than
-    /// after so many retransmissions (`TCP_USER_TIMEOUT`; RFC 5482). Like Linux's it counts from the first retransmission.
+    /// Aborts when sent data or a window probe stays unacknowledged for this time after its first timeout, instead of
+    /// after a number of retransmissions (`TCP_USER_TIMEOUT`; RFC 5482). As in Linux, the time counts from the first
+    /// retransmission.
     pub fn set_user_timeout(&mut self, timeout: Option<Time>) {
         if timeout.is_some() || !self.sender.is_plain() {
             self.socket_options().user_timeout = timeout;
@@ -61,7 +62,8 @@ impl Connection {
         &mut self.sender.extra.get_or_insert_default().socket
     }
 
-    /// New data came: whether that ends the connection, as the application has closed and reads no more.
+    /// New data has arrived. Returns whether it ends the connection, because the application has closed and no longer
+    /// reads.
     pub(super) fn refuses_data(&mut self, seg: &Segment) -> bool {
         use State::{Closing, FinWait1, FinWait2, LastAck, TimeWait};
         let read_closed = self.sender.extra.as_ref().is_some_and(|extra| extra.socket.read_closed);
@@ -73,12 +75,12 @@ impl Connection {
         refuses
     }
 
-    /// When the user timeout is over.
+    /// When the user timeout expires.
     pub(super) fn gives_up_at(&self) -> Time {
         self.sender.extra.as_ref().and_then(|extra| extra.socket.gives_up_at).unwrap_or(Time::MAX)
     }
 
-    /// The retransmission timer has expired: from the first such timeout without progress the user timeout runs.
+    /// The retransmission timer has expired: the first such timeout without progress starts the user timeout.
     pub(super) fn start_user_timeout(&mut self, now: Time) {
         let unanswered = self.retries > 0 || self.sender.snd.una == self.sender.snd.max;
         let waits = unanswered && self.timers.is_running(Timer::Retransmit);
@@ -88,13 +90,13 @@ impl Connection {
         }
     }
 
-    /// Whether less than a full segment waits for more, though the peer's window admits it.
+    /// Whether less than a full segment waits for more data, although the peer's window permits it.
     pub(super) fn is_held(&self) -> bool {
         let s = &self.sender;
         s.holds() && s.snd.edge > s.snd.nxt && s.snd.nxt < s.snd.end
     }
 
-    /// An ACK came; `progress` if it acknowledges something new or opens a window that was probed.
+    /// An ACK has arrived. `progress`: it acknowledges something new or opens a window that was probed.
     pub(super) fn note_ack(&mut self, progress: bool) {
         if let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() {
             socket.more = false;

@@ -1,5 +1,6 @@
-//! Delivery rate by ACK, as Linux measures it (`net/ipv4/tcp_rate.c`), in bytes and in segments: each segment remembers how
-//! much had been delivered when it was sent. Times are whole microseconds. Kept only for controllers that ask for it.
+//! Delivery rate per ACK, as Linux measures it (`net/ipv4/tcp_rate.c`), in bytes and in segments: each segment stores
+//! how much had been delivered when it was sent. Times are whole microseconds. Measured only for controllers that
+//! request it.
 
 use std::collections::VecDeque;
 
@@ -7,34 +8,34 @@ use cwndlab_units::Time;
 
 use super::record::{Sent, Tally, REPEATED, SACKED};
 
-/// How fast the network delivered, over the time from a segment's transmission to its acknowledgment.
+/// The delivery rate over the time from a segment's transmission to its acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateSample {
-    /// Bytes delivered meanwhile.
+    /// Bytes delivered in this time.
     pub delivered_bytes: u64,
     /// The same in segments.
     pub delivered_packets: u64,
     /// The longer of the times below, so that compressed ACKs do not exceed the sending rate.
     pub interval: Time,
-    /// How long what was delivered took to send.
+    /// Time in which the delivered data was sent.
     pub send_elapsed: Time,
-    /// How long it took to be acknowledged.
+    /// Time in which it was acknowledged.
     pub ack_elapsed: Time,
-    /// Bytes delivered in all when the segment was sent (delimits rounds).
+    /// Total bytes delivered when the segment was sent (delimits rounds).
     pub prior_delivered_bytes: u64,
-    /// The same in segments, the SYN among them.
+    /// The same in segments, including the SYN.
     pub prior_delivered_packets: u64,
-    /// Bytes in the network once the segment was sent, itself included.
+    /// Bytes in the network after the segment was sent, including it.
     pub tx_in_flight_bytes: u64,
-    /// Bytes deemed lost in all when it was sent, again for each copy.
+    /// Total bytes deemed lost when it was sent; each lost copy counts.
     pub prior_lost_bytes: u64,
-    /// Bytes in all that were reported by then to have met congestion (CE).
+    /// Total bytes reported as marked CE by then.
     pub prior_ce_bytes: u64,
-    /// Whether the application limited the sender at some time in between.
+    /// Whether the application limited the sender in this time.
     pub app_limited: bool,
-    /// Whether the segment had been sent before.
+    /// Whether the segment was a retransmission.
     pub retransmission: bool,
-    /// Least round trip within the controller's window ([`crate::Needs::min_rtt_window`]).
+    /// Minimum round trip within the controller's window ([`crate::Needs::min_rtt_window`]).
     pub min_rtt: Time,
 }
 
@@ -46,25 +47,25 @@ pub(crate) struct Stamp {
     delivered_packets: u64,
     delivered_at: Time,
     app_limited: bool,
-    /// Bytes in the network with the segment; lost and marked in all.
+    /// Bytes in the network including the segment; total bytes lost and marked.
     in_flight: u64,
     lost: u64,
     ce: u64,
 }
 
-/// A segment that is deemed lost, with what was known when it was sent.
+/// A segment deemed lost, with the state when it was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LostSegment {
     pub start: u64,
     pub bytes: u64,
-    /// Bytes in the network with it.
+    /// Bytes in the network, including the segment.
     pub tx_in_flight: u64,
-    /// Bytes deemed lost in all.
+    /// Total bytes deemed lost.
     pub prior_lost: u64,
     pub app_limited: bool,
 }
 
-/// The sampler, and a stamp for each segment of the record.
+/// The sampler, with a stamp for each segment of the record.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     pub sampler: RateSampler,
@@ -87,21 +88,21 @@ impl Measured {
     }
 }
 
-/// The state of one sender.
+/// The sampler's state for one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
-    /// Bytes known to have arrived, and when the last of them were.
+    /// Bytes known to have arrived, and when the last of them did.
     delivered: u64,
     delivered_at: Time,
-    /// Segments, the SYN among them.
+    /// Segments, including the SYN.
     delivered_packets: u64,
-    /// Bytes that met congestion (CE).
+    /// Bytes marked CE.
     ce: u64,
-    /// When the segment was sent that was delivered last.
+    /// Transmission time of the segment that was delivered last.
     first_sent_at: Time,
-    /// The application limits the sender until more segments than this have been delivered; 0 = it does not.
+    /// The application limits the sender until more segments than this have been delivered; 0: it does not.
     app_limited_until: u64,
-    /// The most recently sent of the segments reported by the current ACK.
+    /// The most recently sent segment that the current ACK reports.
     newest: Option<(Stamp, Sent)>,
     min_rtt: WindowedMin,
 }
@@ -119,7 +120,7 @@ impl RateSampler {
         self.delivered
     }
 
-    /// Something goes; nothing was out if `quiet` (`tcp_rate_skb_sent`).
+    /// Data is sent. `quiet`: nothing was outstanding (`tcp_rate_skb_sent`).
     pub fn begin(&mut self, now: Time, quiet: bool) {
         let now = whole_micros(now);
         if quiet {
@@ -152,8 +153,8 @@ impl RateSampler {
         }
     }
 
-    /// An ACK is complete, its blocks included (`tcp_rate_gen`): returns a sample unless it reports nothing new or an interval shorter than
-    /// a round trip takes.
+    /// An ACK is complete, including its blocks (`tcp_rate_gen`). Returns a sample unless the ACK reports nothing new
+    /// or the interval is shorter than a round trip.
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> Option<RateSample> {
         let now = whole_micros(now);
         if let Some(rtt) = rtt {
@@ -186,12 +187,12 @@ impl RateSampler {
         })
     }
 
-    /// The application has left the sender without data while `in_flight` segments were out (`tcp_rate_check_app_limited`).
+    /// The application had no data to send while `in_flight` segments were outstanding (`tcp_rate_check_app_limited`).
     pub fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = self.delivered_packets + in_flight;
     }
 
-    /// Bytes are reported to have met congestion (CE).
+    /// Bytes are reported as marked CE.
     pub fn note_ce(&mut self, bytes: u64) {
         self.ce += bytes;
     }
@@ -200,7 +201,7 @@ impl RateSampler {
         self.app_limited_until > 0
     }
 
-    /// Segments known to have arrived, and when the last were.
+    /// Segments known to have arrived, and when the last did.
     pub fn total(&self) -> (u64, Time) {
         (self.delivered_packets, self.delivered_at)
     }
@@ -215,7 +216,7 @@ fn whole_micros(at: Time) -> Time {
     Time::from_micros(at.as_nanos() / 1000)
 }
 
-/// The least of the values of the last `window`, exactly.
+/// The exact minimum over the last `window`.
 #[derive(Clone, Debug, Default)]
 struct WindowedMin {
     window: Time,

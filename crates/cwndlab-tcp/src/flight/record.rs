@@ -1,5 +1,5 @@
-//! Each segment until it is cumulatively acknowledged (RFC 8985, section 5.2): when it was last sent, and what is thought to
-//! have become of it.
+//! Each segment until it is cumulatively acknowledged (RFC 8985, section 5.2): when it was last sent, and its assumed
+//! state.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::rate::{Measured, RateSample};
 pub(crate) const SACKED: u8 = 1;
 /// Deemed lost.
 pub(crate) const LOST: u8 = 2;
-/// A copy sent again is thought to be in the network.
+/// A retransmitted copy is assumed to be in the network.
 const AGAIN: u8 = 4;
 /// Was sent more than once.
 pub(crate) const REPEATED: u8 = 8;
@@ -32,7 +32,7 @@ impl Sent {
         self.flags & flag != 0
     }
 
-    /// Waits to be sent again.
+    /// Whether it waits for retransmission.
     fn waits(&self) -> bool {
         self.is(LOST) && !self.is(AGAIN)
     }
@@ -46,22 +46,22 @@ impl Sent {
     }
 }
 
-/// A segment that the present ACK newly shows to have arrived, as it was before.
+/// A segment newly known to have arrived by the present ACK, in its former state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub sent: Sent,
-    /// By a block, not yet by acknowledgment.
+    /// Whether a block reported it; otherwise it was acknowledged.
     pub sacked: bool,
 }
 
-/// Round trips of the first and of the last segment that an ACK shows to have arrived and that were sent once.
+/// Round trips of the first and of the last segment newly known to have arrived by an ACK, among those sent once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrips {
-    /// Of those that it acknowledges.
+    /// Of the acknowledged segments.
     in_order: Option<(Time, Time)>,
-    /// Of those that it reports.
+    /// Of the segments reported by SACK.
     pub reported: Option<(Time, Time)>,
-    /// It acknowledges a segment that had been sent again.
+    /// Whether a retransmitted segment is acknowledged.
     repeated: bool,
 }
 
@@ -89,54 +89,57 @@ impl RoundTrips {
 pub(crate) struct Keeps {
     /// The order of transmissions (RACK).
     pub order: bool,
-    /// Round trips of segments sent once, where HyStart needs one of every ACK and nothing else gives it.
+    /// Round trips of segments sent once, if HyStart needs one for every ACK and nothing else measures it.
     pub round_trips: bool,
-    /// When the segments were sent that an ACK acknowledges: some estimators take them once the window has grown.
+    /// Transmission times of the segments that an ACK acknowledges: some estimators use them after the window has
+    /// grown.
     pub acknowledged: bool,
 }
 
-/// Sums over the segments that are out.
+/// Sums over the outstanding segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
-    /// Pipe: bytes thought to be in the network.
+    /// Pipe: estimated bytes in the network.
     pub pipe: u64,
     /// Segments reported by SACK.
     pub sacked: u32,
-    /// Segments deemed lost and not reported, sent again or not.
+    /// Segments deemed lost and not reported, retransmitted or not.
     pub lost: u32,
-    /// Of these, not sent again.
+    /// Of these, segments not retransmitted yet.
     pub waiting: u32,
-    /// Segments of which a copy sent again is thought to be in the network.
+    /// Segments with a retransmitted copy that is assumed to be in the network.
     pub again: u32,
-    /// Bytes ever deemed lost, again for each copy.
+    /// Total bytes deemed lost; each lost copy counts.
     pub lost_bytes: u64,
 }
 
-/// The segments sent, by position, and their transmissions, by time. An event costs in proportion to what it changes.
+/// The outstanding segments, by position, and their transmissions, by time. The cost of an event is in proportion to
+/// what it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(super) list: VecDeque<Sent>,
-    /// Time and end of each transmission, oldest first; obsolete entries are skipped later.
+    /// Time and end of each transmission, oldest first. Obsolete entries are skipped when they are reached.
     order: VecDeque<(Time, u64)>,
     keeps: Keeps,
     pub tally: Tally,
-    /// No segment that waits begins below this.
+    /// No segment that waits for retransmission begins below this.
     hint: u64,
-    /// Segments up to here were outstanding when something was retransmitted: an ACK no longer identifies the copy that it answers (RFC 6298,
-    /// section 3).
+    /// End of the data outstanding at the last retransmission. For segments below it, an ACK does not identify the copy
+    /// that it answers (RFC 6298, section 3).
     repeated_to: u64,
     /// End of the data that was outstanding at the last timeout.
     pub drained_at: u64,
-    /// Of the segments that the present ACK acknowledged: when the last was sent that was sent once, and when each was.
+    /// For the segments acknowledged by the present ACK: the transmission time of the last one sent once, and those of
+    /// all of them.
     last_once: Option<Time>,
     pub(super) acknowledged: Vec<Time>,
-    /// What the present ACK shows to have arrived, where the order of transmissions is kept.
+    /// Segments newly known to have arrived by the present ACK, if the order of transmissions is recorded.
     pub(super) arrived: Vec<Arrived>,
-    /// The delivery rate, where the controller asks for it.
+    /// The delivery rate, if the controller requests it.
     pub(super) rate: Option<Box<Measured>>,
 }
 
-/// Whether the transmission `a` is the later one (RFC 8985, section 6.2, `RACK_sent_after`).
+/// Whether transmission `a` is later than `b` (RFC 8985, section 6.2, `RACK_sent_after`).
 pub(crate) fn sent_after(a: (Time, u64), b: (Time, u64)) -> bool {
     a > b
 }
@@ -185,7 +188,7 @@ impl Record {
         tally.add(sent);
     }
 
-    /// `[start, end)` goes: new, again, or both; nothing was out if `quiet`.
+    /// `[start, end)` is sent: new data, a retransmission, or both. `quiet`: nothing was outstanding.
     pub fn send(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
         let known = self.list.back().map_or(start, |sent| sent.end).max(start);
         if let Some(rate) = &mut self.rate {
@@ -208,7 +211,8 @@ impl Record {
         }
     }
 
-    /// The same of new data while something is out; false, and nothing done, where the delivery rate is measured.
+    /// The same for new data while other data is outstanding. Returns false, with no effect, if the delivery rate is
+    /// measured.
     pub fn send_next(&mut self, start: u64, end: u64, now: Time) -> bool {
         if self.rate.is_some() {
             return false;
@@ -238,7 +242,7 @@ impl Record {
         }
     }
 
-    /// Everything below `una` is acknowledged: forgets it.
+    /// Removes everything below `una`, which is acknowledged.
     pub fn acknowledge(&mut self, una: u64) {
         while let Some(front) = self.list.front_mut().filter(|front| front.start < una) {
             self.tally.remove(front);
@@ -270,8 +274,8 @@ impl Record {
         self.forget_order(una);
     }
 
-    /// As [`Self::acknowledge`], where `una` ends a segment, and each that it acknowledges was sent once and is not reported: the first
-    /// and the last of them. None, and nothing done, otherwise.
+    /// As [`Self::acknowledge`], if `una` is the end of a segment and each acknowledged segment was sent once and not
+    /// reported. Returns the first and the last of them; `None`, with no effect, otherwise.
     pub fn acknowledge_plain(&mut self, una: u64) -> Option<(Sent, Sent)> {
         if self.rate.is_some() || self.keeps.acknowledged || self.keeps.round_trips {
             return None;
@@ -293,7 +297,7 @@ impl Record {
         Some((first, last))
     }
 
-    /// Forgets transmissions of what is acknowledged.
+    /// Removes the transmissions of acknowledged data.
     fn forget_order(&mut self, una: u64) {
         while self.order.front().is_some_and(|&(_, end)| end <= una) {
             self.order.pop_front();
@@ -306,7 +310,7 @@ impl Record {
         (rtt, self.rate.as_mut().and_then(|rate| rate.sampler.sample(now, rtt)))
     }
 
-    /// A SACK block of which `[from, to)` is news: marks the segments that the block covers whole.
+    /// A SACK block, of which `[from, to)` is new: marks the segments that the block covers completely.
     pub fn sack(&mut self, block: (u64, u64), from: u64, to: u64) {
         let mut index = self.index(from);
         while let Some(&sent) = self.list.get(index).filter(|sent| sent.start < to && sent.end <= block.1) {
@@ -333,15 +337,15 @@ impl Record {
         }
     }
 
-    /// The segment of a transmission, if that is its last one and its fate is open.
+    /// The segment of a transmission, if this was its last one and its state is open.
     fn open(&self, (at, end): (Time, u64)) -> Option<usize> {
         let index = self.index(end - 1);
         let sent = self.list.get(index)?;
         (sent.end == end && sent.at == at && !sent.is(SACKED) && !sent.waits()).then_some(index)
     }
 
-    /// RFC 8985, section 6.2, step 5: loses what was sent before the transmission `newest`, and `wait` or longer ago. Whether
-    /// there was any, and when the rest of it will be overdue.
+    /// RFC 8985, section 6.2, step 5: marks segments as lost that were sent before the transmission `newest` and `wait`
+    /// or longer ago. Returns whether there were any, and when the next ones will be overdue.
     pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
         let mut found = false;
         while let Some(&transmission) = self.order.front() {
@@ -359,12 +363,12 @@ impl Record {
         (found, last.map_or(Time::MAX, |&(at, _)| at + wait))
     }
 
-    /// RFC 8985, section 6.3: on a timeout the first segment is lost, and what was sent `wait` or longer ago.
+    /// RFC 8985, section 6.3: on a timeout, marks the first segment and those sent `wait` or longer ago as lost.
     /// Returns whether the receiver has discarded data that it had reported.
     pub fn time_out(&mut self, wait: Time, now: Time) -> bool {
         let void = self.list.front().is_some_and(|first| first.is(SACKED));
         if void {
-            // the receiver has thrown away what it reported (RFC 2018, section 8)
+            // The receiver has discarded data that it had reported (RFC 2018, section 8).
             for index in 0..self.list.len() {
                 let flags = self.list[index].flags;
                 self.set(index, flags & !SACKED);
@@ -372,7 +376,7 @@ impl Record {
         }
         for index in 0..self.list.len() {
             let sent = self.list[index];
-            // what waits to be sent again is lost already (Linux's `tcp_mark_skb_lost`)
+            // A segment that waits for retransmission is already lost (Linux's `tcp_mark_skb_lost`).
             if !sent.is(SACKED) && !sent.waits() && (index == 0 || sent.at + wait <= now) {
                 self.lose(index);
             }
@@ -380,7 +384,7 @@ impl Record {
         void
     }
 
-    /// Nothing is lost after all.
+    /// No segment is lost after all.
     pub fn forgive(&mut self) {
         for index in 0..self.list.len() {
             let flags = self.list[index].flags;
@@ -388,12 +392,12 @@ impl Record {
         }
     }
 
-    /// The first segment that waits to be sent again, looked for from the beginning.
+    /// The first segment that waits for retransmission, searched from the beginning.
     pub fn first_to_resend(&self) -> Option<&Sent> {
         self.list.iter().find(|sent| sent.waits())
     }
 
-    /// The first segment that waits to be sent again.
+    /// The first segment that waits for retransmission.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         if self.tally.waiting == 0 {
             return None;

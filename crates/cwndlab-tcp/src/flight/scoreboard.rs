@@ -2,11 +2,11 @@
 
 use crate::ranges::Ranges;
 
-/// Blocks remembered: as many as a segment can carry.
+/// Number of blocks stored: as many as a segment can carry.
 const RECENT: usize = 4;
 
-/// Which ranges have arrived beyond the cumulative ACK. On the heap once used. The sums that recovery asks for on every
-/// ACK are kept, so that its cost grows neither with the window nor with the number of holes.
+/// The ranges beyond the cumulative ACK that have arrived, on the heap once used. The sums that recovery needs for
+/// every ACK are stored, so that its cost grows neither with the window nor with the number of holes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard(Option<Box<Reported>>);
 
@@ -14,13 +14,13 @@ pub(crate) struct Scoreboard(Option<Box<Reported>>);
 struct Reported {
     ranges: Ranges,
     mark: u64,
-    /// Bytes in `ranges`: no more than the largest window, 2^30 (RFC 7323, section 2.3).
+    /// Bytes in `ranges`; at most the largest window, 2^30 (RFC 7323, section 2.3).
     total: u32,
     /// Bytes in `ranges` below the position `mark`.
     below_mark: u32,
     /// Low 32 bits of the most recent blocks: an ACK mostly repeats those of the previous one (RFC 2018, section 4).
     recent: [(u32, u32); RECENT],
-    /// Which of them is replaced next.
+    /// Index of the one to be replaced next.
     oldest: u8,
 }
 
@@ -33,12 +33,12 @@ impl Scoreboard {
         self.0.as_ref().is_none_or(|reported| reported.ranges.is_empty())
     }
 
-    /// Adds a block; how many bytes of it were new.
+    /// Adds a block. Returns how many of its bytes are new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         self.0.get_or_insert_default().insert(start, end)
     }
 
-    /// All below `una` is acknowledged; how many bytes of it had been reported by SACK.
+    /// Everything below `una` is acknowledged. Returns how many bytes of it SACK had reported.
     pub fn advance(&mut self, una: u64) -> u64 {
         match &mut self.0 {
             Some(reported) if !reported.ranges.is_empty() => reported.forget_below(una),
@@ -46,7 +46,7 @@ impl Scoreboard {
         }
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     pub fn clear(&mut self) {
         self.0 = None;
     }
@@ -56,12 +56,12 @@ impl Scoreboard {
         self.0.as_ref().map_or(0, |reported| u64::from(reported.total))
     }
 
-    /// Bytes reported below `position`. Cheap if it is near the position of the last call.
+    /// Bytes reported below `position`. Fast if it is near the position of the last call.
     pub fn sacked_below(&mut self, position: u64) -> u64 {
         self.0.as_mut().map_or(0, |reported| reported.sacked_below(position))
     }
 
-    /// Bytes reported from `position` on. Cheap if it is near the top.
+    /// Bytes reported from `position` on. Fast if it is near the top.
     pub fn sacked_from(&self, position: u64) -> u64 {
         self.ranges().rev().take_while(|r| r.1 > position).map(|r| r.1 - r.0.max(position)).sum()
     }
@@ -76,7 +76,7 @@ impl Scoreboard {
         self.0.as_ref()?.ranges.beyond(position).map(|range| range.0).find(|&start| start > position)
     }
 
-    /// The first position not below `from` that is not reported, and where the hole ends (`u64::MAX` behind the last block).
+    /// The first unreported position from `from` on, and the end of that hole (`u64::MAX` behind the last block).
     pub fn hole(&self, from: u64) -> (u64, u64) {
         let Some(reported) = &self.0 else { return (from, u64::MAX) };
         let mut ranges = reported.ranges.beyond(from);
@@ -86,8 +86,8 @@ impl Scoreboard {
         }
     }
 
-    /// RFC 6675, section 4, `IsLost`: everything unreported below this position is lost, as `dup_thresh` discontiguous
-    /// blocks, or more than (`dup_thresh` - 1) * SMSS bytes, have arrived above it.
+    /// RFC 6675, section 4, `IsLost`: every unreported byte below this position is lost, because `dup_thresh`
+    /// discontiguous blocks, or more than (`dup_thresh` - 1) * SMSS bytes, have arrived above it.
     pub fn lost_below(&self, dup_thresh: u32, mss: u32) -> u64 {
         let most = u64::from(dup_thresh.saturating_sub(1)) * u64::from(mss);
         let (mut blocks, mut bytes) = (0, 0);
@@ -147,12 +147,12 @@ impl Reported {
     }
 }
 
-/// Whether a block, by the low 32 bits of its positions, begins like `[start, end)` and reaches as far.
+/// Whether a block, given by the low 32 bits of its positions, begins like `[start, end)` and reaches at least as far.
 fn covers(block: (u32, u32), start: u64, end: u64) -> bool {
     block.0 == start as u32 && block.1.wrapping_sub(end as u32) as i32 >= 0
 }
 
-/// How much of a range lies below `edge`.
+/// The length of a range below `edge`.
 fn length_below(range: (u64, u64), edge: u64) -> u64 {
     range.1.min(edge).saturating_sub(range.0)
 }
@@ -180,7 +180,7 @@ mod tests {
             for position in [from, to, from] {
                 prop_assert_eq!(board.sacked_below(position), kept.range(..position).count() as u64);
                 prop_assert_eq!(board.sacked_from(position), kept.range(position..).count() as u64);
-                // the sums stay true through changes
+                // The stored sums stay correct through changes.
                 prop_assert_eq!(board.insert(90, 92), u64::from(kept.insert(90)) + u64::from(kept.insert(91)));
             }
             prop_assert_eq!(board.total(), kept.len() as u64);

@@ -3,7 +3,8 @@
 use crate::config::{all_knobs, choices, Knob, Profile};
 use serde_json::{json, Map, Value};
 
-/// A knob's value in a profile; of a knob with alternatives only which one it is, as these have rows of their own.
+/// A knob's value in a profile. For a knob with alternatives only the alternative's name, because its knobs have rows
+/// of their own.
 pub(super) fn value(knob: &Knob, config: &Value, choices: &Value) -> Value {
     let path = format!("/{}", knob.name.replace('.', "/"));
     if choices["alternatives"].get(knob.name).is_some() {
@@ -19,8 +20,8 @@ pub(super) fn value(knob: &Knob, config: &Value, choices: &Value) -> Value {
     found.or_else(|| config.pointer(&path)).cloned().unwrap_or_default()
 }
 
-/// What words stand for in a profile, as JSON. `alternatives`: for each knob with words of its own the knobs of each word, null
-/// for a word without any. `switches`: the knobs of what can be switched on and off.
+/// The meaning of words in a profile, as JSON. `alternatives`: for each knob with words of its own, the knobs of each
+/// word (null for a word without knobs). `switches`: the knobs of what can be switched on and off.
 pub fn choices_json(profile: Profile) -> String {
     choices(profile).to_string()
 }

@@ -1,6 +1,7 @@
-//! Forward acknowledgment as the one-way agents of 1998 have it (Mathis and Mahdavi 1996, without rampdown and
-//! overdamping; ns-2's Fack): an episode begins when the furthest report is `dup_thresh` segments beyond the first hole;
-//! the window falls to one segment and every ACK opens it; each ACK restarts the timer and is timed by the stamp it echoes.
+//! Forward acknowledgment as in the one-way agents of 1998 (Mathis and Mahdavi 1996, without rampdown and overdamping;
+//! ns-2's Fack). An episode begins when the highest report is `dup_thresh` segments beyond the first hole. The window
+//! falls to one segment, and every ACK opens it. Each ACK restarts the timer and is timed by the timestamp that it
+//! echoes.
 
 use cwndlab_units::Time;
 
@@ -13,30 +14,30 @@ use crate::flight::Flight;
 use crate::send_state::SendState;
 use crate::sender::{Piece, Room};
 
-/// A segment sent again and not known to have arrived.
+/// A retransmitted segment that is not known to have arrived.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     start: u64,
-    /// The next new position at that time: once data from there on is reported, this copy is lost too.
+    /// The next new position at that time. Once data from there on is reported, this copy is lost, too.
     next_then: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack1998 {
     active: bool,
-    /// A segment sent again was lost again: nothing goes until the timer expires.
+    /// A retransmission was lost again: nothing is sent until the timer expires.
     stuck: bool,
-    /// The ACK just taken releases nothing (but the first segment, if it began an episode).
+    /// The last ACK releases nothing (except the first segment, if it began an episode).
     hold: bool,
-    /// The piece chosen last repairs a hole.
+    /// The last chosen piece repairs a hole.
     repairs: bool,
-    /// Segments sent again, less those known to have arrived (`retran_data`).
+    /// Retransmitted segments, less those known to have arrived (`retran_data`).
     retransmitted: u32,
-    /// One past the highest position sent again in this episode.
+    /// One past the highest position retransmitted in this episode.
     high_rxt: u64,
-    /// The episode ends with an ACK of this that reports nothing.
+    /// The episode ends with an ACK of this position that reports nothing.
     recover: u64,
-    /// On the heap only in an episode.
+    /// The retransmitted segments of an episode.
     resent: Vec<Resent>,
 }
 
@@ -49,7 +50,7 @@ impl Fack1998 {
         flight.reported.clear();
     }
 
-    /// Position of snd.fack, given what has arrived; nothing below it is sent as new.
+    /// Position of snd.fack, given the reports; no data below it is sent as new.
     fn forward(v: &mut View<'_>) -> u64 {
         let forward = v.read().forward_most();
         v.s.nxt = v.s.nxt.max(forward);
@@ -62,7 +63,7 @@ impl Fack1998 {
         self.retransmitted -= (before - self.resent.len()) as u32;
     }
 
-    /// In an episode, duplicates included: each ACK opens the window by a segment.
+    /// In an episode, including duplicates: each ACK opens the window by a segment.
     fn on_any_ack(&mut self, v: &mut View<'_>) -> Outcome {
         let forward = Fack1998::forward(v);
         self.note_arrivals(v);
@@ -72,7 +73,8 @@ impl Fack1998 {
         Outcome { growth: Growth::Reported(u64::from(v.s.mss)), ..Outcome::NOTHING }
     }
 
-    /// Outside an episode, on a duplicate or an ACK with blocks; none if no episode begins.
+    /// Outside an episode, on a duplicate or an ACK with blocks: begins an episode if there is a loss. `None`
+    /// otherwise.
     fn look(&mut self, v: &mut View<'_>) -> Option<Steps> {
         let forward = Fack1998::forward(v);
         self.note_arrivals(v);
@@ -91,7 +93,7 @@ impl Fack1998 {
         Some(steps)
     }
 
-    /// Nothing goes; with nothing outstanding no ACK would come to end that.
+    /// Whether nothing may be sent. With nothing outstanding it may, because no ACK would arrive to end the wait.
     fn waits(&self, s: &SendState) -> bool {
         (self.stuck || self.hold) && s.una < s.max
     }

@@ -1,8 +1,9 @@
 //! NewReno: fast recovery that lasts until all data outstanding at its start is acknowledged (RFC 6582).
 //!
-//! As the one-way agents of 1998 have it (Fall and Floyd 1996, section 2.3; ns-2's Agent/TCP/Newreno), the first two duplicate
-//! ACKs release nothing, each ACK of an episode releases at most two segments, deflation is by whole segments, without deflation a
-//! partial ACK ends the inflation, and the ACK that ends an episode opens the window like any other.
+//! By the rules of the one-way agents of 1998 (Fall and Floyd 1996, section 2.3; ns-2's Agent/TCP/Newreno), the first
+//! two duplicate ACKs release nothing, each ACK of an episode releases at most two segments, deflation is in whole
+//! segments, without deflation a partial ACK ends the inflation, and the ACK that ends an episode opens the window like
+//! any other.
 
 use cwndlab_units::Time;
 
@@ -14,8 +15,8 @@ use crate::congestion::{AckReport, Episode};
 use crate::send_state::SendState;
 use crate::sender::Room;
 
-/// Pieces that an ACK of an episode releases by the rules of 1998, without the first segment (RFC 6582, section 5 leaves the burst
-/// to the implementation).
+/// Number of pieces that an ACK of an episode releases by the rules of 1998, not counting the first segment (RFC 6582,
+/// section 5, leaves the burst to the implementation).
 const BURST: u8 = 2;
 
 #[derive(Clone, Debug)]
@@ -24,7 +25,7 @@ pub(crate) struct NewReno {
     active: bool,
     /// Whether the episode has had a partial ACK: only the first restarts an impatient timer (RFC 6582, section 4).
     partial_seen: bool,
-    /// Pieces that may still go before the next ACK of an episode, by the rules of 1998.
+    /// Pieces that may still be sent before the next ACK of an episode, by the rules of 1998.
     burst_left: u8,
     /// RFC 6582, section 3.2: highest position sent when recovery began, or at the last timeout.
     recover: u64,
@@ -39,14 +40,14 @@ impl NewReno {
         self.rules == RecoveryRules::Ns2_1998
     }
 
-    /// Whether this ACK of an episode has released all that it may.
+    /// Whether this ACK of an episode has released everything that it may.
     fn burst_is_over(&self) -> bool {
         self.is_ns2() && self.active && self.burst_left == 0
     }
 
     fn on_ack_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         if v.s.una > self.recover {
-            // step 3, full acknowledgment: cwnd is ssthresh
+            // Step 3, full acknowledgment: cwnd becomes ssthresh.
             self.active = false;
             v.s.dup_acks = 0;
             v.s.inflation = 0;
@@ -56,8 +57,8 @@ impl NewReno {
                 Outcome { steps: Steps::one(Step::Ended), ..Outcome::HOLD }
             };
         }
-        // step 3, partial acknowledgment: retransmit the next hole, deflate the window by what was acknowledged
-        // less one segment
+        // Step 3, partial acknowledgment: retransmit the next hole, and deflate the window by the acknowledged bytes
+        // less one segment.
         v.s.resend_first = true;
         self.burst_left = BURST;
         let knobs = v.cfg.recovery.new_reno();
@@ -71,8 +72,8 @@ impl NewReno {
         Outcome { restart_timer: first || !knobs.impatient, steps, ..Outcome::HOLD }
     }
 
-    /// A partial ACK of `acked` bytes deflates the window by these, less one segment: the inflation first, then cwnd (RFC 6582,
-    /// section 3.2, step 3).
+    /// A partial ACK of `acked` bytes deflates the window by these, less one segment: first the inflation, then cwnd
+    /// (RFC 6582, section 3.2, step 3).
     fn deflate(&self, s: &mut SendState, acked: u64) -> Steps {
         let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
         let rest = acked.saturating_sub(s.inflation);

@@ -1,32 +1,32 @@
-//! What a recovery returns: values, in place of calls.
+//! The return values of a recovery.
 
 use super::proportional::Allow;
 use crate::sender::{Piece, Room};
 
-/// What loss detection and the episode make of one ACK.
+/// The result of loss detection and the episode for one ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
-    /// By what the window may grow.
+    /// How much the window may grow.
     pub growth: Growth,
-    /// The retransmission timer restarts (RFC 6298, 5.3).
+    /// Whether the retransmission timer restarts (RFC 6298, 5.3).
     pub restart_timer: bool,
-    /// An episode of fast recovery has begun.
+    /// Whether an episode of fast recovery has begun.
     pub began: bool,
-    /// The timeout is no longer backed off, though no round trip was measured.
+    /// Whether the backoff of the timeout ends, although no round trip was measured.
     pub clears_backoff: bool,
     /// Bytes newly deemed lost.
     pub lost_bytes: u64,
-    /// What the window does before it may grow.
+    /// The steps of the window before it may grow.
     pub steps: Steps,
 }
 
-/// By what the window may grow.
+/// How much the window may grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Growth {
     None,
-    /// By what the ACK acknowledges.
+    /// For the bytes that the ACK acknowledges.
     Acked,
-    /// By these bytes, which it only reports.
+    /// For these bytes, which it only reports.
     Reported(u64),
 }
 
@@ -48,11 +48,12 @@ impl Outcome {
     pub const BEGAN: Outcome = Outcome { began: true, ..Outcome::HOLD };
 }
 
-/// One change of the window that loss recovery asks for. Windows have at most 2^30 bytes.
+/// One change of the window that loss recovery requests. Windows have at most 2^30 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Losses cut the window, unless an echo has reduced this window of data already; `flight_bytes` were out. `recover_fs` if not 0:
-    /// proportional rate reduction shapes the episode, from this (RFC 9937, section 6.1: `RecoverFS`).
+    /// Losses reduce the window, unless an echo has already reduced it for this window of data. `flight_bytes` were
+    /// outstanding. If `recover_fs` is not 0, proportional rate reduction controls the episode, starting from it (RFC
+    /// 9937, section 6.1: `RecoverFS`).
     Cut { flight_bytes: u32, recover_fs: u32 },
     /// Sending restarts with the loss window: Tahoe's fast retransmit, FACK of 1998.
     LossWindow,
@@ -62,13 +63,13 @@ pub(crate) enum Step {
     Ended,
     /// A partial ACK deflates the window by these bytes.
     Deflated(u32),
-    /// The same by whole segments.
+    /// The same in whole segments.
     DeflatedBySegments(u32),
-    /// Proportional rate reduction takes an ACK.
+    /// Proportional rate reduction processes an ACK.
     Allow(Allow),
 }
 
-/// What the window does after one event, in order: at most an end, an undo, a cut and a first allowance.
+/// The changes of the window after one event, in order: at most an end, an undo, a reduction and a first allowance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Steps {
     list: [Step; 4],
@@ -78,12 +79,12 @@ pub(crate) struct Steps {
 impl Steps {
     pub const NONE: Steps = Steps { list: [Step::Undo; 4], len: 0 };
 
-    /// One step alone.
+    /// A single step.
     pub fn one(step: Step) -> Steps {
         Steps { list: [step, Step::Undo, Step::Undo, Step::Undo], len: 1 }
     }
 
-    /// A cut alone.
+    /// A single reduction.
     pub fn cut(flight_bytes: u64) -> Steps {
         Steps::one(Step::Cut { flight_bytes: flight_bytes as u32, recover_fs: 0 })
     }
@@ -106,7 +107,7 @@ impl Steps {
         }
     }
 
-    /// These, then `later`.
+    /// These steps, followed by `later`.
     pub fn then(mut self, later: &Steps) -> Steps {
         later.iter().for_each(|step| self.push(step));
         self
@@ -121,21 +122,21 @@ impl Steps {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     Nothing,
-    /// This, whatever the windows.
+    /// This piece, whatever the windows.
     Piece(Piece),
-    /// What is in order and below this position, as far as there is room; `or_else`: if that is nothing, the recovery has another
-    /// answer.
+    /// Data in order below this position, as far as there is room. `or_else`: if there is none, the recovery has
+    /// another answer.
     InOrder {
         room: Room,
         below: u64,
         or_else: bool,
     },
-    /// Nothing, as cwnd is full for a repair.
+    /// Nothing, because cwnd has no room for a repair.
     WindowFull,
 }
 
 impl Next {
-    /// What is in order, as far as there is room.
+    /// Data in order, as far as there is room.
     pub fn in_order(room: Room) -> Next {
         Next::InOrder { room, below: u64::MAX, or_else: false }
     }

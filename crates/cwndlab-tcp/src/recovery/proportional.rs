@@ -1,16 +1,17 @@
-//! Proportional rate reduction (RFC 9937): how the window of an episode shrinks to ssthresh. It needs the ssthresh that the window law
-//! sets, so `Sender::take_steps` computes the allowance after the cut ([`super::Step::Allow`]).
+//! Proportional rate reduction (RFC 9937): how the window of an episode falls to ssthresh. It depends on the ssthresh
+//! that the window law sets, so `Sender::take_steps` computes the allowance after the reduction
+//! ([`super::Step::Allow`]).
 
 use crate::config::{ReductionBase, TcpConfig};
 
 /// An ACK of the episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Allow {
-    /// Bytes thought to be in the network.
+    /// Estimated bytes in the network.
     pub pipe: u32,
     /// Bytes newly delivered.
     pub delivered: u32,
-    /// It advances SND.UNA and finds no further loss (RFC 9937, section 6).
+    /// Whether it advances SND.UNA and reveals no further loss (RFC 9937, section 6).
     pub safe: bool,
 }
 
@@ -28,8 +29,8 @@ pub(crate) struct Proportional {
 }
 
 impl Proportional {
-    /// An episode begins with a window of `cwnd` bytes; `flight` is `RecoverFS` (RFC 9937, section 6.1). Linux takes the window
-    /// instead.
+    /// An episode begins with a window of `cwnd` bytes. `flight` is `RecoverFS` (RFC 9937, section 6.1); Linux uses the
+    /// window instead.
     pub fn new(cfg: &TcpConfig, flight: u32, cwnd: u64, mss: u64) -> Self {
         let base = match cfg.reduce_from {
             ReductionBase::FlightSize => u64::from(flight),
@@ -40,8 +41,8 @@ impl Proportional {
         Proportional { delivered_bytes: 0, out_bytes: 0, recover_fs, send_count: 0 }
     }
 
-    /// RFC 9937, section 6.2, on every ACK of the episode; `pipe` bytes are thought to be in the network. The allowance, if it
-    /// changes. Windows are counted in units of these bytes.
+    /// RFC 9937, section 6.2, for every ACK of the episode. Returns the allowance, if it changes. Windows are counted
+    /// in units of `unit` bytes.
     pub fn on_ack(&mut self, allow: &Allow, ssthresh: u64, mss: u64, unit: u64) -> Option<u64> {
         let (pipe, delivered, safe) = (u64::from(allow.pipe), u64::from(allow.delivered), allow.safe);
         if delivered == 0 && self.out_bytes > 0 {
@@ -50,11 +51,11 @@ impl Proportional {
         self.delivered_bytes += delivered as u32;
         let (total, out) = (u64::from(self.delivered_bytes), u64::from(self.out_bytes));
         let mut count = if pipe > ssthresh {
-            // proportional rate reduction
+            // Proportional rate reduction.
             let share = (total * ssthresh).div_ceil(u64::from(self.recover_fs.max(1)));
             share.next_multiple_of(unit).saturating_sub(out)
         } else {
-            // conservation bound; with a safe ACK, slow start up to ssthresh
+            // Conservation bound; after a safe ACK, slow start up to ssthresh.
             let bound = total.saturating_sub(out).max(delivered) + if safe { mss } else { 0 };
             bound.min(ssthresh - pipe)
         };

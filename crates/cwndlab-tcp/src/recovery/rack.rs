@@ -1,4 +1,4 @@
-//! RACK-TLP (RFC 8985): loss by the times at which segments were sent, tail loss probes, and PRR (RFC 9937) for the window.
+//! RACK-TLP (RFC 8985): loss detection by transmission times, tail loss probes, and PRR (RFC 9937) for the window.
 
 mod output;
 mod tail;
@@ -30,7 +30,7 @@ const PERSIST: u8 = 16;
 enum Phase {
     #[default]
     Open,
-    /// The window shrinks for an ECN echo (Linux: CWR).
+    /// The window is being reduced for an ECN echo (Linux: CWR).
     Reduced,
     /// Fast recovery.
     Recovery,
@@ -38,18 +38,18 @@ enum Phase {
     Loss,
 }
 
-/// What one ACK says of the segments in the record.
+/// The information in one ACK about the recorded segments.
 #[derive(Clone, Copy, Debug)]
 struct Arrivals {
     now: Time,
-    /// Bytes of segments newly known to have arrived, and of what arrived twice, as that has left the network, too.
+    /// Bytes of segments newly known to have arrived, and of duplicates, which have left the network, too.
     delivered: u64,
-    /// It reported something new, and a segment of this flight that was sent only once.
+    /// Whether it reported something new, including a segment of this flight that was sent only once.
     reported: bool,
     original: bool,
     /// Round trip of the first segment that it reported.
     reported_rtt: Option<Time>,
-    /// Some segment that it reported counts for `RACK_update`.
+    /// Whether a reported segment counts for `RACK_update`.
     moved: bool,
 }
 
@@ -64,13 +64,13 @@ fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
     Allow { pipe: v.flight.tally().pipe as u32, delivered: delivered as u32, safe }
 }
 
-/// `RecoverFS` (RFC 9937, section 6.1): the flight less what SACK had reported before the ACK that begins the episode, which
-/// reports `delivered` bytes.
+/// `RecoverFS` (RFC 9937, section 6.1): the flight less the bytes that SACK had reported before the ACK that begins the
+/// episode. That ACK reports `delivered` bytes.
 fn recover_fs(v: &View<'_>, delivered: u64) -> u32 {
     (v.s.flight_size() - v.flight.reported.total() + delivered).max(1) as u32
 }
 
-/// The state of one sender; on the heap.
+/// RACK's state for one sender; on the heap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     phase: Phase,
@@ -79,7 +79,7 @@ pub(crate) struct Rack {
     proportional: Proportional,
     evidence: Evidence,
     usage: Usage,
-    /// Only new data goes until the next ACK (RFC 5682, section 3.1, step 2 b).
+    /// Whether only new data is sent until the next ACK (RFC 5682, section 3.1, step 2 b).
     new_only: bool,
     /// `RACK.xmit_ts` and `RACK.end_seq`: the most recently sent segment that has arrived; `RACK.rtt`.
     newest: (Time, u64),
@@ -87,18 +87,18 @@ pub(crate) struct Rack {
     /// `RACK.fack`: highest position that has arrived.
     fack: u64,
     reorderings: u32,
-    /// Longest reordering seen, segments (at least the duplicate ACK threshold).
+    /// Largest reordering observed, in segments (at least the duplicate ACK threshold).
     reordering: u32,
-    /// `RACK.reo_wnd_mult`, `reo_wnd_persist`, `dsack_round` (0 = none).
+    /// `RACK.reo_wnd_mult`, `reo_wnd_persist`, `dsack_round` (0: none).
     multiplier: u32,
     persist: u8,
     dsack_round: u64,
-    /// `TLP.end_seq` (0 = no probe is outstanding), `TLP.is_retrans`.
+    /// `TLP.end_seq` (0: no probe is outstanding), `TLP.is_retrans`.
     probe_end: u64,
     probe_repeats: bool,
-    /// A probe is to be sent now.
+    /// Whether a probe is to be sent now.
     probe_due: bool,
-    /// A round trip has been measured since the last probe.
+    /// Whether a round trip has been measured since the last probe.
     measured: bool,
     deadlines: Deadlines,
     counts: RecoveryCounts,
@@ -109,17 +109,18 @@ impl Rack {
         Rack { multiplier: 1, persist: PERSIST, measured: true, ..Rack::default() }
     }
 
-    /// `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) for each segment newly known to have arrived, as it was before.
+    /// `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) for each segment newly known to have arrived, in its former
+    /// state.
     fn take_arrivals(&mut self, v: &View<'_>, ack: &AckReport) -> Arrivals {
         let (mut reported, mut original, mut moved) = (false, false, false);
-        // its own segments count in ascending order, so they do not reorder each other
+        // The segments of one ACK count in ascending order, so they do not reorder each other.
         let (fack, mut revealed) = (self.fack, [false; 2]);
         for &Arrived { sent, sacked } in v.flight.arrived() {
             let repeated = sent.flags & REPEATED != 0;
             reported |= sacked;
             original |= !repeated && sent.end <= self.recover + 1;
             let rtt = ack.now.saturating_sub(sent.at);
-            // step 3: reordering
+            // Step 3: reordering.
             self.fack = self.fack.max(sent.end);
             if sent.end < fack && !repeated {
                 let seen = std::mem::replace(&mut revealed[usize::from(sacked)], true);
@@ -127,8 +128,8 @@ impl Rack {
                 let distance = (fack - sent.start).div_ceil(u64::from(v.s.mss)).min(300) as u32; // Linux's most
                 self.reordering = self.reordering.max(distance);
             }
-            // step 2: an older stamp echoed, or faster than ever, means that an earlier copy was acknowledged. Linux
-            // (`tcp_rack_advance`) tests by the round trip alone
+            // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
+            // acknowledged. Linux (`tcp_rack_advance`) tests only the round trip.
             let echo = ack.echoed_stamp.filter(|_| !v.cfg.departs_as_linux());
             let older = echo.is_some_and(|echo| (echo.wrapping_sub(timestamp(sent.at)) as i32) < 0);
             if repeated && (older || rtt < ack.prior_min_rtt) {
@@ -147,8 +148,8 @@ impl Rack {
         Arrivals { now: ack.now, delivered: delivered(ack, v.flight), reported, original, reported_rtt, moved }
     }
 
-    /// What an ACK that is not one of new data opens the window by: where the path is known to reorder, what is reported
-    /// counts as what is acknowledged in order (Linux: `tcp_may_raise_cwnd`).
+    /// How much the window may grow for an ACK that is not one of new data. On a path known to reorder, reported data
+    /// counts like data acknowledged in order (Linux: `tcp_may_raise_cwnd`).
     fn opens_by_report(&self, cfg: &TcpConfig, ack: &AckReport, arrivals: &Arrivals) -> Growth {
         let calm = matches!(self.phase, Phase::Open | Phase::Loss);
         if calm && ack.kind != AckKind::Old && arrivals.reported && self.reordering > cfg.dup_thresh {
@@ -158,7 +159,7 @@ impl Rack {
         }
     }
 
-    /// Whether an episode has begun, and what the window does.
+    /// Processes an ACK. Returns whether an episode has begun, and the steps of the window.
     fn process(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals) -> (bool, Steps) {
         let (advanced, delivered) = (ack.kind == AckKind::New, arrivals.delivered);
         let mut steps = Steps::NONE;
@@ -179,9 +180,9 @@ impl Rack {
         };
         let again = v.flight.tally().again;
         let found = looks && self.detect(v, ack.now);
-        // RFC 9937, section 6.2: an ACK is safe that advances SND.UNA and finds no further loss
+        // RFC 9937, section 6.2: an ACK is safe if it advances SND.UNA and reveals no further loss.
         let safe = advanced && !found;
-        // after a timeout only the loss of what was sent again begins an episode (Linux)
+        // After a timeout only the loss of a retransmission begins an episode (Linux).
         let begins = match self.phase {
             Phase::Open | Phase::Reduced => v.flight.tally().lost > 0,
             Phase::Loss => v.flight.tally().again < again,
@@ -196,8 +197,8 @@ impl Rack {
         (begins, steps)
     }
 
-    /// Ends fast recovery once all that was out at its beginning is acknowledged, and the reduction for an echo once
-    /// something later is, so that CWR has arrived. Whether an episode of losses has ended.
+    /// Ends fast recovery once all data outstanding at its beginning is acknowledged, and the reduction for an echo
+    /// once later data is, so that CWR has arrived. Returns whether an episode of losses has ended.
     fn end_episode(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
         let over = match self.phase {
             Phase::Recovery => v.s.una > self.recover,
@@ -210,14 +211,14 @@ impl Rack {
         }
         let repaired = self.phase == Phase::Recovery;
         if !(repaired && self.undo_at_end(v, echo, steps)) {
-            // RFC 9937, section 6.2: it ends at ssthresh
+            // RFC 9937, section 6.2: it ends at ssthresh.
             steps.push(Step::Ended);
         }
         self.phase = Phase::Open;
         repaired
     }
 
-    /// Widens the reordering window per round with DSACK, until as many recoveries have passed without one (RFC 8985,
+    /// Widens the reordering window once per round with DSACK, and resets it after 16 recoveries without one (RFC 8985,
     /// section 6.2, step 4).
     fn adapt(&mut self, s: &SendState, ended: bool, dsack: bool) {
         if self.dsack_round != 0 && s.una >= self.dsack_round {
@@ -245,7 +246,7 @@ impl Rack {
         (quarter * u64::from(self.multiplier)).min(s.rtt.srtt(&cfg.rto))
     }
 
-    /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5); whether anything was found.
+    /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5). Returns whether a loss was detected.
     fn detect(&mut self, v: &mut View<'_>, now: Time) -> bool {
         let wait = self.rtt + self.reordering_window(v.cfg, v.s, v.flight);
         let (found, at) = v.flight.detect(self.newest, wait, now);
@@ -255,7 +256,7 @@ impl Rack {
         found
     }
 
-    /// Begins an episode: cuts the window, unless an echo is doing so (RFC 3168, section 6.1.2).
+    /// Begins an episode: reduces the window, unless an echo is doing so (RFC 3168, section 6.1.2).
     fn begin(&mut self, v: &mut View<'_>, delivered: u64, safe: bool, steps: &mut Steps) {
         if self.phase == Phase::Reduced {
             self.proportional.send_count = 0;
@@ -266,7 +267,7 @@ impl Rack {
             if v.s.ecn.covers_loss(v.s.una) {
                 self.evidence.clear(); // an echo has cut the window
             } else {
-                // copies of an earlier episode may still be on their way: Linux keeps `retrans_stamp` while they are
+                // Copies of an earlier episode may still be in the network: Linux keeps `retrans_stamp` while they are.
                 let probes = u32::from(self.probe_end != 0 && self.probe_repeats);
                 self.evidence.start(v.s, v.flight.tally().again + probes);
             }
@@ -299,7 +300,8 @@ impl Algorithm for Rack {
             let growth = self.opens_by_report(v.cfg, ack, &arrivals);
             return Outcome { growth, restart_timer: began, began, lost_bytes, steps, ..Outcome::HOLD };
         }
-        // Linux lets the ACK that ends an episode open the window; RFC 6582, section 3.2 leaves it at ssthresh
+        // In Linux the ACK that ends an episode opens the window; in RFC 6582, section 3.2, the window stays at
+        // ssthresh.
         let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.departs_as_linux());
         Outcome { began, lost_bytes, steps, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
@@ -327,8 +329,8 @@ impl Algorithm for Rack {
         self.expire(v, now)
     }
 
-    /// A timeout that interrupts a recovery does not reduce the window again, and is not tested (RFC 5682, section 3.1, step 1,
-    /// and section 3.2).
+    /// A timeout that interrupts a recovery does not reduce the window again, and is not tested for being spurious (RFC
+    /// 5682, section 3.1, step 1, and section 3.2).
     fn has_reduced(&mut self, v: &mut View<'_>, retries: u8) -> bool {
         let reduced = match self.phase {
             Phase::Open => false,
@@ -357,7 +359,7 @@ impl Algorithm for Rack {
         self.deadlines.probe = Time::MAX;
         self.deadlines.reordering = Time::MAX;
         self.restart_timeout(v, now);
-        // one segment in addition to what is assumed to be in flight (Linux: tcp_enter_loss)
+        // One segment in addition to the data assumed to be in flight (Linux: tcp_enter_loss).
         Some(Episode::StillInNetwork(v.flight.tally().pipe))
     }
 
@@ -423,10 +425,10 @@ impl Algorithm for Rack {
     }
 }
 
-/// What [`crate::connection`] does of most ACKs without a report.
+/// RACK's part in the short paths of [`crate::connection`], which build no report.
 impl Rack {
-    /// An ACK acknowledges and reports nothing, and nothing is outstanding: does what [`Algorithm::on_ack`] does of it. False, and
-    /// nothing done, where this may do more.
+    /// An ACK acknowledges and reports nothing, and nothing is outstanding: does what [`Algorithm::on_ack`] would.
+    /// Returns false, with no effect, if that may do more.
     pub fn take_idle(&mut self) -> bool {
         if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
             return false;
@@ -436,9 +438,9 @@ impl Rack {
         true
     }
 
-    /// An ACK of new data up to `ack`, without blocks, where nothing was reported: does what the account of an ACK and
-    /// [`Algorithm::on_ack`] do of it, but for the timer. The round trips of the first and of the last segment; none, and nothing
-    /// done, where these may do more.
+    /// An ACK of new data up to `ack`, without blocks, while nothing is reported: does what the account of an ACK and
+    /// [`Algorithm::on_ack`] would, except for the timer. Returns the round trips of the first and of the last segment;
+    /// `None`, with no effect, if those may do more.
     pub fn take_calm(&mut self, s: &mut SendState, flight: &mut Flight, now: Time, ack: u64) -> Option<(Time, Time)> {
         let tally = flight.tally();
         let calm = self.phase == Phase::Open

@@ -1,8 +1,8 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681, section 3.2).
 //!
-//! As the one-way agents of 1998 have it (Fall and Floyd 1996, section 2.2; ns-2's Agent/TCP/Reno), the first two duplicate ACKs
-//! release nothing, one fast retransmit answers all losses of a window, and the ACK that ends a recovery opens the window like any
-//! other.
+//! By the rules of the one-way agents of 1998 (Fall and Floyd 1996, section 2.2; ns-2's Agent/TCP/Reno), the first two
+//! duplicate ACKs release nothing, one fast retransmit responds to all losses of a window, and the ACK that ends a
+//! recovery opens the window like any other.
 
 use cwndlab_units::Time;
 
@@ -15,9 +15,11 @@ use crate::sender::Room;
 pub(crate) struct Reno {
     rules: RecoveryRules,
     active: bool,
-    /// A timeout came in recovery, and the next ACK of new data opens cwnd to ssthresh ([`RenoConfig::outlives_timeout`](crate::RenoConfig)).
+    /// A timeout occurred in recovery, and the next ACK of new data opens cwnd to ssthresh
+    /// ([`RenoConfig::outlives_timeout`](crate::RenoConfig)).
     resumes: bool,
-    /// Highest position sent when the window was last cut. RFC 5681 has no such guard; RFC 6582, section 3.2 added it.
+    /// Highest position sent when the window was last reduced. RFC 5681 has no such guard; RFC 6582, section 3.2, added
+    /// it.
     recover: u64,
 }
 

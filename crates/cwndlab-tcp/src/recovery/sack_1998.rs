@@ -1,6 +1,6 @@
-//! SACK as the one-way agents of 1998 have it (Fall and Floyd 1996, section 3; ns-2's Sack1): a counter of segments in the
-//! pipe in place of RFC 6675's `SetPipe`. It goes down with every ACK of an episode, twice with a partial one, and up
-//! with every segment sent.
+//! SACK as in the one-way agents of 1998 (Fall and Floyd 1996, section 3; ns-2's Sack1): a counter of segments in the
+//! pipe instead of RFC 6675's `SetPipe`. Every ACK of an episode decreases it by one, a partial ACK by two, and every
+//! segment sent increases it.
 
 use cwndlab_units::Time;
 
@@ -12,15 +12,15 @@ use crate::sender::Room;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sack1998 {
     active: bool,
-    /// No ACK of new data since the last timeout: duplicates mean nothing.
+    /// No new data has been acknowledged since the last timeout, so duplicates do not count.
     timed_out: bool,
-    /// The ACK that begins an episode releases the first segment and nothing else.
+    /// The ACK that begins an episode releases only the first segment.
     hold: bool,
-    /// Segments in the pipe; may go below zero.
+    /// Segments in the pipe; may be negative.
     pipe: i32,
-    /// Highest position sent when the episode began or the timer expired; 0 = none since the last episode ended.
+    /// Highest position sent when the episode began or the timer expired; 0 if the last episode has ended since.
     recover: u64,
-    /// One past the highest position sent again in this episode.
+    /// One past the highest position retransmitted in this episode.
     high_rxt: u64,
 }
 

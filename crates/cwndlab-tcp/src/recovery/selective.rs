@@ -1,5 +1,5 @@
-//! The recoveries with SACK by RFC 6675: an episode, its walk over the holes, and two rules of what is lost. `sack` and `fack` send
-//! by cwnd, `prr` by the allowance of proportional rate reduction (RFC 9937).
+//! Recoveries with SACK by RFC 6675: an episode, its walk over the holes, and two rules for what is lost. `sack` and
+//! `fack` send by cwnd, `prr` by the allowance of proportional rate reduction (RFC 9937).
 
 use cwndlab_units::Time;
 
@@ -11,20 +11,20 @@ use crate::flight::Flight;
 use crate::send_state::SendState;
 use crate::sender::{Piece, Room};
 
-/// What is lost.
+/// The rule for what is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LossRule {
-    /// Everything unreported that has enough reports above it (RFC 6675, section 4, `IsLost`).
+    /// Unreported data with enough reports above it (RFC 6675, section 4, `IsLost`).
     #[default]
     Rfc6675,
-    /// Everything unreported below the forward-most report (Mathis & Mahdavi 1996), without rampdown and overdamping. Deviation: the
-    /// agents of 1998 go to slow start from one segment at the start of an episode; here cwnd is halved, as in the paper's
-    /// section 4.
+    /// Unreported data below the forward-most report (Mathis & Mahdavi 1996), without rampdown and overdamping.
+    /// Deviation: the agents of 1998 begin an episode with slow start from one segment; here cwnd is halved, as in the
+    /// paper's section 4.
     Forward,
 }
 
 impl LossRule {
-    /// Everything unreported below this is lost.
+    /// Unreported data below this position is lost.
     fn lost_below(self, v: &View<'_>) -> u64 {
         match self {
             LossRule::Rfc6675 => v.flight.reported.lost_below(v.cfg.dup_thresh, v.s.mss),
@@ -32,11 +32,11 @@ impl LossRule {
         }
     }
 
-    /// Whether the first segment is lost by what lies above it.
+    /// Whether the first segment is lost according to the reports above it.
     fn finds_loss(self, v: &View<'_>, lost_below: u64) -> bool {
         match self {
             LossRule::Rfc6675 => lost_below > v.s.una, // section 5, step 2
-            // section 3.2: more than three segments beyond the first hole
+            // Section 3.2: more than three segments beyond the first hole.
             LossRule::Forward => lost_below - v.s.una > u64::from(v.cfg.dup_thresh) * u64::from(v.s.mss),
         }
     }
@@ -46,22 +46,22 @@ impl LossRule {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selective {
     rule: LossRule,
-    /// Shapes the window of an episode, with `prr`.
+    /// Controls the window of an episode, with `prr`.
     proportional: Option<Proportional>,
     active: bool,
     /// `RecoveryPoint`: highest position sent when it began, or at the last timeout.
     recover: u64,
-    /// `HighRxt`: one past the highest position sent again in this episode.
+    /// `HighRxt`: one past the highest position retransmitted in this episode.
     high_rxt: u64,
-    /// Everything unreported below this is lost.
+    /// Unreported data below this position is lost.
     lost_below: u64,
-    /// Pipe: bytes thought to be in the network, as of the last ACK, plus what was sent since.
+    /// Pipe: estimated bytes in the network at the last ACK, plus the bytes sent since.
     pipe: u64,
-    /// Whether the one rescue retransmission of the episode has gone (RFC 6675, section 4, `NextSeg`, rule 4).
+    /// Whether the one rescue retransmission of the episode was sent (RFC 6675, section 4, `NextSeg`, rule 4).
     rescued: bool,
-    /// The piece chosen last is that one.
+    /// Whether the last chosen piece is that one.
     rescuing: bool,
-    /// Bytes that the present ACK shows to be lost.
+    /// Bytes newly deemed lost by the present ACK.
     newly_lost: u32,
 }
 
@@ -70,23 +70,23 @@ impl Selective {
         Selective { rule, proportional, ..Selective::default() }
     }
 
-    /// RFC 9937, section 6.2, on every ACK of an episode, with `prr`.
+    /// RFC 9937, section 6.2, for every ACK of an episode, with `prr`.
     fn allow(&self, delivered: u64, safe: bool) -> Option<Step> {
         self.proportional
             .as_ref()
             .map(|_| Step::Allow(Allow { pipe: self.pipe as u32, delivered: delivered as u32, safe }))
     }
 
-    /// As at the beginning of a connection, but for the last position of the episode or of what a timeout found outstanding.
+    /// The initial state, except for the last position of the episode or of the data outstanding at a timeout.
     fn restarted(&mut self, v: &View<'_>, active: bool) -> Self {
         let fresh = Selective::new(self.rule, self.proportional.take());
         Selective { active, recover: v.s.max - 1, high_rxt: v.s.una, ..fresh }
     }
 
-    /// `SetPipe` (RFC 6675, section 4) by intervals: what is neither reported nor lost, plus what was sent again.
+    /// `SetPipe` (RFC 6675, section 4) by intervals: data that is neither reported nor lost, plus retransmissions.
     fn set_pipe(&mut self, v: &mut View<'_>, lost_below: u64) {
         let una = v.s.una;
-        // what has gone again has been counted
+        // Retransmitted data has been counted.
         let before = self.lost_end(v).max(self.high_rxt);
         self.lost_below = lost_below.max(una);
         let end = self.lost_end(v);
@@ -100,7 +100,8 @@ impl Selective {
         self.pipe = not_lost + sent_again;
     }
 
-    /// One past what is lost: of the first hole, lost by definition when an episode begins, its first segment.
+    /// One past the lost data of the first hole. When an episode begins, that is at least its first segment, which is
+    /// lost by definition.
     fn lost_end(&self, v: &View<'_>) -> u64 {
         if self.lost_below == v.s.una + 1 {
             v.s.una + u64::from(v.s.first(v.flight).len)
@@ -121,32 +122,33 @@ impl Selective {
             let lost_before = self.lost_below;
             let lost_below = self.rule.lost_below(v);
             self.set_pipe(v, lost_below); // step B
-                                          // RFC 9937, section 6: an ACK is safe that advances SND.UNA and finds no further loss
+                                          // RFC 9937, section 6: an ACK is safe if it advances SND.UNA and reveals no
+                                          // further loss.
             let safe = self.lost_below <= lost_before.max(v.s.una);
             steps.push_some(self.allow(ack.delivered_bytes, safe));
         }
         Outcome { steps, ..Outcome::HOLD }
     }
 
-    /// `NextSeg` (RFC 6675, section 4), given that a segment may go.
+    /// `NextSeg` (RFC 6675, section 4), if a segment may be sent.
     fn next_segment(&mut self, v: &View<'_>, room: Room, nothing_new: bool) -> Next {
         let highest = v.read().forward_most();
         let (hole, hole_end) = v.flight.reported.hole(self.high_rxt);
         let mss = u64::from(v.s.mss);
         let piece = |start: u64, end: u64| Next::Piece(Piece { start, len: (end - start).min(mss) as u32 });
-        // rule 1: the first lost hole not yet sent again
+        // Rule 1: the first lost hole that has not been retransmitted.
         if hole < highest && hole < self.lost_below {
             return piece(hole, hole_end);
         }
-        // rule 2: new data
+        // Rule 2: new data.
         if !nothing_new {
             return Next::InOrder { room, below: u64::MAX, or_else: true };
         }
-        // rule 3: a hole below a report, though not known to be lost
+        // Rule 3: a hole below a report that is not known to be lost.
         if hole < highest {
             return piece(hole, hole_end);
         }
-        // rule 4: once, the last unreported segment, to find out its fate
+        // Rule 4: once, the last unreported segment, to learn its fate.
         let last = v.s.max.min(v.s.end);
         let unreported = highest.max(self.high_rxt);
         if self.active && !self.rescued && last > unreported && v.s.una <= self.recover {
@@ -157,8 +159,8 @@ impl Selective {
         Next::Nothing
     }
 
-    /// Outside recovery: in order, over what is reported (after a timeout), with pipe as what is in flight
-    /// (RFC 6675, section 5 (3): so a duplicate ACK lets new data go, as RFC 3042 does).
+    /// Outside recovery: in order, skipping reported data (after a timeout), with pipe as the data in flight (RFC 6675,
+    /// section 5 (3): a duplicate ACK permits new data, as in RFC 3042).
     fn next_outside(v: &mut View<'_>) -> Next {
         if v.s.resend_first {
             return Next::Piece(v.s.first(v.flight));
@@ -188,17 +190,18 @@ impl Algorithm for Selective {
             steps.push_some(self.allow(delivered, false));
             return Outcome { steps, ..Outcome::NOTHING };
         }
-        // RFC 6675, section 5, steps 1 and 2: DupThresh duplicates, or the first segment is lost by what lies above it
+        // RFC 6675, section 5, steps 1 and 2: DupThresh duplicates, or the first segment is lost according to the
+        // reports above it.
         let found = v.s.dup_acks >= v.cfg.dup_thresh || self.rule.finds_loss(v, lost_below);
         if !found || v.s.una <= self.recover {
             return Outcome::NOTHING;
         }
         let mut outcome = cut(v); // steps 4.1 to 4.3
         *self = self.restarted(v, true);
-        // the first hole is lost by definition once recovery begins
+        // The first hole is lost by definition once recovery begins.
         self.set_pipe(v, lost_below.max(v.s.una + 1)); // step 4.4
         if let Some(step) = self.allow(delivered, false) {
-            // what was delivered before the trigger does not count
+            // Data delivered before the ACK that begins the episode does not count.
             let (flight, reported) = (v.s.flight_size(), v.flight.reported.total());
             let recover_fs = (flight - reported + delivered).max(1) as u32;
             outcome.steps = Steps::one(Step::Cut { flight_bytes: flight as u32, recover_fs });
@@ -215,13 +218,14 @@ impl Algorithm for Selective {
         self.on_ack_in_recovery(v, ack)
     }
 
-    /// The holes that the ACK newly shows to be lost (RFC 6675, section 4, `IsLost`).
+    /// Adds the holes newly lost by the ACK (RFC 6675, section 4, `IsLost`).
     fn with_losses(&mut self, _: &mut View<'_>, outcome: Outcome) -> Outcome {
         Outcome { lost_bytes: u64::from(std::mem::take(&mut self.newly_lost)), ..outcome }
     }
 
-    /// RFC 6675, section 5.1: what was reported may be used on, given a test for reneging. The first segment being reported
-    /// and yet not acknowledged is one (Linux: `tcp_check_sack_reneging`): then all is forgotten (RFC 2018, section 8).
+    /// RFC 6675, section 5.1: reports may be used after a timeout, given a test for reneging. If the first segment is
+    /// reported but not acknowledged, the receiver has reneged (Linux: `tcp_check_sack_reneging`), and all reports are
+    /// discarded (RFC 2018, section 8).
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
         if v.flight.reported.hole(v.s.una).0 != v.s.una {
             v.flight.reported.clear();
@@ -274,7 +278,7 @@ impl Algorithm for Selective {
         if let Some(proportional) = &mut self.proportional {
             proportional.on_sent(sent.piece.len);
         }
-        // rule 4: "HighRxt MUST NOT be updated" by the rescue, or the holes below it would wait for the timer
+        // Rule 4: "HighRxt MUST NOT be updated" by the rescue, or the holes below it would wait for the timer.
         let rescue = std::mem::take(&mut self.rescuing);
         if sent.again && !rescue {
             self.high_rxt = self.high_rxt.max(sent.piece.start + u64::from(sent.piece.len));

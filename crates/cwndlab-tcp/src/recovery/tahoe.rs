@@ -9,7 +9,7 @@ use crate::sender::Room;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tahoe {
-    /// Highest position sent when the window was last cut: one fast retransmit a window of data.
+    /// Highest position sent when the window was last reduced: one fast retransmit per window of data.
     recover: u64,
 }
 
@@ -19,7 +19,7 @@ impl Algorithm for Tahoe {
             return Outcome::NOTHING;
         }
         self.recover = v.s.max - 1;
-        // everything from the first hole on is retransmitted as the window opens
+        // Everything from the first hole on is retransmitted as the window opens.
         v.s.nxt = v.s.una;
         let mut steps = Steps::cut(v.s.flight_size());
         steps.push(Step::LossWindow);

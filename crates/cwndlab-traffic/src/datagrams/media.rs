@@ -13,13 +13,13 @@ use crate::dist::{Rng, Sampler};
 use crate::error::AppError;
 use crate::spec::Setup;
 
-/// One way of a voice call.
+/// One direction of a voice call.
 #[derive(Clone)]
 pub(super) struct Voice {
     interval: (Sampler, Rng),
     /// Lengths of talkspurts and of silences.
     spurts: Option<[(Sampler, Rng); 2]>,
-    /// Where the talkspurt ends.
+    /// End of the talkspurt.
     end: Time,
 }
 
@@ -39,7 +39,7 @@ impl Voice {
         }
     }
 
-    /// When the packet after one at `now` follows. A talkspurt lasts for whole packets.
+    /// Departure of the packet that follows one at `now`. A talkspurt lasts for whole packets.
     pub(super) fn after(&mut self, now: Time) -> Time {
         let next = now + self.interval.0.draw_time(&mut self.interval.1);
         match &mut self.spurts {
@@ -53,7 +53,7 @@ impl Voice {
     }
 }
 
-/// One way of a video call.
+/// One direction of a video call.
 #[derive(Clone)]
 pub(super) struct Video {
     frame_bytes: f64,
@@ -62,14 +62,14 @@ pub(super) struct Video {
     interval_scale: f64,
     shaped: bool,
     scatter: Rng,
-    /// Bytes of the frame that are not sent yet, and how many of them a packet takes.
+    /// Bytes of the frame that have not been sent, and how many of them a packet takes.
     left: u64,
     payload: u64,
     /// When the next frame begins.
     next_frame: Time,
 }
 
-/// Frames do not follow each other any faster, so that time advances.
+/// Minimum time between frames, so that time advances.
 const SHORTEST_FRAME_S: f64 = 1e-6;
 
 impl Video {
@@ -87,8 +87,8 @@ impl Video {
         }
     }
 
-    /// Bytes of the packet that is sent now, at most `most` but for the headers; it begins a frame if the last one has
-    /// been sent.
+    /// Bytes of the packet that is sent now, at most `most` plus headers. It begins a frame if the last one has been
+    /// sent.
     pub(super) fn packet_bytes(&mut self, now: Time, most: u32) -> u32 {
         if self.left == 0 {
             let size = self.frame_bytes * (1.0 + laplace(self.size_scale, &mut self.scatter));
@@ -102,18 +102,18 @@ impl Video {
         payload as u32 + RTP_HEADERS
     }
 
-    /// When the packet after one at `now` follows.
+    /// Departure of the packet that follows one at `now`.
     pub(super) fn after(&mut self, now: Time) -> Time {
         match self.left.div_ceil(self.payload) {
             0 => self.next_frame,
-            // the packets that are left, and the one that was just sent, share the time that is left
+            // The remaining packets, and the one just sent, share the remaining time.
             more if self.shaped => now + Time::from_nanos((self.next_frame - now).as_nanos() / (more + 1)),
             _ => now,
         }
     }
 }
 
-/// A value of the Laplace distribution around 0: an exponential one with either sign.
+/// A value of the Laplace distribution around 0: an exponential value with a random sign.
 fn laplace(scale: f64, rng: &mut Rng) -> f64 {
     let magnitude = Sampler::exponential(scale, rng);
     if rng.random::<bool>() {

@@ -22,14 +22,14 @@ pub enum EcnField {
     Ect0 = 2,
 }
 
-/// Specifications: the default size of packets, the fields of every sender, and those of one kind.
+/// Defines specifications: the default packet size, the fields of every sender, and those of one kind.
 macro_rules! datagram_specs {
     ($($(#[$about:meta])* $name:ident, $packet:literal { $($own:tt)* })+) => {$(
         $(#[$about])*
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// Bytes of an IP packet: 28 of headers, and the payload. What is drawn is kept within 29 to 65,535.
+            /// Bytes of an IP packet: 28 bytes of headers, and the payload. Drawn values are limited to 29 to 65,535.
             #[serde(default = $packet)]
             pub packet_bytes: Dist,
             /// The ECN codepoint of its packets.
@@ -41,7 +41,7 @@ macro_rules! datagram_specs {
             /// Seconds from the application's start to its first packet.
             #[serde(default = "zero")]
             pub first_s: Dist,
-            /// Seconds from there to its end; to the end of the run without it.
+            /// Seconds from there to its end; until the end of the run if left out.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub duration_s: Option<Dist>,
             $($own)*
@@ -76,28 +76,28 @@ datagram_specs! {
         pub rate_bps: u64,
     }
 
-    /// Bursts of a constant bit rate, and silence between them.
+    /// Bursts of a constant bit rate, separated by silence.
     OnOffSpec, "full_packet" {
         /// Bits per second of IP packets within a burst, headers included.
         pub rate_bps: u64,
-        /// Seconds of a burst, which has at least one packet.
+        /// Seconds of a burst; a burst has at least one packet.
         pub on_s: Dist,
         /// Seconds of silence between bursts.
         pub off_s: Dist,
     }
 
-    /// Packets at independent, exponentially distributed distances, in the mean of the rate.
+    /// Packets at independent, exponentially distributed intervals, with a mean rate.
     PoissonSpec, "full_packet" {
-        /// Bits per second of IP packets in the mean, headers included.
+        /// Mean rate of IP packets in bit/s, headers included.
         pub rate_bps: u64,
     }
 
-    /// One way of a voice call: packets at a fixed distance, with or without silence suppression.
+    /// One direction of a voice call: packets at a fixed interval, with or without silence suppression.
     VoipSpec, "g711_packet" {
-        /// Seconds from a packet to the next: how much speech it holds (RFC 3551, section 4.2).
+        /// Seconds between packets: the amount of speech in each (RFC 3551, section 4.2).
         #[serde(default = "g711_interval")]
         pub interval_s: Dist,
-        /// Seconds of a talkspurt, in whole packets; the call never falls silent without it.
+        /// Seconds of a talkspurt, in whole packets; if left out, the call is never silent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub talk_s: Option<Dist>,
         /// Seconds of silence between talkspurts, in which nothing is sent.
@@ -105,7 +105,7 @@ datagram_specs! {
         pub silence_s: Option<Dist>,
     }
 
-    /// One way of a video call: frames whose sizes and distances scatter, cut into packets.
+    /// One direction of a video call: frames whose sizes and intervals vary, split into packets.
     VideoSpec, "video_packet" {
         /// Bits per second of the encoded video, without headers.
         pub encoded_rate_bps: u64,
@@ -115,10 +115,10 @@ datagram_specs! {
         /// Scale of the Laplace distribution of a frame's size, as a share of the mean size.
         #[serde(default = "scatter")]
         pub size_scale: f64,
-        /// Scale of the Laplace distribution of the distance of two frames, as a share of the mean distance.
+        /// Scale of the Laplace distribution of the interval between two frames, as a share of the mean interval.
         #[serde(default = "scatter")]
         pub interval_scale: f64,
-        /// Whether a frame's packets are spread over the time to the next frame; else they are sent at once.
+        /// Whether a frame's packets are spread over the time to the next frame; otherwise they are sent at once.
         #[serde(default = "yes")]
         pub shaped: bool,
     }
@@ -221,7 +221,7 @@ impl Spec for VideoSpec {
             return Err(AppError::FrameRate(self.frame_rate));
         }
         for (field, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
-            // beyond it, what is cut off below 0 would raise the mean by more than 3 %
+            // With a larger scale, truncation at 0 would raise the mean by more than 3 %.
             if !(0.0..=0.5).contains(&scale) {
                 return Err(AppError::Scatter { field, scale });
             }
@@ -234,10 +234,10 @@ impl Spec for VideoSpec {
     }
 }
 
-/// Packets closer to each other hold no speech.
+/// Packets at shorter intervals contain no speech.
 const SHORTEST_INTERVAL_S: f64 = 1e-5;
 
-/// As for links: faster, a small packet would take no time at all.
+/// As for links: at a higher rate a small packet would take no time.
 fn check_rate(app: &'static str, field: &'static str, rate_bps: u64) -> Result<(), AppError> {
     if (8..=400_000_000_000).contains(&rate_bps) {
         return Ok(());

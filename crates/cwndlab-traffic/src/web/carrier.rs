@@ -1,4 +1,4 @@
-//! What one connection carries for a page: one object (http/1.0) or all of them (http/1.1).
+//! The content of one connection for a page: one object (http/1.0) or all of them (http/1.1).
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::event::{Command, Event, Losses, Side};
 use crate::exchange::{Exchange, Step};
 use crate::spec::{InlineTrigger, ServerCloses};
 
-/// See the module.
+/// The content of one connection.
 #[derive(Clone)]
 pub(super) enum Carrier {
     /// Object `k` of the page.
@@ -16,23 +16,23 @@ pub(super) enum Carrier {
     All(Persistent),
 }
 
-/// What an event on a connection means for its page.
+/// The meaning of an event on a connection for its page.
 #[derive(Default)]
 pub(super) struct News {
     /// Objects requested just now.
     pub(super) requested: Range<u32>,
     /// Objects whose last byte has just arrived.
     pub(super) completed: Range<u32>,
-    /// The primary's first data has just arrived.
+    /// Whether the primary object's first data has just arrived.
     first_data: bool,
-    /// The connection is gone before it delivered all.
+    /// Whether the connection ended before it delivered everything.
     pub(super) lost: bool,
-    /// Of the connection so far; zero if this event does not tell.
+    /// Losses of the connection so far; zero if this event does not report them.
     pub(super) losses: Losses,
 }
 
 impl News {
-    /// Whether just now the primary has come as far as `trigger` asks.
+    /// Whether the primary object has just reached the point that `trigger` names.
     pub(super) fn primary_seen(&self, trigger: InlineTrigger) -> bool {
         match trigger {
             InlineTrigger::FirstPacket => self.first_data,
@@ -78,7 +78,7 @@ pub(super) struct Persistent {
     ends: Vec<u64>,
     trigger: InlineTrigger,
     closes: ServerCloses,
-    /// Requests the client has sent, and the server has answered.
+    /// Number of requests that the client has sent, and that the server has answered.
     asked: usize,
     answered: usize,
     /// Objects complete at the client.
@@ -103,7 +103,7 @@ impl Persistent {
         }
     }
 
-    /// How many requests the page takes.
+    /// Number of requests that the page needs.
     fn rounds(&self) -> usize {
         self.ends.len().min(2)
     }
@@ -155,7 +155,7 @@ impl Persistent {
         self.asked += 1;
     }
 
-    /// The server answers every request that is there in whole; the last answer closes its side.
+    /// The server answers every complete request; with the last answer it closes its side.
     fn answer(&mut self, conn: u32, total: u64, out: &mut Vec<Command>) {
         let mut needed: u64 = self.requests[..=self.answered].iter().sum();
         while total >= needed {

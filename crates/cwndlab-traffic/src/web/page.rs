@@ -1,4 +1,4 @@
-//! One page: its objects, their clocks, and what was suffered on the way.
+//! One page: its objects, their times, and its losses.
 
 use cwndlab_units::Time;
 
@@ -15,7 +15,7 @@ pub(super) struct Object {
     end: Time,
 }
 
-/// The page under way.
+/// The page in progress.
 #[derive(Clone)]
 pub(super) struct Page {
     pub(super) index: u32,
@@ -45,11 +45,11 @@ impl Page {
     pub(super) fn is_complete(&self) -> bool {
         self.missing == 0
     }
-    /// The object's connection is opened now.
+    /// The object's connection is opened now, which starts its time.
     pub(super) fn start_clock(&mut self, k: u32, now: Time) {
         self.objects[k as usize].start = now;
     }
-    /// The object is requested now, and its clock (with the primary's the page's) counts from the request.
+    /// The object is requested now, and its time (with the primary's also the page's) counts from the request.
     pub(super) fn restart_clock(&mut self, k: u32, now: Time) {
         self.start_clock(k, now);
         if k == 0 {
@@ -64,7 +64,7 @@ impl Page {
             self.record_object(k as usize, out);
         }
     }
-    /// Records the page, and of an unfinished one the objects that are missing.
+    /// Records the page and, if it is unfinished, its missing objects.
     pub(super) fn record(&self, end: Time, out: &mut Vec<Command>) {
         if self.record_objects {
             for (k, o) in self.objects.iter().enumerate() {

@@ -1,31 +1,32 @@
-//! How many more packets than expected are acknowledged in a burst (Linux: `bbr_update_ack_aggregation`).
+//! Estimates how many packets more than expected are acknowledged in a burst (Linux: `bbr_update_ack_aggregation`).
 
 use super::RATE_UNIT;
 
-/// Round trips after which the older of the two maxima is forgotten (`bbr_extra_acked_win_rtts`).
+/// Round trips after which the older of the two maxima expires (`bbr_extra_acked_win_rtts`).
 const WINDOW_ROUNDS: u32 = 5;
 /// Packets after which a new epoch starts (`bbr_ack_epoch_acked_reset_thresh`).
 const MOST_ACKED: u64 = 1 << 20;
-/// Most time's worth of packets to allow for (`bbr_extra_acked_max_us`).
+/// The allowance is at most this time's worth of packets (`bbr_extra_acked_max_us`).
 const MOST_US: u64 = 100_000;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     epoch_us: u64,
     acked: u64,
-    /// Most excess of the present and of the last window.
+    /// Largest excess in the current and in the previous window.
     excess: [u64; 2],
     rounds: u32,
     index: usize,
 }
 
 impl Aggregation {
-    /// A new epoch begins.
+    /// Starts a new epoch.
     pub fn restart(&mut self, now_us: u64) {
         (self.epoch_us, self.acked) = (now_us, 0);
     }
 
-    /// `acked` packets have arrived by `delivered_us`, at `bandwidth` and with a window of `cwnd` packets.
+    /// Accounts for `acked` packets that have arrived by `delivered_us`, with the estimate `bandwidth` and a window of
+    /// `cwnd` packets.
     pub fn on_ack(&mut self, acked: u64, delivered_us: u64, bandwidth: u32, cwnd: u64, round_start: bool) {
         if acked == 0 {
             return;

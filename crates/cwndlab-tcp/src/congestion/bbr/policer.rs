@@ -1,25 +1,27 @@
-//! Long-term bandwidth: whether a token-bucket policer limits the flow, and to what (Linux: `bbr_lt_bw_sampling`).
+//! Long-term bandwidth: detects whether a token-bucket policer limits the flow, and to which rate (Linux:
+//! `bbr_lt_bw_sampling`).
 
 use super::{bytes_per_second, RATE_UNIT, UNIT};
 
-/// Least round trips of an interval (`bbr_lt_intvl_min_rtts`).
+/// Minimum length of an interval in round trips (`bbr_lt_intvl_min_rtts`).
 const LEAST_ROUNDS: u32 = 4;
-/// Lost of delivered from which an interval is lossy, in 1/256 (`bbr_lt_loss_thresh`).
+/// Ratio of lost to delivered packets, in 1/256, from which an interval counts as lossy (`bbr_lt_loss_thresh`).
 const LOSSY: u64 = 50;
-/// Two intervals are alike if their bandwidths differ by 1/8 (`bbr_lt_bw_ratio`) or by 500 bytes a second (`bbr_lt_bw_diff`).
+/// Two intervals are consistent if their bandwidths differ by at most 1/8 (`bbr_lt_bw_ratio`) or 500 bytes per second
+/// (`bbr_lt_bw_diff`).
 const ALIKE: u64 = UNIT / 8;
 const ALIKE_BYTES: u64 = 4000 / 8;
-/// Round trips for which the estimate serves (`bbr_lt_bw_max_rtts`).
+/// Round trips for which the estimate is used (`bbr_lt_bw_max_rtts`).
 const SERVES_ROUNDS: u32 = 48;
 
 /// The relevant content of one ACK; counts are in packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Interval {
-    /// Newly lost by this ACK; lost and delivered in all.
+    /// Packets newly lost according to this ACK; total lost and delivered.
     pub losses: u64,
     pub lost: u64,
     pub delivered: u64,
-    /// When something was delivered last.
+    /// When the last packet was delivered.
     pub delivered_ms: u64,
     pub app_limited: bool,
     pub round_start: bool,
@@ -32,14 +34,14 @@ pub(super) struct Policer {
     rounds: u32,
     in_use: bool,
     bandwidth: u32,
-    /// At the interval's beginning.
+    /// Values at the start of the interval.
     lost: u64,
     delivered: u64,
     stamp_ms: u64,
 }
 
 impl Policer {
-    /// The policed rate, in packets per microsecond << 24, while there is one.
+    /// The policed rate, in packets per microsecond << 24, if one is in use.
     pub fn bandwidth(&self) -> Option<u32> {
         self.in_use.then_some(self.bandwidth)
     }
@@ -55,7 +57,7 @@ impl Policer {
         (self.stamp_ms, self.delivered, self.lost, self.rounds) = (now.delivered_ms, now.delivered, now.lost, 0);
     }
 
-    /// Whether the estimate has served its time, so that probing for bandwidth begins again.
+    /// Takes an ACK. Returns whether the estimate has expired, so that probing for bandwidth begins again.
     pub fn on_ack(&mut self, now: &Interval, probes_bandwidth: bool) -> bool {
         if self.in_use {
             if probes_bandwidth && now.round_start {
@@ -92,7 +94,7 @@ impl Policer {
         false
     }
 
-    /// An interval ends with a loss, when the tokens are spent.
+    /// Ends an interval, which happens at a loss, when the tokens are used up.
     fn end(&mut self, now: &Interval) {
         let (lost, delivered) = (now.lost - self.lost, now.delivered - self.delivered);
         if delivered == 0 || lost << 8 < LOSSY * delivered {

@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::micros;
 use crate::congestion::{AckKind, AckReport, AfterAck};
 
-/// Linux's `icsk_ca_state`, as far as BBR asks.
+/// Linux's `icsk_ca_state`, reduced to the states that BBR distinguishes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub(in crate::congestion) enum Repair {
     #[default]
@@ -24,10 +24,11 @@ impl Repair {
     }
 }
 
-/// Counts in packets.
+/// The values of one ACK; counts are in packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// Delivered between sending and ACK, in how long, and delivered before sending; none if no valid rate was measured.
+    /// Packets delivered between the transmission of a packet and its ACK, the length of that time, and the packets
+    /// delivered before it. `None` if no valid rate was measured.
     pub rate: Option<(u64, u64, u64)>,
     pub app_limited: bool,
     /// Newly delivered and newly lost.
@@ -38,13 +39,13 @@ pub(super) struct Sample {
     pub delayed: bool,
     pub in_flight: u64,
     pub prior_in_flight: u64,
-    /// How long the pacer holds the next packet.
+    /// How long the pacer delays the next packet.
     pub held_us: u64,
     pub repair: Repair,
 }
 
 impl Sample {
-    /// With segments of `mss` bytes, after `before` packets had been delivered.
+    /// The sample of an ACK, for segments of `mss` bytes. `before`: packets delivered before this ACK.
     pub fn new(ack: &AckReport, after: &AfterAck, mss: u64, before: u64) -> Self {
         let packets = |bytes: u64| bytes.div_ceil(mss);
         let acked = after.total_delivered_packets - before;

@@ -1,4 +1,5 @@
-//! How many more bytes than expected are acknowledged in a burst (`UpdateACKAggregation`, draft section 5.5.9).
+//! Estimates how many bytes more than expected are acknowledged in a burst (`UpdateACKAggregation`, draft section
+//! 5.5.9).
 
 use cwndlab_units::Time;
 
@@ -9,15 +10,16 @@ use crate::congestion::windowed_max::WindowedMax;
 
 /// `ExtraAckedFilterLen`, in rounds; one round in Startup.
 const DRAFT_ROUNDS: u32 = 10;
-/// `bbr_extra_acked_win_rtts`: the branch keeps the maximum of this many rounds and of as many before; of one in Startup.
+/// `bbr_extra_acked_win_rtts`: the branch stores the maximum of this many rounds and of as many before them; in
+/// Startup, of one round.
 const GOOGLE_ROUNDS: u32 = 5;
-/// `bbr_extra_acked_max_us`: the branch allows for at most this time's worth of data.
+/// `bbr_extra_acked_max_us`: in the branch the allowance is at most this time's worth of data.
 const GOOGLE_MOST: Time = Time::from_millis(100);
 
 #[derive(Clone, Copy, Debug)]
 enum Filter {
     Windowed(WindowedMax),
-    /// Two slots, the present one's index and its age in rounds.
+    /// Two slots, the index of the current one, and its age in rounds.
     Slots([u64; 2], usize, u32),
 }
 
@@ -37,7 +39,7 @@ impl Aggregation {
         Aggregation { began: Time::ZERO, delivered: 0, filter }
     }
 
-    /// A new interval starts.
+    /// Starts a new interval.
     pub fn restart(&mut self, now: Time) {
         (self.began, self.delivered) = (now, 0);
     }

@@ -13,7 +13,7 @@ const CWND_GAIN: f64 = 2.0;
 const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 const UP_GAIN: f64 = 1.25;
-/// `SetSendQuantum`: a train lasts a millisecond and has at most 64 KB, at least two segments.
+/// `SetSendQuantum`: a train takes up to a millisecond and has at most 64 KB, but at least two segments.
 const QUANTUM_TIME: Time = Time::from_millis(1);
 const MOST_QUANTUM: u64 = 64 * 1024;
 const LEAST_QUANTUM_SEGMENTS: u64 = 2;
@@ -21,7 +21,7 @@ const LEAST_QUANTUM_SEGMENTS: u64 = 2;
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 const NEAR_SHIFT: u32 = 9;
 const MOST_TRAIN: u64 = 65_536 - 1 - 320;
-/// A round trip is taken for this long before the first is measured (`InitPacingRate`).
+/// The round trip assumed before the first measurement (`InitPacingRate`).
 const NOMINAL_RTT: Time = Time::from_millis(1);
 
 impl Bbr3 {
@@ -58,7 +58,7 @@ impl Bbr3 {
         self.set_pacing_rate_with(self.pacing_gain());
     }
 
-    /// `SetPacingRateWithGain`: before the pipe has been full it only rises.
+    /// `SetPacingRateWithGain`: until the pipe has been full, the rate only increases.
     pub(super) fn set_pacing_rate_with(&mut self, gain: f64) {
         let rate = scaled(self.bw(), gain * MARGIN);
         if self.full.reached || rate > self.pacing_rate {
@@ -66,7 +66,7 @@ impl Bbr3 {
         }
     }
 
-    /// `InitPacingRate`; the branch takes its margin off here, too.
+    /// `InitPacingRate`. The branch subtracts its margin here, too.
     pub(super) fn set_first_rate(&mut self, srtt: Time) {
         self.has_rtt |= srtt > Time::ZERO;
         let rtt = if srtt > Time::ZERO { srtt } else { NOMINAL_RTT };
@@ -74,7 +74,7 @@ impl Bbr3 {
         self.pacing_rate = scaled(rate, self.is.startup_gain * self.is.first_rate_share).max(1);
     }
 
-    /// `SetSendQuantum`; the branch's trains also grow on short paths (`bbr_tso_segs_generic`).
+    /// `SetSendQuantum`. In the branch trains also grow on short paths (`bbr_tso_segs_generic`).
     fn quantum(&self) -> u64 {
         let least = LEAST_QUANTUM_SEGMENTS * self.mss;
         if self.is.linux_trains {
@@ -105,7 +105,7 @@ impl Bbr3 {
         self.with_trains(self.product(bandwidth, gain))
     }
 
-    /// Branch, `bbr_packets_in_net_at_edt`: what will be in the network when the pacer lets the next train go.
+    /// Branch, `bbr_packets_in_net_at_edt`: bytes that will be in the network when the pacer sends the next train.
     pub(super) fn in_network(&self, in_flight: u64, held: Time) -> u64 {
         let then = in_flight + if self.pacing_gain() > 1.0 { self.quantum() } else { 0 };
         then.saturating_sub(bytes_in(self.bw(), held))

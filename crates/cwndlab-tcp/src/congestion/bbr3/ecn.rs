@@ -1,9 +1,9 @@
-//! The branch's response to marks of a shallow threshold (`net/ipv4/tcp_bbr.c` of Google's branch v3). The draft leaves ECN to
-//! future work (section 3.7).
+//! The branch's response to marks by a shallow threshold (`net/ipv4/tcp_bbr.c` of Google's branch v3). The draft leaves
+//! ECN to future work (section 3.7).
 
 use cwndlab_units::Time;
 
-/// `bbr_ecn_max_rtt_us`: on paths with a longer least round trip marks are not used.
+/// `bbr_ecn_max_rtt_us`: marks are ignored on paths with a longer minimum round trip.
 const LONGEST_RTT: Time = Time::from_millis(5);
 /// `bbr_ecn_alpha_gain`, `bbr_ecn_factor`, `bbr_ecn_thresh` and `bbr_full_ecn_cnt`
 const ALPHA_GAIN: f64 = 16.0 / 256.0;
@@ -13,13 +13,13 @@ const FULL_ROUNDS: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ecn {
-    /// The least round trip has been short enough.
+    /// Whether the minimum round trip has been short enough.
     eligible: bool,
-    /// `ecn_alpha`: the moving average of the share marked.
+    /// `ecn_alpha`: the moving average of the marked share.
     alpha: f64,
     last_delivered: u64,
     last_ce: u64,
-    /// Rounds of Startup in a row with more marks than the threshold.
+    /// Consecutive rounds of Startup with more marks than the threshold.
     startup_rounds: u32,
     pub in_round: bool,
     pub in_cycle: bool,
@@ -35,8 +35,8 @@ impl Ecn {
         self.in_round |= self.eligible && marked;
     }
 
-    /// A round is over (`bbr_update_ecn_alpha`): `delivered` bytes in all, of which `ce` met congestion. Whether marks end
-    /// Startup.
+    /// Ends a round (`bbr_update_ecn_alpha`). `delivered` and `ce` are total bytes delivered and marked. Returns
+    /// whether marks end Startup.
     pub fn on_round(&mut self, min_rtt: Time, delivered: u64, ce: u64) -> bool {
         self.eligible |= min_rtt <= LONGEST_RTT;
         let new = delivered - self.last_delivered;
@@ -50,17 +50,17 @@ impl Ecn {
         self.startup_rounds >= FULL_ROUNDS
     }
 
-    /// Whether more of a sample's bytes are marked than the threshold.
+    /// Whether the marked share of a sample's bytes exceeds the threshold.
     pub fn is_too_high(&self, ce: u64, delivered: u64) -> bool {
         self.eligible && ce > 0 && ce as f64 > delivered as f64 * THRESHOLD
     }
 
-    /// By what `inflight_shortterm` is multiplied after a round with marks (`bbr_ecn_cut`).
+    /// Factor for `inflight_shortterm` after a round with marks (`bbr_ecn_cut`).
     pub fn cut(&self) -> f64 {
         1.0 - self.alpha * FACTOR
     }
 
-    /// Marks have ceased in a cycle that had some (`bbr_ecn_reprobe_gain`).
+    /// Whether marks have ceased in a cycle that had some (`bbr_ecn_reprobe_gain`).
     pub fn reprobes(&self) -> bool {
         self.eligible && self.in_cycle
     }

@@ -1,4 +1,4 @@
-//! Congestion signals: the long-term model while probing, the short-term one otherwise, and what undoes them (sections
+//! Congestion signals: they lower the long-term model while probing, and the short-term model otherwise (sections
 //! 5.5.10 and 5.5.11).
 
 use cwndlab_units::Time;
@@ -7,7 +7,7 @@ use super::sample::Sample;
 use super::{scaled, Bbr3, Repair, State, NONE, STARTUP_LOSSES};
 use crate::flight::LostSegment;
 
-/// The delivery process of the last round trip, and losses in it.
+/// Delivery and losses in the last round trip.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Latest {
     /// `bw_latest` and `inflight_latest`
@@ -20,12 +20,12 @@ pub(super) struct Latest {
     pub loss: bool,
     /// Branch: `loss_in_cycle`
     pub loss_in_cycle: bool,
-    /// Separate ranges lost in this round (branch: ACKs that reported losses), and where the last range ends.
+    /// Separate ranges lost in this round (in the branch: ACKs that reported losses), and the end of the last range.
     pub ranges: u32,
     pub range_end: u64,
 }
 
-/// What a spurious recovery goes back to (section 2.15).
+/// State that a spurious recovery restores (section 2.15).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     pub state: Option<State>,
@@ -52,7 +52,7 @@ impl Bbr3 {
         self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
 
-    /// `RestoreCwnd` at the end of recovery. The branch restores it after a timeout only (`bbr_set_state`).
+    /// `RestoreCwnd` at the end of recovery. The branch restores the window only after a timeout (`bbr_set_state`).
     pub(super) fn end_recovery(&mut self, repair: Repair) {
         let before = std::mem::replace(&mut self.prior_repair, repair);
         let restores = before == Repair::Loss || before == Repair::Recovery && self.is.restores_after_fast_recovery;
@@ -61,7 +61,7 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleSpuriousLossDetection`. The branch returns to no state.
+    /// `HandleSpuriousLossDetection`. The branch does not restore the state.
     pub(super) fn handle_spurious(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.latest.loss = false;
@@ -82,8 +82,9 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleLostPacket`. State is saved when recovery begins, as section 5.5.11.1 says, and not by each first loss of a
-    /// round (`NoteLoss`): the loss that ends `ProbeBW_UP` would make the next one save what it has lowered.
+    /// `HandleLostPacket`. The state is saved when recovery begins (section 5.5.11.1), not at the first loss of each
+    /// round (`NoteLoss`): otherwise, after the loss that ends `ProbeBW_UP`, the next loss would save the values that
+    /// the first one lowered.
     pub(super) fn handle_lost(&mut self, segment: &LostSegment, now: Time) {
         if !self.latest.loss {
             self.latest.round_ends_at = self.delivered_packets;
@@ -103,7 +104,7 @@ impl Bbr3 {
         }
     }
 
-    /// `InflightAtLoss`: what was in flight when losses crossed the threshold.
+    /// `InflightAtLoss`: the volume in flight when losses crossed the threshold.
     fn inflight_at_loss(&self, sample: &Sample, bytes: u64) -> u64 {
         let inflight_before = sample.tx_in_flight.saturating_sub(bytes) as f64;
         let lost_before = sample.lost.saturating_sub(bytes) as f64;
@@ -111,7 +112,7 @@ impl Bbr3 {
         (inflight_before + budget / (1.0 - self.is.loss_threshold)) as u64
     }
 
-    /// `IsInflightTooHigh`; with ECN the branch's threshold for marks.
+    /// `IsInflightTooHigh`; with ECN also the branch's threshold for marks.
     pub(super) fn is_inflight_too_high(&self, sample: &Sample) -> bool {
         let losses = sample.lost > 0 && sample.lost as f64 > sample.tx_in_flight as f64 * self.is.loss_threshold;
         losses || self.ecn.is_some_and(|ecn| ecn.is_too_high(sample.ce, sample.delivered))
@@ -151,7 +152,7 @@ impl Bbr3 {
         }
     }
 
-    /// Startup has met too many losses or marks: what was delivered is a safe volume.
+    /// Startup has met too many losses or marks, so the volume delivered is taken as safe.
     pub(super) fn leave_startup_by_congestion(&mut self) {
         (self.full.now, self.full.reached) = (true, true);
         let product = self.inflight(self.max_bw(), 1.0);

@@ -10,10 +10,10 @@ use super::{scaled, Bbr3, Repair, State, LEAST_SEGMENTS, NONE};
 const WAIT: Time = Time::from_secs(2);
 const RANDOM_WAIT_NS: u64 = 1_000_000_000;
 const MOST_ROUNDS: u64 = 63;
-/// `bw_probe_up_rounds` grows no further.
+/// Upper bound of `bw_probe_up_rounds`.
 const MOST_UP_ROUNDS: u32 = 30;
 
-/// `BBR.ack_phase`: what ACKs say of the probe.
+/// `BBR.ack_phase`: the phase of the probe to which the current ACKs belong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum AckPhase {
     #[default]
@@ -65,7 +65,7 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    /// `StartProbeBW_CRUISE`. The branch bounds the short-term model by the long-term one here.
+    /// `StartProbeBW_CRUISE`. Here the branch limits the short-term model by the long-term one.
     pub(super) fn start_cruise(&mut self) {
         if self.is.cruise_bounds_short_term && self.inflight_shortterm != NONE {
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
@@ -73,7 +73,7 @@ impl Bbr3 {
         self.state = State::Cruise;
     }
 
-    /// `StartProbeBW_REFILL`, to probe as if after `up_rounds` rounds.
+    /// `StartProbeBW_REFILL`. The following probe starts as if after `up_rounds` rounds.
     pub(super) fn start_refill(&mut self, up_rounds: u32) {
         self.reset_short_term();
         (self.probe.up_rounds, self.probe.up_acked) = (up_rounds, 0);
@@ -95,8 +95,8 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// `UpdateProbeBWCyclePhase`. What is in flight is taken before the ACK, as in the branch: with it the window never is
-    /// full.
+    /// `UpdateProbeBWCyclePhase`. As in the branch, it uses the volume in flight before the ACK: after the ACK the
+    /// window would never be full.
     pub(super) fn update_cycle(&mut self, sample: &Sample) {
         if !self.full.reached || self.adapt_long_term(sample) || !self.state.is_probe_bw() {
             return;
@@ -204,7 +204,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLongTermModel`: whether it has decided the state.
+    /// `AdaptLongTermModel`. Returns whether it has changed the state.
     fn adapt_long_term(&mut self, sample: &Sample) -> bool {
         if self.probe.phase == AckPhase::Starting && self.rounds.started {
             self.probe.phase = AckPhase::Feedback;
@@ -221,7 +221,7 @@ impl Bbr3 {
             }
         }
         if self.is_inflight_too_high(sample) {
-            // the draft reacts to each lost segment, the branch to ACKs as well; marks come with ACKs only
+            // The draft reacts to each lost segment, the branch also to ACKs. Marks are reported only by ACKs.
             if self.probe.samples && (self.is.acks_end_probe || sample.lost == 0) {
                 self.handle_inflight_too_high(sample);
             }

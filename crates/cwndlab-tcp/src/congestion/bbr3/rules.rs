@@ -1,4 +1,4 @@
-//! Where draft-ietf-ccwg-bbr-06 and Google's branch v3 (`net/ipv4/tcp_bbr.c`) differ: numbers and rules, as data.
+//! The differences between draft-ietf-ccwg-bbr-06 and Google's branch v3 (`net/ipv4/tcp_bbr.c`), as data.
 
 use crate::config::Bbr3Rules;
 
@@ -20,7 +20,7 @@ rules! {
     startup_gain: f64 = 2.77, 710.0 / 256.0;
     /// `DrainPacingGain`; `bbr_drain_gain`
     drain_gain: f64 = 0.5, 88.0 / 256.0;
-    /// pacing gain of `ProbeBW_DOWN`; `bbr_pacing_gain[BBR_BW_PROBE_DOWN]`
+    /// Pacing gain of `ProbeBW_DOWN`; `bbr_pacing_gain[BBR_BW_PROBE_DOWN]`.
     down_gain: f64 = 0.9, 232.0 / 256.0;
     /// `LossThresh`; `bbr_loss_thresh`
     loss_threshold: f64 = 0.02, 5.0 / 256.0;
@@ -28,35 +28,37 @@ rules! {
     beta: f64 = 0.7, 180.0 / 256.0;
     /// `Headroom`; `bbr_inflight_headroom`
     headroom: f64 = 0.15, 38.0 / 256.0;
-    /// Part of the first pacing rate that is used (`InitPacingRate`): the branch takes its margin off there, too.
+    /// Share of the first pacing rate that is used (`InitPacingRate`): the branch subtracts its margin there, too.
     first_rate_share: f64 = 1.0, super::control::MARGIN;
-    /// Trains as Linux makes them, which also grow on short paths (`bbr_tso_segs_generic`); otherwise by `SetSendQuantum`.
+    /// Whether trains have Linux's sizes, which also grow on short paths (`bbr_tso_segs_generic`); otherwise those of
+    /// `SetSendQuantum`.
     linux_trains: bool = false, true;
-    /// Data in flight excludes what will have arrived when the pacer sends next (`bbr_packets_in_net_at_edt`).
+    /// Whether data in flight excludes what will have arrived when the pacer sends next (`bbr_packets_in_net_at_edt`).
     excludes_arrivals: bool = false, true;
-    /// A timeout restarts the search for a full pipe and bounds the short-term model (`bbr_set_state`).
+    /// Whether a timeout restarts the search for a full pipe and limits the short-term model (`bbr_set_state`).
     timeout_resets_model: bool = false, true;
-    /// The window is restored after any recovery, not only after a timeout.
+    /// Whether the window is restored after any recovery; otherwise only after a timeout.
     restores_after_fast_recovery: bool = true, false;
-    /// A spurious recovery returns to the state before it.
+    /// Whether a spurious recovery restores the state before it.
     undo_restores_state: bool = true, false;
-    /// Startup ends by so many lost ranges; otherwise by so many ACKs that report losses.
+    /// Whether Startup ends after a number of lost ranges; otherwise after a number of ACKs that report losses.
     counts_lost_ranges: bool = true, false;
-    /// Growth of the rate counts with every ACK; otherwise once a round.
+    /// Whether every ACK counts for growth of the rate; otherwise it is checked once per round.
     growth_with_every_ack: bool = false, true;
-    /// Drain resets the congestion signals (`bbr_check_drain`).
+    /// Whether Drain resets the congestion signals (`bbr_check_drain`).
     drain_resets_signals: bool = false, true;
-    /// Drain compares with `max_bw`, without a time limit; otherwise with `bw`, for a few rounds.
+    /// Whether Drain compares with `max_bw`, without a time limit; otherwise with `bw`, for at most a few rounds.
     drain_by_max_bw: bool = false, true;
-    /// CRUISE bounds the short-term model by the long-term one.
+    /// Whether CRUISE limits the short-term model by the long-term one.
     cruise_bounds_short_term: bool = false, true;
-    /// UP restarts the clock of the cycle (`bbr_start_bw_probe_up` sets `cycle_mstamp`).
+    /// Whether UP restarts the clock of the cycle (`bbr_start_bw_probe_up` sets `cycle_mstamp`).
     up_restarts_clock: bool = false, true;
-    /// The target flight includes trains.
+    /// Whether the target volume in flight includes trains.
     target_includes_trains: bool = false, true;
-    /// ACKs that report too many losses end a probe, in addition to each lost segment.
+    /// Whether ACKs that report too many losses end a probe, in addition to each lost segment.
     acks_end_probe: bool = false, true;
-    /// The window grows freely below twice the initial window; otherwise until the initial window has been delivered.
+    /// Whether the window grows freely below twice the initial window; otherwise until the initial window has been
+    /// delivered.
     grows_to_twice_initial: bool = false, true;
 }
 

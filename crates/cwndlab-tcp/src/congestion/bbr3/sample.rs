@@ -1,4 +1,4 @@
-//! One ACK as BBR version 3 takes it, in bytes.
+//! The input of BBR version 3 from one ACK, in bytes.
 
 use cwndlab_units::Time;
 
@@ -6,11 +6,11 @@ use crate::congestion::bbr::Repair;
 use crate::congestion::{AckReport, AfterAck};
 use crate::flight::LostSegment;
 
-/// The path information in an ACK or a lost segment. The draft's names (section 2.3) are given next to ours.
+/// The information about the path in an ACK or a lost segment. The draft's names (section 2.3) are given next to ours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub now: Time,
-    /// `RS.delivery_rate` in bytes a second; 0 if none was measured.
+    /// `RS.delivery_rate` in bytes per second; 0 if none was measured.
     pub rate: u64,
     /// `RS.delivered`
     pub delivered: u64,
@@ -22,15 +22,15 @@ pub(super) struct Sample {
     pub tx_in_flight: u64,
     /// `RS.lost`
     pub lost: u64,
-    /// Bytes that met congestion over the interval of the sample (branch: `rs->delivered_ce`).
+    /// Bytes marked CE over the interval of the sample (branch: `rs->delivered_ce`).
     pub ce: u64,
     /// `RS.newly_acked` and `RS.newly_lost`
     pub acked: u64,
     pub newly_lost: u64,
-    /// `C.inflight` with this ACK and before it.
+    /// `C.inflight` after this ACK and before it.
     pub in_flight: u64,
     pub prior_in_flight: u64,
-    /// How long the pacer holds the next packet.
+    /// How long the pacer delays the next packet.
     pub held: Time,
     /// `RS.rtt`
     pub rtt: Option<Time>,
@@ -40,7 +40,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// After `lost` bytes were deemed lost and `ce` bytes met congestion in all.
+    /// The sample of an ACK. `lost` and `ce` are the total bytes deemed lost and marked.
     pub fn new(ack: &AckReport, after: &AfterAck, lost: u64, ce: u64) -> Self {
         let rate = ack.rate.filter(|rate| rate.interval > Time::ZERO);
         let ack_only = Sample {
@@ -68,7 +68,8 @@ impl Sample {
         }
     }
 
-    /// The flight that led up to a lost segment (`HandleLostPacket`), after `lost` bytes were deemed lost in all.
+    /// The sample of a lost segment, with the volume in flight when it was sent (`HandleLostPacket`). `lost`: total
+    /// bytes deemed lost.
     pub fn of_lost(segment: &LostSegment, lost: u64) -> Self {
         Sample {
             tx_in_flight: segment.tx_in_flight,

@@ -1,4 +1,4 @@
-//! How ACKs open the window: slow start, congestion avoidance, and the laws with rules of their own.
+//! How ACKs open the window: slow start, congestion avoidance, and laws with rules of their own.
 
 use super::{AnyLaw, Controller, Phase, MAX_WINDOW_BYTES};
 use crate::config::TcpConfig;
@@ -9,7 +9,7 @@ use crate::congestion::{AckReport, AfterAck, PlainAck};
 use cwndlab_units::Time;
 
 impl Controller {
-    /// An ACK, in recovery too.
+    /// Takes an ACK, also in recovery.
     pub fn on_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, after: &AfterAck) {
         let limited = cfg.grow_only_if_cwnd_limited && !after.cwnd_limited;
         if matches!(self.law, AnyLaw::External(_)) {
@@ -40,7 +40,8 @@ impl Controller {
         }
     }
 
-    /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called: the law looks at nothing of an ACK but what that has.
+    /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called: the law reads only the
+    /// fields of a plain ACK.
     pub fn takes_plain_acks(&self) -> bool {
         self.law.needs().plain_acks && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
     }
@@ -59,7 +60,7 @@ impl Controller {
         self.avoid(&Acked { now, mss, srtt: Time::ZERO, bytes });
     }
 
-    /// An ACK, for a law from outside: it gets those that do not open the window, too.
+    /// Passes an ACK to a law from outside, which also gets those that do not open the window.
     fn external_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, after: &AfterAck, limited: bool) {
         let AnyLaw::External(external) = &self.law else { return };
         let mut growth = if after.may_grow && !limited { new_bytes(cfg, ack) } else { 0 };
@@ -69,7 +70,8 @@ impl Controller {
         self.ask(ack.mss, |law, window| law.on_ack(ack, after, growth, window));
     }
 
-    /// Grows by slow start, not beyond ssthresh; returns acknowledged bytes left for congestion avoidance.
+    /// Grows the window by slow start, at most to ssthresh. Returns the acknowledged bytes left for congestion
+    /// avoidance.
     fn slow_start(&mut self, cfg: &TcpConfig, ack: &AckReport) -> u64 {
         if self.windows.cwnd == 0 {
             return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
@@ -99,11 +101,12 @@ impl Controller {
         self.widen(cfg, increase)
     }
 
-    /// The window grows by as much of `increase` as slow start lets it; returns bytes left for congestion avoidance.
+    /// Grows the window by the part of `increase` that slow start allows. Returns the bytes left for congestion
+    /// avoidance.
     fn widen(&mut self, cfg: &TcpConfig, increase: u64) -> u64 {
         let room = u64::from(self.windows.ssthresh.min(MAX_WINDOW_BYTES).saturating_sub(self.windows.cwnd));
         self.windows.cwnd += increase.min(room) as u32;
-        // Only a limit-free slow start hands on what it could not use: with L = 1 an ACK counts once.
+        // Only slow start without a limit passes on what it could not use: with L = 1 an ACK counts once.
         if cfg.slow_start_limit_segments == 0 {
             increase.saturating_sub(room)
         } else {

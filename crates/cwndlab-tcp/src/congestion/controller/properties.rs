@@ -1,4 +1,4 @@
-//! Invariants of every law under arbitrary events.
+//! Invariants of every law under random events.
 
 use super::*;
 use crate::config::Profile;
@@ -50,7 +50,7 @@ fn episode() -> impl Strategy<Value = Episode> {
     ]
 }
 
-/// Laws that only losses and marks make smaller: no ACK does.
+/// Laws whose window only losses and marks reduce: no ACK does.
 fn is_loss_based(law: WindowLawKind) -> bool {
     use WindowLawKind::{Cubic, CubicLinux, Dctcp, Prague, Reno, RenoLinux2, RenoPackets};
     matches!(law, Reno | RenoPackets | RenoLinux2 | Cubic(_) | CubicLinux(_) | Dctcp | Prague)
@@ -75,7 +75,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     })
 }
 
-/// What a path measures that delivered these bytes in a round trip.
+/// The delivery rate of a path that delivered these bytes in a round trip.
 fn sample(law: &Controller, (una, bytes): (u64, u64), rtt: Time) -> RateSample {
     let (flight, packets) = (law.cwnd(), bytes / u64::from(MSS));
     RateSample {
@@ -96,9 +96,10 @@ fn sample(law: &Controller, (una, bytes): (u64, u64), rtt: Time) -> RateSample {
 }
 
 proptest! {
-    /// At least one segment, unless an echo came at one segment; at most 2^30 bytes; a reduction never raises the window and
-    /// leaves ssthresh at two segments or more; an ACK never lowers the window (but for the one by which SEARCH ends slow start), nor raises it in recovery or while the
-    /// application limits it; undo never lowers.
+    /// The window has at least one segment, unless an echo arrived at one segment, and at most 2^30 bytes. A reduction
+    /// never raises the window and leaves ssthresh at two segments or more. An ACK never lowers the window (except the
+    /// one by which SEARCH ends slow start), nor raises it in recovery or while the application limits it. An undo
+    /// never lowers the window.
     #[test]
     fn windows_keep_their_bounds(cfg in config(), steps in proptest::collection::vec(step(), 1..300)) {
         let mut law = Controller::new(&cfg, MSS);
@@ -106,7 +107,7 @@ proptest! {
         let (mut now, mut una) = (Time::from_secs(1), 1_u64);
         for step in steps {
             let exact = law.cwnd();
-            // Whole packets below the cap of 2^30 bytes.
+            // Whole packets below the limit of 2^30 bytes.
             let before = exact.min((1 << 30) / u64::from(MSS) * u64::from(MSS));
             match step {
                 Step::Ack { bytes, after_us, rtt_us, limited, may_grow } => {

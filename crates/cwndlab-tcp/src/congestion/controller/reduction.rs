@@ -1,4 +1,4 @@
-//! Reductions of the window, what undoes them, and what idle times take from it.
+//! Reductions of the window, their undoing, and the effect of idle times.
 
 use super::{initial_window_bytes, AnyLaw, Controller, Phase, MAX_WINDOW_BYTES};
 use crate::config::{ReductionBase, TcpConfig};
@@ -7,7 +7,8 @@ use crate::congestion::law::{each_law, Cut, Law as _};
 use crate::congestion::CongestionEvent;
 
 impl Controller {
-    /// Congestion, once per episode. `flight_bytes`: sent and not yet acknowledged (RFC 5681: FlightSize).
+    /// Responds to congestion, once per episode. `flight_bytes`: bytes sent and not yet acknowledged (RFC 5681:
+    /// FlightSize).
     pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
         if !each_law!(&mut self.law, law => law.takes_congestion(event, mss, &mut self.windows)) {
@@ -54,7 +55,7 @@ impl Controller {
         };
     }
 
-    /// Congestion, for a law from outside.
+    /// Passes congestion to a law from outside.
     fn external_congestion(&mut self, event: CongestionEvent, held: bool, flight_bytes: u64, mss: u32) {
         let AnyLaw::External(external) = &self.law else { return };
         let event = match event {
@@ -72,8 +73,8 @@ impl Controller {
         });
     }
 
-    /// The last reduction was spurious (RFC 9438, section 4.9; RFC 3522, RFC 5682): back to where it was, unless
-    /// the window has grown beyond.
+    /// The last reduction was spurious (RFC 9438, section 4.9; RFC 3522, RFC 5682): restores the window, unless it has
+    /// grown beyond its former value.
     pub fn on_undo(&mut self, mss: u32) {
         if each_law!(&mut self.law, law => law.takes_undo(mss, &mut self.windows)) {
             return;
@@ -89,8 +90,9 @@ impl Controller {
         }
     }
 
-    /// Sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW = min(IW, cwnd)), which has passed
-    /// `times` times over. Linux halves the window for each (RFC 2861, section 3.2) and keeps ssthresh above 3/4 of it.
+    /// Sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW = min(IW, cwnd)). `times`:
+    /// how many RTOs it lasted. Linux halves the window for each (RFC 2861, section 3.2) and keeps ssthresh above 3/4
+    /// of it.
     pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32, times: u64) {
         let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
         if cfg.departs_as_linux() {
@@ -103,8 +105,8 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_idle_restart());
     }
 
-    /// No more than `used` segments of the window were in use for a timeout (RFC 2861, section 3.2): it falls half the way to
-    /// them, or to the initial window if that is more; ssthresh keeps 3/4 of it.
+    /// For one RTO, at most `used` segments of the window were in use (RFC 2861, section 3.2). The window falls half of
+    /// the way to them, or to the initial window if that is more, and ssthresh stays at least at 3/4 of it.
     pub fn on_unused(&mut self, cfg: &TcpConfig, mss: u32, used: u32) {
         let used = used.saturating_mul(mss).max(initial_window_bytes(cfg.initial_window, mss));
         if used >= self.windows.cwnd {

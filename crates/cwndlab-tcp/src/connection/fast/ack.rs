@@ -1,6 +1,7 @@
-//! Most segments that arrive: header prediction (Jacobson 1990), then an ACK after which only the window grows.
+//! Short paths for most arriving segments: header prediction (Jacobson 1990), then an ACK after which only the window
+//! grows.
 //!
-//! No report is built of such an ACK: the window, the timer and a round trip are all that can follow.
+//! No report is built for such an ACK: only the window, the timer and a round trip can follow from it.
 
 use cwndlab_units::Time;
 
@@ -12,8 +13,9 @@ use crate::sequence::to_wire;
 use crate::state::State;
 
 impl Connection {
-    /// Whether a segment without blocks is what a connection in the open mostly gets, by its header ("header prediction",
-    /// Jacobson 1990): in order or beyond a hole, without flags but ACK and PSH, and nothing seldom is under way.
+    /// Whether a segment without blocks is, according to its header, of the usual kind ("header prediction", Jacobson
+    /// 1990): in order or beyond a hole, without flags other than ACK and PSH, on an established connection with
+    /// nothing unusual in progress.
     pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
         self.state == State::Established
             && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
@@ -22,13 +24,13 @@ impl Connection {
             && self.sender.is_plain()
     }
 
-    /// By how much a segment begins beyond RCV.NXT; a large number if it begins before.
+    /// How far a segment begins beyond RCV.NXT; a large number if it begins before.
     fn distance_ahead(&self, seg: &Header) -> u64 {
         u64::from(seg.seq.wrapping_sub(to_wire(self.irs, self.receiver.nxt)))
     }
 
-    /// A plain ACK of new data, or data that acknowledges nothing new: does what [`Self::take_any`] does of these, without asking
-    /// what they are not. False, and nothing done, if it is neither.
+    /// Takes a plain ACK of new data, or data that acknowledges nothing new, as [`Self::take_any`] would, without the
+    /// tests for other kinds. Returns false, with no effect, if the segment is neither.
     #[inline(always)]
     pub(in crate::connection) fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
         let s = &self.sender;
@@ -65,8 +67,8 @@ impl Connection {
         self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.needs().every_ack && rack.take_idle())
     }
 
-    /// An ACK of new data without options, as header prediction expects it: does what
-    /// [`Connection::take_new_ack`] does. False, and nothing done, where more can follow from it.
+    /// Takes an expected ACK of new data without options, as [`Connection::take_new_ack`] would. Returns false, with no
+    /// effect, if more can follow from it.
     #[inline(always)]
     fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
         if self.recovery.detects_by_time() {
@@ -96,8 +98,8 @@ impl Connection {
         true
     }
 
-    /// The same of a segment that is more than an ACK: the answer to a request, a FIN. Not with RACK, for which the segment's
-    /// options count.
+    /// The same for a segment that is more than an ACK: the response to a request, a FIN. Not with RACK, which uses the
+    /// segment's options.
     #[inline(never)]
     pub(in crate::connection) fn take_calm_ack_with(
         &mut self,
@@ -137,7 +139,7 @@ impl Connection {
         true
     }
 
-    /// All up to `ack` is acknowledged; how many bytes of payload.
+    /// Moves SND.UNA to `ack`. Returns the bytes of payload acknowledged.
     #[inline(always)]
     fn advance(&mut self, ack: u64) -> u64 {
         let s = &mut self.sender;
@@ -149,7 +151,7 @@ impl Connection {
         acked_bytes
     }
 
-    /// The window takes the ACK.
+    /// Opens the window for the ACK.
     #[inline(always)]
     fn grow_plainly(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;

@@ -1,5 +1,5 @@
-//! Each short path against the long way: the same segments, and the same state after it. `connection::properties` runs these on
-//! random connections over random paths.
+//! Compares each short path with the long way: the same segments, and the same state afterwards.
+//! `connection::properties` runs these comparisons on random connections over random paths.
 
 use cwndlab_units::Time;
 
@@ -7,14 +7,14 @@ use crate::config::TcpConfig;
 use crate::connection::{Connection, Polled, Quick};
 use crate::segment::Segment;
 
-/// The whole state of an end, but for what is read only while an ACK is processed.
+/// The whole state of an end, except what is used only while an ACK is processed.
 pub fn state(end: &Connection) -> String {
     let mut end = end.clone();
     end.sender.outstanding.begin_ack();
     format!("{end:?}")
 }
 
-/// Hands over a segment; if asked, one that is expected is also taken in full, which must come to the same.
+/// Delivers a segment. If `compares`, an expected segment is also taken the long way, with the same result.
 pub fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segment, compare: bool) {
     let full = (compare && segment.sack.len == 0 && segment.accecn.is_none() && end.is_expected(segment)).then(|| {
         let mut full = end.clone();
@@ -27,7 +27,7 @@ pub fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segme
     assert!(same, "an expected segment is taken otherwise than in full: {segment:?}");
 }
 
-/// Polls; if asked, compares what comes on a short path with what the long one gives.
+/// Polls. If `compares`, a segment from a short path is compared with that of the long way.
 pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) -> Option<Segment> {
     let full = compares.then(|| {
         let mut full = end.clone();
@@ -43,7 +43,7 @@ pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) ->
         Quick::Ask => end.poll_asked(cfg, now, &last),
     };
     if let Some((segment, mut full)) = full {
-        // this is read only where windows grow only if they are used
+        // This field is used only if windows grow only when they are used.
         full.sender.stopped_by_cwnd = end.sender.stopped_by_cwnd;
         assert_eq!(segment, polled, "a short path gives another segment");
         assert_eq!(format!("{full:?}"), format!("{end:?}"), "a short path leaves another state");

@@ -1,6 +1,6 @@
-//! Most segments that are sent: full segments of new data, and ACKs, both without options that few carry.
+//! Short paths for most segments that are sent: full segments of new data, and ACKs, both without rare options.
 //!
-//! They are given as the header alone, so that the simulator writes it straight into the packet.
+//! They are returned as headers, so that the simulator writes them straight into the packet.
 
 use cwndlab_units::Time;
 
@@ -12,44 +12,44 @@ use crate::sender::Piece;
 use crate::sequence::to_wire;
 use crate::timers::Timer;
 
-/// What [`Connection::poll_any`] would return, predicted from a few fields.
+/// The result of [`Connection::poll_any`], predicted from a few fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::connection) enum Outlook {
     Nothing,
-    /// An acknowledgment, and there is no data to send.
+    /// An acknowledgment; there is no data to send.
     PureAck,
     /// A full segment of new data.
     FullSegment,
-    /// Nothing: the congestion window is full, which is noted.
+    /// Nothing, because the congestion window is full, which is recorded.
     FullWindow,
     /// Unknown: [`Connection::poll_any`] decides.
     #[default]
     Open,
 }
 
-/// How [`Connection::poll_quick`] found the last segment; at first the default.
+/// The state that [`Connection::poll_quick`] keeps from one segment to the next; at first the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Polled(Outlook);
 
-/// What [`Connection::poll_quick`] finds.
+/// The result of [`Connection::poll_quick`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quick {
     /// Nothing is to be sent.
     Nothing,
-    /// A segment that is its header; if it is the last one, nothing follows.
+    /// A segment that consists of its header. If it is the last one, nothing follows.
     Segment {
         /// The segment.
         header: Header,
         /// Whether nothing can follow.
         last: bool,
     },
-    /// Perhaps something: [`Connection::poll_asked`] gives it.
+    /// There may be a segment; call [`Connection::poll_asked`].
     Ask,
 }
 
 impl Connection {
-    /// As [`Connection::poll_transmit`], called until nothing is to be sent, with nothing done to the connection in between: what the
-    /// last segment leaves as it was is not asked again.
+    /// As [`Connection::poll_transmit`], if called until nothing is left to send, with no other call of the connection
+    /// in between: what the last segment did not change is not tested again.
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
         let s = &self.sender;
@@ -72,7 +72,7 @@ impl Connection {
         }
     }
 
-    /// Sends what the outlook predicts.
+    /// Sends the predicted segment.
     #[inline(always)]
     pub(in crate::connection) fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
         match outlook {
@@ -91,7 +91,7 @@ impl Connection {
         }
     }
 
-    /// What [`Connection::poll_any`] will give, where that is plain: on connections on which nothing seldom is under way.
+    /// Predicts the result of [`Connection::poll_any`] on connections with nothing unusual in progress.
     #[inline(always)]
     pub(in crate::connection) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
@@ -116,20 +116,20 @@ impl Connection {
         if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
             return if self.receiver.ack_now { Outlook::Open } else { self.window_outlook(cfg) };
         }
-        // all is sent; where unused windows do not grow, their use is noted
+        // Everything has been sent. If unused windows do not grow, their use has to be recorded.
         if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
             return no_data;
         }
         Outlook::Open
     }
 
-    /// The same where the windows decide whether a full segment of new data goes.
+    /// The same for the case that the windows decide whether a full segment of new data may be sent.
     fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
         let mss = u64::from(s.snd.mss);
         let in_flight = s.snd.nxt - s.snd.una + mss;
         if in_flight > s.cc.cwnd() {
-            // where unused windows do not grow, their use is noted
+            // If unused windows do not grow, their use has to be recorded.
             return if !cfg.grow_only_if_cwnd_limited {
                 Outlook::Nothing
             } else if self.state.may_send() && !s.drains(cfg) {
@@ -158,13 +158,14 @@ impl Connection {
         self.receiver.beyond.is_none() && self.sender.is_plain()
     }
 
-    /// Whether sending a full segment changes only the positions: more data follows, and the retransmission timer runs.
+    /// Whether sending a full segment changes only the positions: more data follows, and the retransmission timer is
+    /// running.
     fn is_simple(&self) -> bool {
         let s = &self.sender;
         s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && self.timers.is_running(Timer::Retransmit)
     }
 
-    /// The next full segment of new data, where [`Self::is_simple`]: as [`Self::data_segment`].
+    /// The next full segment of new data, as [`Self::data_segment`] would make it. Only if [`Self::is_simple`].
     #[inline(always)]
     fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
         let s = &mut self.sender;
@@ -181,7 +182,7 @@ impl Connection {
         self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
     }
 
-    /// A segment of `len` bytes of payload without further options or flags.
+    /// A segment with `len` bytes of payload, and no further options or flags.
     #[inline(always)]
     fn bare(&mut self, cfg: &TcpConfig, now: Time, position: u64, len: u32, base_bytes: u32) -> Header {
         let header = Header {
@@ -195,7 +196,8 @@ impl Connection {
         self.complete(cfg, now, header)
     }
 
-    /// As [`Self::record_sent`], of a full segment of new data, where the timer runs and the window alone decides what goes.
+    /// As [`Self::record_sent`] for a full segment of new data, if the timer is running and only the window decides
+    /// what is sent.
     #[inline(never)]
     fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
         let sent = Transmission { now, piece, end, again: false, was_quiet: false };
@@ -209,8 +211,8 @@ impl Connection {
         self.record_sent(cfg, &sent);
     }
 
-    /// Whether [`Self::time_first`] would not change the timer: the first outstanding segment stays the same, and its time is not
-    /// over, after which the timer would count from now.
+    /// Whether [`Self::time_first`] would leave the timer unchanged: the first outstanding segment stays the same, and
+    /// its timeout has not passed (after which the timer would count from now).
     fn keeps_timer(&self, cfg: &TcpConfig, now: Time) -> bool {
         let keeps =
             self.sender.outstanding.first().is_some() && self.timers.at(Timer::Retransmit) > now + cfg.rto.tick_ns * 2;

@@ -1,10 +1,10 @@
-//! A sender that is followed: its intervals are a partition of its life, and the limit named is the one that limits.
+//! Checks a traced sender: its intervals cover its life without gaps, and the reported limit is the one that limits it.
 
 use super::Connection;
 use crate::*;
 use cwndlab_units::Time;
 
-/// A window or buffer that limits nothing here.
+/// A window or buffer that is never a limit here.
 const PLENTY: u64 = 1 << 40;
 
 pub(super) struct Followed {
@@ -12,7 +12,7 @@ pub(super) struct Followed {
     reported: Reported,
 }
 
-/// Up to when what was reported reaches.
+/// The time up to which each kind has been reported.
 #[derive(Default)]
 struct Reported {
     limited: Time,
@@ -44,7 +44,7 @@ impl Followed {
         Followed { trace: Trace::new(Time::ZERO), reported: Reported::default() }
     }
 
-    /// The end has been polled until it gave nothing.
+    /// Looks at an end that has been polled until it returned nothing.
     pub fn look(&mut self, cfg: &TcpConfig, now: Time, end: &Connection) {
         self.trace.look(cfg, now, end, |traced| self.reported.take(traced));
         check_limit(cfg, now, end);
@@ -60,7 +60,7 @@ impl Followed {
     }
 }
 
-/// Without what is named the sender sends, or names something else.
+/// Without the reported limit, the sender sends or reports another one.
 fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
     let limit = end.limit(cfg);
     let (mut free, mut cfg, mut now) = (end.clone(), *cfg, now);
@@ -69,7 +69,7 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
         Limit::Handshake => return assert!(!end.state.may_send(), "{end:?}"),
         Limit::Closed => return assert!(s.snd.una == s.limit() || !end.state.may_send(), "{end:?}"),
         Limit::Timeout | Limit::Probe | Limit::Reordering => panic!("an endpoint does not know {limit:?}"),
-        // what the algorithm waits for cannot be taken away
+        // The condition for which the algorithm waits cannot be removed.
         Limit::Recovery => {
             let waits = cfg.drains_after_timeout || end.recovery.room(&s.read(&cfg)).is_none();
             return assert!(end.in_recovery() || waits, "{end:?}");

@@ -1,4 +1,4 @@
-//! What RACK sends, and when: repairs first, as far as the window or PRR's allowance admits them.
+//! What RACK sends, and when: first repairs, as far as the window or PRR's allowance permits.
 
 use super::timer::left_of_timeout;
 use super::{Phase, Rack};
@@ -7,7 +7,7 @@ use crate::sender::{Piece, Room};
 use crate::timers::{Timer, Timers};
 
 impl Rack {
-    /// The room for repairs, and what of it new data may not use.
+    /// The room for repairs, and the part of it that new data may not use.
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
         let in_flight = v.flight.tally().pipe;
         let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.window.owns_recovery;
@@ -42,8 +42,8 @@ impl Rack {
         Next::in_order(room.less(uncounted))
     }
 
-    /// A full segment of new data went, where the timer runs and the window alone decides what goes: does what
-    /// [`Rack::note_sent`] and [`Rack::arm`] do of it.
+    /// A full segment of new data was sent, the timer is running, and only the window decides what is sent: does what
+    /// [`Rack::note_sent`] and [`Rack::arm`] would.
     pub fn on_next_sent(&mut self, v: &mut View<'_>, sent: &Transmission, timers: &mut Timers) {
         if v.cfg.recovery.has_linux_timers() {
             let limit = left_of_timeout(v, sent.now);

@@ -11,7 +11,7 @@ use crate::send_state::SendState;
 use crate::sender::Piece;
 
 impl Rack {
-    /// The retransmission timer's place has expired.
+    /// The timer in the retransmission timer's place has expired.
     pub(super) fn expire(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
         if v.s.una == v.s.max || self.deadlines.pending == Pending::Timeout {
             return Expiry::Timeout;
@@ -26,7 +26,7 @@ impl Rack {
             self.reset_timeout(v, now);
             return Expiry::Other { began, steps, next: self.deadlines.armed };
         }
-        // RFC 8985, section 7.3: one probe at a time, and one a measured round trip
+        // RFC 8985, section 7.3: one probe at a time, and one per measured round trip.
         self.probe_due = self.probe_end == 0 && (self.measured || v.cfg.recovery.has_linux_timers());
         if self.after_probe(v, now) {
             self.counts.loss_probes += u32::from(self.probe_due);
@@ -36,7 +36,8 @@ impl Rack {
         }
     }
 
-    /// `TLP_send_probe` (RFC 8985, section 7.3): new data if there is and the peer admits it, else the last segment again.
+    /// `TLP_send_probe` (RFC 8985, section 7.3): new data if there is any and the peer's window permits it, otherwise
+    /// the last segment.
     pub(super) fn probe(&mut self, v: &View<'_>) -> Option<Piece> {
         let s = &v.s;
         let fresh = s.end.min(s.edge).saturating_sub(s.max).min(u64::from(s.mss));
@@ -57,12 +58,12 @@ impl Rack {
             return;
         }
         let beyond = s.una > self.probe_end;
-        // the original and the probe have both arrived, as shown by a D-SACK or a plain duplicate ACK
+        // The original and the probe have both arrived, according to a D-SACK or a plain duplicate ACK.
         let both = ack.dsack.is_some() || (ack.kind != AckKind::New && delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = 0;
         } else if beyond {
-            // the probe has repaired a loss, which congestion control is to know of
+            // The probe has repaired a loss, to which congestion control must respond.
             self.probe_end = 0;
             if self.phase == Phase::Open {
                 let flight_bytes = (ack.prior_flight_bytes as u32).max(s.mss);

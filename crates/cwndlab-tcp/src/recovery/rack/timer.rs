@@ -1,7 +1,8 @@
-//! One timer for three (RFC 8985, section 8): the probe's, that of reordering, the retransmission timeout.
+//! One timer for three (RFC 8985, section 8): the probe's, the reordering timer and the retransmission timeout.
 //!
-//! By the RFC the earliest of the three is armed. Linux ([`RackTimers::Linux`](crate::RackTimers)) keeps only the one set last: a probe or the
-//! reordering timer takes the place of the timeout, which then counts from when the first segment was sent.
+//! In the RFC the earliest of the three is armed. Linux ([`RackTimers::Linux`](crate::RackTimers)) keeps only the one
+//! set last: a probe or the reordering timer replaces the timeout, which then counts from the transmission of the first
+//! segment.
 
 use cwndlab_units::Time;
 
@@ -11,14 +12,14 @@ use crate::recovery::{Transmission, View};
 use crate::send_state::SendState;
 use crate::timers::{Timer, Timers};
 
-/// `TLP.max_ack_delay` (RFC 8985, section 7.2): the longest delay of an ACK to reckon with.
+/// `TLP.max_ack_delay` (RFC 8985, section 7.2): the longest expected delay of an ACK.
 const MAX_ACK_DELAY: Time = Time::from_millis(200);
 /// PTO before the first measurement (RFC 8985, section 7.2).
 const FIRST_PTO: Time = Time::from_secs(1);
-/// Linux adds it (`TCP_TIMEOUT_MIN_US`) so that a tick more or less is nothing.
+/// Linux adds this (`TCP_TIMEOUT_MIN_US`) so that a tick more or less does not matter.
 const TICK_ALLOWANCE: Time = Time::from_millis(2);
 
-/// What the retransmission timer's place holds (RFC 8985, section 8: the three are multiplexed).
+/// The timer in the retransmission timer's place (RFC 8985, section 8: the three are multiplexed).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pending {
     Timeout,
@@ -26,14 +27,14 @@ pub(super) enum Pending {
     Probe,
 }
 
-/// When each of the three is due, and which of them the timer's place holds. Linux keeps only the latter and the time of
-/// reordering.
+/// When each of the three is due, and which of them is in the timer's place. Linux keeps only the latter and the time
+/// of the reordering timer.
 #[derive(Clone, Debug)]
 pub(super) struct Deadlines {
     pub timeout: Time,
     pub reordering: Time,
     pub probe: Time,
-    /// What the timer was set to, and for what.
+    /// The time to which the timer was set, and for which of them.
     pub armed: Time,
     pub pending: Pending,
 }
@@ -53,12 +54,12 @@ fn allowance(cfg: &TcpConfig) -> Time {
     }
 }
 
-/// The timeout counted from when the first segment was last sent.
+/// The timeout, counted from the last transmission of the first segment.
 fn first_timeout(v: &View<'_>) -> Time {
     v.flight.first().map_or(Time::MAX, |first| first.at + v.s.rtt.rto(&v.cfg.rto))
 }
 
-/// How long until then; without end if it has passed.
+/// The time left until then; infinite if it has passed.
 pub(super) fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
     match first_timeout(v).saturating_sub(now) {
         Time::ZERO => Time::MAX,
@@ -86,14 +87,14 @@ impl Rack {
         }
     }
 
-    /// An ACK has been processed of which [`Rack::take_calm`] has taken what RACK takes.
+    /// An ACK has been processed by [`Rack::take_calm`].
     pub fn set_calm_timer(&mut self, v: &View<'_>, now: Time) {
         let nothing =
             Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None, moved: false };
         self.set_timer(v, &nothing, true);
     }
 
-    /// A piece has gone.
+    /// A piece was sent.
     pub(super) fn set_timer_for(&mut self, v: &View<'_>, sent: &Transmission) {
         let Transmission { now, piece, again, was_quiet, .. } = *sent;
         let new = !again;
@@ -113,14 +114,14 @@ impl Rack {
         }
     }
 
-    /// Linux: sets the timer for a probe, if one may be scheduled, after at most `limit`; when it expires.
+    /// Linux: sets the timer for a probe, if one may be scheduled, after at most `limit`. Returns when it expires.
     pub(super) fn schedule_probe(&mut self, v: &View<'_>, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
         self.set(v.cfg, now, Pending::Probe, wait.min(limit));
         Some(self.deadlines.armed)
     }
 
-    /// The probe's timer has expired; false if the timeout has, too.
+    /// The probe's timer has expired. Returns false if the timeout has, too.
     pub(super) fn after_probe(&mut self, v: &View<'_>, now: Time) -> bool {
         if !v.cfg.recovery.has_linux_timers() {
             self.deadlines.probe = Time::MAX;
@@ -151,7 +152,7 @@ impl Rack {
         self.deadlines.armed = cfg.expiry(now, wait);
     }
 
-    /// `TLP_calc_PTO` (RFC 8985, section 7.2), where a probe may be scheduled.
+    /// `TLP_calc_PTO` (RFC 8985, section 7.2), if a probe may be scheduled.
     #[inline]
     fn probe_wait(&self, v: &View<'_>) -> Option<Time> {
         let calm = match self.phase {
@@ -177,7 +178,8 @@ impl Rack {
         }
     }
 
-    /// Fills the retransmission timer's place. By the RFC one that was changed in between holds a new timeout.
+    /// Fills the retransmission timer's place. In the RFC's form, a timer that was changed in between holds a new
+    /// timeout.
     pub fn arm(&mut self, cfg: &TcpConfig, s: &SendState, timers: &mut Timers) {
         let place = timers.at(Timer::Retransmit);
         if s.una == s.max || place.is_never() {
@@ -198,14 +200,15 @@ impl Rack {
         if self.deadlines.reordering < self.deadlines.timeout {
             (self.deadlines.pending, self.deadlines.armed) = (Pending::Reordering, self.deadlines.reordering);
         } else if !self.deadlines.probe.is_never() {
-            // a timeout that is due before the probe becomes the probe (section 7.2)
+            // If the timeout is due before the probe, the probe is sent at its time (section 7.2).
             (self.deadlines.pending, self.deadlines.armed) =
                 (Pending::Probe, self.deadlines.probe.min(self.deadlines.timeout));
         }
     }
 }
 
-/// A report of what was sent before the first segment was (again): in recovery later ones must not put off its timeout.
+/// Whether an ACK reports data that was sent before the last transmission of the first segment. In recovery later
+/// reports must not postpone that segment's timeout.
 fn tells_of_time_before_first(v: &View<'_>, arrivals: &Arrivals) -> bool {
     let Some(rtt) = arrivals.reported_rtt else { return false };
     v.flight.first().is_some_and(|first| arrivals.now.saturating_sub(rtt) < first.at)

@@ -1,5 +1,5 @@
-//! Spurious reductions: found by F-RTO (RFC 5682, section 3.1), by DSACK (RFC 3708) or by timestamps (Eifel, RFC 3522),
-//! and answered by undoing them, as Linux does (RFC 4015 allows it).
+//! Spurious reductions: detected by F-RTO (RFC 5682, section 3.1), DSACK (RFC 3708) or timestamps (Eifel, RFC 3522),
+//! and undone as in Linux (RFC 4015 allows it).
 
 use cwndlab_units::Time;
 
@@ -12,13 +12,13 @@ use crate::send_state::SendState;
 /// Evidence that the last reduction was spurious.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
-    /// First unacknowledged position when the window was reduced; 0 = nothing can be undone.
+    /// First unacknowledged position when the window was reduced; 0 if nothing can be undone.
     since: u64,
     /// Retransmitted segments that no DSACK has reported; `None` before the first retransmission.
     unexplained: Option<u32>,
-    /// When the first segment was sent again.
+    /// When the first segment was retransmitted.
     first_again: Option<Time>,
-    /// F-RTO is under way (RFC 5682, section 3.1, steps 2 and 3).
+    /// Whether F-RTO is in progress (RFC 5682, section 3.1, steps 2 and 3).
     pub frto: bool,
 }
 
@@ -29,7 +29,7 @@ impl Evidence {
         *self = Evidence { since: s.una, unexplained: (again > 0).then_some(again), first_again, frto: self.frto };
     }
 
-    /// There is nothing to undo.
+    /// Nothing can be undone any more.
     pub fn clear(&mut self) {
         *self = Evidence::default();
     }
@@ -47,7 +47,7 @@ impl Evidence {
         }
     }
 
-    /// Whether a reduction may still be taken back.
+    /// Whether a reduction may still be undone.
     pub fn is_open(&self) -> bool {
         self.since != 0
     }
@@ -57,7 +57,7 @@ impl Evidence {
         self.since != 0 && self.unexplained == Some(0)
     }
 
-    /// RFC 3522, section 3.2, step 5: the ACK echoes a stamp older than that of the first segment sent again.
+    /// RFC 3522, section 3.2, step 5: the ACK echoes a timestamp older than that of the first retransmission.
     fn answers_original(&self, echo: Option<u32>) -> bool {
         let (Some(echo), Some(at)) = (echo, self.first_again) else { return false };
         self.since != 0 && (echo.wrapping_sub(timestamp(at)) as i32) < 0
@@ -65,7 +65,7 @@ impl Evidence {
 }
 
 impl Rack {
-    /// Undoes the reduction, and with `lost` also the loss marks.
+    /// Undoes the reduction; with `lost` also removes the loss marks.
     pub(super) fn undo(&mut self, v: &mut View<'_>, steps: &mut Steps, lost: bool) {
         if lost {
             v.flight.forgive();
@@ -75,11 +75,11 @@ impl Rack {
         self.evidence.clear();
     }
 
-    /// An ACK during fast recovery that does not end it; returns whether to look for losses.
+    /// An ACK during fast recovery that does not end it. Returns whether to look for losses.
     pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, steps: &mut Steps) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(echo) {
-            // a late segment filled the hole; copies in flight will be reported by D-SACK
+            // A late segment filled the hole. DSACKs will report the copies in flight.
             if v.flight.tally().again > 0 {
                 return false;
             }
@@ -92,7 +92,7 @@ impl Rack {
         true
     }
 
-    /// Everything outstanding at the start of the episode is acknowledged; returns whether the episode was spurious.
+    /// All data outstanding at the start of the episode is acknowledged. Returns whether the episode was spurious.
     pub(super) fn undo_at_end(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
         let spurious = self.evidence.explained() || self.evidence.answers_original(echo);
         if spurious {
@@ -112,7 +112,8 @@ impl Rack {
         let recovered = v.s.una > self.recover;
         if self.evidence.frto {
             if arrivals.original {
-                // RFC 5682, section 3.1, step 3 b: data that was not sent again has arrived, so not all was lost
+                // RFC 5682, section 3.1, step 3 b: data that was not retransmitted has arrived, so not everything was
+                // lost.
                 self.undo(v, steps, true);
                 self.phase = Phase::Open;
                 return;
@@ -120,7 +121,7 @@ impl Rack {
             if v.s.max > self.recover + 1 {
                 self.evidence.frto = advanced && !arrivals.reported; // step 3 a
             } else if advanced && !recovered {
-                // step 2 b: new data, if there is, instead of what is deemed lost
+                // Step 2 b: new data, if there is any, instead of data deemed lost.
                 self.recover = v.s.max - 1;
                 self.new_only = v.s.end > v.s.max && v.s.edge > v.s.max;
                 self.evidence.frto = self.new_only;

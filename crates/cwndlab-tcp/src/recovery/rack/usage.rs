@@ -1,29 +1,29 @@
-//! Congestion window validation (RFC 2861), as Linux does it: a window that the application does not use falls.
+//! Congestion window validation (RFC 2861) as in Linux: a window that the application does not use is reduced.
 
 use cwndlab_units::Time;
 
 use super::{Phase, Rack};
 use crate::recovery::View;
 
-/// How much of cwnd is used.
+/// The use of cwnd.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// Most segments in flight since cwnd was last full.
+    /// Maximum number of segments in flight since cwnd was last full.
     most: u16,
-    /// When cwnd was last full, or last fell because it was not.
+    /// When cwnd was last full, or was last reduced because it was not.
     full_at: Time,
 }
 
 impl Usage {
-    /// cwnd is full, or the window restarts after an idle period.
+    /// cwnd is full, or the window restarts after an idle time.
     pub fn new(now: Time) -> Self {
         Usage { most: 0, full_at: now }
     }
 }
 
 impl Rack {
-    /// RFC 2861, section 3.2: if data was sent, and cwnd has not been full for a timeout, it falls half the way to what was used of
-    /// it (Linux: `tcp_cwnd_validate`): the segments that were used.
+    /// RFC 2861, section 3.2: if data was sent and cwnd has not been full for an RTO, it is reduced half of the way to
+    /// the part that was used (Linux: `tcp_cwnd_validate`). Returns the number of segments used.
     pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
         if v.s.una == 1 || limited {
             self.usage = Usage::new(now);
