@@ -175,5 +175,5 @@ def run(
     if "set" in more:
         raise ArgumentError("run() has no argument `set`; it is called `changes`")
     loaded = study if isinstance(study, Study) else Study.load(study)
-    loaded = loaded.configured(changes or {}, list(given(cc or {}).values()))
+    loaded = loaded.configured(changes or {}, given(cc or {}))
     return run_study(loaded, options, **more)

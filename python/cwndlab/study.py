@@ -117,8 +117,8 @@ class Study(StudySpec):
             study = rebuilt(study, modify(study, part))
         return study
 
-    def with_laws(self, laws: Mapping[str, LawCode]) -> Self:
-        """The study in which these names can be used for `window_law`.
+    def with_laws(self, laws: Mapping[str, LawCode | None]) -> Self:
+        """The study in which these names can be used for `window_law`; None is a law of the engine.
 
         A name that the study does not use becomes one more value of the axis that varies the window law.
 
@@ -129,10 +129,11 @@ class Study(StudySpec):
         from cwndlab.spec.laws import naming_laws  # few studies have such laws
 
         study = rebuilt(self, naming_laws(self, laws))
-        return replace(study, catalogue=replace(self.catalogue, laws={**self.laws, **laws}))
+        own = {name: law for name, law in laws.items() if law is not None}
+        return replace(study, catalogue=replace(self.catalogue, laws={**self.laws, **own}))
 
-    def configured(self, changes: Keys, controls: Sequence[LawCode] = ()) -> Self:
-        """The study with congestion controls of the user's own and changes, which may use their names.
+    def configured(self, changes: Keys, laws: Mapping[str, LawCode | None]) -> Self:
+        """The study with further congestion controls, as `with_laws`, and changes, which may use their names.
 
         Raises:
             StudyError: as `set`.
@@ -142,7 +143,7 @@ class Study(StudySpec):
         keys = {key: value for key, value in changes.items() if "." in key}
         axes = {key: value for key, value in changes.items() if "." not in key}
         study = self.set(keys) if keys else self
-        study = study.with_laws({control.name: control for control in controls}) if controls else study
+        study = study.with_laws(laws) if laws else study
         return study.set(axes) if axes else study
 
     def to_toml(self) -> str:

@@ -17,6 +17,12 @@ from cwndlab.cli import app
 from fake_core import FakeCore
 from small_study import TEXT, edited
 
+QUESTION = """
+title = "Which is better?"
+dumbbell = { rate = "10Mbps", rtt = "20ms", flows = [{ cc = ["reno", "cubic"] }] }
+run = { duration = "1s" }
+"""
+
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
     """Exit code, output and errors of a command."""
@@ -32,11 +38,51 @@ def study(tmp_path: Path, fake_core: FakeCore) -> Path:
     return tmp_path / "study.toml"
 
 
-def test_the_shell_completes_names() -> None:
-    words = {"_CWNDLAB_COMPLETE": "complete_bash", "COMP_WORDS": "cwndlab metrics queue_d", "COMP_CWORD": "2"}
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("metrics queue_d", {"queue_delay"}),
+        ("run rfc2416 --set va", {"variant="}),
+        ("run rfc2416 --set run.dur", {"run.duration="}),
+        ("run rfc2416 --set variant=sa", {"variant=sack"}),
+        ("run rfc2416 --cc cub", {"cubic", "cubic-linux"}),
+        ("evaluate --pack rfc97", {"rfc9743"}),
+        ("explore buf", {"bufferbloat"}),
+    ],
+)
+def test_the_shell_completes_names(words: str, completed: set[str]) -> None:
+    asked = {"COMP_WORDS": f"cwndlab {words}", "COMP_CWORD": str(len(words.split()))}
     command = [sys.executable, "-c", "from cwndlab.cli import app; app(prog_name='cwndlab')"]
-    done = subprocess.run(command, env={**os.environ, **words}, capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["queue_delay"]
+    env = {**os.environ, "_CWNDLAB_COMPLETE": "complete_bash", **asked}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert set(done.stdout.split()) == completed
+
+
+def test_a_congestion_control_of_the_engine_joins_the_axis_of_such(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "q.toml").write_text(QUESTION)
+    code, out, _ = call(capsys, "check", tmp_path / "q.toml", "--cc", "bbr1", "--json")
+    assert code == 0
+    assert [cell["cell"] for cell in json.loads(out)["cells"]] == ["cc=reno", "cc=cubic", "cc=bbr1"]
+    code, _, err = call(capsys, "check", tmp_path / "q.toml", "--cc", "bbbr")
+    assert code == 2 and "no congestion control 'bbbr'; did you mean" in err and "FILE.py:CLASS" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        (("--stack", "linux-stock"), "a finished run has no --stack"),
+        (("--longest", "3"), "a finished run has no --longest"),
+        (("--cc", "reno"), "a finished run has no --cc"),
+    ],
+)
+def test_explain_refuses_options_that_a_finished_run_does_not_have(
+    options: tuple[str, ...], refused: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "provenance.json").write_text("{}")
+    code, _, err = call(capsys, "explain", tmp_path, *options)
+    assert code == 2 and refused in err and "it takes --set, --budgets, --json" in err
 
 
 def test_list_names_the_shipped_studies(capsys: pytest.CaptureFixture[str]) -> None:

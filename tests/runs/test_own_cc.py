@@ -19,6 +19,7 @@ from cwndlab.backends.threads import Threads
 from cwndlab.commands.new_cc import write_cc
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.laws import from_file, given, load
+from cwndlab.spec.congestion import congestion_control
 from cwndlab.study import Study
 from small_study import edited
 
@@ -86,7 +87,9 @@ def test_a_law_joins_the_axis_that_varies_the_window_law(
 def test_a_study_that_names_the_law_is_run_as_it_is(law: Path) -> None:
     study = Study.from_toml(STUDY.replace('"cubic"', '"mine"'))
     assert study.with_laws(given({"mine": str(law)})).outline.axes["law"].names == ["reno", "mine"]
-    by_key = Study.from_toml(edited()).configured({"tcp.window_law": "mine"}, [from_file(f"{law}:Mine")])
+    by_key = Study.from_toml(edited()).configured(
+        {"tcp.window_law": "mine"}, dict([congestion_control(f"{law}:Mine")])
+    )
     assert [cell.compiled.scenario["tcp"][0]["window_law"] for cell in by_key.plan().cells] == [
         from_file(str(law)).knob
     ] * 2
@@ -330,16 +333,16 @@ def test_a_law_that_cannot_be_used_says_why(
 
 
 def test_a_law_that_no_cell_uses_is_an_error(law: Path) -> None:
-    study = Study.from_toml(STUDY).configured({}, [from_file(str(law))]).set({"law": "reno"})
+    study = Study.from_toml(STUDY).configured({}, dict([congestion_control(str(law))])).set({"law": "reno"})
     with pytest.raises(StudyError, match="no cell of this run uses"):
         study.plan().check()
     with pytest.raises(StudyError, match="no axis varies it"):
-        Study.from_toml(edited()).configured({}, [from_file(str(law))])
+        Study.from_toml(edited()).configured({}, dict([congestion_control(str(law))]))
 
 
 def test_the_files_of_cwndlab_new_cc_check_as_they_are(tmp_path: Path) -> None:
     law = write_cc(str(tmp_path / "my-law"))
-    plan = Study.load(tmp_path / "my-law").configured({}, [from_file(str(law))]).plan()
+    plan = Study.load(tmp_path / "my-law").configured({}, dict([congestion_control(str(law))])).plan()
     plan.check()
     assert {cell.axes["cc"] for cell in plan.cells} == {"my-law", "cubic", "bbr3"}
     test = law.with_name("test_my_law.py")

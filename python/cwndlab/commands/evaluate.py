@@ -13,17 +13,28 @@ from cwndlab.errors import StudyError
 from cwndlab.runs.progress import span
 
 from .loading import changes_of
-from .options import BackendOption, ClusterOption, SeedOption, StoreOption, ThreadsOption
+from .options import BackendOption, ClusterOption, SeedOption, StoreOption, ThreadsOption, cc_names
 from .output import columns, echo, number_of, progress
 
 if TYPE_CHECKING:
     from cwndlab.evaluate.scorecard import Scorecard
     from cwndlab.runs.progress import Progress
 
+
+def _pack_names(incomplete: str) -> list[str]:
+    """The shipped packs whose names begin with this."""
+    from cwndlab.evaluate.pack import shipped
+
+    return [name for name in shipped() if name.startswith(incomplete)]
+
+
 CcOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--cc", metavar="NAME|FILE.py:CLASS", help="a congestion control to evaluate; may be repeated"
+        "--cc",
+        metavar="NAME|[NAME=]FILE.py:CLASS",
+        help="a congestion control to evaluate, of the engine or your own; may be repeated",
+        autocompletion=cc_names,
     ),
 ]
 QueueOption = Annotated[
@@ -37,7 +48,12 @@ def evaluate(
     queue: QueueOption = None,
     pack: Annotated[
         list[str] | None,
-        typer.Option("--pack", metavar="NAME|FOLDER", help="default: all packs for what is evaluated"),
+        typer.Option(
+            "--pack",
+            metavar="NAME|FOLDER",
+            help="default: all packs for what is evaluated",
+            autocompletion=_pack_names,
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,

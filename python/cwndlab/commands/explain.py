@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +11,25 @@ import typer
 from cwndlab.errors import StudyError
 
 from .loading import changes_of, load
-from .options import BackendOption, CcOption, JsonOption, MoreSets, SeedOption, SetOption, StackOption, parsed
+from .options import (
+    BackendOption,
+    CcOption,
+    JsonOption,
+    MetricOption,
+    MoreSets,
+    SeedOption,
+    SetOption,
+    StackOption,
+    parsed,
+)
 from .output import echo, echo_json
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
+
+
+#: Waits that are explained unless told otherwise.
+LONGEST = 5
 
 
 def explain(
@@ -33,8 +47,11 @@ def explain(
     at: Annotated[
         str | None, typer.Option(metavar="TIME", help="the moment, as 14.4s; default: the longest waits")
     ] = None,
-    longest: Annotated[int, typer.Option(min=1, help="how many waits to explain, without --at")] = 5,
+    longest: Annotated[
+        int | None, typer.Option(min=1, help=f"how many waits to explain, without --at; default: {LONGEST}")
+    ] = None,
     cc: CcOption = None,
+    metric: MetricOption = None,
     backend: BackendOption = "simulator",
     stack: StackOption = None,
     seed: SeedOption = None,
@@ -52,22 +69,38 @@ def explain(
     from cwndlab.spec.units import parse_seconds
 
     moment = None if at is None else parsed(at, parse_seconds, "--at")
+    given: dict[str, object] = {
+        "--set": set_ or more,
+        "--flow": flow,
+        "--at": at,
+        "--longest": longest,
+        "--cc": cc,
+        "--metric": metric,
+        "--backend": None if backend == "simulator" else backend,
+        "--stack": stack,
+        "--seed": seed,
+        "--replicate": replicate or None,
+        "--budgets": budgets,
+    }
+    if at is not None and longest is not None:
+        raise StudyError("--at explains one moment", key="--longest", right="leave one of them out")
+    longest = longest or LONGEST
     if is_capture(Path(study)):
-        if more or set_ or flow or cc or seed is not None or replicate or backend != "simulator":
-            raise StudyError("a capture takes only --at, --longest and --json")
+        _refuse("a capture", given, ("--at", "--longest"))
         from cwndlab.runs.explain import explain_capture
 
         return _show(explain_capture(study, moment, longest), json_)
     if Path(study, "provenance.json").is_file():
-        if flow or cc or at or seed is not None or replicate or backend != "simulator":
-            raise StudyError("a finished run takes only --set, --budgets and --json")
+        _refuse("a finished run", given, ("--set", "--budgets"))
         return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
+    if budgets:
+        raise StudyError("only a finished run has --budgets", key="--budgets", right="name its folder")
     from cwndlab.runs.again import OneCell, OneKernelCell
     from cwndlab.runs.explain import explain_run
     from cwndlab.runs.options import RunOptions
     from cwndlab.runs.run import kernel_of
 
-    loaded = load(study, set_, more, cc=cc)
+    loaded = load(study, set_, more, cc=cc, metrics=metric)
     kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
     plan = loaded.plan(seed=seed)
     cell = plan.cells[0]
@@ -80,6 +113,14 @@ def explain(
     except KeyError as error:
         raise StudyError(str(error.args[0]), key="--flow") from None
     _show(found, json_)
+
+
+def _refuse(what: str, given: Mapping[str, object], applicable: Collection[str]) -> None:
+    """StudyError for the first option that was given and does not apply."""
+    for option, value in given.items():
+        if option not in applicable and value is not None and value != [] and value is not False:
+            known = ", ".join((*applicable, "--json"))
+            raise StudyError(f"{what} has no {option}", key=option, right=f"it takes {known}")
 
 
 def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: bool) -> None:

@@ -10,8 +10,15 @@ import typer
 from cwndlab.errors import OutputError, StudyError
 
 from .loading import load
-from .options import MoreSets, SetOption, studies
+from .options import MetricOption, MoreSets, SetOption, studies
 from .output import echo
+
+
+def _studies_and_lessons(incomplete: str) -> list[str]:
+    """The lessons and shipped studies whose names begin with this."""
+    from cwndlab.explore.lessons import NAMES
+
+    return [*(name for name in NAMES if name.startswith(incomplete)), *studies(incomplete)]
 
 
 def explore(
@@ -20,11 +27,12 @@ def explore(
         typer.Argument(
             metavar="[STUDY]",
             help="a shipped study's name, a study file, or a lesson's name; default: the lessons",
-            autocompletion=studies,
+            autocompletion=_studies_and_lessons,
         ),
     ] = None,
     more: MoreSets = None,
     set_: SetOption = None,
+    metric: MetricOption = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -46,17 +54,24 @@ def explore(
     from cwndlab.explore.page import page
 
     if study is None:
-        if set_ or more:
-            raise StudyError("the lessons have no keys to set", key="--set", right="name a study")
+        _refuse(set_ or more, metric)
         pages = lessons.pages()
     elif study in lessons.NAMES:
+        _refuse(set_ or more, metric)
         pages = {"index.html": lessons.page(study)}
     else:
-        pages = {"index.html": page(explored(load(study, set_, more)))}
+        pages = {"index.html": page(explored(load(study, set_, more, metrics=metric)))}
     if out is not None:
         _write(pages, out)
         return
     _serve(pages, port, browser)
+
+
+def _refuse(sets: list[str] | None, metrics: list[str] | None) -> None:
+    """StudyError for options that lessons do not have."""
+    for option, value in (("--set", sets), ("--metric", metrics)):
+        if value:
+            raise StudyError(f"lessons have no {option}", key=option, right="name a study")
 
 
 def _write(pages: dict[str, str], out: Path) -> None:

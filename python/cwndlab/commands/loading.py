@@ -1,4 +1,4 @@
-"""The study that a command line names, with its options `--set` and `--cc`."""
+"""The study that a command line names, with its options `--set`, `--cc` and `--metric`."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def load(
     cc: Sequence[str] | None = None,
     metrics: Sequence[str] | None = None,
 ) -> Study:
-    """The study by its name or file, changed, with congestion controls and metrics of the user's own."""
-    from cwndlab.laws import from_file
+    """The study by its name or file, changed, with further congestion controls and metrics of one's own."""
     from cwndlab.study import Study
 
     if metrics:
@@ -45,5 +44,9 @@ def load(
         for file in metrics:
             _own.from_file(file)
     loaded = Study.load(study)
-    controls = [from_file(spec) for spec in cc or ()]
-    return loaded.configured(changes_of([*(changes or []), *(more or []), *limits]), controls)
+    laws = {}
+    if cc:
+        from cwndlab.spec.congestion import congestion_control
+
+        laws = dict(congestion_control(given) for given in cc)
+    return loaded.configured(changes_of([*(changes or []), *(more or []), *limits]), laws)

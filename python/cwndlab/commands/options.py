@@ -27,6 +27,35 @@ def studies(incomplete: str) -> list[str]:
     return [name for name in shipped() if name.startswith(incomplete)]
 
 
+def cc_names(incomplete: str) -> list[str]:
+    """The congestion controls of the engine whose names begin with this."""
+    from cwndlab.laws import built_in
+
+    return [name for name in built_in() if name.startswith(incomplete)]
+
+
+def set_words(ctx: typer.Context, incomplete: str) -> list[str]:
+    """What `--set` takes of the study: axes, parameters and keys; after the =, the values of an axis."""
+    from cwndlab.errors import CwndlabError
+    from cwndlab.spec.values import text
+    from cwndlab.study import Study
+
+    try:
+        # An option without its value ends the parsing before arguments get their names.
+        study = Study.load(ctx.params.get("study") or next(iter(ctx.args), ""))
+    except CwndlabError:
+        return []
+    axes, raw = study.outline.axes, study.raw
+    keys = [*axes, *(["grid"] if any(grid.name for grid in study.outline.grids) else [])]
+    keys += study.outline.parameters
+    keys += [f"{section}.{key}" for section in ("run", "tcp", "probes") for key in raw.get(section, {})]
+    words = [f"{key}=" for key in dict.fromkeys(keys)]
+    words += [f"{name}={text(value)}" for name, axis in axes.items() for value in axis.names]
+    words += [f"grid={grid.name}" for grid in study.outline.grids if grid.name]
+    found = [word for word in words if word.startswith(incomplete)]
+    return found if "=" in incomplete else [word for word in found if word.endswith("=")]
+
+
 BACKENDS = ("simulator", "linux", "linux-virtual")
 
 
@@ -40,6 +69,7 @@ SetOption = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="restrict an axis (iw=4, iw=1,4) or change a key (run.duration=10s)",
+        autocompletion=set_words,
     ),
 ]
 #: `--set a=1 b=2` reads as one change and two further words; they are changes too.
@@ -75,8 +105,9 @@ CcOption = Annotated[
     list[str] | None,
     typer.Option(
         "--cc",
-        metavar="[NAME=]FILE.py:CLASS",
-        help="a congestion control in Python, whose name the study can use as a window_law",
+        metavar="NAME|[NAME=]FILE.py:CLASS",
+        help="a congestion control, of the engine or your own; what no cell uses joins the axis of such",
+        autocompletion=cc_names,
     ),
 ]
 MetricOption = Annotated[

@@ -10,7 +10,7 @@ import typer
 from cwndlab.errors import StudyError
 
 from .loading import load
-from .options import CcOption, SeedOption, SetOption, StudyArgument, ThreadsOption
+from .options import CcOption, MetricOption, SeedOption, SetOption, StudyArgument, ThreadsOption
 from .output import echo, estimated
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def search(
     ] = None,
     set_: SetOption = None,
     cc: CcOption = None,
+    metric: MetricOption = None,
     seed: SeedOption = None,
     replicates: Annotated[
         int | None, typer.Option(help="replicates of each point; default: the study's")
@@ -56,7 +57,7 @@ def search(
         raise StudyError(
             "one of --worst, --lowest and --highest says what is searched", right="write --worst share_tested"
         )
-    loaded = load(study, set_, cc=cc)
+    loaded = load(study, set_, cc=cc, metrics=metric)
     space = spaces.space(loaded, spaces.parse(over))
     out = out or Path(f"{loaded.name}-search")
     goal = searching.goal_of(space, given[0][1], given[0][0])

@@ -7,7 +7,7 @@ import json
 import typer
 
 from .loading import load
-from .options import JsonOption, MoreSets, SetOption, StudyArgument
+from .options import JsonOption, MetricOption, MoreSets, SetOption, StudyArgument
 from .output import columns, echo
 
 
@@ -22,11 +22,13 @@ def list_studies(json_: JsonOption = False) -> None:
         echo(columns(list(found.items())))
 
 
-def expand(study: StudyArgument, more: MoreSets = None, set_: SetOption = None) -> None:
+def expand(
+    study: StudyArgument, more: MoreSets = None, set_: SetOption = None, metric: MetricOption = None
+) -> None:
     """Print a study with its short forms (`dumbbell`, `parking_lot`, `measure`) written out."""
     from cwndlab.spec.toml import dumps
 
-    echo(dumps(load(study, set_, more).raw).rstrip("\n"))
+    echo(dumps(load(study, set_, more, metrics=metric).raw).rstrip("\n"))
 
 
 def doctor() -> None:

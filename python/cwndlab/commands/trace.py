@@ -15,6 +15,7 @@ from .options import (
     BackendOption,
     CcOption,
     LimitOption,
+    MetricOption,
     MoreSets,
     SeedOption,
     SetOption,
@@ -35,6 +36,7 @@ def trace(
     more: MoreSets = None,
     set_: SetOption = None,
     cc: CcOption = None,
+    metric: MetricOption = None,
     format_: FormatOption = "csv",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
@@ -56,7 +58,7 @@ def trace(
             f"write -o {Path(study).stem}.pcapng, or send it to a program: … --format pcapng | tshark -r -"
         )
         raise StudyError("pcapng is binary, and the output is a terminal", key="--format", right=right)
-    loaded = load(study, set_, more, limits_of(limit, backend), cc)
+    loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
     kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
     plan = loaded.plan(seed=seed)
     cell = plan.cells[0]

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.laws import LawCode, built_in, from_file
+from cwndlab.laws import LawCode, built_in
 from cwndlab.plan.check import rebuilt
 from cwndlab.spec.congestion import NAMES
+from cwndlab.spec.congestion import congestion_control as spec_of
 from cwndlab.study import Study
 
 from .pack import AXIS, Kind
@@ -54,20 +55,13 @@ class Subject:
 
 
 def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
-    """A window law of the engine by its name, or `[NAME=]FILE.py:CLASS`. StudyError if it is neither.
-
-    On a kernel, another name is one of the kernel's own congestion controls.
+    """The subject that `--cc` names. On a kernel, a name may also be one of the kernel's own congestion
+    controls. StudyError if it is none of them.
     """
-    if re.search(r"\.py(:|$)", given):
-        law = from_file(given)
-        return Subject("cc", law.name, law=law)
-    given = NAMES.get(given, given)
-    if on_kernel and given not in built_in() and _NAME.match(given):
+    if on_kernel and _NAME.match(given) and NAMES.get(given, given) not in built_in():
         return Subject("cc", given, kernel=given)
-    if given not in built_in():
-        right = f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS"
-        raise StudyError(f"there is no congestion control {given!r}", key="--cc", right=right)
-    return Subject("cc", given)
+    name, law = spec_of(given)
+    return Subject("cc", name, law=law)
 
 
 def queue(given: str) -> Subject:

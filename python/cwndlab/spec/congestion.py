@@ -6,12 +6,13 @@ slow start; DCTCP brings its ECN. Knobs of the same group take precedence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from cwndlab.errors import KeyPath, nearest, problem_at
-from cwndlab.laws import LawCode, built_in
+from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
+from cwndlab.laws import LawCode, built_in, from_file
 
 from .knobs import word
 
@@ -25,6 +26,21 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
     "ledbat-plus-plus": {**_STANDARD, "initial_window": 2},
     "ledbat": {**_STANDARD, "initial_window": 2},
 }
+
+
+def congestion_control(given: str) -> tuple[str, LawCode | None]:
+    """What `--cc` names: a window law of the engine, or `[NAME=]FILE.py[:CLASS]`, a class of the user's own.
+
+    StudyError if it is neither.
+    """
+    if re.search(r"\.py(:|\Z)", given):
+        law = from_file(given)
+        return law.name, law
+    name = NAMES.get(given, given)
+    if name not in built_in():
+        right = f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS"
+        raise StudyError(f"there is no congestion control {given!r}", key="--cc", right=right)
+    return name, None
 
 
 def spelled_out(
