@@ -7,7 +7,45 @@ use crate::config::TcpConfig;
 use crate::ecn::Echo;
 use crate::flight::{AckReport, Flight};
 use crate::rto::RttEstimator;
-use crate::sender::Piece;
+
+/// A piece of the stream to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    pub start: u64,
+    /// Payload bytes.
+    pub len: u32,
+}
+
+/// The window that limits a piece, and how much of it is in flight, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Room {
+    pub window: u64,
+    pub in_flight: u64,
+}
+
+impl Room {
+    /// With `bytes` more in flight.
+    pub fn less(self, bytes: u64) -> Room {
+        Room { in_flight: self.in_flight + bytes, ..self }
+    }
+}
+
+/// The window that the controller and the configuration permit at present.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SendWindow {
+    pub cwnd: u64,
+    /// The configured maximum window, in bytes.
+    pub most: u64,
+    /// Whether the law's window also applies in recovery, where nothing else changes it.
+    pub owns_recovery: bool,
+}
+
+impl SendWindow {
+    /// cwnd including the recovery's inflation, at most the configured maximum.
+    pub fn inflated(&self, s: &SendState) -> u64 {
+        (self.cwnd + u64::from(s.inflation)).min(self.most)
+    }
+}
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions, and state that recovery shares with output.
 #[derive(Clone, Debug)]

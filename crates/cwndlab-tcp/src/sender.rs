@@ -8,31 +8,9 @@ use crate::congestion::{CongestionEvent, Controller, Episode, Start};
 use crate::flight::Flight;
 use crate::pacing::Pacer;
 use crate::recovery::{Allow, Next, Proportional, Recovery, Step, Steps, View, ViewRef};
-use crate::send_state::SendState;
+use crate::send_state::{Piece, Room, SendState, SendWindow};
 use crate::socket_options::SocketOptions;
 use crate::Rng;
-
-/// A piece of the stream to send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
-    pub start: u64,
-    /// Payload bytes.
-    pub len: u32,
-}
-
-/// The window that limits a piece, and how much of it is in flight, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Room {
-    pub window: u64,
-    pub in_flight: u64,
-}
-
-impl Room {
-    /// With `bytes` more in flight.
-    pub fn less(self, bytes: u64) -> Room {
-        Room { in_flight: self.in_flight + bytes, ..self }
-    }
-}
 
 /// Why nothing is sent in order, in the sequence of the sender's tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,23 +27,6 @@ pub(crate) enum Stop {
     ReceiveWindow,
     /// Less than a segment waits for more (Nagle, or by the application's request).
     SmallSegment,
-}
-
-/// The window that the controller and the configuration permit at present.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SendWindow {
-    pub cwnd: u64,
-    /// The configured maximum window, in bytes.
-    pub most: u64,
-    /// Whether the law's window also applies in recovery, where nothing else changes it.
-    pub owns_recovery: bool,
-}
-
-impl SendWindow {
-    /// cwnd including the recovery's inflation, at most the configured maximum.
-    pub fn inflated(&self, s: &SendState) -> u64 {
-        (self.cwnd + u64::from(s.inflation)).min(self.most)
-    }
 }
 
 /// The sending half of a connection.

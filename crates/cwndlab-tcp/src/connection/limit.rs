@@ -2,7 +2,8 @@
 
 use super::Connection;
 use crate::config::TcpConfig;
-use crate::sender::{Room, Stop};
+use crate::send_state::Room;
+use crate::sender::Stop;
 use crate::state::State;
 
 /// What keeps a sender from sending more. The order of the sender's own tests decides: if cwnd and the peer's window

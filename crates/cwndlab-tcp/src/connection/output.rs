@@ -7,7 +7,7 @@ use super::{Connection, Control};
 use crate::config::TcpConfig;
 use crate::recovery::Transmission;
 use crate::segment::{timestamp, AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
-use crate::sender::Piece;
+use crate::send_state::Piece;
 use crate::sequence::to_wire;
 use crate::state::State;
 use crate::timers::Timer;

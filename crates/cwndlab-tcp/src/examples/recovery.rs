@@ -4,7 +4,7 @@ use crate::config::RecoveryRules;
 use crate::congestion::{AckReport, Episode};
 use crate::recovery::{begins, cumulative_room, cut, next_cumulative};
 use crate::recovery::{Algorithm, Next, Outcome, View, ViewRef};
-use crate::sender::Room;
+use crate::send_state::Room;
 
 /// Fast retransmit alone: the third duplicate ACK halves the window and sends the first segment again.
 #[derive(Clone, Debug, Default)]

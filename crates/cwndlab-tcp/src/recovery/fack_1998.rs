@@ -11,8 +11,7 @@ use super::{
 use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
 use crate::congestion::{AckReport, Episode};
 use crate::flight::Flight;
-use crate::send_state::SendState;
-use crate::sender::{Piece, Room};
+use crate::send_state::{Piece, Room, SendState};
 
 /// A retransmitted segment that is not known to have arrived.
 #[derive(Clone, Copy, Debug)]

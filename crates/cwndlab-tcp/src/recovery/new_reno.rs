@@ -12,8 +12,7 @@ use super::{
 };
 use crate::config::{RecoveryRules, TcpConfig};
 use crate::congestion::{AckReport, Episode};
-use crate::send_state::SendState;
-use crate::sender::Room;
+use crate::send_state::{Room, SendState};
 
 /// Number of pieces that an ACK of an episode releases by the rules of 1998, not counting the first segment (RFC 6582,
 /// section 5, leaves the burst to the implementation).

@@ -1,7 +1,7 @@
 //! The return values of a recovery.
 
 use super::proportional::Allow;
-use crate::sender::{Piece, Room};
+use crate::send_state::{Piece, Room};
 
 /// The result of loss detection and the episode for one ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use cwndlab_units::Time;
 use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, ViewRef};
 use crate::config::{RecoveryRules, RetransmitGuard, TcpConfig};
 use crate::congestion::{AckReport, Episode};
-use crate::sender::Room;
+use crate::send_state::Room;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Reno {

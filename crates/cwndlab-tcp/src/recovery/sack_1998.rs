@@ -7,7 +7,7 @@ use cwndlab_units::Time;
 use super::{begins, cumulative_room, cut, next_cumulative, Algorithm, Next, Outcome, Transmission, View, ViewRef};
 use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
 use crate::congestion::{AckReport, Episode};
-use crate::sender::Room;
+use crate::send_state::Room;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sack1998 {

@@ -8,8 +8,7 @@ use super::{
 };
 use crate::congestion::{AckReport, Episode};
 use crate::flight::Flight;
-use crate::send_state::SendState;
-use crate::sender::{Piece, Room};
+use crate::send_state::{Piece, Room, SendState};
 
 /// The rule for what is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

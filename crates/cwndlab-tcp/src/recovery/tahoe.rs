@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::{begins, cumulative_room, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, ViewRef};
 use crate::config::RecoveryRules;
 use crate::congestion::{AckReport, Episode};
-use crate::sender::Room;
+use crate::send_state::Room;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tahoe {

@@ -8,7 +8,7 @@ use crate::config::TcpConfig;
 use crate::connection::{Connection, Control};
 use crate::recovery::Transmission;
 use crate::segment::{Flags, Header, Segment};
-use crate::sender::Piece;
+use crate::send_state::Piece;
 use crate::sequence::to_wire;
 use crate::timers::Timer;
 

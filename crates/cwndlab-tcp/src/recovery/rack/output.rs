@@ -3,7 +3,7 @@
 use super::timer::left_of_timeout;
 use super::{Phase, Rack};
 use crate::recovery::{Next, Transmission, View, ViewRef};
-use crate::sender::{Piece, Room};
+use crate::send_state::{Piece, Room};
 use crate::timers::{Timer, Timers};
 
 impl Rack {

@@ -7,8 +7,7 @@ use super::{Phase, Rack};
 use crate::congestion::{AckKind, AckReport};
 use crate::flight::SACKED;
 use crate::recovery::{Expiry, Step, Steps, View};
-use crate::send_state::SendState;
-use crate::sender::Piece;
+use crate::send_state::{Piece, SendState};
 
 impl Rack {
     /// The timer in the retransmission timer's place has expired.
