@@ -35,7 +35,7 @@ def load(
     cc: Sequence[str] | None = None,
     metrics: Sequence[str] | None = None,
 ) -> Study:
-    """The study by its name or file, changed, with further congestion controls and metrics of one's own."""
+    """The study by its name or file, changed, with your own congestion controls and metrics."""
     from cwndlab.study import Study
 
     if metrics:
