@@ -74,6 +74,13 @@ def test_red_in_the_class_reports_where_its_average_was(study: Study) -> None:
     assert 0.9 < found["jain"] < 1
 
 
+def test_a_window_of_the_non_ecn_transfer_loses_several_packets_now_and_then(study: Study) -> None:
+    """The memo does "not notice multiple drops within a single window of data"."""
+    found = measured(study, cell(study, workload="bulk", recovery="reno", path="one-way", flows=2, max_p=0.1))
+    assert 5 < found["plain_several_drops"] < 20
+    assert found["plain_fast_retransmits"] < 0.9 * found["plain_recoveries"]
+
+
 def test_transactions_of_both_clients_are_counted(study: Study) -> None:
     found = measured(
         study,
