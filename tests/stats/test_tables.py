@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -93,6 +93,18 @@ def test_a_mark_replaces_the_verdict_and_gives_its_reason(tmp_path: Path) -> Non
     assert verdicts[0] == [Verdict.FITTED, Verdict.FITTED]
     assert verdicts[2] == [Verdict.AGREES, Verdict.SUSPECT]
     assert (t.cells[2][1].note, t.cells[2][1].corrected) == ("misprint", 18.0)
+
+
+@pytest.mark.parametrize("verdict", ["fitted", "source suspect", "not judged"])
+def test_a_marked_number_is_none_of_those_that_the_line_that_counts_counts(
+    tmp_path: Path, verdict: Literal["fitted", "source suspect", "not judged"]
+) -> None:
+    plain = judged(tmp_path, table(tmp_path))
+    marked = judged(
+        tmp_path, table(tmp_path), [Mark(table="t1", rows={"webs": 8}, verdict=verdict, reason="r")]
+    )
+    before, after = ([bool(c.judgement and c.judgement.counts) for c in t.cells[0]] for t in (plain, marked))
+    assert any(before) and not any(after)
 
 
 def test_published_numbers_in_another_unit_are_scaled_with_their_rounding(tmp_path: Path) -> None:

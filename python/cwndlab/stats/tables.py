@@ -261,7 +261,7 @@ def _finish(
         note = judgement.note
         for mark in marks:
             if _marked(mark, spec, column, draft.row):
-                judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason)
+                judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason, marked=True)
                 note, corrected = mark.reason, mark.corrected
     flag = column.flag.note if column.flag is not None and column.flag.meets(estimate.value) else ""
     note = ". ".join(text for text in (note, flag, results.remark(draft.cell.id)) if text)

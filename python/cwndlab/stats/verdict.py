@@ -78,9 +78,6 @@ RULE: tuple[tuple[Verdict, str], ...] = (
 REACH = 3.0
 """How many margins away from the published value a number may be that follows the paper's trend."""
 
-MARKED = (Verdict.SUSPECT, Verdict.FITTED)
-"""The verdicts that a study gives in advance."""
-
 MOST = 100_000
 """More replicates than this are not worth a number."""
 
@@ -114,6 +111,8 @@ class Judgement(NamedTuple):
     close: bool | None = None
     """Whether our estimate surely lies within the margin, or surely outside; None where it may be either."""
     margin: float = math.nan
+    marked: bool = False
+    """Whether the study gave the verdict in advance."""
 
     @property
     def counts(self) -> bool:
@@ -122,7 +121,7 @@ class Judgement(NamedTuple):
         Not so without randomness, and for what the study marks.
         """
         return (
-            self.verdict not in MARKED
+            not self.marked
             and self.compatible is not None
             and self.prediction_high > self.prediction_low
         )
