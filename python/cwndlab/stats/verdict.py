@@ -120,11 +120,7 @@ class Judgement(NamedTuple):
 
         Not so without randomness, and for what the study marks.
         """
-        return (
-            not self.marked
-            and self.compatible is not None
-            and self.prediction_high > self.prediction_low
-        )
+        return not self.marked and self.compatible is not None and self.prediction_high > self.prediction_low
 
 
 def half_unit(text: str) -> float:
