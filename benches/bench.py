@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,23 +107,24 @@ def command(tool: str, name: str, mode: str, duration_s: float | None) -> list[s
     return [str(EXAMPLE), str(scenario(name)) if WORKLOADS[name].is_file else name, *duration]
 
 
+@cache
 def scenario(name: str) -> Path:
-    """The file of a cell, written when it is first asked for."""
+    """The file of a cell, written once by each run of the benchmark: its study may have changed since the last."""
+    from cwndlab import Study
+
     path = CELLS / f"{name}.json"
     workload = WORKLOADS[name]
-    if not path.exists():
-        from cwndlab import Study
-
-        if workload.cell:
-            study, wanted = workload.cell
-            found = [cell.scenario for cell in Study.load(study).plan().cells if str(cell.id) == wanted]
-            if len(found) != 1:
-                raise SystemExit(f"bench: {study} has no cell {wanted}")
-        else:
-            cells = Study.from_toml(DUMBBELL.format(flows=workload.flows)).plan().cells
-            found = [cell.scenario for cell in cells]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(found[0])
+    if workload.cell:
+        study, wanted = workload.cell
+        found = [cell.scenario for cell in Study.load(study).plan().cells if str(cell.id) == wanted]
+        if len(found) != 1:
+            raise SystemExit(f"bench: {study} has no cell {wanted}")
+    else:
+        found = [
+            cell.scenario for cell in Study.from_toml(DUMBBELL.format(flows=workload.flows)).plan().cells
+        ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(found[0])
     return path
 
 
