@@ -109,7 +109,7 @@ def command(tool: str, name: str, mode: str, duration_s: float | None) -> list[s
 
 @cache
 def scenario(name: str) -> Path:
-    """The file of a cell, written once by each run of the benchmark: its study may have changed since the last."""
+    """The file of a cell, written once in each run: the study may have changed since the last one."""
     from cwndlab import Study
 
     path = CELLS / f"{name}.json"
