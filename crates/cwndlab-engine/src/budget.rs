@@ -35,7 +35,7 @@ pub enum RunError {
         budget: u64,
         /// simulated time
         at: Time,
-        /// of the scenario
+        /// the scenario's duration
         duration: Time,
     },
     /// More memory than the budget allows.
@@ -46,11 +46,11 @@ pub enum RunError {
         budget_bytes: u64,
         /// simulated time
         at: Time,
-        /// of the scenario
+        /// the scenario's duration
         duration: Time,
         /// memory is reserved for this many simultaneous connections
         connections: u64,
-        /// inside links
+        /// packets inside links
         packets: u64,
     },
     /// Simulated time does not advance.
@@ -69,7 +69,7 @@ pub enum RunError {
     Connections {
         /// simulated time
         at: Time,
-        /// open, with packets still in flight, or about to be opened
+        /// connections that are open, have packets in flight, or are about to be opened
         connections: u64,
     },
     /// A window law from outside the engine failed, or could not be created.
@@ -87,7 +87,7 @@ pub enum RunError {
     Stopped {
         /// simulated time
         at: Time,
-        /// of the scenario
+        /// the scenario's duration
         duration: Time,
     },
 }

@@ -10,7 +10,7 @@ pub(crate) struct Packet {
     header: Header,
     /// Connection slot and, in the lowest bit, the end to which the packet goes (0 = client).
     pub(crate) to: u32,
-    /// Position in the routes of the next hop.
+    /// Position of the next hop in the routes.
     pub(crate) route: u32,
     /// Slot of its options in the side table plus one; 0 = none.
     sack: u32,
@@ -64,7 +64,7 @@ impl Packet {
         Packet { route: self.route + 1, ..*self }
     }
 
-    /// Whether its first byte has been sent before.
+    /// Whether the segment's first byte has been sent before.
     pub(crate) fn is_retransmission(&self) -> bool {
         self.header.retransmission
     }
@@ -79,7 +79,7 @@ impl Packet {
         Time::from_nanos(u64::from(((now.as_nanos() / TICK_NS) as u32).wrapping_sub(self.sent_at)) * TICK_NS)
     }
 
-    /// Makes a copy by duplication independent of the original.
+    /// Gives a copy made by duplication a slot of its own for its options.
     pub(crate) fn own_sacks(&mut self, sacks: &mut SackTable) {
         if self.sack != 0 {
             self.sack = sacks.store(sacks.slots[self.sack as usize - 1]);

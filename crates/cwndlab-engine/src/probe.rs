@@ -81,9 +81,9 @@ pub struct ConnectionRecord {
     pub fast_retransmits: u32,
     /// Window reductions in response to ECN, both ends.
     pub ecn_reductions: u32,
-    /// Packets of the connection that links dropped, both directions.
+    /// Drops of this connection's packets by links, both directions.
     pub drops: u32,
-    /// Packets of the connection that links marked CE, both directions.
+    /// CE marks of this connection's packets by links, both directions.
     pub marks: u32,
     /// Whether it was abandoned or reset.
     pub failed: bool,
@@ -126,7 +126,8 @@ pub trait Probe {
     fn held_bytes(&self) -> u64 {
         0
     }
-    /// A connection is opened. Always called, before anything else is reported about the connection.
+    /// A connection is opened. Called whatever the probes request, before anything else is reported about the
+    /// connection.
     fn opened(&mut self, _opened: &Opened) {}
     /// A segment at the observed node, or dropped or marked anywhere. `ip_id` is the packet's identification (RFC 791,
     /// section 3.1), counted by its sending host: a retransmission has a new one, a copy made by a link the same.

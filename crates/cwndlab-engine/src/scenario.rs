@@ -56,7 +56,7 @@ pub struct LinkSpec {
     pub to: u32,
     /// Bit rate in bit/s; with `capacity`, the rate that its queue assumes.
     pub rate_bps: Rate,
-    /// The changes of its rate.
+    /// How its rate varies; if left out, it is constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityConfig>,
     /// Propagation delay.
@@ -72,7 +72,7 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// The link, with a queue that may differ from the specification's in the numbers of its traffic.
+    /// Builds the link. `queue` is the specification's, possibly with the numbers of its traffic filled in.
     pub fn build<P: Packet + Copy>(&self, queue: &QueueConfig, rng: Rng) -> Link<P> {
         let mut link = Link::new(self.rate_bps, self.delay_ns, self.header_bytes, queue, rng);
         if !self.impairments.is_empty() {
@@ -215,7 +215,7 @@ fn unreadable(error: serde_json::Error) -> ScenarioError {
     renamed.map_or(error.into(), |(_, new)| invalid("tcp", format!("the knob {old:?} has another place: write {new}")))
 }
 
-/// A day, for comparison: light from Saturn takes about 80 minutes.
+/// A day. For comparison: light from Saturn takes about 80 minutes.
 const LONGEST_DELAY: Time = Time::from_secs(86_400);
 const YEAR: Time = Time::from_secs(366 * 86_400);
 /// At each start or end of a window, the state of every application is copied.
@@ -274,7 +274,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// None for a scenario that was parsed from JSON.
+    /// There is no error for a scenario that was parsed from JSON.
     pub fn to_json(&self) -> Result<String, ScenarioError> {
         Ok(serde_json::to_string(self)?)
     }

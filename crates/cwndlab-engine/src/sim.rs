@@ -91,7 +91,8 @@ pub struct Simulation<P: Probe> {
     probes: ProbeSpec,
     /// Whether senders are sampled or traced.
     samples_senders: bool,
-    /// Serial number, cwnd and ssthresh of each end as last sampled; empty if windows are not recorded.
+    /// Serial number, cwnd, ssthresh and congestion state of each end as last sampled; empty if windows are not
+    /// recorded.
     last_windows: Vec<(u32, u64, u64, CongestionState)>,
     /// Connection and AccECN counters last recorded, by end.
     last_accecn: Vec<(u32, DeliveredCe)>,
@@ -137,8 +138,8 @@ impl<P: Probe> Simulation<P> {
         self.run_while(&mut || true)
     }
 
-    /// As [`Simulation::run`], but calls `go_on` every 2^16 events (2^10 with laws from outside), and ends with
-    /// [`RunError::Stopped`] if it returns false.
+    /// As [`Simulation::run`], but calls `go_on` every 2^16 events (2^10 with laws from outside the engine), and ends
+    /// with [`RunError::Stopped`] if it returns false.
     ///
     /// # Errors
     ///
@@ -183,8 +184,7 @@ impl<P: Probe> Simulation<P> {
         count - left
     }
 
-    /// Handles an event of another source than a plain arrival: arrivals, services, applications, the queue sampler,
-    /// connection ends.
+    /// Handles an event other than an arrival: of a service, an application, the queue sampler or a connection's end.
     fn on_other(&mut self, source: u32) {
         let wires = self.wires.len() as u32;
         let apps = self.apps.len() as u32;
@@ -267,7 +267,7 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED {
             for (index, wire) in self.wires.iter_mut().enumerate() {
                 if wire.link.has_bounded_class() {
-                    wire.link.serve(self.now); // unlike a snapshot, after the events of this instant
+                    wire.link.serve(self.now); // unlike in a snapshot, the events of this instant count
                 }
                 let counters = wire.link.counters_at(self.now);
                 let regions = wire.link.regions(self.now);

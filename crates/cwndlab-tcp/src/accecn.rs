@@ -96,11 +96,11 @@ pub(crate) struct AccEcn {
     /// Our packets that arrived with CE, and our payload bytes by codepoint, as the peer reports them.
     pub delivered_ce: u32,
     pub delivered_bytes: [u32; 3],
-    /// What is delivered by ACKs without the option counts for this codepoint: the only one whose counter grew with the last option.
-    /// 0 = none or several grew.
+    /// Bytes delivered by ACKs without the option are counted for this codepoint, whose counter an option has shown to
+    /// grow (`est_ecnfield`); 0 if none has grown yet, or an option was ambiguous.
     estimated: u8,
-    /// Whether the peer has sent an option with counters, and whether one began with zeros, which means that it was
-    /// rewritten.
+    /// Whether the peer has sent an option with counters, and whether the first one had a zero by which the network
+    /// must have rewritten it.
     saw_option: bool,
     option_distrusted: bool,
     /// The latest timestamp seen, and whether the first data has been acknowledged.
@@ -167,7 +167,7 @@ impl AccEcn {
                     self.distrusted |= !is_possible(0, codepoint);
                 }
             }
-            _ => {} // data: a counter, by now
+            _ => {} // with data, the field is a counter
         }
         self.read_option(seg, 0);
     }
@@ -243,8 +243,8 @@ impl AccEcn {
         option
     }
 
-    /// Reads the counters in a segment. For `delivered` bytes without an option, it estimates the codepoint
-    /// (`tcp_accecn_process_option`). Returns whether the counters account for the delivered bytes.
+    /// Reads the counters in a segment. If it has no option, adds the `delivered` bytes to the counter of the estimated
+    /// codepoint (`tcp_accecn_process_option`). Returns whether the counters account for the delivered bytes.
     fn read_option(&mut self, seg: &Segment, delivered: u32) -> bool {
         if self.option_distrusted {
             return false;
@@ -298,7 +298,7 @@ impl AccEcn {
             self.newest_stamp = stamp;
         }
         if !progress.forward && !newer {
-            return 0; // overtaken, or it may have been
+            return 0; // a later ACK has overtaken it, or may have
         }
         let before = self.delivered_bytes[usize::from(CE) - 1];
         let by_codepoint = self.read_option(seg, progress.delivered_bytes);

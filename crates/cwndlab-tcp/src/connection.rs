@@ -105,7 +105,7 @@ enum Control {
 }
 
 impl Control {
-    /// The value when there is no such segment.
+    /// The value when no such segment is to be sent.
     fn rest(cfg: &TcpConfig) -> Self {
         if cfg.paces() {
             Control::AskPacer
@@ -291,7 +291,7 @@ impl Connection {
         self.report_lost(now);
     }
 
-    /// The retransmission timer, if it counts from the last transmission of the first outstanding segment: Linux
+    /// Sets the retransmission timer, if it counts from the last transmission of the first outstanding segment: Linux
     /// 2.0.32, `tcp_reset_xmit_timer` (`tcp_timer.c` 43 to 74). A timer that is overdue fires after two ticks.
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
         if let Some(at) = self.first_expiry(cfg, now) {
@@ -317,14 +317,15 @@ impl Connection {
             return s.cc.on_episode(Episode::Restarted, s.snd.mss); // an echo had closed it: RFC 3168, section 6.1.2
         }
         if self.is_held() {
-            return self.push(); // corked for long enough: Linux's probe sends it, too
+            return self.push(); // corked for long enough: in Linux, too, the probe sends the data
         }
         let s = &mut self.sender;
         if s.snd.end > s.snd.nxt {
             self.control = Control::Probe;
             self.stats.window_probes += 1;
         }
-        // "exponentially". A probe reveals nothing about the path, so the backoff of the timeout does not change.
+        // The interval of the probes increases "exponentially". A probe reveals nothing about the path, so the backoff
+        // of the timeout does not change.
         self.retries = (self.retries + 1).min(MAX_RETRIES);
         let wait = (s.snd.rtt.rto(&cfg.rto) * (1 << self.retries)).min(cfg.rto.max_ns);
         self.timers.set(Timer::Retransmit, cfg.expiry(now, wait));
@@ -481,7 +482,7 @@ fn stamp_unit(now: Time) -> u32 {
 /// section 5.5: 24 days for a clock of 1 ms).
 const OUTDATED: u32 = 2000;
 
-/// When a delayed ACK must be sent.
+/// Schedules an ACK as the acknowledgment policy has decided.
 fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
     match due {
         Due::Now => receiver.ack_now = true,

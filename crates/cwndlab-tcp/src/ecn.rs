@@ -41,7 +41,7 @@ pub enum EcnKind {
     Rfc3168Ect1,
     /// RFC 8257 with ECT(0): ECE reflects each packet; retransmissions are ECN-capable, too.
     Dctcp,
-    /// The same with ECT(1), for the low-latency queue of L4S (RFC 9331).
+    /// As [`EcnKind::Dctcp`] with ECT(1), for the low-latency queue of L4S (RFC 9331).
     L4s,
     /// AccECN (RFC 9768) with ECT(0), including its option; RFC 3168 with a peer that supports only that.
     Accecn,
@@ -96,7 +96,7 @@ impl EcnKind {
         self.is_per_packet()
     }
 
-    /// Whether the first SYN-ACK of an ECN-capable handshake carries it (RFC 5562, which extends RFC 3168).
+    /// Whether the first SYN-ACK of an ECN-capable handshake carries the codepoint (RFC 5562, which extends RFC 3168).
     pub(crate) fn tries_syn_ack(self) -> bool {
         matches!(self, EcnKind::Accept | EcnKind::Rfc3168 | EcnKind::Rfc3168Ect1)
     }
@@ -192,8 +192,8 @@ impl Echo {
         (segment.ecn == CE || self.0 & ECE != 0) && self.0 & ACCURATE == 0
     }
 
-    /// Whether data of this segment changes DCTCP.CE. The receiver then acknowledges what came before with the old state, and this
-    /// segment at once (RFC 8257, section 3.2).
+    /// Whether data of this segment changes DCTCP.CE. The receiver then acknowledges what came before with the old
+    /// state, and this segment at once (RFC 8257, section 3.2).
     pub fn state_ends(self, segment: &Header) -> bool {
         self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
     }

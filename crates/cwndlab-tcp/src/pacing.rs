@@ -17,7 +17,8 @@ const AVOIDANCE_PERCENT: u128 = 120;
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 /// `sk_gso_max_size`: maximum bytes of a train.
 const MOST_BYTES: u64 = 1 << 16;
-/// `tcp_tso_rtt_log`: trains are larger on paths whose minimum RTT is below 2^9 us times the bits of the largest train.
+/// `tcp_tso_rtt_log`: trains are larger on near paths, by [`MOST_BYTES`] halved once for each 2^9 us of the minimum
+/// RTT; from 32 halvings on by nothing.
 const NEAR_BITS: u32 = 9;
 const NEAR_HALVINGS: u64 = 32;
 
@@ -31,8 +32,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace that the window law states or, if the endpoint paces, that of its window; `None` before the first
-    /// measurement.
+    /// The pace that the window law states or, if the endpoint paces, that of its window; `None` if neither applies, or
+    /// before the first round-trip measurement.
     pub fn of_grant(cfg: &TcpConfig, snd: &SendState, cc: &Controller, grant: Grant) -> Option<Pace> {
         let rate = match grant.pacing_rate {
             Some(rate) => rate,
@@ -67,7 +68,7 @@ impl Pace {
         let (cwnd, ssthresh) = (cc.cwnd(), cc.ssthresh());
         let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
         let window = u128::from(cwnd.max(snd.flight()).max(u64::from(snd.mss)));
-        let rate = window * percent * 10_000_000 / u128::from(srtt); // ns a second, over 100 %
+        let rate = window * percent * 10_000_000 / u128::from(srtt); // 10^9 ns per second, over 100 %
         Some(rate.min(u128::from(u64::MAX)) as u64)
     }
 }
@@ -80,7 +81,8 @@ pub(crate) struct Pacer {
     bytes: u64,
     most_bytes: u64,
     rate: u64,
-    /// How late it began; at most half of its own time is compensated (Linux: "OS jitter").
+    /// How late the current train began; at most half of the time that the train takes is compensated (Linux: "OS
+    /// jitter").
     late: Time,
     /// When the next train may begin.
     next: Time,
@@ -111,7 +113,7 @@ impl Pacer {
         true
     }
 
-    /// An ACK without data is sent. Lateness of the following train counts from here (Linux: `tcp_wstamp_ns` follows
+    /// An ACK without data is sent. Lateness of the following train counts from `now` (Linux: `tcp_wstamp_ns` follows
     /// every packet).
     pub fn on_pure_ack(&mut self, now: Time) {
         self.next = self.next.max(now);

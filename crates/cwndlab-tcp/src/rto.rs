@@ -28,10 +28,12 @@ const MICROSECOND: u64 = 1_000;
 /// retransmitted segment, unless timestamps show which copy was acknowledged).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RttEstimator {
-    /// The smoothed round trip in the estimator's own unit: ns, or us or ticks << 3; 0 before the first. Linux: the
-    /// upper 32 bits hold the largest mean deviation in this round trip. [`RttEstimator::srtt`] returns it as a time.
+    /// The smoothed round trip in the estimator's own unit: ns, or us or ticks << 3; 0 before the first measurement.
+    /// Linux: the upper 32 bits hold the largest mean deviation in this round trip. [`RttEstimator::srtt`] returns it
+    /// as a time.
     raw_srtt: u64,
-    /// Its variation: ns, or us or ticks << 2. Linux: the upper 32 bits hold the mean deviation, us << 2.
+    /// The variation of the round trip: ns, or us or ticks << 2. Linux: the upper 32 bits hold the mean deviation, us
+    /// << 2.
     raw_rttvar: u64,
     /// RTO before backoff and limits, stored because it is used per ACK and changes per sample.
     base: Time,
@@ -84,8 +86,8 @@ impl RttEstimator {
     }
 
     /// The kernel's `tcp_rtt_estimator`. A round trip that is shorter than expected increases the deviation only by a
-    /// 32nd. The timeout follows its maximum within a round trip at once, and decreases towards it by a quarter per
-    /// round trip.
+    /// 32nd. The timeout follows the maximum deviation within a round trip: upwards at once, downwards by a quarter of
+    /// the difference per round trip.
     fn sample_linux(&mut self, cfg: &RtoConfig, rtt: u32, una: u32, max: u32) {
         let least = (cfg.variance_floor_ns.as_nanos() / MICROSECOND).min(u64::from(u32::MAX)) as u32;
         let ([mut srtt, mut mdev_max], [mut rttvar, mut mdev]) = (halves(self.raw_srtt), halves(self.raw_rttvar));
@@ -134,7 +136,7 @@ impl RttEstimator {
             self.raw_rttvar = (self.raw_rttvar as i64 + excess).max(0) as u64;
         }
         let sum = (self.raw_srtt >> SRTT_BITS) + self.raw_rttvar;
-        // The processor uses the shift count modulo 32.
+        // An x86 processor takes the kernel's shift count modulo 32.
         let ticks = sum + (sum >> 2) + (sum >> (self.round_end.saturating_sub(1) & 31));
         self.base = cfg.tick_ns * ticks;
     }

@@ -1,7 +1,7 @@
 //! A TCP segment as on the wire (RFC 9293, section 3.1), without the payload's bytes.
 //!
-//! Sequence numbers are the wire's 32 bits and wrap. Inside the endpoint they are 64-bit stream positions (the SYN has
-//! position 0, the first byte of data position 1), converted at this border.
+//! Sequence numbers in a segment are the wire's 32 bits and wrap. The endpoint converts them to 64-bit stream positions
+//! (the SYN has position 0, the first byte of data position 1).
 
 use cwndlab_units::Time;
 
@@ -41,7 +41,7 @@ impl Flags {
         (self.0 & Flags::AE.0) >> 3 | (self.0 & Flags::CWR.0) >> 6 | (self.0 & Flags::ECE.0) >> 6
     }
 
-    /// The flags of such a number.
+    /// The flags that form this ACE field.
     #[inline]
     pub const fn of_ace(ace: u8) -> Flags {
         Flags((ace & 4) << 3 | (ace & 2) << 6 | (ace & 1) << 6)
@@ -112,7 +112,7 @@ pub struct Header {
     pub seq: u32,
     /// Acknowledgment number, if [`Flags::ACK`].
     pub ack: u32,
-    /// Receive window in bytes, scaled (converted to the wire's 16 bits at the border).
+    /// Receive window in bytes, after scaling (not the wire's 16 bits).
     pub window: u32,
     /// Payload bytes.
     pub len: u32,

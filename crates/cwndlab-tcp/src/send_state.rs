@@ -1,5 +1,5 @@
-//! The part of the sender that loss recovery sees: positions, and its own additions to them, without the controller and
-//! the stream.
+//! The part of the sender that loss recovery sees: positions, and the state that recovery adds to them, without the
+//! controller and the stream.
 
 use cwndlab_units::Time;
 

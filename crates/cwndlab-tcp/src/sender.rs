@@ -12,20 +12,20 @@ use crate::send_state::{Piece, Room, SendState, SendWindow};
 use crate::socket_options::SocketOptions;
 use crate::Rng;
 
-/// Why nothing is sent in order, in the sequence of the sender's tests.
+/// Why the sender sends no data in order. The variants are in the sequence of the sender's tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
     /// Data outstanding at a timeout must be acknowledged first.
     Draining,
     /// Everything written has been sent.
     NoData,
-    /// cwnd has no room for a FIN without data, which does not count as limited by cwnd.
+    /// cwnd has no room for a FIN without data. This does not set [`Sender::stopped_by_cwnd`].
     FinAlone,
     /// cwnd is full.
     Window,
     /// The peer's window is full.
     ReceiveWindow,
-    /// Less than a segment waits for more (Nagle, or by the application's request).
+    /// Less than a full segment is held back (by Nagle's algorithm, or at the application's request).
     SmallSegment,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Sender {
     pub window_bits: u8,
     /// Whether cwnd has just stopped the sender.
     pub stopped_by_cwnd: bool,
-    /// Whether it did, or was full, at any time in this round ([`Self::note_usage`]).
+    /// Whether cwnd stopped the sender, or was full, at any time in this round ([`Self::note_usage`]).
     cwnd_limited: bool,
     /// Maximum number of segments in flight in this round, if cwnd was not full.
     most_out: u16,
@@ -56,11 +56,11 @@ pub(crate) struct Sender {
     pub fin: bool,
     /// The outstanding data, beyond the positions.
     pub outstanding: Flight,
-    /// What few connections need.
+    /// State that few connections need.
     pub extra: Option<Box<Extra>>,
 }
 
-/// What few connections need; on their heap.
+/// State that few connections need, stored on the heap.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     pub pacer: Option<Pacer>,
@@ -111,7 +111,7 @@ impl Sender {
         self.cc.on_start(Start { now, mss: self.snd.mss, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 
-    /// Whether it has nothing of what few connections need, so that the short paths may serve it.
+    /// Whether it has no [`Extra`] state, so that the short paths may serve it.
     pub fn is_plain(&self) -> bool {
         self.extra.is_none()
     }
@@ -138,7 +138,7 @@ impl Sender {
         self.snd.end + u64::from(self.fin)
     }
 
-    /// The peer advertises a window of these bytes.
+    /// The peer advertises a window of `window` bytes.
     pub fn note_largest_window(&mut self, window: u32) {
         if u64::from(window) >> self.window_bits != 0 {
             self.window_bits = (u32::BITS - window.leading_zeros()) as u8;
@@ -166,13 +166,13 @@ impl Sender {
         View { cfg, window, s: &mut self.snd, flight: &mut self.outstanding }
     }
 
-    /// The same for questions that change nothing.
+    /// The part of this sender that loss recovery sees, read-only.
     pub fn read<'a>(&'a self, cfg: &'a TcpConfig) -> ViewRef<'a> {
         ViewRef { cfg, window: self.send_window(cfg), s: &self.snd, flight: &self.outstanding }
     }
 
-    /// Every reduction of the window passes here, at most one per window of data: none for a loss if an echo has
-    /// already reduced that window (RFC 3168, section 6.1.2). `flight` bytes were outstanding.
+    /// Reduces the window. A loss does not reduce it if an ECN echo has already done so for the same window of data
+    /// (RFC 3168, section 6.1.2). `flight` bytes were outstanding.
     pub fn reduce(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight: u64) {
         if event == CongestionEvent::Loss && self.snd.ecn.covers_loss(self.snd.una) {
             return;
@@ -190,7 +190,7 @@ impl Sender {
                 Step::Cut { flight_bytes, recover_fs } => {
                     self.begin_reduction(cfg, recover_fs, recovery);
                     // Data that Limited Transmit sent beyond cwnd does not count (RFC 5681, section 3.2, step 2), nor
-                    // data sent before a timeout. Otherwise the window would grow by the loss.
+                    // does data sent before a timeout. Otherwise the loss could enlarge the window.
                     let most = self.cc.cwnd().max(u64::from(mss));
                     self.reduce(cfg, CongestionEvent::Loss, u64::from(flight_bytes).min(most));
                 }
@@ -209,8 +209,8 @@ impl Sender {
         }
     }
 
-    /// Before the window is reduced, begins proportional rate reduction from `recover_fs`, if it is to control the
-    /// episode (0: it is not).
+    /// Begins proportional rate reduction with `recover_fs`; called before the window is reduced. A `recover_fs` of 0
+    /// means that it does not control the episode.
     pub fn begin_reduction(&mut self, cfg: &TcpConfig, recover_fs: u32, recovery: &mut Recovery) {
         if let Some(proportional) = recovery.proportional().filter(|_| recover_fs > 0) {
             *proportional = Proportional::new(cfg, recover_fs, self.cc.cwnd(), u64::from(self.snd.mss));
@@ -331,8 +331,8 @@ impl Sender {
 
     /// Nothing more can be sent now: records how much of cwnd is in use. A full window counts as full for a round trip.
     /// In slow start half a window is enough, because the window doubles (RFC 7661, section 4.1). In Linux this is part
-    /// of `tcp_cwnd_validate`, which is called only after sending, so the ACKs at the end of a transfer still open the
-    /// window that was full when it was sent.
+    /// of `tcp_cwnd_validate`, which is called only after sending, so the last ACKs of a transfer still open a window
+    /// that was full when the data was sent.
     pub fn note_usage(&mut self, now: Time) {
         let flight = self.snd.flight();
         let full = self.stopped_by_cwnd || flight + u64::from(self.snd.mss) > self.cc.cwnd();
@@ -348,7 +348,7 @@ impl Sender {
         }
     }
 
-    /// Whether an ACK may open cwnd, if unused windows do not grow.
+    /// Whether an ACK may open cwnd if only windows in use may grow (`grow_only_if_cwnd_limited`).
     pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.snd.mss))

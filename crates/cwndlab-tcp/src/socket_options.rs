@@ -18,7 +18,7 @@ pub(crate) struct SocketOptions {
     pub records: VecDeque<u64>,
     /// How long data may stay unacknowledged (`TCP_USER_TIMEOUT`; RFC 9293, 3.9.1; RFC 5482); without it R2 decides.
     pub user_timeout: Option<Time>,
-    /// When that is over; `None` while nothing has timed out since the last progress.
+    /// When the user timeout expires; `None` while nothing has timed out since the last progress.
     pub gives_up_at: Option<Time>,
     /// Whether the application will read no more.
     pub read_closed: bool,

@@ -109,15 +109,15 @@ impl Counts {
     }
 }
 
-/// Follows the sending half of one [`Connection`]. Call `look` whenever it has been polled until it returned nothing,
-/// and `finish` when it or the run is over.
+/// Follows the sending half of one [`Connection`]. Call `look` whenever the connection has been polled until it
+/// returned nothing, and `finish` when the connection or the run is over.
 ///
 /// That a sender waited for its retransmission timer is known only when the timer expires. As RFC 4898 requires
-/// (`tcpEStatsPerfTable`: "retroactively reclassify the previous stop"), the silence before, from the last segment that
-/// arrived or was sent, then counts as waiting for the timer.
+/// (`tcpEStatsPerfTable`: "retroactively reclassify the previous stop"), the silence before the expiry, from the last
+/// segment that arrived or was sent, then counts as waiting for the timer.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Limits not yet reported, and since when they hold: at least one, in ascending order.
+    /// Limits not yet reported, each with the time at which it began, in order of time; never empty.
     limits: Vec<(Limit, Time)>,
     quiet_since: Time,
     state: CongestionState,
@@ -180,7 +180,7 @@ impl Trace {
         report(Traced::Was { from, to: now, state: self.state, entered_by, left_by: None });
     }
 
-    /// From `at` on the sender is limited by this, which overrides later records.
+    /// From `at` on, the sender is limited by `limit`. Limits recorded for later times are discarded.
     fn enter(&mut self, limit: Limit, at: Time) {
         while self.limits.last().is_some_and(|last| last.1 >= at) {
             self.limits.pop();
@@ -211,7 +211,8 @@ impl Trace {
             CongestionState::Recovery if self.counts.stats.segments_received == before.stats.segments_received => {
                 Cause::ReorderingTimer
             }
-            CongestionState::Recovery | CongestionState::Loss => Cause::Loss, // Tahoe goes back to the first segment
+            // `Loss` without a timeout: Tahoe, which goes back to the first segment.
+            CongestionState::Recovery | CongestionState::Loss => Cause::Loss,
             CongestionState::Cwr => Cause::Ecn,
             CongestionState::Disorder if self.state == CongestionState::Open => Cause::Reports,
             CongestionState::Disorder | CongestionState::Open => Cause::Ack,

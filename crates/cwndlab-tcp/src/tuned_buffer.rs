@@ -297,7 +297,7 @@ impl TunedBuffer {
         (self.space_from, self.space_since) = (read, now);
     }
 
-    /// Twice the data read in a round trip, and more while it grows.
+    /// Enlarges the buffer to hold twice the data read in a round trip, and more while that amount grows.
     fn enlarge(&mut self, copied: u64, mss: u32) {
         let mut window = 2 * copied + 16 * u64::from(mss);
         window += 2 * (window * (copied - u64::from(self.space)) / u64::from(self.space.max(1)));
@@ -330,12 +330,12 @@ impl TunedBuffer {
         (unscaled(free, last, mss), tight)
     }
 
-    /// An ACK is due while this much memory is in use.
+    /// An ACK has become due while `allocated` bytes of memory are in use.
     pub fn note_ack(&mut self, allocated: u32) {
         self.noted = Some(allocated);
     }
 
-    /// Returns the stored value, once.
+    /// Takes the value that [`Self::note_ack`] stored.
     pub fn take_noted(&mut self) -> Option<u32> {
         self.noted.take()
     }

@@ -17,15 +17,15 @@ use crate::short_flows::{ShortFlows, ShortFlowsSpec};
 use crate::spec::{Application as _, Setup, Spec as _};
 use crate::web::{Web, WebSpec};
 
-/// Makes the enums of all applications and of their specifications. A row of `specs` names the application that it makes; its
-/// `kind` in a scenario is its name in kebab case.
+/// Makes the enums of all applications and of their specifications. A row of `specs` names the application that it
+/// makes; its `kind` in a scenario is its name in kebab case.
 macro_rules! applications {
     (
         apps {$($(#[$app_doc:meta])+ $app:ident($app_type:ty),)+}
         specs {$($(#[$doc:meta])+ $spec:ident($spec_type:ty) => $made:ident,)+}
     ) => {
-        /// One application; only the common kind is stored in place, as there may be 100,000 of them. Call [`App::handle`]
-        /// with each event, in order, and carry out the commands in order.
+        /// One application. Only the most common kind is stored in place, as there may be 100,000 of them; the others
+        /// are boxed. Call [`App::handle`] with each event, in order, and carry out the commands in order.
         #[derive(Clone)]
         pub enum App {
             $($(#[$app_doc])+ $app($app_type),)+

@@ -62,7 +62,7 @@ impl Pace {
         (self.origin, self.bits) = (now, 0);
     }
 
-    /// Departure of the packet that follows one of `bytes`.
+    /// Departure of the packet that follows one of `bytes` bytes.
     fn after(&mut self, bytes: u32) -> Time {
         self.bits += 8 * u64::from(bytes);
         let nanos = u128::from(self.bits) * 1_000_000_000 / u128::from(self.rate_bps);
@@ -183,7 +183,7 @@ impl Pattern {
         }
     }
 
-    /// Departure of the packet that follows one of `bytes` sent now.
+    /// Departure of the packet that follows one of `bytes` bytes sent now.
     fn after(&mut self, now: Time, bytes: u32) -> Time {
         match self {
             Pattern::Constant(pace) => pace.after(bytes),

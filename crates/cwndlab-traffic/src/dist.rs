@@ -41,7 +41,7 @@ pub enum Dist {
     Pareto {
         /// the exponent
         shape: f64,
-        /// the smallest value; alternatively `mean` is given, and this is mean (shape - 1) / shape
+        /// the smallest value; if `mean` is given instead, the smallest value is mean (shape - 1) / shape
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min: Option<f64>,
         /// the mean without `max`, finite only for a shape above 1
@@ -131,8 +131,8 @@ struct Table {
     values: Vec<f64>,
     /// Running sums of the counts: value k covers `cumulative[k-1]..cumulative[k]`.
     cumulative: Vec<u64>,
-    /// The search for a value begins here: a draw's bits above `part_bits` index the first value that such a draw can give. The
-    /// last entry is the last value. There are as many parts as values, or up to twice as many.
+    /// The search for a value begins here: a draw's bits above `part_bits` index the first value that such a draw can
+    /// give. The last entry is the last value. There are as many parts as values, or up to twice as many.
     firsts: Vec<u32>,
     part_bits: u32,
 }
@@ -172,7 +172,7 @@ impl Dist {
         self.sampler(shared).map_err(|error| AppError::Field { field, error })
     }
 
-    /// Checked, and with names looked up in `shared`.
+    /// The distribution ready to draw from: checked, with names looked up in `shared`.
     ///
     /// # Errors
     /// Says what is wrong and what would be right.
@@ -264,7 +264,7 @@ impl Sampler {
             }
             Kind::LognormalPareto { mu, sigma, tail_from, tail_alpha, max } => {
                 let z: f64 = StandardNormal.sample(rng);
-                let u = 1.0 - rng.random::<f64>(); // drawn always: every sample takes its turn of the stream
+                let u = 1.0 - rng.random::<f64>(); // drawn even if unused, so that each sample makes the same draws
                 let body = libm::exp(mu + sigma * z);
                 let x = if body > *tail_from { tail_from * libm::pow(u, -1.0 / tail_alpha) } else { body };
                 x.min(*max)

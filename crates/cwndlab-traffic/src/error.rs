@@ -13,7 +13,7 @@ pub enum DistError {
     Negative {
         /// The parameter.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
     /// A parameter that is not positive or not finite.
@@ -21,7 +21,7 @@ pub enum DistError {
     NotPositive {
         /// The parameter.
         name: &'static str,
-        /// What it is.
+        /// Its value.
         value: f64,
     },
     /// The ends of a uniform distribution are in the wrong order.
@@ -35,7 +35,7 @@ pub enum DistError {
     /// A Pareto distribution of this shape has no mean.
     #[error("shape is {0}; with a mean it must be above 1, or give `min`")]
     NoMean(f64),
-    /// A Pareto distribution is given by one of both.
+    /// A Pareto distribution without `min` and `mean`, or with both.
     #[error("pareto needs either `min` or `mean`")]
     MinOrMean,
     /// An empirical distribution with lists of different lengths.
@@ -108,7 +108,7 @@ pub enum AppError {
         app: &'static str,
         /// The field.
         field: &'static str,
-        /// What it is.
+        /// Its value.
         rate_bps: u64,
     },
     /// A size that no packet has.
@@ -118,15 +118,15 @@ pub enum AppError {
         app: &'static str,
         /// The size.
         bytes: f64,
-        /// Its headers after IP's.
+        /// The headers after the IP header.
         protocols: &'static str,
-        /// The least size with these.
+        /// The least size with these headers.
         least: u32,
     },
     /// A packet of next to no speech.
     #[error("voip: interval is {0} s; it must be at least 10 us")]
     SpeechInterval(f64),
-    /// Silence suppression by one of its two fields.
+    /// Silence suppression with only one of its two fields.
     #[error("voip: silence suppression needs both `talk` and `silence`; give both or none")]
     HalfSilence,
     /// A frame rate outside its range.
@@ -137,7 +137,7 @@ pub enum AppError {
     Scatter {
         /// The field.
         field: &'static str,
-        /// What it is.
+        /// Its value.
         scale: f64,
     },
 }

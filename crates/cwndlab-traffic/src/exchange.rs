@@ -1,4 +1,4 @@
-//! One connection with one request from the client and one response from the server, which closes with the response.
+//! One connection with one request from the client and one response from the server, which then closes.
 
 use crate::event::{Command, Event, Losses, Side};
 use crate::spec::ServerCloses;
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     Requested,
     /// The response's first data arrived (and all of it, if `complete`).
     First {
-        /// connection's so far
+        /// of the connection so far
         losses: Losses,
         /// whether the whole response has arrived
         complete: bool,
@@ -35,7 +35,7 @@ pub(crate) enum Step {
     Gone {
         /// whether the whole response never arrived
         lost: bool,
-        /// connection's
+        /// of the connection
         losses: Losses,
     },
     /// Nothing that the client notices.

@@ -1,4 +1,5 @@
-//! What an application is: what a scenario states of it, what it is built with, and its state machine. `app.rs` lists them.
+//! The parts of an application: its specification in a scenario, what it is built with, and its state machine. `app.rs`
+//! lists them.
 
 use std::collections::BTreeMap;
 

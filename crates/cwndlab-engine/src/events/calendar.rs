@@ -8,7 +8,7 @@ const WORDS: usize = 64;
 const DAYS: usize = WORDS * 64;
 /// The end of a list.
 const NIL: u32 = u32::MAX;
-/// Time of an owned entry that is not in the calendar; maintained where assertions are checked.
+/// Time of an owned entry that is not in the calendar; set only in builds with debug assertions.
 const IDLE: u64 = u64::MAX;
 /// A day lasts 2^13 ns at first.
 const FIRST_DAY_BITS: u32 = 13;

@@ -120,7 +120,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Carries out a command to one end of a connection. The end is polled, unless that can have no effect.
+    /// Carries out a command to one end of a connection. Queues the end for polling, unless it is polled next anyway or
+    /// polling can have no effect.
     #[inline]
     fn change_end(&mut self, end: u32, command: Command) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);

@@ -22,8 +22,8 @@ pub(super) enum Notice {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Opens a connection for an application; afterwards both ends have to be polled. Returns `None` if there is no
-    /// room for it, which ends the run.
+    /// Opens a connection for an application, and queues its ends for polling. Returns `None` if there is no room for
+    /// it, which ends the run.
     pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> Option<u32> {
         let slot = self.open(app, number, configs, None)?;
         if P::ENABLED && self.probes.traces_senders() {
@@ -39,7 +39,7 @@ impl<P: Probe> Simulation<P> {
         Some(slot)
     }
 
-    /// The slot of a new connection or datagram flow.
+    /// Opens a connection or datagram flow. Returns its slot; `None` if there is no room for it.
     pub(super) fn open(&mut self, app: u32, number: u32, configs: [u16; 2], datagrams: Option<u32>) -> Option<u32> {
         if self.free_conns.is_empty() && !self.has_room() {
             return None;
@@ -86,7 +86,7 @@ impl<P: Probe> Simulation<P> {
         Some(slot)
     }
 
-    /// Attaches window laws from outside to the ends whose configuration requests one.
+    /// Attaches window laws from outside the engine to the ends whose configuration requests one.
     fn attach_laws(&mut self, slot: u32) {
         for (side, name) in [(0, Side::Client), (1, Side::Server)] {
             let conn = &mut self.conns[slot as usize];
@@ -232,7 +232,7 @@ impl<P: Probe> Simulation<P> {
         self.summary.injected < self.watch.look_at_packet || self.look_inside()
     }
 
-    /// As the end of [`Self::pump`], after [`super::exit::Exit::send`] returned a packet.
+    /// Does what remains of [`Self::pump`] after [`super::exit::Exit::send`] returned this packet.
     #[inline(never)]
     pub(super) fn transmit_rest(&mut self, end: u32, packet: &mut Packet) {
         let mut expired = false;
@@ -249,7 +249,7 @@ impl<P: Probe> Simulation<P> {
         exit_of!(self).send(conn, end, config)
     }
 
-    /// Labels a packet for a class-based queue or an observed node when it is sent.
+    /// Labels a packet when it is sent: for class-based queues, for recorded delays, and for the observed node.
     #[inline(never)]
     pub(super) fn label(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) {
         let conn = &self.conns[(end >> 1) as usize];

@@ -17,8 +17,8 @@ pub(super) struct Exit<'a> {
     pub(super) sacks: &'a mut SackTable,
     pub(super) summary: &'a mut Summary,
     pub(super) now: Time,
-    /// The short path applies until this many packets have been sent: beyond it packets need labels, or the budget has
-    /// to be checked.
+    /// The short path applies while fewer packets than this have been sent: 0 if packets need labels, otherwise the
+    /// number at which the budget has to be checked.
     pub(super) plain_below: u64,
 }
 
@@ -39,8 +39,8 @@ macro_rules! exit_of {
 pub(super) use exit_of;
 
 impl Exit<'_> {
-    /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else has to be done. Any
-    /// other packet is returned; it has been counted as sent.
+    /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else has to be done.
+    /// Returns the first other packet, already counted as sent.
     #[allow(clippy::inline_always)] // once per delivered packet
     #[inline(always)]
     pub(super) fn send(&mut self, conn: &mut Conn, end: u32, config: &TcpConfig) -> Option<Packet> {

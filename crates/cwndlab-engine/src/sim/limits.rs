@@ -1,4 +1,4 @@
-//! Keeps a run within its budget: checks it at regular numbers of events, and inside an event that does a lot.
+//! Keeps a run within its budget: checks the budget every so many events, and inside an event that does a lot.
 
 use cwndlab_units::Time;
 
@@ -10,7 +10,7 @@ use crate::probe::Probe;
 
 /// Events between two checks: about 10 ms of real time, so that a run stops soon after a request to stop.
 const EVENTS: u64 = 1 << 16;
-/// The same with laws from outside, which take longer and may fail.
+/// Events between two checks if window laws come from outside the engine, which take longer and may fail.
 const EVENTS_WITH_LAWS: u64 = 1 << 10;
 /// Packets sent between two checks: one acknowledgment may open a window of millions of segments.
 const PACKETS: u64 = 1 << 20;
@@ -23,7 +23,7 @@ const STANDSTILL_PER_SOURCE: u64 = 8;
 /// Memory of a packet in flight: its slot in a link's ring, and the sender's record of its segment.
 const PACKET_BYTES: u64 = (size_of::<Time>() + size_of::<Packet>()) as u64 + 48;
 
-/// The rest of the budget, and the state at the last check.
+/// The budget, and the state at the last check.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     pub(super) budget: Budget,

@@ -145,14 +145,15 @@ impl<P: Probe> Simulation<P> {
         self.drop(index, cause, packet);
         let wire = &self.wires[index as usize];
         if P::ENABLED && wire.watched && wire.link.has_bounded_class() && cause != DropCause::Loss {
-            self.sample_queue(index); // as of all queues with classes
+            self.sample_queue(index); // queues with classes are sampled at drops, too
         }
     }
 
     /// After a packet has entered a link, schedules the link's new events.
     pub(super) fn arm_link(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
-        // A packet behind another one changes nothing, unless an extra delay holds the one ahead.
+        // Behind another packet, this one does not change the link's next arrival, unless an extra delay holds the one
+        // ahead.
         if wire.arrival_armed.is_never() || wire.link.is_impaired() {
             wire.arm_arrival(&mut self.events, index);
         }

@@ -1,4 +1,4 @@
-//! Makes a simulation that is ready to run from a scenario.
+//! Builds a simulation from a scenario, ready to run.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -27,7 +27,7 @@ impl ProbeSpec {
     }
 }
 
-/// One trace for each end of a live connection; empty if none is requested.
+/// One trace for each end of a live connection, with the connection's serial number; empty if no trace is requested.
 #[derive(Default)]
 pub(super) struct Traces(Vec<Option<(u32, Trace)>>);
 
@@ -43,7 +43,7 @@ impl Traces {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Reports to the probe what it records about senders, after an end has sent all that it sends.
+    /// Reports to the probe what it records about senders, after an end has sent all that it may send now.
     #[inline(never)]
     pub(super) fn sample_sender(&mut self, end: u32) {
         if self.probes.cwnd {
@@ -85,7 +85,7 @@ impl<P: Probe> Simulation<P> {
         });
     }
 
-    /// Ends the traces of a connection that is over, or of any at the end of the run.
+    /// Ends the traces of a connection that is over; at the end of the run, of any connection.
     pub(super) fn end_traces(&mut self, slot: u32) {
         for end in [slot << 1, slot << 1 | 1] {
             let Some((serial, trace)) = self.traces.0.get_mut(end as usize).and_then(Option::take) else { continue };

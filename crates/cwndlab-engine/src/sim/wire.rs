@@ -11,7 +11,7 @@ pub(super) struct Wire {
     pub(super) link: Link<Packet>,
     /// Time of this link's live arrival event; an entry of the queue at another time is stale.
     pub(super) arrival_armed: Time,
-    /// The same for its service event.
+    /// Time of this link's live service event; an entry of the queue at another time is stale.
     pub(super) service_armed: Time,
     /// Node at its far end.
     pub(super) to: u32,
@@ -41,7 +41,7 @@ impl Wire {
         write: impl FnOnce(&mut Packet),
     ) -> bool {
         let Some(arrival) = self.link.offer_plain(now, wire_bytes, write) else { return false };
-        // A packet behind another one changes nothing.
+        // Behind another packet, this one does not change the link's next arrival.
         if self.arrival_armed.is_never() {
             self.arrival_armed = arrival;
             events.push_own(arrival, index);

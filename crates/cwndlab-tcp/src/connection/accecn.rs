@@ -1,5 +1,5 @@
-//! The calls of AccECN ([`crate::accecn`]) in a connection. For connections that do not request it, only the test for
-//! that is run.
+//! The calls of AccECN ([`crate::accecn`]) in a connection. If a connection does not request AccECN, only the tests for
+//! that run.
 
 use cwndlab_units::Time;
 
@@ -81,8 +81,8 @@ impl Connection {
         }
     }
 
-    /// The congestion reported by an ACK that delivers this much, and whether the ACK acknowledges or reports anything
-    /// new.
+    /// The congestion reported by an ACK that acknowledges `acked` and delivers `delivered` bytes. Also passes the
+    /// ACK's one-way delay to the controller, if timestamps were agreed on.
     pub(super) fn feedback(
         &mut self,
         cfg: &TcpConfig,
@@ -118,7 +118,7 @@ impl Connection {
         Feedback { ece: ce_packets > 0, ce_packets, ce_bytes }
     }
 
-    /// Flags and codepoint of a segment; `data` and `again` are those of [`Echo::on_out`].
+    /// Flags and codepoint of a segment; `data` and `again` are those of [`Echo::on_out`]; `bare` is a pure ACK.
     pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {
         if !self.sender.snd.ecn.is_accurate() {
             return self.sender.snd.ecn.on_out(cfg.ecn, data, again);
@@ -128,7 +128,7 @@ impl Connection {
         (self.accecn().map_or(Flags(0), |accecn| accecn.flags(bare)), codepoint)
     }
 
-    /// The option of a segment, and the number of SACK blocks that fit with it.
+    /// The option of a segment. Reduces `sack` to the blocks that fit next to the option.
     pub(super) fn accurate_option(&mut self, cfg: &TcpConfig, sack: &mut SackBlocks) -> Option<AccEcnOption> {
         if !self.sender.snd.ecn.is_accurate() || !cfg.ecn.has_option() {
             return None;
@@ -139,8 +139,8 @@ impl Connection {
         option
     }
 
-    /// Flags and option of a SYN-ACK sent for the `again`-th time. First the option, then the flags are left out, in
-    /// case they prevented its arrival.
+    /// Flags and option of a SYN-ACK after `again` timeouts. The first timeout leaves out the option, later ones also
+    /// the flags, in case these prevented the arrival of the SYN-ACK.
     pub(super) fn accurate_syn_ack(&mut self, cfg: &TcpConfig, again: u8) -> (Flags, Option<AccEcnOption>) {
         let option = (cfg.ecn.has_option() && again == 0).then(AccEcn::first_option);
         let flags = self.accecn().filter(|_| again < 2).map_or(Flags(0), |accecn| accecn.syn_ack_flags());

@@ -1,7 +1,8 @@
-//! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the timer.
+//! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the
+//! timer.
 //!
-//! Most ACKs take the short path of `fast/ack.rs`, into which the steps that it shares are inlined. All others share one copy of all
-//! steps ([`Connection::take_new_ack`]).
+//! Most ACKs take the short path of `fast/ack.rs`, into which the steps that it shares are inlined. All others share
+//! one copy of all steps ([`Connection::take_new_ack`]).
 
 use cwndlab_units::Time;
 
@@ -16,7 +17,7 @@ use crate::sequence::from_wire;
 use crate::timers::Timer;
 
 impl Connection {
-    /// Processes an ACK: its account, then loss detection and the episode, the controller, and the timer.
+    /// Processes an ACK: accounts for it, then runs loss detection and the episode, the controller, and the timer.
     pub(super) fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.una);
         if ack < self.sender.snd.una as i64 {
@@ -194,7 +195,8 @@ impl Connection {
         }
     }
 
-    /// Accounts for an ACK that acknowledges nothing new: what its blocks report. A duplicate changes no window.
+    /// Accounts for an ACK that acknowledges nothing new: what its blocks report. `window_changed`: it advertises
+    /// another window than the last one.
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.snd.flight_size(), self.in_flight_measured());
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, Some(seg));
@@ -277,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// Passes the ACK to the controller after loss detection. `held`: an ECN echo keeps it from opening the window.
+    /// Passes the ACK to the controller after loss detection. `may_grow`: no ECN echo keeps it from opening the window.
     fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, outcome: &Outcome, may_grow: bool) {
         let measured = if self.sender.outstanding.measures_rate() { self.measured() } else { AfterAck::default() };
         let s = &mut self.sender;
@@ -306,7 +308,7 @@ impl Connection {
         s.cc.on_ack(cfg, report, &after);
     }
 
-    /// An ACK that is neither of new data nor a duplicate, but from which the record may have learnt.
+    /// Processes an ACK that acknowledges nothing new but may reveal arrivals or losses: a duplicate, or with RACK any.
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let outcome = self.decide(cfg, report);
         if outcome.began {
@@ -315,7 +317,7 @@ impl Connection {
         self.conclude(cfg, report, &outcome, true);
     }
 
-    /// An episode has begun: its timer runs from now.
+    /// An episode has begun: restarts the retransmission timer.
     pub(super) fn note_beginning(&mut self, cfg: &TcpConfig, now: Time) {
         self.stats.fast_retransmits += 1;
         self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
@@ -333,7 +335,7 @@ impl Connection {
         }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
-            // The authors' TCP of RFC 2415 uses one-way delays, measured on the timed segment's ACK.
+            // The TCP of RFC 2415's authors uses one-way delays, measured on the timed segment's ACK.
             timed.then(|| Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val))))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
             Some(Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_ecr))))
@@ -350,7 +352,8 @@ impl Connection {
     }
 
     /// Takes a sample from each acknowledged segment (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), except
-    /// those outstanding at a timeout. The window has grown before. Afterwards the timer counts from the next segment.
+    /// those outstanding at a timeout. Call it after the window has grown. Afterwards the timer counts from the next
+    /// segment.
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         let (rtt, una, max, window) = (&mut s.snd.rtt, s.snd.una, s.snd.max, s.cc.cwnd() / u64::from(s.snd.mss));
@@ -382,8 +385,8 @@ impl Connection {
     ///
     /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed
     /// only above ssthresh. Below it, after a timeout, the echo of a reduction already made continues until new data
-    /// can carry CWR; taken literally, the rule would let a go-back fill one hole per round trip. Linux up to 3.x has
-    /// this very rule (`tcp_may_raise_cwnd`); later kernels and FreeBSD ignore ECE here. ns-2 follows the letter
+    /// can carry CWR; taken literally, the rule would let a go-back fill only one hole per round trip. Linux up to 3.x
+    /// does the same as here (`tcp_may_raise_cwnd`); later kernels and FreeBSD ignore ECE here. ns-2 follows the letter
     /// (`ecn_holds_slow_start`), but its retransmissions carry CWR (as `rfc2481`).
     fn on_echo(&mut self, cfg: &TcpConfig, report: &AckReport) -> bool {
         let s = &mut self.sender;
@@ -396,7 +399,7 @@ impl Connection {
         s.reduce(cfg, CongestionEvent::Ecn, flight);
         self.stats.ecn_reductions += 1;
         if let (Some(EchoEpisode { allow, .. }), AckKind::New) = (episode, report.kind) {
-            s.allow(cfg, &allow, &mut self.recovery); // an ACK of new data has passed through loss recovery before
+            s.allow(cfg, &allow, &mut self.recovery); // loss recovery has seen an ACK of new data already
         }
         if s.cc.cwnd() == 0 {
             // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
@@ -405,7 +408,8 @@ impl Connection {
         true
     }
 
-    /// First the timer, with the knowledge before the ACK; then the round trip of the segment that triggered the ACK.
+    /// Restarts the timer with the estimate from before this ACK, then measures the round trip of the segment that
+    /// triggered the ACK.
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;
         if s.snd.max > ack {

@@ -37,7 +37,8 @@ impl Connection {
         }
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing, // ours acknowledged by the same segment: FIN-WAIT-2 by now
+            // Had the same segment acknowledged our FIN, the state would be FIN-WAIT-2 by now.
+            State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.enter_time_wait(cfg, now),
             _ => {}
         }

@@ -16,7 +16,7 @@ impl Connection {
         }
     }
 
-    /// Completes an [`AfterAck`] with the fields that only such controllers use.
+    /// An [`AfterAck`] with the fields that only controllers with the delivery rate use; the caller completes it.
     pub(super) fn measured(&mut self) -> AfterAck {
         let in_flight_bytes = self.in_flight_measured();
         let s = &mut self.sender;
@@ -33,7 +33,8 @@ impl Connection {
         }
     }
 
-    /// Passes an ACK to a controller that requests the delivery rate. Returns whether it needs no other call.
+    /// Passes an ACK to a controller that requests the delivery rate. Returns whether the controller needs no other
+    /// call for this ACK.
     pub(super) fn conclude_measured(&mut self, report: &AckReport, after: &AfterAck) -> bool {
         let Some(rate) = self.sender.outstanding.rate() else { return false };
         rate.note_ce(report.ce_bytes);

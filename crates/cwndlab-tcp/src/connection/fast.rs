@@ -1,5 +1,5 @@
-//! Short paths. Each does what a longer path elsewhere does, with fewer tests. `comparison` compares both on random connections. A
-//! short path stays only while it saves 3 % of the instructions of a row of `make bench`.
+//! Short paths. Each does what a longer path elsewhere does, with fewer tests. `comparison` compares the two on random
+//! connections. A short path stays only while it saves 3 % of the instructions of a row of `make bench`.
 //!
 //! Instructions per hop that switching off each path alone adds, for the row that gains most (25 November 2026):
 //!

@@ -11,7 +11,7 @@ use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 use crate::tuned_buffer::TunedBuffer;
 
-/// RFC 9293, section 3.7.1: without the option the peer accepts segments of 536 bytes.
+/// RFC 9293, section 3.7.1: without the MSS option the peer accepts segments of 536 bytes.
 const DEFAULT_MSS: u32 = 536;
 /// RFC 7323, section 2.3.
 const MAX_SHIFT: u8 = 14;

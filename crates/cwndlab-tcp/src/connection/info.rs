@@ -50,7 +50,7 @@ pub struct Info {
     pub backoffs: u32,
     /// Payload of the peer's full segments as estimated by a Linux receiver.
     pub receive_mss: Option<u32>,
-    /// AccECN's counters, if it was agreed on.
+    /// AccECN's counters; `None` if the configuration does not request AccECN.
     pub delivered_ce: Option<DeliveredCe>,
 }
 

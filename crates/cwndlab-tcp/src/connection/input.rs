@@ -80,8 +80,8 @@ impl Connection {
             return;
         }
         if start > self.receiver.edge as i64 {
-            // Beyond the window: step 1. An empty segment is not answered, or two ends could answer each other
-            // endlessly.
+            // Beyond the window (RFC 9293, section 3.10.7.4, first check). An empty segment is not answered, or two
+            // ends could answer each other endlessly.
             self.receiver.ack_now |= seg.len > 0 || !plain;
             return;
         }
@@ -89,7 +89,8 @@ impl Connection {
             return;
         }
         if from_wire(self.iss, seg.ack, self.sender.snd.una) > self.sender.snd.max as i64 {
-            self.receiver.ack_now = true; // acknowledges what was not sent: answered and dropped, stamp and all
+            // It acknowledges data that was never sent: it is answered and dropped, and its timestamp ignored.
+            self.receiver.ack_now = true;
             return;
         }
         if self.agreed.timestamps && seg.has_timestamps || seg.len > 0 && cfg.packet_stamps {
@@ -105,7 +106,7 @@ impl Connection {
         if self.state == State::Closed && self.ends_by_fin {
             return;
         }
-        // The part of the payload that does not precede the first byte of the stream.
+        // The stream's first byte has position 1; payload before it does not count.
         let end = start + i64::from(seg.len);
         if seg.len > 0 && end > self.receiver.nxt as i64 && self.refuses_data(seg) {
             return;
@@ -165,7 +166,8 @@ impl Connection {
     /// RST, SYN and FIN of a synchronized connection; returns whether to process the segment further.
     fn on_control(&mut self, cfg: &TcpConfig, now: Time, start: i64, seg: &Segment) -> bool {
         if seg.flags.has(Flags::RST) {
-            // RFC 5961, section 3.2: only at exactly RCV.NXT. Elsewhere in the window it triggers a challenge ACK.
+            // RFC 5961, section 3.2: a RST is accepted only at exactly RCV.NXT. Elsewhere in the window it triggers a
+            // challenge ACK.
             if start == self.receiver.nxt as i64 {
                 match self.state {
                     // Both sides had closed: RFC 9293, section 3.10.7.4 signals no error.
@@ -186,14 +188,15 @@ impl Connection {
                     return true; // the other half of a simultaneous open
                 }
                 self.control = Control::SynAck; // our SYN-ACK was lost
-                self.sender.timed_end = 0; // Karn: which of the two will be acknowledged?
+                self.sender.timed_end = 0; // Karn: an ACK would not tell which of the two it answers
                 return false;
             }
             if self.state == State::TimeWait && self.may_reopen(start, seg) {
                 self.reopen(cfg, now, seg);
                 return false;
             }
-            self.receiver.ack_now = true; // RFC 5961, section 4.2: challenge; also the answer to a SYN-ACK that came again
+            // RFC 5961, section 4.2: a challenge ACK. A SYN-ACK that came again is answered likewise.
+            self.receiver.ack_now = true;
             if seg.flags.has(Flags::ACK) && self.sender.snd.ecn.is_accurate() {
                 self.reflect_again();
             }
@@ -202,7 +205,7 @@ impl Connection {
         true
     }
 
-    /// In SYN-RECEIVED: the ACK of our SYN establishes the connection.
+    /// In SYN-RECEIVED: the ACK of our SYN establishes the connection. Returns whether to process the segment further.
     fn on_handshake_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.nxt);
         if ack < 1 || ack > self.sender.snd.max as i64 {

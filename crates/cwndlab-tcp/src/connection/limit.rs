@@ -38,9 +38,9 @@ pub enum Limit {
     /// Nothing arrived and nothing was sent until the retransmission timer expired. Only [`crate::Trace`] knows this,
     /// afterwards.
     Timeout,
-    /// The same until the timer of the tail loss probe expired (RFC 8985, section 7).
+    /// As [`Limit::Timeout`], but until the timer of the tail loss probe expired (RFC 8985, section 7).
     Probe,
-    /// The same until RACK's reordering timer expired (RFC 8985, section 6.3).
+    /// As [`Limit::Timeout`], but until RACK's reordering timer expired (RFC 8985, section 6.3).
     Reordering,
 }
 
@@ -63,7 +63,8 @@ impl Connection {
             None => s.in_order(cfg, room).err(),
         };
         match stop {
-            None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if decided.is_none() => Limit::Recovery, // it is checked first
+            // Recovery, which the sender asks first, sends nothing now.
+            None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if decided.is_none() => Limit::Recovery,
             None => Limit::Pacing,
             Some(Stop::NoData) => Limit::Application,
             Some(Stop::ReceiveWindow) => Limit::ReceiveWindow,

@@ -56,7 +56,8 @@ impl Connection {
         None
     }
 
-    /// Nothing more can be sent now.
+    /// Nothing more can be sent now: records how much of cwnd is in use. If recovery validates the window, an unused
+    /// one shrinks.
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         s.note_usage(now);
@@ -73,11 +74,11 @@ impl Connection {
         let s = &mut self.sender;
         if cfg.restart_after_idle
             && s.snd.una == s.snd.max
-            && s.snd.nxt < s.snd.end.min(s.snd.edge) // not by the peer's window
+            && s.snd.nxt < s.snd.end.min(s.snd.edge) // the peer's window does not prevent sending
             && s.snd.una > 1 // not before the first data
             && now.saturating_sub(s.last_sent) > s.snd.rtt.rto(&cfg.rto)
             && !s.cc.owns_recovery()
-        // As in Linux.
+        // As in Linux, laws that own recovery (`cong_control`) do not restart.
         {
             let (idle, rto, mss) = (now.saturating_sub(s.last_sent), s.snd.rtt.rto(&cfg.rto), s.snd.mss);
             s.cc.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
@@ -87,7 +88,8 @@ impl Connection {
         }
     }
 
-    /// Starts probing if data waits for the peer's window and nothing is in flight that could open it.
+    /// Starts the persist timer if data waits for the peer's window, or for the application to write more, and nothing
+    /// is in flight.
     fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
         let waits = s.snd.edge < s.snd.end || s.holds();
@@ -231,7 +233,8 @@ impl Connection {
         blocks
     }
 
-    /// A probe: the little that the peer's window permits, or an empty segment just before it, which triggers an ACK.
+    /// A probe: the little that the peer's window permits or, if it permits nothing, an empty segment at SND.UNA - 1,
+    /// which triggers an ACK.
     fn window_probe(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let s = &self.sender;
         let len = s.snd.edge.saturating_sub(s.snd.nxt).min(s.snd.end - s.snd.nxt).min(u64::from(s.snd.mss)) as u32;
@@ -328,7 +331,7 @@ impl Connection {
         };
         let option_bytes = 4 // MSS
             + if timestamps { TIMESTAMPS_BYTES } else { 0 }
-            + if sack && !timestamps { 4 } else { 0 } // fills the padding of the timestamps otherwise
+            + if sack && !timestamps { 4 } else { 0 } // otherwise in place of the timestamps' padding
             + if scale { 4 } else { 0 }
             + accecn.map_or(0, |option: AccEcnOption| option.padded_bytes());
         let option_bytes = if cfg.header_bytes == 0 { 0 } else { option_bytes }; // as in `option_bytes`

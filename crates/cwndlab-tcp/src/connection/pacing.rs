@@ -13,13 +13,13 @@ impl Connection {
     /// the last call is charged first, so that sending itself does not depend on pacing.
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {
-            return false; // something else is to go
+            return false; // another segment is to be sent first
         }
         let Some(mut pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.take()) else { return true };
         pacer.charge(self.stats.bytes_sent);
         let waits = self.state.may_send() && self.sender.snd.una < self.sender.limit();
         if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
-            pacer.on_pure_ack(now); // it goes before any data
+            pacer.on_pure_ack(now); // the ACK goes before any data
         }
         let recovery = &self.recovery;
         let s = &mut self.sender;

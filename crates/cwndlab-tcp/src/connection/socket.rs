@@ -30,7 +30,7 @@ impl Connection {
     }
 
     /// Sets whether less than a full segment waits (`TCP_CORK`), whatever the flags of writes; with nothing in flight,
-    /// at most for a retransmission timeout.
+    /// it waits at most for a retransmission timeout.
     pub fn set_corked(&mut self, corked: bool) {
         if corked || !self.sender.is_plain() {
             self.socket_options().corked = corked;

@@ -3,8 +3,8 @@
 use crate::config::{all_knobs, choices, Knob, Profile};
 use serde_json::{json, Map, Value};
 
-/// A knob's value in a profile. For a knob with alternatives only the alternative's name, because its knobs have rows
-/// of their own.
+/// A knob's value in a profile. For a knob with alternatives, only the name of the chosen one, because the knobs of
+/// that alternative have rows of their own.
 pub(super) fn value(knob: &Knob, config: &Value, choices: &Value) -> Value {
     let path = format!("/{}", knob.name.replace('.', "/"));
     if choices["alternatives"].get(knob.name).is_some() {
@@ -20,13 +20,15 @@ pub(super) fn value(knob: &Knob, config: &Value, choices: &Value) -> Value {
     found.or_else(|| config.pointer(&path)).cloned().unwrap_or_default()
 }
 
-/// The meaning of words in a profile, as JSON. `alternatives`: for each knob with words of its own, the knobs of each
-/// word (null for a word without knobs). `switches`: the knobs of what can be switched on and off.
+/// The alternatives and switches of a profile, as JSON. `alternatives` maps each knob that selects an alternative by a
+/// word to its words, and each word to the knobs of that alternative (null if it has none). `switches` maps each part
+/// that can be switched off to its knobs.
 pub fn choices_json(profile: Profile) -> String {
     choices(profile).to_string()
 }
 
-/// The table with the profiles' values: a JSON list of `{name, type, range, doc, values: {profile: …}, sources: {profile: …}}`.
+/// The table with the profiles' values: a JSON list of `{name, type, range, doc, values: {profile: …}, sources:
+/// {profile: …}}`.
 pub fn knobs_json() -> String {
     let configs = Profile::ALL.map(|p| (p, serde_json::to_value(p.config()).unwrap_or_default(), choices(p)));
     let table: Vec<Value> = all_knobs()

@@ -41,7 +41,8 @@ macro_rules! datagram_specs {
             /// Seconds from the application's start to its first packet.
             #[serde(default = "zero")]
             pub first_s: Dist,
-            /// Seconds from there to its end; until the end of the run if left out.
+            /// Seconds from the first packet to the end of the flow; if left out, the flow lasts until the end of the
+            /// run.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub duration_s: Option<Dist>,
             $($own)*

@@ -69,7 +69,7 @@ impl Carrier {
     }
 }
 
-/// http/1.1 as the memo models it: one connection, the primary's request, then one request for all in-line objects.
+/// http/1.1 as RFC 2415 models it: one connection, the primary's request, then one request for all in-line objects.
 #[derive(Clone)]
 pub(super) struct Persistent {
     /// Bytes of the first and of the second request.
@@ -155,7 +155,8 @@ impl Persistent {
         self.asked += 1;
     }
 
-    /// The server answers every complete request; with the last answer it closes its side.
+    /// The server answers every complete request. With the last answer it closes its side, if it closes with the
+    /// response.
     fn answer(&mut self, conn: u32, total: u64, out: &mut Vec<Command>) {
         let mut needed: u64 = self.requests[..=self.answered].iter().sum();
         while total >= needed {

@@ -49,7 +49,7 @@ impl Page {
     pub(super) fn start_clock(&mut self, k: u32, now: Time) {
         self.objects[k as usize].start = now;
     }
-    /// The object is requested now, and its time (with the primary's also the page's) counts from the request.
+    /// The object is requested now, and its time (for the primary object also the page's) counts from the request.
     pub(super) fn restart_clock(&mut self, k: u32, now: Time) {
         self.start_clock(k, now);
         if k == 0 {

@@ -61,14 +61,14 @@ impl Connection {
         true
     }
 
-    /// Whether an ACK of nothing new, without blocks, needs no report. RACK has then processed it here.
+    /// Whether an ACK of nothing new, without blocks, needs no report. If so, RACK has already processed it.
     pub(in crate::connection) fn is_unreported(&mut self) -> bool {
         let s = &self.sender;
         self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.needs().every_ack && rack.take_idle())
     }
 
     /// Takes an expected ACK of new data without options, as [`Connection::take_new_ack`] would. Returns false, with no
-    /// effect, if more can follow from it.
+    /// effect, if the ACK may do more than open the window.
     #[inline(always)]
     fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
         if self.recovery.detects_by_time() {
@@ -98,8 +98,8 @@ impl Connection {
         true
     }
 
-    /// The same for a segment that is more than an ACK: the response to a request, a FIN. Not with RACK, which uses the
-    /// segment's options.
+    /// As [`Self::take_calm_ack`], for a segment that is more than an ACK: the response to a request, a FIN. Returns
+    /// false with RACK, which uses the segment's options.
     #[inline(never)]
     pub(in crate::connection) fn take_calm_ack_with(
         &mut self,
@@ -111,7 +111,7 @@ impl Connection {
         !self.recovery.detects_by_time() && self.take_calm_ack(cfg, now, seg, ack)
     }
 
-    /// The same with RACK, which takes the round trip from its record.
+    /// As [`Self::take_calm_ack`] with RACK, which takes the round trip from its record.
     #[inline(never)]
     fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, ack: u64) -> bool {
         let Some(rack) = self.recovery.rack() else { return false };
@@ -157,7 +157,7 @@ impl Connection {
         let s = &mut self.sender;
         let plain = PlainAck { now, mss: s.snd.mss, acked_bytes, rtt, snd_una: s.snd.una, snd_nxt: s.snd.nxt };
         if s.cc.needs().plain_feedback {
-            let apart = plain; // so that the other laws get it in registers
+            let apart = plain; // a copy, so that the call below gets `plain` in registers
             s.cc.on_plain_feedback(&apart);
         }
         if !cfg.grow_only_if_cwnd_limited || s.uses_cwnd() {

@@ -14,7 +14,7 @@ pub fn state(end: &Connection) -> String {
     format!("{end:?}")
 }
 
-/// Delivers a segment. If `compares`, an expected segment is also taken the long way, with the same result.
+/// Delivers a segment. If `compare`, an expected segment is also taken the long way, which must have the same result.
 pub fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segment, compare: bool) {
     let full = (compare && segment.sack.len == 0 && segment.accecn.is_none() && end.is_expected(segment)).then(|| {
         let mut full = end.clone();
@@ -27,7 +27,7 @@ pub fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segme
     assert!(same, "an expected segment is taken otherwise than in full: {segment:?}");
 }
 
-/// Polls. If `compares`, a segment from a short path is compared with that of the long way.
+/// Polls. If `compares`, the result is compared with that of the long way.
 pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) -> Option<Segment> {
     let full = compares.then(|| {
         let mut full = end.clone();

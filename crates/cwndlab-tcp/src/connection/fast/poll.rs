@@ -20,7 +20,7 @@ pub(in crate::connection) enum Outlook {
     PureAck,
     /// A full segment of new data.
     FullSegment,
-    /// Nothing, because the congestion window is full, which is recorded.
+    /// Nothing, because the congestion window is full; this has to be recorded.
     FullWindow,
     /// Unknown: [`Connection::poll_any`] decides.
     #[default]
@@ -48,8 +48,8 @@ pub enum Quick {
 }
 
 impl Connection {
-    /// As [`Connection::poll_transmit`], if called until nothing is left to send, with no other call of the connection
-    /// in between: what the last segment did not change is not tested again.
+    /// As [`Connection::poll_transmit`]. The caller must repeat the call until nothing is left to send, with no other
+    /// call of the connection in between: conditions that the last segment did not change are not tested again.
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
         let s = &self.sender;
@@ -116,20 +116,20 @@ impl Connection {
         if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
             return if self.receiver.ack_now { Outlook::Open } else { self.window_outlook(cfg) };
         }
-        // Everything has been sent. If unused windows do not grow, their use has to be recorded.
+        // Everything has been sent. If only windows in use may grow, the use has to be recorded.
         if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
             return no_data;
         }
         Outlook::Open
     }
 
-    /// The same for the case that the windows decide whether a full segment of new data may be sent.
+    /// As [`Self::outlook`], for the case that the windows decide whether a full segment of new data may be sent.
     fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
         let mss = u64::from(s.snd.mss);
         let in_flight = s.snd.nxt - s.snd.una + mss;
         if in_flight > s.cc.cwnd() {
-            // If unused windows do not grow, their use has to be recorded.
+            // If only windows in use may grow, the use has to be recorded.
             return if !cfg.grow_only_if_cwnd_limited {
                 Outlook::Nothing
             } else if self.state.may_send() && !s.drains(cfg) {

@@ -60,7 +60,7 @@ impl Followed {
     }
 }
 
-/// Without the reported limit, the sender sends or reports another one.
+/// Checks that, without the reported limit, the sender sends or reports another limit.
 fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
     let limit = end.limit(cfg);
     let (mut free, mut cfg, mut now) = (end.clone(), *cfg, now);
