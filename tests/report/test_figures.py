@@ -17,6 +17,7 @@ from cwndlab.report.packets import decimate, time_sequence_rows
 from cwndlab.report.svg import inline_svg
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
+from cwndlab.study import Study
 
 if TYPE_CHECKING:
     from cwndlab.converter import Conversion
@@ -152,6 +153,13 @@ def test_points_of_several_series_stay_at_their_own_x_and_their_intervals_differ
 def _tick_places(svg: str) -> dict[str, float]:
     found = re.findall(r"<text [^>]*translate\(([\d.]+),[^>]*>(\d)</text>", svg)
     return {name: float(place) for place, name in found}
+
+
+def test_the_only_place_of_an_axis_is_labelled_as_it_is() -> None:
+    chosen = {"grid": "fairness", "background": "plain", "flows": 2, "max_p": 0.1, "run.duration": "30s"}
+    results = Study.load("rfc2884").set(chosen).run(replicates=3).results
+    svg = draw(figure(kind="line", x="max_p", quantity="jain"), results).svg
+    assert ">0.1</text>" in svg and ">0</text>" not in svg
 
 
 def test_a_line_may_have_a_logarithmic_axis() -> None:

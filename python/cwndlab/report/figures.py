@@ -189,7 +189,8 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
         if numeric:
             whole = all(isinstance(v, int) for v in places) and len(places) <= 20
             axis = {}
-            if whole or (spec.log_x and len(places) <= 20):
+            # For a single place Vega would round its label to a whole number.
+            if whole or len(places) == 1 or (spec.log_x and len(places) <= 20):
                 axis = {"values": sorted(map(_number, places)), "format": "d" if whole else "~g"}
             scale = {"zero": False, "nice": not whole}
             x = field("x:Q", title=x_title, axis=axis, scale=LOG if spec.log_x else scale)
