@@ -1,5 +1,5 @@
-//! Transmitters whose rate changes at times that the scenario states in advance. Because they are known, so is the
-//! departure of each packet, and a hop still costs one event.
+//! Transmitters whose rate changes at times that the scenario states in advance. Because these times are known, the
+//! departure of each packet can be computed in advance, and a hop needs no additional event.
 
 use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ pub enum CapacityConfig {
     /// A rate that changes in steps. A packet in transmission at a step keeps its place: its remaining bits are sent at
     /// the new rate. At rate 0 the transmitter pauses and the queue fills.
     Steps {
-        /// Start of each rate. The first is 0, and they increase.
+        /// Start times of the rates, in increasing order. The first is 0.
         at_ns: Vec<Time>,
         /// The rates, in bit/s.
         rates_bps: Vec<u64>,
@@ -43,13 +43,13 @@ pub enum CapacityError {
     /// A rate outside its range.
     #[error("the rate {0} bit/s must be 0, or at least 8 bit/s and at most 400 Gbit/s")]
     Rate(u64),
-    /// Steps that never send.
+    /// All rates of a repeating schedule are 0.
     #[error("all rates are 0; at least one must be above 0")]
     NeverUp,
     /// The last step never ends, and sends nothing.
     #[error("the last rate is 0, so that the link would be down for ever; let it end")]
     DownForEver,
-    /// A trace without length.
+    /// The trace is empty or ends at 0 ms.
     #[error("the trace must last for more than 0 ms")]
     EmptyTrace,
     /// A time in a trace is below the previous one.
@@ -118,7 +118,7 @@ impl CapacityConfig {
     }
 }
 
-/// The range that links of constant rate have, too.
+/// Whether the rate is in the range that is valid for links of constant rate, too.
 fn valid(rate: u64) -> bool {
     (8..=400_000_000_000).contains(&rate)
 }
@@ -142,13 +142,14 @@ pub(crate) struct Deliveries {
     next: usize,
     /// Start of the current round of the trace.
     base: Time,
-    /// The last opportunity used, and how many of its bytes are left.
+    /// The last opportunity used. `left` is the number of its bytes that are left.
     current: Time,
     left: u32,
 }
 
 impl Capacity {
-    /// When a packet has been sent whose transmission begins at `begin`. `waited`: it was in the queue before.
+    /// When the transmission of a packet ends that begins at `begin`. `waited`: whether the packet waited in the queue
+    /// before.
     pub(crate) fn finish(&mut self, begin: Time, waited: bool, bytes: u32) -> Time {
         match self {
             Capacity::Steps { rates, per_round } => finish_at_rates(rates, *per_round, begin, bytes),
@@ -204,7 +205,7 @@ impl Deliveries {
             if need == 0 {
                 return self.current;
             }
-            // an opportunity at the very instant of an arrival has passed
+            // a packet that did not wait cannot use an opportunity at the instant of its arrival
             while self.next_time() < begin || (!waited && self.next_time() == begin) {
                 self.advance();
             }

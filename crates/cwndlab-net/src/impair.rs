@@ -47,7 +47,8 @@ enum Entry {
     },
     Seq {
         left: Vec<(u64, u32)>,
-        /// The last payload position of each flow, sorted by flow. A packet carries only its low 32 bits.
+        /// The last payload position of each flow, sorted by flow. A packet carries only the low 32 bits of its
+        /// position.
         last: Vec<(u64, u64)>,
     },
     Duplicate {
@@ -56,7 +57,7 @@ enum Entry {
     Steps(Schedule<f64>),
     Policer {
         rate_bps: u64,
-        /// In bits per second times nanoseconds, the unit of the tokens.
+        /// Tokens of a full bucket, in bits per second times nanoseconds.
         full: u128,
         tokens: u128,
         last: Time,
@@ -85,7 +86,7 @@ impl Order {
         Order { kept, last: Time::ZERO }
     }
 
-    /// When a packet leaves that would leave at `at` if it were alone.
+    /// When a packet leaves the link, given that it would leave at `at` if it were alone.
     fn leave(&mut self, at: Time) -> Time {
         if !self.kept {
             return at;
@@ -172,7 +173,7 @@ impl Impairments {
 
     /// Whether packets may leave the link in a different order from the one in which they entered it.
     pub fn may_reorder(&self) -> bool {
-        // A jitter that keeps the order also restores it for the impairments before it in the list.
+        // An impairment that keeps the order also undoes the reordering by the impairments before it in the list.
         let last_ordered = self.exit.iter().rposition(Exit::keeps_order);
         let after = last_ordered.map_or(0, |at| at + 1);
         self.exit[after..].iter().any(|exit| !matches!(exit, Exit::Aggregate { .. }))
@@ -232,7 +233,7 @@ impl Entry {
                 }
                 let start = unwrapped(last, packet.flow_key(), low);
                 let mut hit = false;
-                // A packet that carries several of the bytes counts for each of them.
+                // A packet that carries several of the listed bytes counts as a transmission of each.
                 for (offset, left) in left.iter_mut() {
                     if *left > 0 && (start..start + u64::from(len)).contains(offset) {
                         *left -= 1;
@@ -310,7 +311,8 @@ impl Exit {
     }
 }
 
-/// The stream offset with these low 32 bits that is nearest to the flow's last one. It becomes the flow's last one.
+/// The stream offset that is nearest to the flow's last one among those whose low 32 bits are `low`. It replaces the
+/// flow's last offset in `last`.
 fn unwrapped(last: &mut Vec<(u64, u64)>, flow: u64, low: u32) -> u64 {
     let at = match last.binary_search_by_key(&flow, |&(flow, _)| flow) {
         Ok(at) => at,
@@ -330,7 +332,7 @@ fn draw(p: f64, rng: &mut Rng) -> bool {
     rng.random::<f64>() < p
 }
 
-/// Counts packets and checks whether their number is in a list.
+/// Counts packets and checks whether each packet's number is in a list.
 #[derive(Clone, Debug)]
 struct Nth {
     numbers: Vec<u64>,

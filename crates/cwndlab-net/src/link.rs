@@ -5,9 +5,9 @@
 //! departures up to now. Queues that decide at departure (`CoDel`, FQ, CBQ) need a second event; a CBQ with a single
 //! bounded class rarely does.
 //!
-//! Call order: [`Link::offer`]; then, at the times that they return, [`Link::arrive`] (at [`Link::next_arrival`]) and
-//! [`Link::serve`] (at [`Link::next_service`]). A driver keeps one pending event for each of the two. A packet that
-//! departs at the instant of an arrival has left the queue before it.
+//! Call order: [`Link::offer`]; then [`Link::arrive`] at the time that [`Link::next_arrival`] returns, and
+//! [`Link::serve`] at the time that [`Link::next_service`] returns. A driver keeps one pending event for each of the
+//! two. A packet that departs at the instant at which another arrives has left the queue before that arrival.
 
 mod counters;
 mod departure;
@@ -30,7 +30,7 @@ use crate::{DropCause, Packet, Rng};
 /// packets that it drops are returned by [`Link::pop_dropped`].
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
 pub enum Offered {
-    /// It is in the queue or in service.
+    /// The packet is in the queue or in service.
     Queued,
     /// The packet is queued and was marked CE.
     Marked,
@@ -47,9 +47,9 @@ struct InFlight<P> {
 #[derive(Debug)]
 enum Discipline<P> {
     AtArrival(ArrivalQueue),
-    /// Decides at arrival too, but a packet of the class may have to wait although the link is free.
+    /// This kind decides at arrival too, but a packet of its class may have to wait although the link is free.
     Bounded(Box<BoundedClass>),
-    /// Boxed once for each link, so that the common kind of link stays small.
+    /// Boxed, so that links with the common kind of queue stay small.
     AtDeparture(Box<Served<P>>),
 }
 
@@ -115,13 +115,15 @@ pub struct Link<P> {
 }
 
 impl<P: Packet + Copy> Link<P> {
-    /// A link with the queue of `queue` (checked); `rng` is the stream of this link alone.
+    /// A link with the queue that `queue` describes, which must have passed [`QueueConfig::check`]. No other link may
+    /// use the stream `rng`.
     ///
     /// # Panics
     /// If the rate is below 2 bit/s.
     pub fn new(rate: Rate, delay: Time, header_bytes: u32, queue: &QueueConfig, mut rng: Rng) -> Link<P> {
         let bounded = match queue {
-            QueueConfig::Cbq(config) if header_bytes == 0 => BoundedClass::new(config, rate), // a class counts no headers
+            // a class does not count the link's headers
+            QueueConfig::Cbq(config) if header_bytes == 0 => BoundedClass::new(config, rate),
             _ => None,
         };
         let seed = rng.next_u64();
@@ -160,8 +162,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The same link with a changing capacity (checked). Its queue still assumes the rate with which the link was
-    /// created.
+    /// The same link with a changing capacity, which must have passed [`CapacityConfig::check`]. Its queue still
+    /// assumes the rate with which the link was created.
     #[must_use]
     pub fn varying(mut self, capacity: &CapacityConfig) -> Link<P> {
         self.plain = false;
@@ -190,7 +192,7 @@ impl<P: Packet + Copy> Link<P> {
         self.plain && self.room_for > 0
     }
 
-    /// Whether its queue has a single class, which is bounded.
+    /// Whether the link's queue has a single class, which is bounded.
     pub fn has_bounded_class(&self) -> bool {
         matches!(self.discipline, Discipline::Bounded(_))
     }
@@ -253,14 +255,14 @@ impl<P: Packet + Copy> Link<P> {
         Offered::Queued
     }
 
-    /// As [`Link::admit`], where the queue has to decide.
+    /// The part of [`Link::admit`] for a packet on which the queue has to decide.
     #[inline(never)]
     fn admit_asking(&mut self, now: Time, bytes: u32, packet: &P) -> Offered {
         let backlog = self.backlog_at_arrival();
         let answer = match &mut self.discipline {
             Discipline::AtArrival(queue) => queue.on_arrival(now, backlog, bytes, packet.ecn(), &mut self.rng),
             Discipline::Bounded(class) => class.on_arrival(now, bytes, packet.ecn(), &mut self.rng),
-            Discipline::AtDeparture(_) => Admit::Enqueue, // asked only of the others
+            Discipline::AtDeparture(_) => Admit::Enqueue, // not reached: only the other kinds get here
         };
         let marked = match answer {
             Admit::Enqueue => false,
@@ -287,8 +289,8 @@ impl<P: Packet + Copy> Link<P> {
         Offered::Queued
     }
 
-    /// Adds a packet behind `packets` others, to be sent from `ready` on. Returns when it will arrive. `PLAIN`: the
-    /// link is plain, so its rate need not be looked up.
+    /// Adds a packet behind `packets` others, to be sent at `ready` or later. Returns when it will arrive at the far
+    /// end. `PLAIN`: the link is plain, so its capacity does not vary.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn accept<const PLAIN: bool>(
@@ -308,8 +310,8 @@ impl<P: Packet + Copy> Link<P> {
         arrival
     }
 
-    /// Puts a packet on the transmitter at `begin`, which must not be before `free_at`. Returns when it will arrive.
-    /// `waited`: the packet was in the queue before.
+    /// Puts a packet on the transmitter at `begin`, which must not be before `free_at`. Returns when it will arrive at
+    /// the far end. `waited`: whether it waited in the queue before.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn transmit<const PLAIN: bool>(
@@ -390,7 +392,7 @@ impl<P: Packet + Copy> Link<P> {
     fn pop_ring(&mut self, now: Time) -> Option<P> {
         let head = *self.ring.front().filter(|head| head.arrival <= now)?;
         if self.undeparted == self.ring.head() {
-            // The head packet has departed, although the lazy position may not say so yet.
+            // The head packet has departed, but `undeparted` has not been advanced past it yet.
             self.undeparted += 1;
             self.backlog_bytes -= u64::from(head.packet.wire_bytes() + self.header_bytes);
         }
@@ -435,7 +437,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The time that this average was below, between and above its thresholds, up to `now`.
+    /// The time that RED's average ([`Link::average`]) was below, between and above its thresholds, up to `now`.
     pub fn regions(&mut self, now: Time) -> Option<Regions> {
         self.forget_departed(now);
         let idle_since = self.backlog_at_arrival().idle_since();

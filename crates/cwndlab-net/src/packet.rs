@@ -29,8 +29,8 @@ pub trait Packet: Default {
     /// The low 32 bits of the stream offset of the first byte of TCP payload, and the payload's length. Used by losses
     /// scripted by sequence number.
     fn payload(&self) -> (u32, u32);
-    /// The number of the traffic that the packet belongs to, as [`crate::queue::QueueConfig::number_traffic`] gave it; 0 where
-    /// no class-based queue names it.
+    /// The number of the packet's traffic, in the numbering passed to [`crate::queue::QueueConfig::number_traffic`]; 0
+    /// if no class-based queue names this traffic.
     fn traffic(&self) -> u8 {
         0
     }
@@ -42,9 +42,9 @@ pub trait Packet: Default {
 pub enum DropCause {
     /// The buffer was full.
     Full = 0,
-    /// Active queue management dropped it.
+    /// Active queue management dropped the packet.
     Aqm = 1,
-    /// A loss model on the link.
+    /// A loss model of the link dropped the packet.
     Loss = 2,
 }
 

@@ -7,7 +7,7 @@ pub(crate) struct Ring<T> {
     slots: Vec<T>,
     head: u64,
     tail: u64,
-    /// There is room up to this position, and beyond it if `head` has moved since.
+    /// Elements can be pushed up to this position, and beyond it if `head` has moved since it was set.
     room_to: u64,
 }
 
@@ -29,7 +29,8 @@ impl<T: Copy + Default> Ring<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.head == self.tail
     }
-    /// Pushes an element that `write` writes into its slot; a value passed by copy would go over the stack.
+    /// Pushes an element that `write` writes into its slot; a value passed as an argument would be copied over the
+    /// stack.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut T)) {

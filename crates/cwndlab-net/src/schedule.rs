@@ -17,7 +17,7 @@ pub enum ScheduleError {
     /// There is no value for time 0.
     #[error("the first value must be for time 0")]
     Start,
-    /// A time is not above the previous one.
+    /// A time is not later than the previous one.
     #[error("the times must rise")]
     Order,
     /// The schedule repeats before its last time.

@@ -52,7 +52,7 @@ pub enum ImpairmentConfig {
     },
     /// Entrance: drops each packet with a probability that changes at stated times.
     LossSteps {
-        /// Start of each probability. The first is 0, and they increase.
+        /// Start times of the probabilities, in increasing order. The first is 0.
         at_ns: Vec<Time>,
         /// The probabilities.
         p: Vec<f64>,
@@ -87,8 +87,8 @@ pub enum ImpairmentConfig {
         #[serde(default = "yes")]
         keep_order: bool,
     },
-    /// Exit: an extra delay for each packet from a normal distribution truncated at both sides: a value outside is
-    /// drawn again.
+    /// Exit: an extra delay for each packet from a normal distribution truncated at both sides: a value beyond either
+    /// cut is drawn again.
     NormalJitter {
         /// Standard deviation before truncation, in nanoseconds.
         sigma_ns: Time,
@@ -105,7 +105,7 @@ pub enum ImpairmentConfig {
     /// Exit: an extra delay that changes at stated times. A packet gets the delay of the time at which it leaves the
     /// transmitter.
     DelaySteps {
-        /// Start of each delay. The first is 0, and they increase.
+        /// Start times of the delays, in increasing order. The first is 0.
         at_ns: Vec<Time>,
         /// The extra delays, in nanoseconds.
         extra_ns: Vec<Time>,

@@ -11,9 +11,9 @@ use crate::{DropCause, Packet};
 pub struct LinkCounters {
     /// Packets offered.
     pub arrivals: u64,
-    /// Packets accepted and sent, or still waiting to be sent.
+    /// Packets sent or in service. A queue that decides at arrival counts its waiting packets, too.
     pub accepted: u64,
-    /// Bytes of those packets, including the link's header.
+    /// Bytes of the accepted packets, including the link's header.
     pub bytes: u64,
     /// Packets dropped, by [`DropCause`].
     pub drops: [u64; DropCause::COUNT],
@@ -35,7 +35,7 @@ pub(super) struct Sums {
     pub(super) bytes: u64,
     pub(super) drops: [u64; DropCause::COUNT],
     pub(super) marks: u64,
-    /// In nanoseconds, modulo 2^64; the service time still ahead is subtracted when it is read.
+    /// In nanoseconds, modulo 2^64; [`Link::counters_at`] subtracts the service time still ahead.
     pub(super) busy_ns: u64,
     pub(super) sojourn_ns: u64,
     pub(super) max_packets: u32,
@@ -74,12 +74,12 @@ impl<P: Packet + Copy> Link<P> {
         LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets }
     }
 
-    /// Counters up to `now`: `busy` and `sojourn` contain no later time.
+    /// Counters up to `now`: `busy` and `sojourn` contain no time after `now`.
     pub fn counters_at(&mut self, now: Time) -> LinkCounters {
         self.forget_departed(now);
         let mut sums = self.counters;
         let departure = |position| self.ring.at(position).arrival - self.delay;
-        // The service time still ahead. It has no gaps except with a bounded class.
+        // The service time still ahead, which has no gaps unless a bounded class makes packets wait.
         let mut ahead = self.free_at.saturating_sub(now);
         let mut waiting = 0;
         match &mut self.discipline {
@@ -102,7 +102,7 @@ impl<P: Packet + Copy> Link<P> {
             sums.add_sojourn(now, departure(position));
         }
         let counters = self.reported(sums);
-        // As in all queues with classes, a packet counts as accepted once it is sent.
+        // As in the other queues with classes, a packet counts as accepted only once its transmission has begun.
         LinkCounters { accepted: counters.accepted - waiting, ..counters }
     }
 }

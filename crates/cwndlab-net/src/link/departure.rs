@@ -19,7 +19,7 @@ impl<P: Packet + Copy> Link<P> {
         self.counters.max_packets =
             self.counters.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
         if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
-            // No waiting packet may be sent before it is due.
+            // No waiting packet may be sent before `held_until`, so `due` stays as it is.
         } else if now >= self.free_at {
             self.serve_next(now, waited);
         } else {
@@ -43,8 +43,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Whether the queue decides at departure or a service is due: only then need [`Link::serve`] and the calls that
-    /// follow it be made.
+    /// Whether the queue decides at departure or a service is scheduled. Otherwise the caller can leave out
+    /// [`Link::serve`] and the calls that follow it.
     #[inline]
     pub fn is_served(&self) -> bool {
         match &self.discipline {
@@ -64,7 +64,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// `waited`: the packet was in the queue before `now`.
+    /// Sends the packet that the queue chooses. `waited`: whether it was in the queue before `now`.
     fn serve_next(&mut self, now: Time, waited: bool) {
         self.forget_departed(now);
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
@@ -100,7 +100,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Packets that such a queue has dropped since the last call, including the one just offered.
+    /// A packet that a queue deciding at departure has dropped and this function has not returned yet. It may be the
+    /// packet just offered.
     #[inline]
     pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
         match &mut self.discipline {
@@ -109,7 +110,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The packet that such a queue has marked at departure since the last call.
+    /// The packet that a queue deciding at departure has marked at its departure since the last call.
     #[inline]
     pub fn take_marked(&mut self) -> Option<P> {
         match &mut self.discipline {

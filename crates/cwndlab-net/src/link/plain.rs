@@ -6,8 +6,9 @@ use super::Link;
 use crate::Packet;
 
 impl<P: Packet + Copy> Link<P> {
-    /// As [`Link::offer`] for a plain link whose queue accepts any packet now. Returns when the packet will arrive at
-    /// the far end; `None`, with no effect, if the queue has to decide. Call it only if [`Link::is_plain`].
+    /// Does what [`Link::offer`] does on a plain link whose queue accepts any packet now. Returns when the packet will
+    /// arrive at the far end. If the queue has to decide, returns `None` and has no effect. Call it only if
+    /// [`Link::is_plain`].
     ///
     /// `write` writes the packet, of `wire_bytes`, into its slot.
     #[allow(clippy::inline_always)] // once per packet-hop
@@ -28,15 +29,15 @@ impl<P: Packet + Copy> Link<P> {
         &self.ring.at(self.ring.head()).packet
     }
 
-    /// As [`Link::arrive`] at exactly [`Link::next_arrival`], which must not be [`Time::MAX`]. Returns the packet, and
-    /// when the one after it arrives. Call it only if the link is not impaired.
+    /// Does what [`Link::arrive`] does at exactly the time of [`Link::next_arrival`], which must not be [`Time::MAX`].
+    /// Returns the packet, and when the next one arrives. Call it only if the link is not impaired.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub fn arrive_plain(&mut self) -> (&P, Time) {
         debug_assert!(!self.is_impaired() && !self.ring.is_empty());
         let head = self.ring.head();
         if self.undeparted == head {
-            // The head packet has departed, although the lazy position may not say so yet.
+            // The head packet has departed, but `undeparted` has not been advanced past it yet.
             self.undeparted += 1;
             self.backlog_bytes -= u64::from(self.wire_bytes(head));
         }

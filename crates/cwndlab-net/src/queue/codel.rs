@@ -1,5 +1,5 @@
-//! `CoDel`, controlled delay (RFC 8289). While every packet of the last interval waited for longer than the target, it
-//! drops packets at departure, at intervals that shrink with the square root of the number of drops.
+//! `CoDel`, controlled delay (RFC 8289). While every packet of the last interval waited for longer than the target, the
+//! queue drops packets at departure, at intervals that shrink with the square root of the number of drops.
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -188,7 +188,8 @@ fn control_law(config: &CodelConfig, from: Time, count: u32) -> Time {
     from + config.interval_ns.mul_f64(1.0 / f64::from(count).sqrt())
 }
 
-/// Marks the packet if marking is on and the packet is ECN-capable.
+/// Marks the packet if marking is on and the packet is ECN-capable: returns whether the mark is new, or `None` if the
+/// packet has to be dropped.
 fn instead_of_drop<P: Packet>(config: &CodelConfig, packet: &mut P) -> Option<bool> {
     if config.ecn {
         mark(packet)
@@ -197,8 +198,8 @@ fn instead_of_drop<P: Packet>(config: &CodelConfig, packet: &mut P) -> Option<bo
     }
 }
 
-/// Marks an ECN-capable packet. Returns whether the mark is new; a packet that already carries CE needs no other
-/// signal.
+/// Marks an ECN-capable packet. Returns whether the mark is new (a packet that already carries CE needs no other
+/// signal), or `None` if the packet is not ECN-capable.
 fn mark<P: Packet>(packet: &mut P) -> Option<bool> {
     if packet.ecn() == Ecn::NotEct {
         return None;

@@ -16,7 +16,7 @@ use crate::{DropCause, Packet, Rng};
 pub enum Victim {
     /// The one that has waited longest.
     Front,
-    /// Any waiting packet, each with the same probability. The arriving packet takes its place.
+    /// Any waiting packet, each with the same probability. The arriving packet joins the end of the queue.
     Random,
 }
 

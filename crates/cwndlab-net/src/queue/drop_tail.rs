@@ -38,8 +38,8 @@ impl DropTailConfig {
 /// Drop-tail over the link's own ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropTail {
-    /// With so many packets in the link, including the one in service, an arriving packet is dropped; `u32::MAX` if
-    /// bytes decide.
+    /// An arriving packet is dropped if it finds this many packets in the link, including the one in service;
+    /// `u32::MAX` if bytes decide.
     full_at_packets: u32,
     counts_in_service: bool,
     /// Bytes that fit; `u64::MAX` if packets decide.
@@ -51,7 +51,8 @@ impl DropTail {
     pub fn new(config: &DropTailConfig) -> DropTail {
         let counts_in_service = config.counts_in_service;
         match config.unit {
-            // A limit without the packet in service equals a limit one higher with it: an idle link holds neither.
+            // A limit that excludes the packet in service equals one that includes it and is higher by one, because
+            // packets wait only while another is in service.
             Unit::Packets => DropTail {
                 full_at_packets: config.limit as u32 + u32::from(!counts_in_service),
                 counts_in_service,

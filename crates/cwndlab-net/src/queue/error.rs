@@ -21,7 +21,8 @@ pub enum QueueError {
     /// A count, size or time of 0.
     #[error("{0} is 0; it must be at least 1")]
     Zero(&'static str),
-    /// The interval of a controller's updates is too short: every update is carried out.
+    /// The interval of a controller's updates is too short. Every update is carried out, so the run would take too
+    /// long.
     #[error("{name} is {}; it must be at least 100000 (0.1 ms)", .value.as_nanos())]
     UpdatesTooOften {
         /// The parameter.
@@ -65,10 +66,10 @@ pub enum QueueError {
         /// The form that has it.
         form: &'static str,
     },
-    /// A class of CBQ is wrong.
+    /// A class of CBQ is invalid.
     #[error("class {index}: {error}")]
     Class {
-        /// Its index.
+        /// The class's index.
         index: usize,
         /// The error.
         error: Box<ClassError>,
@@ -96,7 +97,7 @@ pub enum ClassError {
     /// The class comes before its parent.
     #[error("parent is {0}; a class stands after its parent")]
     Parent(usize),
-    /// Its children together have a higher rate.
+    /// The children of the class together have a higher rate than the class.
     #[error("rate_bps is {rate_bps}; its children have {children_bps} together")]
     ChildrenTooFast {
         /// Its own rate.

@@ -3,8 +3,8 @@
 //! - [`ArrivalQueue`] (drop-tail, infinite, RED, Linux's RED) decides when a packet arrives and stores nothing: the
 //!   link's ring holds the packets. The departure time is known at once, and a hop costs one event.
 //!
-//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, CBQ) decides when packets leave. It stores them with
-//!   their arrival times, and the link asks it for the next packet whenever the link is free.
+//! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, `DualPI2`, CBQ) decides when packets leave. It stores
+//!   them with their arrival times, and the link asks it for the next packet whenever the link is free.
 //!
 //! A CBQ with a single bounded class is a third kind, [`BoundedClass`]: it gives the results of the second family at
 //! nearly the cost of the first.
@@ -210,8 +210,8 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// When to call [`DepartureQueue::dequeue`] after a packet whose service ends at `free_at`, if packets wait: then,
-    /// or later if no waiting packet may be sent by then.
+    /// When to call [`DepartureQueue::dequeue`] after a packet whose service ends at `free_at`, if packets wait: at
+    /// `free_at`, or later if no waiting packet may be sent at that time.
     #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         match self {
@@ -249,7 +249,7 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// How long that average was below, between and above its thresholds, up to `now`.
+    /// How long the average ([`DepartureQueue::average`]) was below, between and above its thresholds, up to `now`.
     pub fn regions(&self, now: Time) -> Option<Regions> {
         match self {
             DepartureQueue::Cbq(queue) => queue.regions(now),

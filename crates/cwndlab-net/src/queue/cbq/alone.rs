@@ -14,11 +14,13 @@ use crate::{Ecn, Rng};
 /// began with an event, a packet that arrives at the same instant would come before or after it in the order of
 /// scheduling:
 ///
-/// - A packet that waits although it found no other waiting: its event would be scheduled at its arrival, at nearly the
-///   same time as the next arrival may be. It has that event ([`BoundedClass::due`]).
+/// - A packet that has to wait although it found no other waiting: its event would be scheduled at its arrival, and the
+///   next arrival may be scheduled at nearly the same time. Such a packet therefore has an event
+///   ([`BoundedClass::due`]).
 ///
-/// - Any other packet: its event would be scheduled when the packet ahead of it begins. This is earlier than the
-///   arrival is scheduled, unless the arrival follows another one back to back: then both are scheduled together.
+/// - Any other packet: its event would be scheduled when the packet ahead of it begins. An arrival at the same instant
+///   is scheduled later than this event, unless it follows another arrival back to back: then both are scheduled
+///   together.
 #[derive(Clone, Debug)]
 pub struct BoundedClass {
     queue: ArrivalQueue,
@@ -45,7 +47,8 @@ struct Turn {
 }
 
 impl BoundedClass {
-    /// The only leaf of a checked configuration, for a link of `rate`; `None` if there are several leaves or it may borrow.
+    /// The only leaf of a checked configuration, for a link of `rate`; `None` if there are several leaves or the leaf
+    /// may borrow.
     ///
     /// # Panics
     /// If the configuration was not checked.
@@ -133,8 +136,8 @@ impl BoundedClass {
         self.advance(now);
     }
 
-    /// The bytes of the packets that wait at `now`, and when each begins to be sent. They are the last ones of the
-    /// link's ring.
+    /// The bytes of the packets that wait at `now`, and when each begins to be sent. These packets are the last ones of
+    /// the link's ring.
     pub fn waiting(&mut self, now: Time) -> (u64, impl ExactSizeIterator<Item = Time> + '_) {
         self.advance(now.saturating_sub(Time::from_nanos(1)));
         (self.waiting_bytes, self.waiting.iter().map(|turn| turn.begin))
@@ -145,7 +148,7 @@ impl BoundedClass {
         self.queue.average()
     }
 
-    /// The time in each region of that average, up to `now`.
+    /// The time that the average ([`BoundedClass::average`]) spent in each region, up to `now`.
     pub fn regions(&mut self, now: Time) -> Option<Regions> {
         self.advance(now);
         self.queue.regions(now, self.backlog(now).idle_since())

@@ -49,22 +49,22 @@ pub struct CbqClassConfig {
     /// For a leaf: names of the traffic whose packets belong to it, in both directions. In the simulator only.
     #[serde(default)]
     pub traffic: Vec<String>,
-    /// The numbers of this traffic ([`crate::Packet::traffic`]), set by [`QueueConfig::number_traffic`].
+    /// The numbers of the traffic in `traffic` ([`crate::Packet::traffic`]), set by [`QueueConfig::number_traffic`].
     #[serde(skip)]
     pub numbers: Vec<u8>,
     /// For a leaf: flow keys of its packets.
     #[serde(default)]
     pub flows: Vec<u64>,
-    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail or red). The queue sees a link of the
-    /// class's rate, on which a sent packet is in service for its time at that rate.
+    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail, red or linux-red). The queue sees a
+    /// link of the class's rate, on which a sent packet is in service for its time at that rate.
     #[serde(default)]
     pub queue: Option<Box<QueueConfig>>,
     /// How many packets of `max_packet_bytes` may follow each other at the link's speed after a pause. Determines the
     /// estimator's upper bound `maxidle`.
     #[serde(default = "default_max_burst")]
     pub max_burst: u32,
-    /// The estimator's lower bound `minidle`, below zero, in nanoseconds: how much of its excess a class has to repay
-    /// after borrowing. Unbounded if left out.
+    /// The estimator's lower bound `minidle`, as its distance below zero, in nanoseconds: how much of its excess a
+    /// class has to repay after borrowing. Unbounded if left out.
     #[serde(default)]
     pub min_idle_ns: Option<Time>,
     /// The largest packet, in bytes.

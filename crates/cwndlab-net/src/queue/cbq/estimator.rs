@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 /// Weight of one packet in the average.
 const GAIN: f64 = 1.0 / 16.0;
-/// An average up to this counts as zero, in seconds. Times are rounded to nanoseconds: without the tolerance, a class
+/// An average up to this many seconds counts as zero. Times are rounded to nanoseconds: without the tolerance, a class
 /// that waited until its average is zero could take the rounding for credit and send two packets in a row.
 const ZERO_S: f64 = 100e-9;
 
@@ -25,7 +25,8 @@ pub(super) struct Estimator {
     pub(super) undertime: Time,
     /// Transmission times of the last packet size: sizes repeat.
     sized: Sized,
-    /// The last time between two ends, in seconds, and the last wait, rounded. While packets wait, they repeat too.
+    /// The last time between the ends of two packets, with its value in seconds, and the last wait in seconds, with its
+    /// rounded value. While packets wait, both repeat, too.
     between: (Time, f64),
     wait: (f64, Time),
 }

@@ -1,6 +1,6 @@
 //! CBQ, class-based queueing (Floyd and Jacobson, "Link-sharing and Resource Management Models for Packet Networks",
 //! IEEE/ACM Transactions on Networking 3(4), 1995): a tree of classes with rates, leaf queues served by priority and
-//! weighted round robin, and an estimator for each class that regulates those over their limit.
+//! weighted round robin, and an estimator for each class that delays the class while it is over its limit.
 
 mod alone;
 mod config;
@@ -29,7 +29,7 @@ pub struct Cbq<P> {
     traffic: Vec<Option<usize>>,
     default: usize,
     sharing: Sharing,
-    /// Indices in `leaves` by priority, each list with the index whose turn it is.
+    /// For each priority, in order, the indices in `leaves` and whose turn it is.
     rounds: Vec<Round>,
     packets: u32,
     bytes: u64,
@@ -173,7 +173,7 @@ impl<P> Cbq<P> {
     pub fn average(&self) -> Option<f64> {
         self.leaves.iter().find_map(|leaf| leaf.queue.average())
     }
-    /// The time in each region of that average, up to `now`.
+    /// The time that the average of the first such leaf spent in each region, up to `now`.
     pub fn regions(&self, now: Time) -> Option<Regions> {
         self.leaves.iter().find_map(|leaf| leaf.queue.regions(now, leaf.backlog(now).idle_since()))
     }
@@ -190,8 +190,8 @@ impl<P> Cbq<P> {
                 earliest = Some(earliest.map_or(own, |other: Time| other.min(own)));
                 continue;
             }
-            // As time passes, a class may send only once it, or a class from which it may borrow, comes within its
-            // limit.
+            // While nothing is sent, a class has to wait until it, or a class from which it may borrow, comes within
+            // its limit.
             let within = self.lenders(leaf.class).map(|at| self.classes[at].estimator.undertime);
             let next = within.filter(|&at| at > now).min();
             earliest = [earliest, next].into_iter().flatten().min();
@@ -201,7 +201,8 @@ impl<P> Cbq<P> {
 
     /// When to choose again after a packet whose service ends at `free_at`.
     ///
-    /// A choice without result ends the turns of all leaves, so it may be skipped only where no leaves take turns.
+    /// A choice that finds no leaf to serve ends the turns of all leaves, so it may be skipped only if no leaves take
+    /// turns.
     #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         if self.takes_turns {
@@ -275,7 +276,7 @@ impl<P> Cbq<P> {
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if let [leaf] = &self.leaves[..] {
-            // A single leaf of its priority has no turns to wait for.
+            // A single leaf has no turns to wait for.
             let ready = leaf.fifo.len() > 0 && (leaf.free || self.permitted(leaf.class, now));
             return ready.then_some(0);
         }

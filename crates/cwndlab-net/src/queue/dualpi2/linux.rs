@@ -1,4 +1,4 @@
-//! The form of Linux's `net/sched/sch_dualpi2.c` (6.17 and later).
+//! `DualPI2` in the form of Linux's `net/sched/sch_dualpi2.c` (6.17 and later).
 
 use cwndlab_units::Time;
 use rand::Rng as _;
@@ -68,7 +68,7 @@ impl<P: Packet> DualPi2<P> {
             let mut verdict = self.pi_verdict(low, packet.ecn());
             if verdict == Verdict::Drop {
                 dropped.push((DropCause::Aqm, packet));
-                continue; // what is dropped is not charged to its queue
+                continue; // a dropped packet is not charged to its queue
             }
             // `do_step_aqm`
             if low && now.saturating_sub(arrived) > self.config.step_ns {

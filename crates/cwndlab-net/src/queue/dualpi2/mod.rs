@@ -1,6 +1,7 @@
 //! `DualPI2`, a dual-queue coupled AQM for L4S (RFC 9332, appendix A): a low-latency queue for packets with ECT(1) or
 //! CE, a classic queue for all others, and one PI controller. Its output marks packets of the low-latency queue and,
-//! squared, drops those of the classic one. There are two forms: the RFC's pseudocode and Linux's `sch_dualpi2`.
+//! squared, drops (or marks) those of the classic one. There are two forms: the RFC's pseudocode and Linux's
+//! `sch_dualpi2`.
 
 mod linux;
 
@@ -43,8 +44,8 @@ pub struct DualPi2Config {
     /// Coupling factor k: a mark in the low-latency queue is k times as likely as the square root of the probability of
     /// a classic drop.
     pub coupling: f64,
-    /// Delay below which the low-latency queue marks nothing by itself, in nanoseconds; 800 µs. At least the
-    /// transmission time of a packet of 1500 bytes. Only in the RFC's form.
+    /// Delay below which the low-latency queue marks nothing by itself, in nanoseconds; 800 µs. A link that takes
+    /// longer to send a packet of 1500 bytes uses that time instead. Only in the RFC's form.
     pub min_th_ns: Time,
     /// Width of the ramp from `min_th_ns` to the delay at which all packets are marked, in nanoseconds; 400 µs. Only in
     /// the RFC's form.
@@ -105,8 +106,8 @@ pub struct DualPi2<P> {
     /// The controller's output p'.
     base: f64,
     delay_old_s: f64,
-    /// The next update of the controller. Updates that are due are carried out when the next packet arrives; one at the
-    /// packet's own instant precedes it.
+    /// The next update of the controller. Updates that are due are carried out when a packet next arrives or leaves,
+    /// before the packet itself is handled.
     next_update: Time,
     /// Weighted bytes by which the classic queue is behind its share (if positive).
     owed: f64,
@@ -232,7 +233,7 @@ impl<P: Packet> DualPi2<P> {
         while self.packets() > 0 {
             let coupled = self.config.coupling * self.base; // p_CL
             let squared = self.base * self.base; // p_C
-            let overload = coupled >= 1.0; // A.2: marks are used up, so both queues drop
+            let overload = coupled >= 1.0; // A.2: marks cannot become more frequent, so both queues drop
             if self.low_is_next() {
                 let delay_s = self.low.delay_s(now);
                 let (_, packet) = self.low.fifo.pop()?;

@@ -23,7 +23,7 @@ pub struct FqCodelConfig {
     /// Limit on the packets in all queues together (5.2.3).
     pub limit: u32,
     /// Maximum number of packets dropped at once when the limit is exceeded, from the flow with the most bytes (4.1.2).
-    /// At most half of the flow's packets are dropped.
+    /// At most half of the flow's packets are dropped, but at least one.
     pub drop_batch: u32,
     /// `CoDel`'s target, in nanoseconds.
     pub target_ns: Time,
@@ -98,7 +98,7 @@ pub struct FqCodel<P> {
 struct Flow<P> {
     fifo: Fifo<P>,
     law: ControlLaw,
-    /// Bytes that the flow may still send in its turn; negative after a packet that was larger than the rest.
+    /// Bytes that the flow may still send in its turn; negative after a packet that was larger than what was left.
     deficit: i64,
     /// Whether the flow is in one of the two lists.
     listed: bool,
@@ -185,8 +185,8 @@ impl<P: Packet> FqCodel<P> {
             }
             list.pop_front();
             if from_new {
-                // A flow that became empty stays in the list for a round; otherwise it could always return as a new
-                // flow.
+                // A new flow that became empty moves to the list of old flows for a round; otherwise it could always
+                // return as a new flow.
                 self.old_flows.push_back(index);
             } else {
                 flow.listed = false;

@@ -25,7 +25,7 @@ pub enum LinuxRedVersion {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinuxRedConfig {
-    /// Capacity: a packet that finds more waiting is dropped regardless of the average.
+    /// Capacity: a packet that finds more bytes than this waiting is dropped regardless of the average.
     pub limit: u64,
     /// Below this average nothing is dropped or marked.
     pub min_th: u32,
@@ -106,8 +106,8 @@ impl LinuxRedConfig {
         (0..31).find(|&k| per_byte * power(2.0, k) > 1.0).unwrap_or(31)
     }
 
-    /// The table of idle times, with the number of bits by which each shifts the average, and the binary logarithm of
-    /// the ticks per entry (`tc_red_eval_idle_damping`).
+    /// The table of the number of bits by which each idle time shifts the average, and the binary logarithm of the
+    /// ticks per entry (`tc_red_eval_idle_damping`).
     pub(super) fn idle_table(&self, weight_log: u32) -> ([u8; 256], u32) {
         let packet_s = self.bandwidth_bps.serialization_time(self.mean_packet_bytes).as_secs_f64();
         // The kernel uses these natural logarithms as shifts, so the average decays as 2^-x where e^-x was meant.

@@ -1,7 +1,7 @@
 //! RED of Linux 2.2 and 2.3, from `net/sched/sch_red.c`. Where no function is named, the rule is in `red_enqueue`.
 //!
-//! It counts bytes and stores the average as a fixed-point number. The weight and the slope of the probability are
-//! powers of two, and the decay during an idle time comes from a table.
+//! This RED counts bytes and stores the average as a fixed-point number. The weight and the slope of the probability
+//! are powers of two, and the decay during an idle time comes from a table.
 
 mod config;
 
@@ -32,12 +32,13 @@ pub struct LinuxRed {
     max_th: u64,
     /// Random numbers are drawn from 0 up to this value.
     random_mask: u64,
-    /// Packets since the last signal; `None` until a packet first finds the average between the thresholds.
+    /// Packets since the last signal, or since the average came to lie between the thresholds; `None` while it lies
+    /// elsewhere.
     count: Option<u64>,
     /// Drawn with each signal. The next signal is due once `count` times the average's distance from `min_th` reaches
     /// it.
     random: u64,
-    /// The start of the idle time, if a packet has been dropped since.
+    /// Time of the last drop. If the link was idle then, the average has already decayed up to this time.
     idle_from: Time,
     idle_table: [u8; 256],
     cell_log: u32,
@@ -87,7 +88,8 @@ impl LinuxRed {
     pub fn on_arrival(&mut self, now: Time, backlog: Backlog, ecn: Ecn, rng: &mut Rng) -> Admit {
         self.regions = self.regions(now);
         self.last_arrival = now;
-        // `red_dequeue` starts the idle time when it is called with an empty queue.
+        // `red_dequeue` starts the idle time when it is called with an empty queue, so there is none before the first
+        // packet is sent.
         match backlog.idle_since().filter(|&since| since > Time::ZERO) {
             Some(since) => self.decay(now, since.max(self.idle_from)),
             None => self.average = self.average - (self.average >> self.weight_log) + backlog.waiting_bytes(),

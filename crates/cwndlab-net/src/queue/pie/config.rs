@@ -35,7 +35,7 @@ pub struct PieConfig {
     pub max_burst_ns: Time,
     /// A typical packet, in bytes: nothing is dropped while at most two of them wait.
     pub mean_packet_bytes: u32,
-    /// The source of the delay.
+    /// The source of the delay estimate.
     pub estimate: DelayEstimate,
     /// Marks ECN-capable packets where others are dropped (section 5.1).
     pub ecn: bool,

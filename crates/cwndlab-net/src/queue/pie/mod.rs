@@ -21,8 +21,9 @@ pub struct Pie<P> {
     fifo: Fifo<P>,
     delay: DelayEstimator,
     controller: Controller,
-    /// The next update of the drop probability. Updates that are due are carried out at the next packet. This is
-    /// equivalent, since their input does not change between packets. An update at a packet's own instant precedes it.
+    /// The next update of the drop probability. Updates that are due are carried out when a packet next arrives or
+    /// leaves, before the packet itself is handled. This is equivalent, because the input of an update changes only
+    /// when a packet arrives or leaves.
     next_update: Time,
 }
 
@@ -39,7 +40,7 @@ struct Controller {
 }
 
 impl<P> Pie<P> {
-    /// Empty, with a checked configuration.
+    /// An empty queue, from a checked configuration.
     pub fn new(config: PieConfig) -> Pie<P> {
         Pie {
             fifo: Fifo::default(),

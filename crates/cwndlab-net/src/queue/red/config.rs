@@ -15,8 +15,8 @@ pub enum RedRules {
     #[default]
     Paper,
     /// ns-2.35, for comparisons with it. The arriving packet counts among those that have passed, so spacings are
-    /// uniform on 1..1/p - 1 (as in the paper's figure 2). There is no signal while at most one packet waits, nor for
-    /// the first packet that finds more after that or above `min_th`. Idle times are rounded down to whole packets,
+    /// uniform on 1..1/p - 1 (as in the paper's figure 2). There is no signal while at most one packet waits or the
+    /// average is below `min_th`, nor for the first packet after either. Idle times are rounded down to whole packets,
     /// plus one.
     Ns2,
 }
@@ -56,8 +56,9 @@ pub struct RedConfig {
     /// Marks ECN-capable packets instead of dropping them.
     #[serde(default)]
     pub ecn: bool,
-    /// Whether ECN-capable packets too are dropped once the average exceeds the thresholds (RFC 2884, and Linux's
-    /// "harddrop"). Otherwise they are marked. A full buffer drops in either case.
+    /// Whether ECN-capable packets, too, are dropped from the average on at which every other packet is: `max_th`, or
+    /// twice `max_th` with `gentle` (RFC 2884, and Linux's "harddrop"). Otherwise they are marked. A full buffer drops
+    /// in either case.
     #[serde(default = "yes")]
     pub hard_drop: bool,
     /// The drop probability rises from `max_p` to 1 between `max_th` and twice `max_th`, instead of jumping to 1 at
@@ -119,7 +120,7 @@ impl RedConfig {
         }
     }
 
-    /// The weight of one arrival, of `w_q` or of `burst`.
+    /// The weight of one arrival in the average, from `w_q` or from `burst`.
     ///
     /// # Errors
     /// If both are given, or no weight lets such a burst pass.
@@ -158,7 +159,7 @@ pub fn weight_for_burst(burst: u32, min_th_packets: f64) -> Option<f64> {
     ewma_log(burst, min_th_packets).map(|k| power(0.5, k))
 }
 
-/// k of that weight.
+/// k of the weight 2^-k of [`weight_for_burst`].
 pub(in crate::queue) fn ewma_log(burst: u32, min_th_packets: f64) -> Option<u32> {
     let needed = f64::from(burst) + 1.0 - min_th_packets;
     if needed < 1.0 {

@@ -27,15 +27,15 @@ pub struct Red {
     /// Transmission time of a packet of mean size, in seconds (`s` of section 4).
     step_s: f64,
     average: f64,
-    /// The drop probability as the average reaches `max_th`. It may adapt; then the region in which it last did is
-    /// stored as well.
+    /// The drop probability as the average reaches `max_th`. It changes if `adaptive` is set; `adapted` is then the
+    /// region of the average at the last arrival.
     max_p: f64,
     adapted: Ordering,
     /// Packets that passed since the last drop or mark, while the average was between the thresholds.
     count: u32,
     /// `count` after a drop or mark.
     after_signal: u32,
-    /// Time of the last drop from an empty queue. The average has decayed up to this time.
+    /// Time of the last drop of a packet that found the link idle. The average has already decayed up to this time.
     idle_from: Time,
     last_arrival: Time,
     regions: Regions,
@@ -205,7 +205,7 @@ impl Red {
     }
 
     /// Section 7: makes the number of packets from one signal to the next uniform on 1..=1/p, by the probability
-    /// p / (1 - count p), where `count` packets have passed since the last one.
+    /// p / (1 - count p), where `count` packets have passed since the last signal.
     fn spaced(&mut self, p: f64, rng: &mut Rng) -> bool {
         if self.count == SKIP_ONE {
             self.count = 2;
