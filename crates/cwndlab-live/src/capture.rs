@@ -16,8 +16,8 @@ use crate::header::mark_ce;
 /// Bytes stored of a packet: IPv4 without options, the longest TCP header (20 + 60), and some payload.
 const KEPT: usize = 96;
 
-/// What happens to a packet is known only after it was captured, so packets are stored in a file next to the capture
-/// until the end.
+/// A capture in progress. What happens to a packet is known only after it was captured, so packets are stored in a file
+/// next to the capture until the end.
 #[derive(Debug)]
 pub(crate) struct Capture {
     path: PathBuf,
@@ -35,7 +35,7 @@ impl Capture {
         Ok(Capture { path: path.to_owned(), port, spool, fates: BTreeMap::new(), links })
     }
 
-    /// Records what happened to packet `id`. `ce`: it now carries the CE mark.
+    /// Records what happened to packet `id`. `ce`: the packet carries the CE mark now, which `bytes` may lack.
     pub(crate) fn packet(&mut self, at: Time, event: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let (link, what) = match event {
             Line::In(port) if port == self.port => return self.keep(at, id, bytes, true, ce),

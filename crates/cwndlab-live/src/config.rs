@@ -40,7 +40,7 @@ pub struct RouterConfig {
     /// follow it.
     #[serde(default)]
     pub lead_ns: Time,
-    /// Duration after which the router ends; at SIGTERM or SIGINT if left out.
+    /// Duration after which the router ends. If left out, it ends only at SIGTERM or SIGINT, which also end it early.
     #[serde(default)]
     pub duration_ns: Option<Time>,
     /// `SCHED_FIFO` priority to request, 1 to 99; 0 requests none.
@@ -83,10 +83,10 @@ pub struct DatagramsConfig {
 pub struct PortConfig {
     /// The node of the scenario.
     pub node: u32,
-    /// Its addresses. Packets to them leave here.
+    /// The node's addresses at this port. Packets to them leave here.
     pub addresses: Vec<Ipv4Addr>,
-    /// Addresses whose packets get ECT(1) in place of ECT(0) as they enter: no kernel sends ECT(1) for DCTCP (RFC 9331,
-    /// section 4.1).
+    /// Source addresses whose packets get ECT(1) in place of ECT(0) as they enter: no kernel sends ECT(1) for DCTCP
+    /// (RFC 9331, section 4.1).
     #[serde(default)]
     pub ect1: Vec<Ipv4Addr>,
     /// The device's network namespace, as a file; the router's own if left out.
@@ -138,7 +138,8 @@ pub struct Limits {
     pub lateness_p999_ns: Time,
     /// Lateness that no packet may exceed.
     pub lateness_max_ns: Time,
-    /// Packets that the kernel dropped at the router's devices, which no queue of the scenario saw.
+    /// Packets that may be lost at each of the router's devices outside the scenario's queues: dropped by the kernel
+    /// there, or impossible to write.
     pub hidden_drops: u64,
     /// Share of one CPU that the router may use.
     pub cpu_share: f64,
@@ -162,7 +163,7 @@ pub enum ConfigError {
     /// The text is not the JSON of a configuration.
     #[error("router configuration: {0}")]
     Json(#[from] serde_json::Error),
-    /// Its scenario is invalid.
+    /// The configuration's scenario is invalid.
     #[error("scenario: {0}")]
     Scenario(#[from] ScenarioError),
     /// A value is invalid. The message says where, and what would be right.
@@ -171,12 +172,12 @@ pub enum ConfigError {
 }
 
 impl RouterConfig {
-    /// The port with an address.
+    /// The index of the port that has this address.
     pub(crate) fn port_of(&self, address: Ipv4Addr) -> Option<u32> {
         self.ports.iter().position(|port| port.addresses.contains(&address)).map(|index| index as u32)
     }
 
-    /// Reads and checks.
+    /// Parses and checks a configuration.
     ///
     /// # Errors
     /// If the text is not a configuration, or a value is out of its range.

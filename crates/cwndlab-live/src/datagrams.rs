@@ -1,5 +1,5 @@
-//! Unresponsive traffic, which the router itself sends. Nothing about it depends on a kernel, so its packets enter at
-//! their scheduled times, whatever the router was doing. They also end in the router.
+//! Unresponsive traffic, which the router itself sends. This traffic does not depend on a kernel, so its packets enter
+//! at their scheduled times, whatever the router was doing. The router also removes them at their destination.
 
 use std::net::SocketAddrV4;
 
@@ -13,9 +13,9 @@ use crate::header::UDP;
 /// A packet that is due.
 #[derive(Debug)]
 pub(crate) struct Datagram {
-    /// Its headers; the payload is zeros.
+    /// The whole packet, with a payload of zeros.
     pub bytes: Vec<u8>,
-    /// The port where its destination is.
+    /// The port at which the packet enters: its source's.
     pub port: u32,
 }
 
@@ -54,7 +54,7 @@ impl Senders {
         self.entries.is_empty()
     }
 
-    /// When the next packet enters; [`Time::MAX`] if none follows.
+    /// When the next packet enters; [`Time::MAX`] if no further packet enters by the scenario's end.
     pub(crate) fn next(&self) -> Time {
         let next = self.entries.iter().map(|sender| sender.next).min().unwrap_or(Time::MAX);
         if next <= self.end {

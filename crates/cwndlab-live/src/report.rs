@@ -54,9 +54,9 @@ impl Lateness {
 pub struct Summary {
     /// Always "summary".
     pub event: &'static str,
-    /// Whether the run stayed within its limits. If not, none of its numbers is valid.
+    /// Whether the run stayed within its limits. If it did not, none of its numbers is valid.
     pub valid: bool,
-    /// The limits that it exceeded.
+    /// The limits that the run exceeded.
     pub invalid_because: Vec<String>,
     /// The kernel's release.
     pub kernel: String,
@@ -82,7 +82,7 @@ pub struct Summary {
     pub ports: Vec<PortSummary>,
     /// The links in the scenario's order.
     pub links: Vec<LinkSummary>,
-    /// The same at each of `snapshots_ns`.
+    /// The links' counters at each of `snapshots_ns`.
     pub link_snapshots: Vec<Vec<LinkSummary>>,
 }
 

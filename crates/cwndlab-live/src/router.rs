@@ -23,18 +23,19 @@ use crate::trace::{line_of, Trace};
 
 /// Maximum number of packets read from one port before the other ports and the schedule have their turn.
 const BATCH: usize = 32;
-/// After a packet that follows another this closely, the router tries to read more. Most arrive alone, and a second read is a
-/// wasted system call; if another packet is available, the next wait returns immediately.
+/// After a packet that follows another this closely, the router tries to read more. Most packets arrive alone, for
+/// which a second read would be a wasted system call; if another packet is available, the next wait returns
+/// immediately.
 const CLOSE: Time = Time::from_micros(20);
 /// The largest IPv4 packet.
 const MAX_PACKET: usize = 65_535;
-/// Token of the signals.
+/// Epoll's token for the signals that end the router.
 const TERMINATION: u64 = u64::MAX;
 
 /// Why the router failed.
 #[derive(Debug, Error)]
 pub enum RouterError {
-    /// A system call failed; says for what.
+    /// A system call failed.
     #[error("{what}: {source}")]
     System {
         /// What was tried.
@@ -57,7 +58,7 @@ fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RouterError {
 struct Port {
     device: Device,
     mtu: u32,
-    /// Sources whose ECT(0) is changed to ECT(1).
+    /// Source addresses whose packets get ECT(1) in place of ECT(0).
     ect1: Vec<Ipv4Addr>,
     /// `/proc/net/dev` of the device's namespace, for the packets that the kernel drops there.
     statistics: File,
@@ -153,7 +154,7 @@ struct Exits {
     trace_error: Option<io::Error>,
     scratch: Vec<u8>,
     start_ns: u64,
-    /// Whether datagrams end here, because the router itself sent them.
+    /// Whether UDP packets are not written, because the router itself sent them.
     ends_datagrams: bool,
 }
 
@@ -268,7 +269,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         if now >= end || tokens.contains(&TERMINATION) {
             break;
         }
-        // Samples and datagrams have scheduled times, so they may be processed late.
+        // Samples of queues need no wake-up: they are taken for their scheduled times, even if the router is late.
         let next = network.next_exit().min(sampler.snapshot_at).min(sampler.senders.next()).min(end);
         let wait = (!next.is_never()).then(|| exits.until(next));
         epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
@@ -334,7 +335,7 @@ struct Sampler {
     queues: Vec<u32>,
     interval: Option<Time>,
     next: Time,
-    /// When the counters are next to be read, and their values at the previous times.
+    /// When the counters have to be read next, and their values at the previous snapshots.
     snapshot_at: Time,
     snapshots: Vec<Vec<LinkSummary>>,
 }
@@ -350,7 +351,7 @@ impl Sampler {
         Ok(Sampler { senders, queues, interval, next, snapshot_at, snapshots: Vec::new() })
     }
 
-    /// Reads the links' counters once it is time; called often enough to be on time.
+    /// Reads the links' counters at each snapshot up to `now`. The loop wakes up for each, so none is read late.
     fn read_counters(&mut self, config: &RouterConfig, network: &mut Network, exits: &mut Exits, now: Time) {
         while self.snapshot_at <= now {
             self.advance(network, exits, self.snapshot_at);
@@ -374,7 +375,7 @@ impl Sampler {
         self.advance_to(network, exits, now);
     }
 
-    /// Advances without samples.
+    /// Advances without taking samples of queues.
     fn advance_to(&mut self, network: &mut Network, exits: &mut Exits, now: Time) {
         while self.senders.next() <= now {
             let at = self.senders.next();

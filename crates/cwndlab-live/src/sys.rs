@@ -1,5 +1,5 @@
-//! The system calls that the router needs and the standard library lacks. Every `unsafe` block is one call, and its
-//! arguments are prepared right above it.
+//! The system calls that the router needs and the standard library lacks. Every `unsafe` block is small, and a comment
+//! on it states why it is sound.
 #![expect(
     unsafe_code,
     reason = "namespaces, TUN, packet sockets, epoll_pwait2 and scheduling have no safe call in std"
@@ -218,9 +218,9 @@ pub fn mtu(device: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Waits until a device of the present namespace that is up also runs. A kernel activates its queue some time after the
-/// other end appears, and silently drops earlier packets. For a device that is not up, or whose other end is missing,
-/// the wait ends after a second.
+/// Waits until a device of the present namespace that is up also runs. A kernel activates the device's queue some time
+/// after the other end appears, and silently drops earlier packets. The function returns at once if the device is not
+/// up, and after a second if the device does not run by then, as when its other end is missing.
 ///
 /// # Errors
 ///
@@ -259,7 +259,7 @@ pub fn turn_offloads_off(device: &str) -> io::Result<()> {
         command: u32,
         data: u32,
     }
-    // ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO and ETHTOOL_SGRO of the same file.
+    // ETHTOOL_STXCSUM, ETHTOOL_STSO, ETHTOOL_SGSO and ETHTOOL_SGRO of linux/ethtool.h.
     const COMMANDS: [u32; 4] = [0x17, 0x1f, 0x24, 0x2c];
     // SAFETY: plain integers.
     let socket = owned(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) })?;
@@ -273,7 +273,7 @@ pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for any of several files.
+/// A set of files, to wait until one of them can be read.
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
@@ -314,8 +314,8 @@ impl Epoll {
             tv_nsec: (ns % 1_000_000_000) as c_long,
         });
         let timeout_ptr = timeout.as_ref().map_or(ptr::null(), ptr::from_ref);
-        // SAFETY: `events` has room for MAX; `timeout_ptr` is null or points to `timeout`, which lives here. The call has no
-        // wrapper in C libraries before glibc 2.35.
+        // SAFETY: `events` has room for MAX; `timeout_ptr` is null or points to `timeout`, which lives here. The call
+        // has no wrapper in glibc before version 2.35.
         let ready = unsafe {
             let fd = self.fd.as_raw_fd();
             let mask: *const libc::sigset_t = ptr::null();

@@ -1,4 +1,4 @@
-//! Writes the trace; the format is [`cwndlab_records::kernel::trace`].
+//! Writes the trace in the format of [`cwndlab_records::kernel::trace`].
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,7 +11,7 @@ use cwndlab_units::Time;
 use crate::header::Header;
 use crate::network::Event;
 
-/// The line for a network event of a packet that entered by `port`.
+/// The line for a network event of a packet that leaves by `port`.
 pub(crate) fn line_of(event: Event, port: u32) -> Line {
     match event {
         Event::Delivered => Line::Out(port),
@@ -43,7 +43,8 @@ impl Trace {
         Ok(Trace { packets, queues, line: String::new() })
     }
 
-    /// Writes a packet's line. `ce`: the packet left the router with the CE mark.
+    /// Writes a packet's line. `ce`: the packet carries the CE mark now, which `bytes` may lack; otherwise `bytes`
+    /// state its ECN field.
     pub(crate) fn packet(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let Some(header) = Header::parse(bytes) else { return Ok(()) };
         let (event, place) = line.words();

@@ -26,7 +26,7 @@ pub(crate) fn flags(line: usize, call: &Call, words: &str, known: &[&str]) -> Re
             "MSG_EOR" => flags.end_of_record = true,
             "MSG_PEEK" => flags.peek = true,
             "MSG_DONTWAIT" => flags.dont_wait = true,
-            // Scripts receive no signals here.
+            // `MSG_NOSIGNAL`: a script never receives a signal here.
             _ => {}
         }
     }

@@ -327,13 +327,13 @@ impl Machine {
     }
 }
 
-/// Compares what a call returned with what the script states.
+/// Compares the result of a call with the result that the script states.
 fn check(line: usize, call: &Call, returned: Returned) -> Result<()> {
     let name = &call.name;
     match (returned, call.result) {
         (Returned::Value(_) | Returned::Error(_), None) => Ok(()),
         (Returned::Value(got), Some(expected)) if got == expected => Ok(()),
-        (Returned::Error("EAGAIN"), Some(-1)) if call.errno.as_deref() == Some("EWOULDBLOCK") => Ok(()), // one number
+        (Returned::Error("EAGAIN"), Some(-1)) if call.errno.as_deref() == Some("EWOULDBLOCK") => Ok(()), // one errno
         (Returned::Error(errno), Some(-1)) if call.errno.as_deref().is_none_or(|e| e == errno) => Ok(()),
         (Returned::Value(got), Some(expected)) => {
             wrong(line, format!("expected {name}(…) to return {expected}, but it returned {got}"))

@@ -8,7 +8,7 @@ use crate::segment::show;
 use cwndlab_tcp::Flags;
 use cwndlab_units::Time;
 
-/// Compares a segment sent at `now` with the one expected.
+/// Compares a segment that was sent with the expected one, at the machine's present time.
 pub(crate) fn compare(line: usize, machine: &Machine, expected: &Packet, found: &Packet) -> Result<()> {
     let Some(what) = difference(&machine.options, machine.now, expected, found) else { return Ok(()) };
     let shown = Packet { window: expected.window.and(found.window), ecn: expected.ecn.and(found.ecn), ..found.clone() };
@@ -23,7 +23,7 @@ fn difference(options: &ToolOptions, now: Time, expected: &Packet, found: &Packe
     if expected.len != found.len || expected.seq.is_some_and(|seq| Some(seq) != found.seq) {
         return Some("sequence numbers");
     }
-    // An ACK without a number means ACK 0, as in packetdrill.
+    // An expected ACK without a number means ACK 0, as in packetdrill.
     if found.ack.is_some_and(|ack| ack != expected.ack.unwrap_or(0)) {
         return Some("acknowledgment");
     }

@@ -55,7 +55,7 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
         ("tcpi_segs_in", connection.stats().segments_received as f64),
         ("tcpi_segs_out", connection.stats().segments_sent as f64),
     ];
-    // These fields are not always defined.
+    // These fields are defined only if the endpoint has a value for them.
     let more = [
         ("tcpi_retrans", info.retransmitted.map(|segments| segments as f64)),
         ("tcpi_rcv_mss", info.receive_mss.map(f64::from)),

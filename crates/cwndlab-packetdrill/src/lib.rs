@@ -6,10 +6,12 @@
 //! sequence numbers count as 0, timestamps by their first appearance.
 //!
 //! Differences from packetdrill on a kernel, all by design:
-//! - The endpoint sends single segments where the kernel shows the tool a train of them (TSO): an expected segment may be
-//!   made of several, contiguous and sent within the tolerance.
+//! - The endpoint sends single segments where the kernel shows the tool a train of them (TSO). An expected segment may
+//!   therefore be made of several segments that are contiguous and sent within the tolerance.
 //! - PSH is not compared: it depends on where the kernel ends its trains.
-//! - Commands are not run. `sysctl` settings that have a knob set it ([`settings`]); all others are ignored.
+//! - Commands are not run. A setting (`sysctl`) for which the endpoint has a knob sets this knob ([`settings`]), and a
+//!   setting without effect on what is sent is ignored. Other settings and commands are rejected as not supported,
+//!   except for a few that rarely matter.
 #![forbid(unsafe_code)]
 
 mod arguments;

@@ -35,10 +35,10 @@ pub(crate) struct Machine {
     pub options: ToolOptions,
     /// The time of the previous event, according to the script.
     pub event_before: Option<Time>,
-    /// Whether the interface accepts segments. While it does not, the endpoints are not polled.
+    /// Whether the interface accepts segments. While it does not, the endpoints are not asked for segments.
     pub queue_takes: bool,
-    /// The receive buffer that a BSD script sets. The advertised window then depends on reads; without it, data counts
-    /// as read when it arrives.
+    /// The receive buffer that a BSD script sets, in bytes. If it is set, the advertised window depends on the script's
+    /// reads; otherwise data counts as read when it arrives.
     pub receive_buffer: Option<u64>,
     pub descriptors: BTreeMap<i64, Descriptor>,
     pub endpoints: Vec<Endpoint>,
@@ -144,7 +144,7 @@ impl Machine {
         }
     }
 
-    /// `tcp_info` of the last connection, by name.
+    /// Stores `tcp_info` of the last connection in `names`.
     pub fn collect_info(&mut self) {
         if let Some(endpoint) = self.endpoints.last() {
             crate::info::collect(endpoint, &mut self.names);

@@ -26,7 +26,7 @@ const IPV4_HEADERS: u32 = 40;
 const IPV6_HEADERS: u32 = 60;
 const DEFAULT_MTU: u32 = 1500;
 
-/// How far an event may be from its time: the larger of two tolerances.
+/// How far an event may be from its time: the larger of an absolute and a relative tolerance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Tolerance {
     pub least: Time,
@@ -60,7 +60,7 @@ pub(crate) struct ToolOptions {
     pub strict_segments: bool,
     /// Whether advertised windows are not compared.
     pub ignore_windows: bool,
-    /// Size of the segments that were merged on arrival into a larger one (GRO).
+    /// Size of the segments that the kernel would have merged into an injected larger segment on arrival (GRO).
     pub merged_from: Option<u32>,
     mtu: Option<u32>,
     ipv6: bool,

@@ -58,7 +58,8 @@ pub(crate) fn parse(text: &str) -> Result<Script> {
             if script.events.is_empty() {
                 script.setup.push((line, command));
             } else {
-                // A command without a time. As the last line it restores settings, so there is nothing to do.
+                // A command without a time after the first event restores settings at the script's end, so there is
+                // nothing to do.
                 drop(command);
             }
         } else if reader.rest().starts_with("--") {
@@ -77,8 +78,8 @@ pub(crate) fn parse(text: &str) -> Result<Script> {
     Ok(script)
 }
 
-/// Replaces `//`, `/* */` and, at the start of a line, `#` comments by blanks, keeping the lines. Code and commands
-/// keep their `#`.
+/// Removes comments (`//`, `/* */` and, at the start of a line, `#`) but keeps line breaks, so that line numbers stay
+/// correct. Code and commands are left as they are.
 fn without_comments(text: &str) -> Result<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -11,10 +11,10 @@ pub(crate) type Names = BTreeMap<String, Value>;
 /// A statement that fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
-    /// Its line, counted from the first line of the code.
+    /// The statement's line, counted from 0 at the first line of the code.
     pub line: usize,
     pub message: String,
-    /// The statement needs something that is not supported; otherwise it is wrong.
+    /// Whether the statement needs something that is not supported; otherwise it is wrong.
     pub unsupported: bool,
 }
 
@@ -146,7 +146,7 @@ struct Parser<'a> {
     names: &'a Names,
 }
 
-/// Longest first.
+/// Operators and brackets, each before those with which it begins.
 const OPERATORS: [&str; 17] =
     ["<=", ">=", "==", "!=", "//", "**", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", "&"];
 

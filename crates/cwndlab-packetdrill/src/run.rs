@@ -18,17 +18,18 @@ const MAX_PAYLOAD: u32 = 65_535 - 80;
 /// How long to wait for an event without a time.
 const PATIENCE: Time = Time::from_secs(3600);
 
-/// How strictly the endpoint is compared with a script.
+/// How strictly the endpoint's behaviour is compared with a script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Strictness {
-    /// Permitted deviation of event times; overrides `--tolerance_usecs` in the script.
+    /// Permitted deviation of event times. If set, it overrides `--tolerance_usecs` in the script.
     pub tolerance: Option<Time>,
     /// Whether advertised windows (`win N` of expected segments) are not compared: they depend on how an operating
     /// system accounts for its buffers.
     pub ignore_windows: bool,
 }
 
-/// Runs the script `text` against endpoints configured by `cfg`, as the script's commands and socket options change it.
+/// Runs the script `text` against endpoints with the configuration `cfg`, to which the script's commands and socket
+/// options apply.
 ///
 /// # Errors
 ///
@@ -37,10 +38,10 @@ pub fn run(text: &str, cfg: &TcpConfig) -> std::result::Result<(), ScriptError> 
     run_with(text, cfg, Strictness::default())
 }
 
-/// As [`run`], less strictly.
+/// Runs the script `text` as [`run`] does, but compares as strictly as `strictness` states.
 ///
 /// # Errors
-/// As those of [`run`].
+/// The first line that cannot be parsed, is not supported or is contradicted by the endpoint.
 pub fn run_with(text: &str, cfg: &TcpConfig, strictness: Strictness) -> std::result::Result<(), ScriptError> {
     let mut script = parse(text)?;
     if let Some(least) = strictness.tolerance {
@@ -101,7 +102,7 @@ impl Machine {
                     before: Vec::new(),
                 })?;
             }
-            // The next attempt to send finds out whether the queue has room.
+            // Returns without draining: the next event that sends finds out whether the queue has room.
             Action::Command(text) => return self.command(event.line, text),
             Action::Expect(_) => {}
         }
@@ -125,7 +126,8 @@ impl Machine {
         }
     }
 
-    /// Checks that blocking calls have returned, up to the latest time that the script states for one.
+    /// Runs until the latest time that the script states for the return of a blocking call, and checks that all
+    /// blocking calls have returned.
     fn finish(&mut self) -> Result<()> {
         let Some(last) = self.pending.iter().map(|p| p.until + p.tolerance).max() else { return Ok(()) };
         let line = self.pending[0].line;
@@ -151,7 +153,7 @@ impl Machine {
             return unsupported(line, "a segment that arrives needs its sequence numbers");
         }
         if flags.has(Flags::SYN) && packet.len > 0 && self.receive_buffer.is_none() {
-            // BSD's scripts expect such data to be ignored.
+            // BSD's scripts, which set the receive buffer, expect data in a SYN to be ignored.
             return unsupported(line, "a SYN that carries data (TCP Fast Open) is not supported");
         }
         if flags.has(Flags::SYN) && !flags.has(Flags::ACK) || self.endpoints.is_empty() {
@@ -195,14 +197,16 @@ impl Machine {
         }
     }
 
-    /// No socket listens: a segment is answered as by a closed port (RFC 9293, section 3.10.7.1).
+    /// Adds an endpoint that answers segments as a closed port does, for scripts in which no socket listens (RFC 9293,
+    /// section 3.10.7.1).
     fn add_closed_port(&mut self) {
         let mut connection = Connection::server(&self.cfg, LOCAL_ISS, self.now);
         connection.close();
         self.add_endpoint(self.cfg, connection, true);
     }
 
-    /// On a SYN, creates an endpoint if a socket listens, unless the handshake of the last one has not ended.
+    /// Creates an endpoint for a segment that arrives, if a socket listens and the last connection, if there is one, is
+    /// finished.
     fn passive_open(&mut self) {
         let Some(listener) = self.descriptors.values().find(|d| d.kind == Kind::Listening) else { return };
         if self.endpoints.last().is_some_and(|e| !e.connection.is_finished()) {
@@ -241,7 +245,7 @@ impl Machine {
         self.now = self.now.max(first.at);
         let endpoint = &mut self.endpoints[first.endpoint];
         let mut found = endpoint.outbound(&first.segment, expected);
-        // Combines several segments, as the kernel's TSO shows them.
+        // Combines several segments into one, as the kernel's TSO would show them.
         while found.len < expected.len && !self.options.strict_segments {
             let Some(next) = self.sent.front() else { break };
             let more = endpoint.outbound(&next.segment, expected);

@@ -7,7 +7,7 @@ use cwndlab_units::Time;
 /// When an event takes place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct When {
-    /// Counted from the previous event; otherwise from the script's beginning.
+    /// Whether times count from the previous event. Otherwise they count from the script's beginning.
     pub relative: bool,
     /// `None`: any time (`*`).
     pub at: Option<Time>,

@@ -142,7 +142,7 @@ fn well_formed(words: &[&str]) -> bool {
     }
 }
 
-/// AccECN's option: the counters of order 0 or 1, or the first of them.
+/// AccECN's option: all counters, or the first few, in order 0 or 1.
 fn accecn(words: &[&str]) -> Option<AccEcnOption> {
     const ORDERS: [[&str; 3]; 2] = [["e0b", "ceb", "e1b"], ["e1b", "ceb", "e0b"]];
     let order = u8::from(words.first() != Some(&"e0b"));

@@ -3,8 +3,9 @@
 use crate::sysctl::{self, Setting};
 use cwndlab_tcp::{CubicConfig, EcnKind, Profile, ReceiveTuning, RecoveryConfig, TcpConfig, WindowLawKind};
 
-/// The configuration against which scripts run: a profile's TCP. Scripts for `linux-6` were written on kernels, whose
-/// timers tick with HZ = 1000 unless stated otherwise; 0 means timers with a resolution of a nanosecond.
+/// The configuration against which scripts run: that of a profile, with timers that tick `hz` times a second. An `hz`
+/// of 0 means timers with a resolution of a nanosecond. The default is the profile's, but 1000 for `linux-6`, whose
+/// scripts were written on kernels with HZ = 1000.
 #[must_use]
 pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
     let mut cfg = profile.config();
@@ -17,9 +18,9 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), 
     cfg.window_law = match name {
         "cubic" => WindowLawKind::CubicLinux(CubicConfig { fast_convergence: true }),
         "reno" => WindowLawKind::Reno,
-        "bbr" => WindowLawKind::Bbr1, // as in the mainline kernel
+        "bbr" => WindowLawKind::Bbr1, // the mainline kernel's version
         "dctcp" => {
-            cfg.ecn = EcnKind::Dctcp; // the kernel's asks for ECN by itself
+            cfg.ecn = EcnKind::Dctcp; // the kernel's DCTCP asks for ECN by itself
             WindowLawKind::Dctcp
         }
         _ => return Err(format!("congestion control {name:?} is not supported: only bbr, cubic, dctcp and reno")),
@@ -27,13 +28,13 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), 
     Ok(())
 }
 
-/// The effects of a command in addition to the knobs.
+/// The effects of a command apart from the knobs that it sets.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Effect {
     /// Whether the interface's queue accepts segments from now on, if the command sets this.
     pub queue_takes: Option<bool>,
-    /// The receive buffer according to the setting. The advertised window then depends on reads, as BSD's scripts
-    /// check.
+    /// The receive buffer that the command sets, in bytes. If it is set, the advertised window depends on reads, which
+    /// BSD's scripts check.
     pub receive_buffer: Option<u64>,
     /// Settings without a knob that may change what is sent.
     pub unset: Vec<String>,
@@ -53,7 +54,7 @@ pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Effect, String>
             }
             "echo" => echo(cfg, &mut effect, arguments)?,
             "tc" => queue(cfg, &mut effect, arguments)?,
-            // Segments are always single here, whatever the interface does.
+            // Offloads of the interface do not matter: segments are always single here.
             "ethtool"
                 if arguments
                     .iter()
@@ -90,7 +91,7 @@ fn echo(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resul
     let [value, arrow, file] = arguments else { return Ok(()) };
     match (arrow.as_str(), file.strip_prefix("/proc/sys/")) {
         (">", Some(name)) => set(cfg, effect, &format!("{name}={value}")),
-        // Both of HyStart's rules, the kernel's default.
+        // 3 turns on both of HyStart's rules, which is the kernel's default.
         (">", None) if file.ends_with("tcp_cubic/parameters/hystart_detect") && value == "3" => Ok(()),
         (">", None) if !file.starts_with("/dev/") => Err(format!("echo {value} > {file} is not supported")),
         _ => Ok(()),
@@ -119,7 +120,7 @@ fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resu
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
     if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
-        rack.window_validation = false; // both by tcp_slow_start_after_idle=0
+        rack.window_validation = false; // tcp_slow_start_after_idle=0 turns off both
     }
     cfg.receive_tuning = ReceiveTuning::Linux { initial_bytes: 540_000, most_bytes: 15 << 20 };
     cfg.ecn = EcnKind::Off;

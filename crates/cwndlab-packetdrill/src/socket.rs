@@ -14,7 +14,7 @@ pub(crate) struct Descriptor {
     pub cfg: TcpConfig,
     pub kind: Kind,
     pub nonblocking: bool,
-    /// `SO_LINGER` with zero time: close resets.
+    /// `SO_LINGER` with zero time: `close` resets the connection.
     pub linger_zero: bool,
     pub corked: bool,
     pub user_timeout_ms: i64,
@@ -42,11 +42,11 @@ pub(crate) struct Endpoint {
     /// Bytes that the script has read and written.
     pub read: u64,
     pub written: u64,
-    /// Whether it has a descriptor (a passive one waits for accept).
+    /// Whether the connection has a descriptor. A passive connection gets one by `accept`.
     pub accepted: bool,
     peer_scale: Option<u8>,
     own_scale: Option<u8>,
-    /// Whether it has sent a SYN.
+    /// Whether the endpoint has sent a SYN.
     opened: bool,
     /// The highest end of data that arrived, in the script's numbers.
     pub furthest: u32,
@@ -100,7 +100,7 @@ impl Endpoint {
         Some(errno)
     }
 
-    /// Number of received bytes that were not read.
+    /// Number of received bytes that have not been read.
     pub fn unread(&self) -> u64 {
         self.connection.received() - self.read
     }
@@ -148,7 +148,8 @@ impl Endpoint {
         Segment { header, sack, accecn: options.accecn }
     }
 
-    /// The endpoint's segment as a script would write it.
+    /// The endpoint's segment as a script would write it. Stores what the segment and the expected one reveal: the
+    /// window scale of a SYN, and the script's number for the timestamp.
     pub fn outbound(&mut self, segment: &Segment, expected: &Packet) -> Packet {
         if segment.flags.has(Flags::SYN) {
             self.opened = true;
@@ -161,7 +162,7 @@ impl Endpoint {
         self.shown(segment)
     }
 
-    /// As [`Self::outbound`], without storing its timestamp.
+    /// The endpoint's segment as a script would write it. Unlike [`Self::outbound`], stores nothing.
     pub fn shown(&self, segment: &Segment) -> Packet {
         let syn = segment.flags.has(Flags::SYN);
         let scale = match (self.peer_scale, self.own_scale, syn) {

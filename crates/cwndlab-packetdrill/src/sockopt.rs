@@ -11,14 +11,15 @@ use cwndlab_tcp::State;
 use cwndlab_units::Time;
 
 /// Options for addresses, routes, other fields of the IP header or signals; and the send buffer, which is not modelled:
-/// writes accept everything immediately, and calls that should not are rejected.
+/// writes accept everything immediately, and writes that a script expects to wait or to accept less are rejected as not
+/// supported.
 const WITHOUT_EFFECT: [&str; 10] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
     "SO_NOSIGPIPE",
     "IP_FREEBIND",
     "SO_BINDTODEVICE",
-    "SO_MARK", // of the packets' routing
+    "SO_MARK", // for the packets' routing
     "IPV6_V6ONLY",
     "IP_TOS",
     "IP_MTU_DISCOVER",
@@ -97,7 +98,7 @@ impl Machine {
         let name = call.arguments.get(2).map_or("", String::as_str);
         let expected = call.arguments.get(3).map_or("", String::as_str).trim_matches(['[', ']']);
         let Descriptor { cfg, kind, corked, user_timeout_ms, .. } = *self.descriptor(line, call)?;
-        // Including simultaneous opens.
+        // Whether the connection has left SYN-SENT, for a simultaneous open, too.
         let opened = |index: usize| self.endpoints[index].connection.state() != State::SynSent;
         let found = match (name, kind) {
             // BSD rounds its buffer up to whole segments when the connection opens.

@@ -4,7 +4,8 @@ use crate::error::{wrong, Result};
 use crate::socket::Endpoint;
 use cwndlab_tcp::State;
 
-/// FreeBSD's names, in the order of its values of `tcpi_state` (`netinet/tcp_fsm.h`); `sockstat` prints the second ones.
+/// FreeBSD's names, in the order of its values of `tcpi_state` (`netinet/tcp_fsm.h`); `sockstat` prints the second name
+/// of a state.
 const STATES: [(State, &str, &str); 11] = [
     (State::Closed, "TCPI_CLOSED", "CLOSED"),
     (State::Listen, "TCPI_LISTEN", "LISTEN"),
@@ -37,7 +38,7 @@ pub(crate) struct SocketCount {
 }
 
 impl SocketCount {
-    /// `None` if it is another command.
+    /// `None` if `text` is another command.
     pub fn parse(text: &str) -> Option<Self> {
         let mut commands = text.split('|').map(str::split_whitespace);
         (commands.next()?.next()? == "sockstat").then_some(())?;

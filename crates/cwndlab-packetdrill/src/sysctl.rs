@@ -6,10 +6,11 @@ use cwndlab_units::Time;
 /// How a setting was handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
-    /// A knob was set, already has the value, or the setting has no effect on what is sent.
+    /// The setting has been applied: a knob was set or had the value already, or the setting has no effect on what is
+    /// sent.
     Taken,
-    /// As `Taken`. In addition, the script checks windows that shrink until the application reads, and the size of this
-    /// buffer.
+    /// The setting has been applied. From now on, the advertised window shrinks until the application reads, because
+    /// the script sets a receive buffer of this many bytes.
     ReceiveBuffer(u64),
     /// The setting is not a knob here and may change what is sent, so a failure of the script proves nothing.
     MayMatter,
@@ -20,7 +21,7 @@ pub(crate) enum Setting {
 const WITHOUT_EFFECT: [&str; 23] = [
     "tcp_autocorking",
     "tcp_early_demux",
-    "tcp_fack", // since Linux 4.15
+    "tcp_fack", // without effect since Linux 4.15
     "tcp_fastopen",
     "tcp_fastopen_blackhole_timeout_sec",
     "tcp_fastopen_cookies",
@@ -32,7 +33,7 @@ const WITHOUT_EFFECT: [&str; 23] = [
     "tcp_max_orphans",
     "tcp_max_syn_backlog",
     "tcp_mem",
-    "tcp_min_tso_segs", // of trains under pacing; segments are single ones here
+    "tcp_min_tso_segs", // about trains of segments under pacing; here segments are single
     "tcp_no_metrics_save",
     "tcp_notsent_lowat",
     "tcp_syncookies",
@@ -59,11 +60,13 @@ const AS_HERE: [(&str, &[&str]); 12] = [
     ("tcp_thin_linear_timeouts", &["0"]),
 ];
 
-/// Linux's settings that may change what is sent, but rarely do: probes of a tail, and when TSO defers.
+/// Linux's settings that may change what is sent, but rarely do: they concern tail loss probes, and the time for which
+/// TSO defers sending.
 const MAY_MATTER: [&str; 2] = ["tcp_early_retrans", "tcp_tso_win_divisor"];
 
-/// Settings outside TCP without effect on what a connection sends here. FreeBSD's scripts set its largest buffer
-/// (`maxsockbuf`), which determines its window scale; `--ignore-windows` skips both.
+/// Settings outside TCP without effect on what a connection sends here. FreeBSD's scripts set the largest buffer of a
+/// socket (`maxsockbuf`), which determines FreeBSD's window scale; `--ignore-windows` skips the comparison of windows
+/// and their scales.
 const ELSEWHERE_WITHOUT_EFFECT: [&str; 4] =
     ["net.core.default_qdisc", "net.core.wmem_max", "net.core.rmem_max", "kern.ipc.maxsockbuf"];
 
@@ -113,15 +116,15 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
                 _ => return None,
             }
         }
-        // This comes after tcp_ecn, as in the kernel's scripts.
+        // The kernel's scripts set tcp_ecn before this setting, so `cfg.ecn` is known here.
         "tcp_ecn_option" => match (value, cfg.ecn) {
             ("0", EcnKind::Accecn) => cfg.ecn = EcnKind::AccecnFlags,
             ("2", _) => {}
             (_, EcnKind::Accecn) => return None,
-            _ => {} // without AccECN
+            _ => {} // AccECN is off, so its option is, too
         },
         "tcp_window_scaling" => cfg.window_scale = on,
-        // For windows that were idle, and for those that were not fully used (`tcp_cwnd_validate`).
+        // The setting applies to windows that were idle and to windows that were not fully used (`tcp_cwnd_validate`).
         "tcp_slow_start_after_idle" => {
             cfg.restart_after_idle = on;
             if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
@@ -179,7 +182,7 @@ fn bsd(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Setting> {
             let timeout_ns = Time::from_millis(value.parse::<u32>().ok()?.into());
             cfg.ack_policy = AckPolicy::Delayed { timeout_ns };
         }
-        // The buffer is rounded up to whole segments.
+        // FreeBSD rounds the buffer up to whole segments.
         "recvspace" => {
             let bytes = buffer(value)?;
             cfg.receive_buffer_bytes = bytes.next_multiple_of(u64::from(cfg.mss));

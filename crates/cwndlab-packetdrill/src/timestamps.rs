@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-/// The tick where the script states none: the kernel's, 1 ms.
+/// The tick if the script states none: the kernel's, which is 1 ms.
 const DEFAULT_TICK_US: u32 = 1_000;
 
-/// Both clocks begin at the first timestamp that the script names.
+/// The correspondence of the two clocks, which both count from the first timestamp that the script names.
 #[derive(Clone, Debug)]
 pub(crate) struct Timestamps {
     tick_us: u32,
     /// The first timestamp in the script: the script's value and the endpoint's.
     first: Option<(u32, u32)>,
-    /// The endpoint's timestamp to which the script last gave this number.
+    /// For each number in the script, the endpoint's timestamp to which the script last gave this number.
     named: BTreeMap<u32, u32>,
 }
 

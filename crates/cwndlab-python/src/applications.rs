@@ -15,7 +15,7 @@ pub enum Command {
     Send { conn: u32, client: bool, bytes: u32, payload: u32, ecn: u8 },
     /// Append bytes to the send stream of one end.
     Write { conn: u32, client: bool, bytes: u64 },
-    /// No more writes from this end.
+    /// Close this end: it writes no more.
     Close { conn: u32, client: bool },
     /// Call `delivered` as soon as the in-order bytes received at this end reach the total.
     NotifyAt { conn: u32, client: bool, total: u64 },
@@ -25,7 +25,7 @@ pub enum Command {
     Read { conn: u32, client: bool, bytes: u64 },
     /// Call `timer` at this time, replacing the previous timer.
     Timer { at_ns: u64 },
-    /// A page, file, transaction or object; without an end time if it is unfinished.
+    /// Record a page, file, transaction or object; without an end time if it is unfinished.
     Record { kind: String, index: u32, start_ns: u64, end_ns: Option<u64>, bytes: u64, connections: u16 },
 }
 
@@ -83,12 +83,12 @@ fn side(client: bool) -> Side {
 
 #[pymethods]
 impl Application {
-    /// Called at its start time.
+    /// The application's start time has come.
     fn start(&mut self, now_ns: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Start)
     }
 
-    /// Its timer has expired.
+    /// The application's timer has expired.
     fn timer(&mut self, now_ns: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Timer)
     }

@@ -58,7 +58,7 @@ pub struct Capture {
 
 #[pymethods]
 impl Capture {
-    /// Addresses and ports of a connection's ends, the one that was seen first at the front.
+    /// Addresses and ports of a connection's ends. The end that was seen first comes first.
     fn ends(&self, connection: usize) -> PyResult<(String, String)> {
         let [one, other] = self.at(connection)?.ends;
         Ok((one.to_string(), other.to_string()))
@@ -126,7 +126,7 @@ struct Interface {
     offset_s: i128,
 }
 
-/// A reader that ends where reading fails, as in a broken gzip file: the part before is usable.
+/// A reader that ends where reading fails, as in a broken gzip file, because the part before the failure is usable.
 struct Sound<'a, R> {
     bytes: R,
     failed: &'a AtomicBool,
@@ -258,8 +258,8 @@ fn headers(link: Linktype, data: &[u8]) -> Result<Option<LaxSlicedPacket<'_>>, U
     })
 }
 
-/// A TCP segment with the addresses of its sender and receiver; `None` if the packet has none, or its header was not
-/// captured.
+/// A TCP segment with the addresses of its sender and receiver; `None` if the packet contains no TCP segment, or the
+/// segment's header was not captured.
 fn segment(
     time_ns: i64,
     data: &[u8],
@@ -352,7 +352,8 @@ struct Found {
 }
 
 impl Found {
-    /// Adds a segment to the last connection of its ends, or to a new one if that was closed and this is a SYN.
+    /// Adds a segment to the last connection of its ends. If there is none, or if this connection was closed and the
+    /// segment is a SYN, adds the segment to a new connection.
     fn add(&mut self, (mut segment, ends): (CapturedSegment, [SocketAddr; 2])) {
         const FIN: u8 = 1;
         const SYN: u8 = 2;

@@ -73,7 +73,7 @@ impl AckReport {
     fn in_flight_bytes(&self) -> u64 {
         self.after.in_flight_bytes
     }
-    /// The same estimate before this ACK.
+    /// Estimated bytes in the network before this ACK.
     #[getter]
     fn prior_in_flight_bytes(&self) -> u64 {
         self.report.prior_in_flight_bytes
@@ -140,17 +140,17 @@ pub struct RateSample {
 
 #[pymethods]
 impl RateSample {
-    /// Bytes delivered in this time.
+    /// Bytes delivered in the sampled time.
     #[getter]
     fn delivered_bytes(&self) -> u64 {
         self.sample.delivered_bytes
     }
-    /// The length of this time: the longer of the times to send the bytes and to acknowledge them.
+    /// Length of the sampled time: the longer of the times to send the bytes and to acknowledge them.
     #[getter]
     fn interval_s(&self) -> f64 {
         seconds(self.sample.interval)
     }
-    /// Their quotient in bit/s; None if the interval is 0.
+    /// The delivery rate in bit/s: `delivered_bytes` over `interval_s`; None if the interval is 0.
     #[getter]
     fn rate_bps(&self) -> Option<f64> {
         let interval = seconds(self.sample.interval);
@@ -167,7 +167,7 @@ impl RateSample {
         let min_rtt = self.sample.min_rtt;
         (!min_rtt.is_never()).then(|| seconds(min_rtt))
     }
-    /// Whether the application limited the sender in this time.
+    /// Whether the application limited the sender in the sampled time.
     #[getter]
     fn app_limited(&self) -> bool {
         self.sample.app_limited
@@ -187,7 +187,7 @@ pub struct LossEvent {
 
 #[pymethods]
 impl LossEvent {
-    /// When it was detected, in simulated seconds.
+    /// When the event was detected, in simulated seconds.
     #[getter]
     fn now_s(&self) -> f64 {
         seconds(self.event.now)
@@ -201,7 +201,7 @@ impl LossEvent {
             CongestionEvent::Rto | CongestionEvent::RtoRepeat => "timeout",
         }
     }
-    /// Whether it is a repeated timeout for the same data.
+    /// Whether the event is a repeated timeout for the same data.
     #[getter]
     fn repeated(&self) -> bool {
         self.event.event == CongestionEvent::RtoRepeat
@@ -317,27 +317,27 @@ impl CongestionControl {
         Ok(made)
     }
 
-    /// The connection is established; `cwnd_bytes` is the configured initial window.
+    /// Called when the connection is established; `cwnd_bytes` is then the configured initial window.
     #[pyo3(signature = (now_s, mss, /))]
     #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
     fn on_start(&self, now_s: f64, mss: u32) {}
 
-    /// An ACK with new information, also during recovery.
+    /// Called for each ACK with new information, also during recovery.
     #[pyo3(signature = (ack, /))]
     #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
     fn on_ack(&self, ack: &Bound<'_, AckReport>) -> PyResult<()> {
         Err(PyNotImplementedError::new_err("this class has no on_ack"))
     }
 
-    /// Losses or an ECN echo, once per episode; also called by `on_timeout`. Reduces `cwnd_bytes`.
+    /// Called once per episode of losses or ECN echoes, and by `on_timeout`. A subclass reduces `cwnd_bytes` here.
     #[pyo3(signature = (event, /))]
     #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
     fn on_loss(&self, event: &Bound<'_, LossEvent>) -> PyResult<()> {
         Err(PyNotImplementedError::new_err("this class has no on_loss"))
     }
 
-    /// The retransmission timer has expired. The default follows RFC 5681, section 3.1: it calls `on_loss` unless the
-    /// timeout is repeated, and leaves a window of one segment.
+    /// Called when the retransmission timer expires. The default follows RFC 5681, section 3.1: it calls `on_loss`
+    /// unless the timeout is repeated, and leaves a window of one segment.
     #[pyo3(signature = (event, /))]
     fn on_timeout(slf: &Bound<'_, Self>, event: &Bound<'_, LossEvent>) -> PyResult<()> {
         let inner = event.get();
@@ -352,7 +352,8 @@ impl CongestionControl {
         Ok(())
     }
 
-    /// The last reduction was spurious; `cwnd_bytes` is again at least what it was before.
+    /// Called when the last reduction was spurious; `cwnd_bytes` is then again at least what it was before the
+    /// reduction.
     #[pyo3(signature = (now_s, /))]
     #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
     fn on_undo(&self, now_s: f64) {}
@@ -367,7 +368,7 @@ pub struct Classes {
     pub interrupt: Interrupt,
 }
 
-/// Classes by the digests with which a scenario names them.
+/// Parses the digests by which a scenario names the classes.
 pub fn by_id(classes: BTreeMap<String, Py<PyType>>) -> PyResult<BTreeMap<u128, Py<PyType>>> {
     let id = |text: &str| text.parse::<LawId>().map_err(|why| PyValueError::new_err(why.to_string()));
     classes.into_iter().map(|(digest, class)| Ok((id(&digest)?.0, class))).collect()
@@ -486,7 +487,8 @@ fn failed(py: Python<'_>, error: PyErr, class: &str, method: &str, interrupt: &I
     LawError(text)
 }
 
-/// File and line in the user's code: the last call in the file of the first call, whatever libraries it calls.
+/// File and line in the user's code: the innermost frame in the file of the outermost frame, so that frames of
+/// libraries are skipped.
 fn place(traceback: &Bound<'_, PyTraceback>) -> PyResult<(String, u32)> {
     let at = |frame: &Bound<'_, PyAny>| -> PyResult<(String, u32)> {
         let file = frame.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;

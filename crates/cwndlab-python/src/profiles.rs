@@ -42,8 +42,8 @@ pub fn tcp_knobs() -> String {
     cwndlab_tcp::knobs_json()
 }
 
-/// The knobs of a configuration (JSON) that have no effect given the others, and what each requires; ValueError if it is not a
-/// configuration.
+/// The knobs of a configuration (JSON) that have no effect given the other knobs, and what each requires. Raises
+/// ValueError if the text is not a configuration.
 #[pyfunction]
 pub fn tcp_without_effect(config: &str) -> PyResult<Vec<(&'static str, &'static str)>> {
     let config: TcpConfig = serde_json::from_str(config).map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -86,7 +86,7 @@ impl Records {
         cwndlab_records::Records::names().collect()
     }
 
-    /// Packets that crossed a link: the unit of the engine's speed.
+    /// Number of packets that crossed a link, summed over the links: the unit of the engine's speed.
     #[getter]
     fn packets(&self) -> u64 {
         self.summary.hops

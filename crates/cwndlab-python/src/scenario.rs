@@ -25,7 +25,7 @@ pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
     cwndlab_engine::Scenario::from_json(json).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Rejects a scenario that cannot be run: ValueError with the place and what would be right.
+/// Rejects a scenario that cannot be run: raises ValueError, which states the place and what would be right.
 #[pyfunction]
 pub fn check_scenario(json: &str) -> PyResult<()> {
     parse(json).map(drop)
@@ -76,7 +76,7 @@ impl Scenario {
         Ok(Scenario { scenario: parse(json)?, json: json.to_owned() })
     }
 
-    /// Runs one replicate. It releases the GIL unless the scenario has congestion controls in Python.
+    /// Runs one replicate. The run releases the GIL unless the scenario has congestion controls in Python.
     #[pyo3(signature = (seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None, laws=None))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
     fn run(
@@ -212,7 +212,8 @@ impl Watch {
 }
 
 impl Scenario {
-    /// A broken invariant of the engine. The message contains what is needed to reproduce it.
+    /// The exception for a broken invariant of the engine. The message contains what is needed to reproduce the
+    /// failure.
     fn broken(&self, py: Python<'_>, seed: u64, replicate: u64, panic: &(dyn std::any::Any + Send)) -> PyErr {
         let why = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let why = why.unwrap_or("no message");

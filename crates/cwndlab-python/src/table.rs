@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyCapsule};
 /// The name that the Arrow PyCapsule interface gives to streams.
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// The batches of a table from any library with this interface. Their columns are not copied.
+/// The batches of a table from any library with the Arrow PyCapsule interface. Their columns are not copied.
 pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     let capsule = table.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();

@@ -10,7 +10,8 @@ pub enum Step {
     Index(usize),
 }
 
-/// The place of every key and list element: its path, line and column (characters), both from 1, in the order of the text.
+/// The place of every key and list element, in the order of the text: its path, line and column. Lines and columns (in
+/// characters) count from 1.
 ///
 /// Empty if the text is not TOML: the parser of the values reports why.
 #[pyfunction]

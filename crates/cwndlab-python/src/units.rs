@@ -40,7 +40,7 @@ pub fn parse_quantity(py: Python<'_>, text: &str) -> PyResult<(&'static str, Py<
     })
 }
 
-/// The factor that converts a number from one unit to another.
+/// The factor that converts a number in `unit` to `wanted`.
 #[pyfunction]
 pub fn unit_factor(unit: &str, wanted: &str) -> PyResult<f64> {
     cwndlab_units::conversion(unit, wanted).map_err(refuse)

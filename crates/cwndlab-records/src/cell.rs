@@ -21,7 +21,7 @@ pub trait Cell: Copy {
     type Array: Array + 'static;
     /// Whether the column may hold nulls.
     const NULLABLE: bool = false;
-    /// Its name in the documentation.
+    /// Name of the cell's type in the documentation.
     const TYPE: &'static str;
     /// Approximate memory of a cell while recording.
     const BYTES: usize = size_of::<Self>();
@@ -205,7 +205,8 @@ fn check_words<L: Label>(array: &DictionaryArray<UInt8Type>) -> Result<(), Strin
     words.find(|word| !L::WORDS.contains(word)).map_or(Ok(()), |word| Err(format!("the word {word:?}")))
 }
 
-/// By the word, not the code: a table read from a file may have its words in another order.
+/// The label of a row, found by its word and not by its code, because a table read from a file may have its words in
+/// another order.
 #[inline]
 fn label_at<L: Label>(array: &DictionaryArray<UInt8Type>, row: usize) -> L {
     let key = array.keys().value(row);
@@ -232,8 +233,8 @@ impl Sack {
     }
 }
 
-/// The counters of an AccECN option (RFC 9768) of kind 174, the order that the engine and Linux send: payload bytes that arrived
-/// with ECT(1), CE and ECT(0), modulo 2^24.
+/// The counters of an AccECN option (RFC 9768) of kind 174, in the order in which the engine and Linux send them:
+/// payload bytes that arrived with ECT(1), CE and ECT(0), modulo 2^24.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccEcnCounts {
     /// Number of counters in the option, from the first on; 0 without an option.
@@ -270,7 +271,7 @@ impl<V> Default for Lists<V> {
 
 impl<V> Lists<V> {
     fn end_row(&mut self) {
-        self.ends.push(self.values.len() as i32); // at most 8 a row: 2^28 rows with SACK would not fit in memory
+        self.ends.push(self.values.len() as i32); // fits: at most 8 values a row, and memory holds fewer than 2^28 rows
     }
 
     fn into_array(self, item: Arc<Field>, values: impl FnOnce(Vec<V>) -> ArrayRef) -> ArrayRef {

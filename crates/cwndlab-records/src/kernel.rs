@@ -1,7 +1,7 @@
 //! Runs on a kernel: writes what the router traced and the testbed measured with the simulator's [`Recorder`].
 //!
 //! The router sees every packet enter and leave, so connections are followed there: a segment counts as sent when it
-//! enters and as received when it leaves. What only the hosts know (objects, windows) comes from the testbed.
+//! enters and as received when it leaves. The testbed supplies what only the hosts know: objects and windows.
 
 mod connections;
 mod options;
@@ -39,7 +39,8 @@ pub enum KernelError {
         /// What is wrong with it.
         why: &'static str,
     },
-    /// A connection was opened between other addresses than those of the study's hosts.
+    /// A connection was opened to a port that no traffic of the study uses, or from an address that no host of the
+    /// study has.
     #[error("line {line} of the router's trace: no traffic of the study is between {client} and {server}")]
     Stranger {
         /// The line's number.
@@ -81,19 +82,20 @@ pub struct Object {
     client_ends: Vec<(Ipv4Addr, u16)>,
 }
 
-/// A sample of `TCP_INFO`: time on the machine's clock, the sender's address and port, its peer's, window, threshold
-/// and round-trip time (0 before the first), bytes in flight, and the state's number in `enum tcp_ca_state`.
+/// A sample of `TCP_INFO`: time on the machine's clock, address and port of the sender, address and port of its peer,
+/// congestion window, slow-start threshold, round-trip time (0 before the first measurement), bytes in flight, and the
+/// number of the state in `enum tcp_ca_state`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Window(i64, Ipv4Addr, u16, Ipv4Addr, u16, u64, Option<u64>, u64, u64, u8);
 
 /// The router's counters.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Summary {
-    /// How long it ran.
+    /// How long the router ran.
     pub wall_ns: u64,
     /// The links, in the scenario's order.
     pub links: Vec<LinkSummary>,
-    /// The links at each of the snapshots, and at the end of the scenario if the router ran that long.
+    /// The links' counters at each of the snapshots, and at the end of the scenario if the router ran that long.
     pub link_snapshots: Vec<Vec<LinkSummary>>,
 }
 
@@ -110,17 +112,18 @@ pub struct LinkSummary {
     pub bytes: u64,
     /// Packets dropped by a full buffer.
     pub drops_full: u64,
-    /// Drops of active queue management.
+    /// Packets dropped by active queue management.
     pub drops_aqm: u64,
-    /// Losses.
+    /// Packets dropped by loss models.
     pub drops_loss: u64,
-    /// Marks.
+    /// Packets marked CE.
     pub marks: u64,
-    /// Time its transmitter was busy.
+    /// Time for which the link's transmitter was busy.
     pub busy_ns: u64,
-    /// Total time of all packets in the link. Divided by the length of the run, it is their mean number (Little 1961).
+    /// Total time of all packets in the link. Divided by the length of the run, this is their mean number (Little
+    /// 1961).
     pub sojourn_ns: u64,
-    /// Largest number of packets in it.
+    /// Largest number of packets in the link.
     pub max_queue_packets: u32,
     /// Time that RED's average spent below `min_th`, between its thresholds, and at `max_th` or above.
     pub red_ns: Option<[u64; 3]>,
@@ -208,7 +211,7 @@ pub fn read(
     let run = Run { scenario, testbed, zero: reader.zero(), reader: &reader };
     let mut recorder = Recorder::new(scenario);
     for row in reader.segments.iter().filter(|row| run.is_within(row.time_ns)) {
-        // A handshake before the clock's start is not part of the study's TCP.
+        // Rows before the clock's start are left out: a handshake before it is not part of the study's TCP.
         recorder.file_segment(SegmentRow { time_ns: run.since_zero(row.time_ns), ..*row });
     }
     for packet in reader.delivered.iter().filter(|packet| run.is_within(packet.at)) {
@@ -299,7 +302,8 @@ impl Run<'_> {
 
     fn file_links(&self, recorder: &mut Recorder, snapshots: &[Time]) {
         let Summary { wall_ns, links, link_snapshots } = &self.testbed.summary;
-        // The router stops a little after the scenario's end, and counts until then.
+        // The router stops a little after the scenario's end, and its last counters include that time. The snapshot at
+        // the scenario's end does not, so it is used if there is one.
         let (length, links) = match link_snapshots.get(snapshots.len()) {
             Some(at_end) => (self.scenario.duration_ns, at_end),
             None => (Time::from_nanos(*wall_ns), links),

@@ -60,7 +60,8 @@ impl Records {
         self.batches.get(index)
     }
 
-    /// The records of the same run without the probes of senders that fill these tables. Other tables stay.
+    /// The same records with the tables `names` empty, as if the probes that fill them had been off. This applies to
+    /// the tables that probes of senders fill; all other tables stay.
     #[must_use]
     pub fn without(&self, names: &[&str]) -> Records {
         let batches = Self::names().zip(&self.batches).map(|(name, batch)| match name {

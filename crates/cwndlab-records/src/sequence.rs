@@ -13,7 +13,7 @@ pub(crate) struct Half {
     pub high: u64,
     /// Highest acknowledgment that this end sent, as the observed node saw it.
     pub ack: u64,
-    /// The window advertised with it.
+    /// The window that this end's last acknowledgment advertised.
     pub window: Option<u32>,
 }
 

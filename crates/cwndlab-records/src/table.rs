@@ -142,8 +142,8 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// A table as of the end of the run, and with it the table of the same at each snapshot, whose rows are made by
-/// `Row::at`; columns under `end` are in the first alone.
+/// Defines two tables: one of values at the end of the run, and one of the same values at each snapshot, whose rows
+/// `Row::at` makes. Columns under `end` are only in the first table.
 ///
 /// `counters! { /// a row  "name" Columns of Row, /// a row  "name" Columns of Row { both { … } end { … } both { … } } }`
 macro_rules! counters {

@@ -125,7 +125,7 @@ struct TimeBudget {
     traffic: u32,
     start: u64,
     end: u64,
-    /// They add up to `end - start`.
+    /// Nanoseconds by part; they add up to `end - start`.
     parts: Parts,
 }
 
@@ -164,9 +164,9 @@ pub enum TimeBudgetError {
 
 /// The budgets of a run's finished objects and of its connections, or of one kind of them, in the order of the records.
 ///
-/// Events at `until` or later are ignored, unless `until` is the end of the run. Connections that were open then end
-/// with it; datagram flows have no budgets. A row has `traffic`, `kind`, `index`, `start_ns`, `end_ns` and the
-/// nanoseconds of each [`Part`], as `slow-start_ns`; these add up to `end_ns - start_ns`.
+/// Events at `until` or later are ignored, unless `until` is the end of the run. The budget of a connection that is
+/// still open at `until` ends there. Datagram flows have no budgets. A row has `traffic`, `kind`, `index`, `start_ns`,
+/// `end_ns` and the nanoseconds of each [`Part`], as `slow-start_ns`; these add up to `end_ns - start_ns`.
 ///
 /// # Errors
 ///

@@ -16,6 +16,6 @@ pub struct Flow {
     pub server: u32,
     /// Index of the traffic entry, which determines the server's port.
     pub traffic: u32,
-    /// Whether it sends datagrams instead of being a TCP connection.
+    /// Whether this is a datagram flow instead of a TCP connection.
     pub datagrams: bool,
 }

@@ -72,7 +72,7 @@ const PACKETS: Kind = Kind {
     example: "25pkt",
     table: &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1), ("segment", 1), ("segments", 1)],
 };
-/// In per cent. The unit of a plain ratio is "1", which cannot follow a number.
+/// Shares in per cent. The unit "1" is for plain ratios. It is only for conversions, because it cannot follow a number.
 const SHARE: Kind = Kind { what: "share", example: "2%", table: &[("%", 1), ("1", 100)] };
 const BDP: Kind = Kind { what: "multiple of the bandwidth-delay product", example: "1BDP", table: &[("BDP", 1)] };
 
@@ -149,7 +149,7 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, ParseUnitError> {
     u64::try_from(value).ok().filter(|&v| v < u64::MAX).ok_or_else(too_large)
 }
 
-/// Only the number, with its fraction.
+/// The number as a float, not multiplied by the size of its unit.
 fn parse_real(text: &str, kind: &Kind) -> Result<f64, ParseUnitError> {
     let (whole, fraction, _) = digits(text, kind)?;
     let value: f64 = format!("{whole}.{fraction}").parse().expect("the digits are a plain decimal");
@@ -194,7 +194,7 @@ pub enum ConversionError {
         /// The units of this kind.
         units: String,
     },
-    /// The values have a unit without conversions.
+    /// The values have a unit for which there are no conversions.
     #[error("values in {from:?} are not converted to {wanted:?}; write {from:?} or no unit")]
     NoKind {
         /// The values' unit.

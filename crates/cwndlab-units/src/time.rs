@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// An instant since the start of the run, or a span between two instants, in integer nanoseconds.
 ///
-/// One type for both, as in the RFCs' arithmetic. 2^64 ns is 584 years; [`Time::MAX`] means "never".
-/// Adding to `MAX` stays `MAX`. Subtracting a later time from an earlier one is a broken invariant and panics in
-/// every build; where the order is not known use [`Time::saturating_sub`].
+/// There is one type for both, as in the RFCs' arithmetic. 2^64 ns is 584 years; [`Time::MAX`] means "never". Adding to
+/// `MAX` stays `MAX`. Subtracting a later time from an earlier one is a broken invariant and panics in every build;
+/// where the order is not known use [`Time::saturating_sub`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Time(u64);
@@ -125,7 +125,7 @@ impl Sub for Time {
     }
 }
 
-/// Kept out of line, so that the check costs one comparison and a branch that is never taken.
+/// Kept out of line, so that the check in `sub` costs one comparison and a branch that is never taken.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -1,4 +1,5 @@
-//! The exported functions. They read and write only their own buffers and dereference no pointer from a page.
+//! The exported functions. They read and write only buffers of this module and dereference no pointer that a web page
+//! passes.
 
 use std::cell::RefCell;
 use std::panic;
@@ -31,12 +32,12 @@ pub extern "C" fn input(len: usize) -> *mut u8 {
     })
 }
 
-/// Runs one replicate of the scenario at [`input`]. Returns 1 if [`text`] is the layout of its tables, 0 if it is an
-/// error message. `with_digest` other than 0 adds the digest of the records.
+/// Runs one replicate of the scenario at [`input`]. Returns 1 if [`text`] then returns the layout of the run's tables,
+/// 0 if it returns an error message. `with_digest` other than 0 adds the digest of the records.
 #[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
 #[no_mangle]
 pub extern "C" fn run(seed: u64, replicate: u64, with_digest: u32) -> u32 {
-    // A panic traps, and the page reads the message from `text`.
+    // A panic ends the call with a trap, and the web page reads the message by `text`.
     panic::set_hook(Box::new(|info| set_text(format!("the engine failed: {info}"))));
     let json = STATE.with_borrow_mut(|state| std::mem::take(&mut state.input));
     let done = std::str::from_utf8(&json)
@@ -53,14 +54,14 @@ pub extern "C" fn run(seed: u64, replicate: u64, with_digest: u32) -> u32 {
     u32::from(succeeded)
 }
 
-/// Address of the text of the last answer.
+/// Address of the text that answers the last [`run`].
 #[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
 #[no_mangle]
 pub extern "C" fn text() -> *const u8 {
     STATE.with_borrow(|state| state.text.as_ptr())
 }
 
-/// Length of this text in bytes of UTF-8.
+/// Length of the text at [`text`], in bytes of UTF-8.
 #[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
 #[no_mangle]
 pub extern "C" fn text_len() -> usize {

@@ -1,4 +1,4 @@
-//! Addresses of the columns of the record tables in the module's memory, for a page to read as typed arrays.
+//! Addresses of the columns of the record tables in the module's memory, for a web page to read as typed arrays.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
 //! The engine as a WebAssembly module without imports, which a report runs in its reader's browser.
 //!
-//! A page uses it as follows. [`exports::input`] reserves the bytes of a scenario (JSON), which the page writes there;
-//! [`exports::run`] runs one replicate; [`exports::text`] and [`exports::text_len`] return its answer. After a run the
-//! answer is the JSON of [`layout::Tables`], the addresses of the columns of each record table; after an error or a
-//! trap it is the message. A page creates a new instance for each run, so memory is never freed.
+//! A web page uses the module as follows. [`exports::input`] reserves the bytes of a scenario (JSON), which the web
+//! page writes there; [`exports::run`] runs one replicate; [`exports::text`] and [`exports::text_len`] return the
+//! answer of the run. After a run the answer is the JSON of [`layout::Tables`], the addresses of the columns of each
+//! record table; after an error or a trap it is the message. The web page creates a new instance of the module for each
+//! run, so memory is never freed.
 
 mod exports;
 mod layout;

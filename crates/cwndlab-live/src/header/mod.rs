@@ -11,7 +11,7 @@ pub const UDP: u8 = 17;
 /// The flag in whose place [`Tcp::flags`] has AE.
 const URG: u8 = 0x20;
 
-/// An IPv4 packet's header, and its TCP header if it is TCP (RFC 791, RFC 9293).
+/// An IPv4 packet's header, and its TCP or UDP header if it has one (RFC 791, RFC 9293, RFC 768).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Source address.
@@ -24,9 +24,9 @@ pub struct Header {
     pub ecn: Ecn,
     /// Total length in bytes.
     pub total_bytes: u32,
-    /// The TCP header.
+    /// The TCP header, if the packet has one.
     pub tcp: Option<Tcp>,
-    /// The UDP header.
+    /// The UDP header, if the packet has one.
     pub udp: Option<Udp>,
 }
 
@@ -149,7 +149,7 @@ fn bits_of(ecn: Ecn) -> u8 {
     }
 }
 
-/// Sets CE in an IPv4 packet, as [`set_ecn`].
+/// Sets CE in an IPv4 packet by [`set_ecn`].
 pub fn mark_ce(packet: &mut [u8]) {
     set_ecn(packet, Ecn::Ce);
 }

@@ -25,7 +25,7 @@ pub struct LivePacket {
     wire_bytes: u32,
     flow_key: u64,
     payload: (u32, u32),
-    /// Position in the routes of the link that it is on, or of [`DELIVER`].
+    /// Position in `Network::hops` of the link that the packet is on, or of [`DELIVER`].
     hop: u32,
     /// The port by which it leaves.
     pub(crate) port: u32,
@@ -33,7 +33,7 @@ pub struct LivePacket {
 }
 
 impl LivePacket {
-    /// Whether it carries CE now.
+    /// Whether the packet carries CE now.
     pub fn is_ce(&self) -> bool {
         self.ecn == Ecn::Ce
     }
@@ -60,11 +60,11 @@ impl Packet for LivePacket {
 /// What happened to a packet, at a scheduled time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// A link's queue dropped it, or a loss model.
+    /// A queue or a loss model of a link dropped the packet.
     Dropped(u32, DropCause),
-    /// A link's queue marked it CE.
+    /// A link's queue marked the packet CE.
     Marked(u32),
-    /// It has reached its port and is to be written.
+    /// The packet has reached its port, where the driver has to write it.
     Delivered,
 }
 
@@ -73,7 +73,8 @@ pub enum Event {
 struct Ahead {
     /// From the start of its transmission to its arrival at the link's far end.
     here: Time,
-    /// From there to its delivery, on the shortest of the routes; [`Time::MAX`] if no route uses the link.
+    /// From the link's far end to the packet's delivery, on the shortest of the routes; [`Time::MAX`] if no route uses
+    /// the link.
     beyond: Time,
 }
 
@@ -81,23 +82,23 @@ struct Ahead {
 const LEAST_BYTES: u32 = 20;
 
 /// Links, routes and the packets on them. The driver calls, in non-decreasing order of time: [`Network::advance`] up to
-/// the time at which a packet was read, then [`Network::inject`] at that time. It waits no longer than
-/// [`Network::next_exit`].
+/// the time at which a packet was read, then [`Network::inject`] at that time. Between these calls the driver waits at
+/// most until [`Network::next_exit`].
 #[derive(Debug)]
 pub struct Network {
     links: Vec<Link<LivePacket>>,
-    /// For each link, the next time at which it is to be polled.
+    /// For each link, the next time at which [`Network::advance`] has to process it.
     due: Vec<Time>,
     /// For each link, the shortest time that a packet on it still needs.
     ahead: Vec<Ahead>,
     /// For each link, a time before which no packet on it can be delivered.
     exits: Vec<Time>,
-    /// Links of each route, each ended by [`DELIVER`].
+    /// The links of all routes, one route after the other. [`DELIVER`] ends each route.
     hops: Vec<u32>,
     /// Start in `hops` of the route between two ports.
     routes: BTreeMap<(u32, u32), u32>,
     port_of: BTreeMap<Ipv4Addr, u32>,
-    /// Initial sequence numbers by flow, if losses scripted by sequence need them.
+    /// Sequence numbers of the first byte of data by flow, if losses scripted by sequence number need them.
     initial: Option<BTreeMap<u64, u32>>,
     buffers: Buffers,
     entered: u64,
@@ -212,7 +213,7 @@ impl Network {
         self.due.iter().copied().enumerate().min_by_key(|&(_, at)| at)
     }
 
-    /// Passes a packet to the link of its hop, or out.
+    /// Passes a packet to the link of its hop, or reports its delivery.
     fn forward(&mut self, at: Time, packet: LivePacket, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
         let index = self.hops[packet.hop as usize];
         if index == DELIVER {
@@ -272,8 +273,8 @@ impl Network {
         self.exits[index] = arrival.min(service + here) + beyond;
     }
 
-    /// Offset in the stream and length of the TCP payload. Offsets count from the flow's SYN, and are known only if
-    /// losses are scripted by sequence number.
+    /// Offset in the stream and length of the TCP payload. Offsets count from the first byte after the flow's SYN. Both
+    /// are 0 unless losses are scripted by sequence number.
     fn payload(&mut self, header: &Header) -> (u32, u32) {
         let (Some(initial), Some(tcp)) = (&mut self.initial, header.tcp) else { return (0, 0) };
         let key = header.flow_key();

@@ -1,4 +1,4 @@
-//! Reads a trace once: the connections in it, their fate, and what one host saw.
+//! Reads a trace once: the connections in it, their fate, and what the observed hosts saw.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -19,9 +19,9 @@ use crate::trace::FIRST_SERVER_PORT;
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
     iss: Option<u32>,
-    /// Positions sent, seen anywhere; acknowledgments, as the observed host saw them.
+    /// The highest position sent, wherever it was seen, and the highest acknowledgment, as the observed host saw it.
     seen: sequence::Half,
-    /// Highest acknowledgment that it has sent: what it has received in order.
+    /// Highest acknowledgment that this end has sent, up to which it has received everything.
     got: u64,
     /// The shift of a SYN's window scale option.
     scale: Option<u8>,
@@ -29,7 +29,7 @@ struct Half {
     heard: Option<u64>,
     fin: Option<u64>,
     fin_acked: bool,
-    /// Whether an ECN echo has arrived since the last CWR, and where that window began.
+    /// Whether an ECN echo has arrived since the last CWR, and the position of the data that carried this CWR.
     echoed: bool,
     reduced_from: u64,
     /// The highest position sent when the last recovery or timeout began (`recover` of RFC 6582, section 3.2).
@@ -51,7 +51,7 @@ pub(super) struct Connection {
     pub client_end: SocketAddrV4,
     /// Times of retransmissions.
     pub retransmits: Vec<u64>,
-    /// Times of those that were caused by a timeout.
+    /// Times of the retransmissions that a timeout caused.
     pub timeouts: Vec<u64>,
     start: u64,
     established: Option<u64>,
@@ -75,7 +75,7 @@ struct Datagrams {
     received: u64,
 }
 
-/// A packet that has reached its end.
+/// A packet that has reached its destination.
 pub(super) struct Delivery {
     pub at: u64,
     pub way: Way,
@@ -90,7 +90,7 @@ impl Connection {
         u32::from(self.mss.unwrap_or(536)).saturating_sub(options).max(1)
     }
 
-    /// Its counters at present. [`Self::record`] adds the times.
+    /// The connection's counters at present. [`Self::record`] adds the times.
     fn counts(&self) -> ConnectionRecord {
         let [client, server] = &self.halves;
         let bytes = match &self.datagrams {
@@ -106,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Its record at the end of the run, with times since `zero`.
+    /// The connection's record at the end of the run, with times since `zero`.
     pub fn record(&self, zero: i64, end: i64) -> ConnectionRecord {
         let since = |at: u64| at as i64 - zero;
         let time = |at: Option<u64>| {
@@ -142,7 +142,7 @@ pub(super) struct Reader<'a> {
     pub delivered: Vec<Delivery>,
     /// When each packet entered, by packet number, and the position of a datagram in its flow.
     entered: Vec<(u64, u64)>,
-    /// The connections that were open at each of the past snapshots.
+    /// The counters of the connections that were open at each of the past snapshots.
     pub snapshots: Vec<(Time, ConnectionRecord)>,
     taken: usize,
 }
@@ -198,7 +198,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The packet's connection, if its SYN was seen.
+    /// The packet's connection; `None` if no SYN of it was seen. A SYN opens a connection unless one is open between
+    /// its ends.
     fn find(&mut self, line: usize, packet: &Packet) -> Result<Option<usize>, KernelError> {
         let key = (packet.source, packet.destination);
         let known = self.current.get(&key).copied();
@@ -217,7 +218,7 @@ impl<'a> Reader<'a> {
         ((traffic as usize) < self.scenario.traffic.len()).then_some(traffic)
     }
 
-    /// If one end is the server of a datagram flow, the client's end and whether the client sent the packet.
+    /// The client's and the server's end, if one end of the packet is the server of a datagram flow.
     fn datagram_client(&self, packet: &Packet) -> Option<(SocketAddrV4, SocketAddrV4)> {
         let is_server = |port| {
             let traffic = self.traffic_of(port)?;
@@ -468,7 +469,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a segment was sent before, and why it was sent again.
+/// Whether a segment was sent before and, if so, why it was sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Again {
     No,
@@ -476,7 +477,7 @@ enum Again {
     Timeout,
     /// Duplicate ACKs: the first retransmission of a recovery.
     Recovery,
-    /// The recovery or timeout in progress.
+    /// The recovery or timeout in progress, which an earlier retransmission began.
     Same,
 }
 
@@ -487,7 +488,7 @@ impl Half {
         let mut again = Again::No;
         if end > numbers.position && end <= self.seen.high {
             let timeout = self.heard.is_none_or(|heard| at.saturating_sub(heard) > answer.as_nanos());
-            let begins = numbers.position >= self.recover; // up to there all losses belong to the same
+            let begins = numbers.position >= self.recover; // losses below `recover` belong to the recovery in progress
             again = match (timeout, begins && !numbers.flags.has(Flags::SYN)) {
                 (true, _) => Again::Timeout,
                 (false, true) => Again::Recovery,

@@ -57,11 +57,11 @@ impl Line {
     }
 }
 
-/// A line of a packet of TCP or UDP.
+/// A line about a packet of TCP or UDP.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub at: u64,
-    /// Its number in the order of entry.
+    /// The packet's number in the order of entry.
     pub id: u64,
     pub line: Line,
     pub source: SocketAddrV4,
@@ -168,7 +168,7 @@ pub(super) fn samples(
     })
 }
 
-/// The bytes of a text in hexadecimal.
+/// The bytes that a text states in hexadecimal.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
     let digits = digits.filter(|digits| digits.len() % 2 == 0)?;

@@ -7,7 +7,7 @@ use cwndlab_tcp::TIMESTAMPS_BYTES;
 
 use super::run::nanoseconds;
 
-/// The time that a packet of one sender needs on its path. A link with a changing rate counts with `rate_bps`.
+/// The time that a packet of one sender needs on its path. For a link whose rate changes, `rate_bps` is used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     propagation: i64,
@@ -32,7 +32,7 @@ impl Way {
 pub(super) struct Paths<'a> {
     scenario: &'a Scenario,
     routes: Routes,
-    /// Without headers, which depend on the traffic.
+    /// Paths by their first and last node, without the headers, which depend on the endpoint.
     found: BTreeMap<(u32, u32), Way>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Paths<'a> {
         Paths { scenario, routes: Routes::new(scenario), found: BTreeMap::new() }
     }
 
-    /// The path between two nodes for an endpoint of this configuration. If there is none, one that takes no time.
+    /// The path between two nodes for an endpoint of this configuration. If no path exists, the result takes no time.
     pub(super) fn way(&mut self, from: u32, to: u32, tcp: u16) -> Result<Way, ScenarioError> {
         let way = match self.found.get(&(from, to)) {
             Some(&way) => way,

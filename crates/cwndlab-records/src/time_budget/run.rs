@@ -65,7 +65,7 @@ pub(super) struct Run {
     /// Packets by the end where they arrived, for each connection and for each traffic entry.
     pub(super) arrivals: Timeline<Arrived>,
     pub(super) by_traffic: Timeline<OfTraffic>,
-    /// Limits by sender, each from its beginning on.
+    /// Limits by sender. A row's time is the beginning of the limit.
     pub(super) limits: Timeline<SendLimit>,
     pub(super) states: Timeline<SenderState>,
     pub(super) timeouts: Timeline<Expired>,
@@ -186,8 +186,8 @@ impl SlowStart {
 struct Positions(Vec<Option<usize>>);
 
 impl Positions {
-    /// Serial numbers count connections in order. A number far beyond their count is not found: a table from elsewhere
-    /// may hold any value.
+    /// Serial numbers count connections in order. A number far beyond the count of connections is not stored, because a
+    /// table from elsewhere may hold any value.
     fn new(connections: &[Connection]) -> Positions {
         let most = 16 * connections.len() + 65_536;
         let serials =

@@ -33,7 +33,7 @@ impl End {
 /// Rows by end and time.
 #[derive(Debug)]
 pub(super) struct Timeline<R> {
-    /// Start of each end's rows, and the end of the last one's.
+    /// Position of the first row of each end, followed by the number of all rows.
     starts: Vec<usize>,
     times: Vec<i64>,
     rows: Vec<R>,
@@ -98,7 +98,8 @@ impl<R: Copy> Timeline<R> {
         self.last(end, |at| at <= time)
     }
 
-    /// An end's last row for which the condition holds; it must hold for all earlier ones.
+    /// The position of an end's last row for whose time the condition holds. The condition must hold for all earlier
+    /// rows of the end, too.
     fn last(&self, end: End, is_early: impl Fn(i64) -> bool) -> Option<usize> {
         let range = self.of(end);
         let early = self.times[range.clone()].partition_point(|&time| is_early(time));

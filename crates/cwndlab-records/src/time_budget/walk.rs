@@ -88,7 +88,7 @@ impl Run {
         self.arrival(row)
     }
 
-    /// An arrival of a traffic entry as an arrival of its connection.
+    /// The arrival of a traffic entry at this row, as an arrival of its connection.
     fn arrival(&self, row: usize) -> Option<Arrival> {
         let at = self.by_traffic.row(row).at;
         Some(Arrival { row: self.arrivals.until(at, self.by_traffic.time(row))?, at })
@@ -138,7 +138,8 @@ impl Run {
         }
     }
 
-    /// The time at which a packet was sent: that of an event at its sender, if one is less than a step away.
+    /// The time at which a packet was sent: the time of an event at its sender if one is within a step of `sent`, else
+    /// `sent`.
     fn exactly(&self, sender: End, sent: i64, now: i64) -> i64 {
         let latest = sent + STEP_NS;
         let (bound, is_near) = (latest.min(now - 1), |time: &i64| latest - time < 2 * STEP_NS);
@@ -226,7 +227,7 @@ impl Run {
         }
     }
 
-    /// The part for a limit before this time; `None` for an end that has nothing to send.
+    /// The part for a limit that held before this time; `None` for an end that has nothing to send.
     fn part_of(&self, limit: SendLimit, sender: End, time: i64) -> Option<Part> {
         Some(match limit {
             SendLimit::Application | SendLimit::Idle | SendLimit::Closed => return None,
