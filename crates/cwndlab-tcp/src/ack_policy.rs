@@ -14,15 +14,15 @@ use crate::segment::Header;
 use crate::tuned_buffer::TunedBuffer;
 use cwndlab_units::Time;
 
-/// The position of an arriving segment with data. All but the first kind are acknowledged at once (RFC 5681, section
-/// 4.2).
+/// The position of an arriving segment with data. By RFC 5681, section 4.2, all but the first kind are acknowledged at
+/// once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// So many payload bytes in order, nothing beyond them known.
+    /// The next segment, with this many payload bytes; no data beyond it has arrived.
     InOrder(u32),
-    /// So many in order, but its beginning had come before.
+    /// A segment of this many bytes that reaches beyond the next position, but whose beginning had arrived before.
     Partial(u32),
-    /// So many in order, with data beyond a hole.
+    /// A segment of this many bytes at the next position, while data beyond a hole has arrived.
     Filling(u32),
     /// Beyond a hole.
     Beyond,
@@ -75,13 +75,14 @@ pub(crate) struct Data<'a> {
 pub(crate) struct Effect {
     /// The window advertised last.
     pub window: u32,
-    /// Whether the window that would be advertised now is at least as large.
+    /// Whether the window that would be advertised now is at least as large as `window`.
     pub window_holds: bool,
     /// Whether little of the buffer is free.
     pub window_tight: bool,
     /// Whether the segment increased the window that may be advertised.
     pub window_grew: bool,
-    /// Round trip as measured by the receiver; zero if unknown.
+    /// Round trip as measured by the receiver: zero before the first measurement, [`Time::MAX`] if the buffer has a
+    /// fixed size.
     pub round_trip: Time,
 }
 
@@ -99,7 +100,7 @@ pub(crate) enum AckState {
 /// Linux's acknowledgments, its buffer, or both.
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxReceiver {
-    /// Used instead of `linux` if another policy acknowledges.
+    /// The configured policy, if it is not Linux's; `linux` is then unused.
     pub counted: Option<Counted>,
     pub linux: Linux,
     /// `None` if the buffer has its full size from the beginning.

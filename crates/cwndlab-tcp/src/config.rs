@@ -97,8 +97,8 @@ pub enum AckPolicy {
         /// grid spacing (200 ms in BSD)
         grid_ns: Time,
     },
-    /// The authors' TCP of RFC 2415: every segment for the first `quick_bytes` of a connection and after a loss
-    /// or reordering, then every `every`-th, with a heartbeat grid.
+    /// The TCP of RFC 2415's authors: every segment for the first `quick_bytes` of a connection and after a loss
+    /// or reordering, then every `every`-th, or at the next point of a heartbeat grid.
     QuickThenHeartbeat {
         /// segments are acknowledged one by one while less than this has come
         quick_bytes: u64,
@@ -116,8 +116,9 @@ pub enum AckPolicy {
     },
     /// Linux 2.0 and 2.2: every second full segment, else by a timer that follows the time between segments.
     Adaptive(AdaptiveAcks),
-    /// Linux 6: up to 16 segments one by one at first and after trouble, then more than one full segment or a delay that
-    /// adapts between 40 and 200 ms; at once after a read of pushed data; out of order three at once, then one per millisecond.
+    /// Linux 6: up to 16 segments one by one at first and after trouble; then once more than one full segment has
+    /// arrived, or after a delay that adapts between 40 and 200 ms; at once after a read of pushed data. Of
+    /// out-of-order segments, the first three are acknowledged without delay, then one per millisecond.
     Linux,
 }
 
@@ -131,7 +132,7 @@ pub struct AdaptiveAcks {
     pub max_ns: Time,
     /// Longest timer after a segment with PSH.
     pub push_ns: Time,
-    /// Whether a segment that fills a hole waits like any other, against RFC 5681, 4.2.
+    /// Whether the ACK of a segment that fills a hole is delayed like any other, contrary to RFC 5681, 4.2.
     pub holes_wait: bool,
     /// Whether the ACK of a second full segment waits for the next tick of the clock.
     pub on_ticks: bool,
@@ -141,13 +142,13 @@ pub struct AdaptiveAcks {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ReceiveTuning {
-    /// It has its size from the beginning.
+    /// The buffer has its full size from the beginning.
     None,
-    /// It grows as the application reads, as Linux's `tcp_moderate_rcvbuf` does.
+    /// The buffer grows as the application reads, as with Linux's `tcp_moderate_rcvbuf`.
     Linux {
         /// memory at first (`tcp_rmem[1]`), of which half is offered until the size of segments is known
         initial_bytes: u64,
-        /// most memory (`tcp_rmem[2]`)
+        /// maximum memory (`tcp_rmem[2]`)
         most_bytes: u64,
     },
 }
@@ -166,7 +167,7 @@ pub enum SlowStartKind {
     Search,
 }
 
-/// What a small segment waits for by Nagle's algorithm.
+/// The ACK for which Nagle's algorithm holds back a small segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NagleRule {

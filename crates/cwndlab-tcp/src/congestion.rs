@@ -3,13 +3,15 @@
 //! Contract of the calls of [`Controller`], for every law:
 //! - `on_feedback(&AckReport)`: once per ACK with new information, before loss detection.
 //! - `on_ack(&AckReport, &AfterAck)`: once per ACK with new information, also during recovery, after loss detection.
-//! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards `cwnd == ssthresh` (`Loss`, `Ecn`; CUBIC
-//!   lets cwnd go below for `Ecn`) or one segment (`Rto`, `RtoRepeat`).
-//! - `on_episode(episode, …)`: each step of an episode that the window follows. Recovery reports it; only the controller
-//!   writes cwnd and ssthresh.
+//! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards cwnd is ssthresh (`Loss`, `Ecn`) or the
+//!   loss window (`Rto`, `RtoRepeat`). After `Ecn` it may be below ssthresh, which has a minimum of its own
+//!   ([`crate::TcpConfig::ecn_to_one_segment`], windows in packets). Laws that control their recovery decide the window
+//!   alone.
+//! - `on_episode(episode, …)`: each step of an episode that the window follows. Recovery reports the step; only the
+//!   controller writes cwnd and ssthresh.
 //! - `on_undo()`: at most once, if the last episode is found spurious.
 //! - `on_start(Start)`: once, when the connection is established, for laws that need it.
-//! - `grant()`: what may be sent, and how fast; asked at any time.
+//! - `grant()`: what may be sent, and how fast; may be called at any time.
 //! - `on_idle_restart()`: once, before the first segment after an idle time.
 
 mod bbr;
@@ -51,15 +53,17 @@ pub struct Grant {
     pub pacing_rate: Option<u64>,
     /// Number of bytes sent at once when pacing.
     pub quantum: Quantum,
-    /// Whether the law's window also applies in recovery. Recovery then detects losses and chooses retransmissions, but
-    /// of its episode's steps only the timeout's sets the window (Linux: `cong_control`).
+    /// Whether the law's window also applies in recovery (Linux: `cong_control`). Recovery then detects losses and
+    /// chooses retransmissions, but of an episode's steps only [`Episode::Restarted`] and [`Episode::StillInNetwork`]
+    /// set the window.
     pub owns_recovery: bool,
 }
 
 /// Number of bytes sent at once when pacing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantum {
-    /// As much as Linux sends at this rate (`tcp_tso_autosize`), and at least so many segments (`tcp_min_tso_segs`).
+    /// As much as Linux sends at the pacing rate (`tcp_tso_autosize`), and at least this many segments
+    /// (`tcp_min_tso_segs`).
     OfRate(u32),
     /// This number of bytes.
     Bytes(u64),
@@ -99,8 +103,8 @@ pub enum CongestionEvent {
 /// A step of a loss-recovery episode, as recovery reports it to the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Episode {
-    /// Sending restarts from one segment: Tahoe's fast retransmit, FACK of 1998, a lost SYN (RFC 5681, section 3.1), or
-    /// a timeout while an ECN echo kept the window closed (RFC 3168, section 6.1.2).
+    /// Sending restarts from one segment: after a lost SYN (RFC 5681, section 3.1), a marked SYN-ACK (RFC 5562, section
+    /// 3.2), or a timeout while an ECN echo kept the window closed (RFC 3168, section 6.1.2).
     Restarted,
     /// PRR: an estimated `pipe` bytes are in the network, and `allowance` more may be sent before the next ACK (RFC
     /// 9937, section 6.2).
@@ -112,11 +116,12 @@ pub enum Episode {
     },
     /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
     Deflated(u32),
-    /// The same in whole segments, which keeps the fraction of a window counted in packets.
+    /// As [`Episode::Deflated`], by this many whole segments: a window counted in packets keeps its fraction.
     DeflatedBySegments(u32),
-    /// These bytes of inflation of fast recovery become part of the window: Linux 2.0 when the timer expires in recovery.
+    /// These bytes, by which fast recovery had inflated the window, become part of cwnd: in Linux 2.0, when the timer
+    /// expires in recovery.
     Inflated(u32),
-    /// After a timeout these bytes are thought to be still in the network (Linux: `tcp_enter_loss`).
+    /// After a timeout, this many bytes are assumed to be still in the network (Linux: `tcp_enter_loss`).
     StillInNetwork(u64),
     /// The episode is over, and the window becomes ssthresh (RFC 6582, section 3.2, step 3; RFC 9937, section 6.4).
     Ended,

@@ -24,10 +24,10 @@ use scoreboard::Scoreboard;
 /// The sums if single segments are not recorded.
 static NO_SEGMENTS: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, again: 0, lost_bytes: 0 };
 
-/// The account of one sender.
+/// The outstanding data of one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flight {
-    /// What SACK reported; empty without SACK. Only the account adds to it.
+    /// What SACK reported; empty without SACK. Only [`Flight`] adds ranges.
     pub reported: Scoreboard,
     /// Single segments, if they are recorded.
     record: Option<Box<Record>>,
@@ -70,14 +70,15 @@ impl Flight {
         }
     }
 
-    /// The same for new data while other data is outstanding. Returns false, with no effect, if more has to be
-    /// recorded.
+    /// As [`Flight::on_sent`], for new data while other data is outstanding. Returns false, with no effect, if more has
+    /// to be recorded.
     #[inline]
     pub fn on_next_sent(&mut self, start: u64, end: u64, now: Time) -> bool {
         self.record.as_mut().is_some_and(|record| record.send_next(start, end, now))
     }
 
-    /// Begins the account of an ACK: first its blocks, then what it acknowledges.
+    /// Begins the account of an ACK. The caller then passes its blocks ([`Flight::on_block`]), and at last the position
+    /// that it acknowledges ([`Flight::on_ack`]).
     pub fn begin_ack(&mut self) {
         if let Some(record) = &mut self.record {
             record.arrived.clear();
@@ -89,7 +90,7 @@ impl Flight {
         self.record.as_ref().map_or(&[], |record| &record.arrived)
     }
 
-    /// Their round trips.
+    /// The round trips of the segments in [`Flight::arrived`].
     pub fn round_trips(&self, now: Time) -> RoundTrips {
         let mut rtts = RoundTrips::default();
         for Arrived { sent, sacked } in self.arrived() {
@@ -139,7 +140,7 @@ impl Flight {
         }
     }
 
-    /// When each segment that the present ACK acknowledged was last sent, where this is kept.
+    /// When each segment that the present ACK acknowledges was last sent; empty if these times are not recorded.
     pub fn take_acknowledged(&mut self) -> impl Iterator<Item = Time> + '_ {
         self.record.iter_mut().flat_map(|record| record.acknowledged.drain(..))
     }
@@ -204,7 +205,7 @@ impl Flight {
         }
     }
 
-    /// No segment is lost after all.
+    /// Removes all loss marks.
     pub fn forgive(&mut self) {
         if let Some(record) = &mut self.record {
             record.forgive();
@@ -216,7 +217,7 @@ impl Flight {
         Some(&mut self.record.as_mut()?.rate.as_mut()?.sampler)
     }
 
-    /// The segments deemed lost since the last call, where the delivery rate is measured.
+    /// The segments deemed lost since the last call; empty if the delivery rate is not measured.
     pub fn take_lost(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
         self.record.iter_mut().flat_map(|record| &mut record.rate).flat_map(|rate| rate.lost.drain(..))
     }

@@ -64,13 +64,14 @@ impl Receiver {
         self.nxt - 1 - u64::from(self.fin_received())
     }
 
-    /// Takes a segment's timestamp (RFC 7323, section 4.3) if the segment contains the next position to be
-    /// acknowledged. `outdated`: TS.Recent is too old for comparisons. Returns whether the timestamp was taken.
+    /// Stores a segment's timestamp (RFC 7323, section 4.3) if the segment does not begin beyond Last.ACK.sent and the
+    /// timestamp is not older than TS.Recent. `outdated`: TS.Recent is too old for comparisons. Returns whether the
+    /// timestamp was stored.
     pub fn note_timestamp(&mut self, start: i64, ts_val: u32, outdated: bool) -> bool {
         let begins = (start as u32).wrapping_sub(self.last_ack) as i32 <= 0;
         let newer = begins && (outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0);
         if newer {
-            self.ts_recent = ts_val; // without PAWS: positions are 64 bits wide
+            self.ts_recent = ts_val; // PAWS is not needed: positions are 64 bits wide
         }
         newer
     }
@@ -80,7 +81,7 @@ impl Receiver {
         // Data beyond the window is not accepted (RFC 9293, section 3.10.7.4: trimmed to the window).
         let end = new.end.min(self.edge.max(self.nxt));
         if end <= new.start {
-            return Due::Now; // nothing of it is in the window, as of a probe of a closed one (RFC 9293, 3.8.6.1)
+            return Due::Now; // nothing is in the window, as with a probe of a closed window (RFC 9293, 3.8.6.1)
         }
         if self.is_linux() {
             return self.take_linux(cfg, now, sender, &Arriving { end, ..*new });
@@ -126,7 +127,7 @@ impl Receiver {
         let before = self.nxt;
         let beyond = self.beyond.get_or_insert_default();
         if start <= self.nxt {
-            // RFC 2883, section 4: the first part of it that had arrived before.
+            // RFC 2883, section 4: the first part of the segment that had arrived before is reported.
             let known = if start < self.nxt { Some((start, self.nxt)) } else { beyond.first_below(end) };
             self.nxt = beyond.advance(end);
             if let Some((from, to)) = known.filter(|_| cfg.dsack) {
@@ -141,7 +142,7 @@ impl Receiver {
         self.unread += if self.auto_read { 0 } else { (self.nxt - before) as u32 };
     }
 
-    /// Frees the reassembly once there is no data beyond a hole and nothing left to report.
+    /// Frees the reassembly if there is no data beyond a hole. Called once its duplicate has been reported.
     pub fn tidy(&mut self) {
         if self.beyond.as_ref().is_some_and(|beyond| beyond.is_empty()) {
             self.beyond = None;
@@ -175,14 +176,15 @@ impl Receiver {
         self.policy.on_data(cfg, &data)
     }
 
-    /// The application reads. Returns whether that triggers an acknowledgment.
+    /// The application reads. Returns whether the read triggers an acknowledgment.
     pub fn read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, bytes: u32) -> bool {
         self.unread -= bytes;
         if self.is_linux() {
             let read = self.nxt - u64::from(self.unread) - u64::from(self.fin_received());
             return self.after_read(cfg, now, mss, read);
         }
-        // Window update: half the buffer, or a segment more than last advertised (RFC 9293, section 3.8.6.2.2).
+        // Window update: due once the window would grow by a segment or by half the buffer (RFC 9293, section
+        // 3.8.6.2.2).
         let opened = (self.nxt + self.free(cfg)).saturating_sub(self.edge);
         opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2)
     }
@@ -202,13 +204,13 @@ impl Receiver {
         (self.edge - self.nxt).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The same if part of the buffer is in use.
+    /// The window to advertise if part of the buffer is or may be in use.
     #[inline(never)]
     fn offer_rest(&mut self, cfg: &TcpConfig) -> u32 {
         let free = self.free(cfg);
         let unit = (free >> self.shift()).min(0xffff) << self.shift();
         let mut edge = (self.nxt + unit).max(self.edge);
-        // A window that grew by less than a segment is not opened (RFC 9293, section 3.8.6.2.2).
+        // Growth by less than a segment is not advertised (RFC 9293, section 3.8.6.2.2).
         let gain = edge - self.edge;
         if gain < u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2) && self.edge > self.nxt && !self.auto_read {
             edge = self.edge;

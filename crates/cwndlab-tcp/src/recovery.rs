@@ -47,7 +47,7 @@ pub(crate) struct View<'a> {
     pub flight: &'a mut Flight,
 }
 
-/// A [`View`] for questions that change nothing.
+/// A [`View`] through which nothing can be changed.
 #[derive(Clone, Copy)]
 pub(crate) struct ViewRef<'a> {
     pub cfg: &'a TcpConfig,
@@ -62,8 +62,8 @@ impl ViewRef<'_> {
         self.flight.reported.highest().unwrap_or(self.s.una).max(self.s.una)
     }
 
-    /// Bytes of the repair that would go next: of the first hole from `high_rxt` on, if it is lost (below `lost_below`) and a report
-    /// lies above it.
+    /// Bytes of the next repair, a full segment, if the first hole from `high_rxt` on is lost (below `lost_below`) and
+    /// a report lies above it.
     fn next_repair(&self, high_rxt: u64, lost_below: u64) -> Option<u64> {
         let hole = self.flight.reported.hole(high_rxt.max(self.s.una)).0;
         (hole < self.forward_most().min(lost_below)).then_some(u64::from(self.s.mss))
@@ -71,7 +71,7 @@ impl ViewRef<'_> {
 }
 
 impl View<'_> {
-    /// The view for a question.
+    /// The same view, without the right to change anything.
     pub fn read(&self) -> ViewRef<'_> {
         ViewRef { cfg: self.cfg, window: self.window, s: self.s, flight: self.flight }
     }
@@ -95,8 +95,8 @@ pub(crate) struct Transmission {
 pub(crate) enum Expiry {
     /// The retransmission timeout.
     Timeout,
-    /// Another timer of the recovery: whether an episode has begun, the steps of the window, and when the timer is to
-    /// expire next.
+    /// The expiry of another timer of the recovery: whether an episode has begun, the steps of the window, and when the
+    /// retransmission timer is to expire next.
     Other { began: bool, steps: Steps, next: Time },
 }
 
@@ -105,11 +105,11 @@ pub(crate) enum Expiry {
 pub(crate) struct EchoEpisode {
     /// `RecoverFS` (RFC 9937, section 6.1).
     pub recover_fs: u32,
-    /// The ACK with the echo, for the episode: loss recovery has already processed it.
+    /// The ACK with the echo, as the first one of the episode. Loss recovery has already processed this ACK.
     pub allow: Allow,
 }
 
-/// What RACK has counted.
+/// Events that RACK counts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct RecoveryCounts {
     /// Reductions that were found spurious and taken back.
@@ -169,8 +169,8 @@ pub(crate) trait Algorithm {
         }
     }
 
-    /// Adds the bytes newly deemed lost. Without SACK, and with SACK of 1998, that is the first segment when it is
-    /// retransmitted.
+    /// Adds the bytes newly deemed lost. Without SACK, and with the SACK and FACK of 1998, these are the bytes of the
+    /// first segment, at the time when it is to be retransmitted.
     #[inline(never)]
     fn with_losses(&mut self, v: &mut View<'_>, outcome: Outcome) -> Outcome {
         let lost = outcome.began || v.s.resend_first;
@@ -214,8 +214,8 @@ pub(crate) trait Algorithm {
         false
     }
 
-    /// Whether every ACK, whatever it acknowledges, restarts the timer and gives an RTT sample by the timestamp that it
-    /// echoes (FACK of 1998).
+    /// Whether an ACK restarts the timer and gives an RTT sample by the timestamp that it echoes, whatever it
+    /// acknowledges (FACK of 1998). `new`: it acknowledges new data; `blocks`: it has SACK blocks.
     fn times_echo(&self, _new: bool, _blocks: bool) -> bool {
         false
     }
@@ -225,7 +225,8 @@ pub(crate) trait Algorithm {
         !self.in_recovery()
     }
 
-    /// Whether an ACK of new data only opens the window, provided that SACK has reported nothing and there were no duplicate ACKs.
+    /// Whether an ACK of new data only opens the window, provided that SACK has reported nothing and there were no
+    /// duplicate ACKs.
     fn only_grows(&self) -> bool {
         !self.in_recovery()
     }
@@ -240,7 +241,7 @@ pub(crate) trait Algorithm {
         Shown::default()
     }
 
-    /// An ECN echo is about to reduce the window.
+    /// An ECN echo is about to reduce the window. Returns an episode if the reduction is to be proportional.
     fn on_echo(&mut self, _v: &mut View<'_>, _ack: &AckReport) -> Option<EchoEpisode> {
         None
     }
@@ -296,11 +297,11 @@ recoveries! { $
     Fack1998(Box<Fack1998>),
 }
 
-// Every end has one, and most ends only receive.
+// Every end of a connection has a `Recovery`, even those that only receive.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Recovery>() <= 24);
 
-/// The methods of [`Algorithm`] that are called from outside, by `mut` or `ref`.
+/// The methods of [`Algorithm`] that are called from outside, each with a `self` that is `mut` or `ref`.
 macro_rules! forward {
     ($($kind:tt $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
         $(forward! { @$kind $name($($arg: $type),*) $(-> $ret)? })*
@@ -341,8 +342,8 @@ impl Recovery {
         }
     }
 
-    /// Whether losses are detected by the transmission times of single segments: every ACK counts, and the record keeps
-    /// their order.
+    /// Whether losses are detected by the transmission times of single segments. Recovery then needs every ACK, and the
+    /// record keeps the order of transmissions.
     pub fn detects_by_time(&self) -> bool {
         matches!(self, Recovery::Rack(_))
     }

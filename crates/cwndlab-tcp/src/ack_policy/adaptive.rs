@@ -35,7 +35,7 @@ impl Adaptive {
         Due::By(cfg.expiry(data.now, wait))
     }
 
-    /// Whether this is the first segment and must be acknowledged at once.
+    /// Updates the delay. Returns whether this is the first segment with data and must be acknowledged at once.
     fn estimate(&mut self, cfg: &TcpConfig, knobs: &AdaptiveAcks, data: &Data) -> bool {
         let clock = (data.now + cfg.rto.tick_phase_ns).as_nanos() / tick(cfg).as_nanos();
         let since = (clock as u32).wrapping_sub(self.last).clamp(1, u32::from(u16::MAX)) as u16;

@@ -25,7 +25,7 @@ impl Counted {
         Counted { pending_bytes: 0, pending_segments: 0, quick_left }
     }
 
-    /// A segment with data has arrived; `mss` is the present one.
+    /// A segment with data has arrived. `mss`: the current segment size.
     #[inline]
     pub fn on_data(&mut self, cfg: &TcpConfig, now: Time, mss: u32, arrival: Arrival) -> Due {
         if cfg.ack_policy == AckPolicy::Every {
@@ -42,7 +42,7 @@ impl Counted {
         // RFC 5681, section 4.2: at least for every second full-sized segment.
         let second_full = self.pending_bytes >= 2 * mss;
         match cfg.ack_policy {
-            // The last two have states of their own.
+            // `Every` has returned; `Adaptive` and `Linux` have states of their own.
             AckPolicy::Every | AckPolicy::Adaptive { .. } | AckPolicy::Linux => Due::Now,
             AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } if second_full => Due::Now,
             AckPolicy::Delayed { timeout_ns } => Due::By(cfg.expiry(now, timeout_ns)),

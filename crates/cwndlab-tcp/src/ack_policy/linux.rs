@@ -22,7 +22,7 @@ const DELAY_MIN: Time = Time::from_millis(40);
 const DELAY_MAX: Time = Time::from_millis(200);
 /// The maximum when no pushed segment is pending (`tcp_send_delayed_ack`).
 const UNPUSHED_MAX: Time = Time::from_millis(500);
-/// Number of out-of-order segments acknowledged at once, because the peer counts three duplicates
+/// Number of out-of-order segments whose ACKs are not delayed, because the peer counts three duplicates
 /// (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES_AT_ONCE: u8 = 3;
 /// `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
@@ -32,12 +32,13 @@ const COMPRESSED_SLACK: Time = Time::from_micros(100);
 /// Number of blocks for which every ACK has room (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS_EXPECTED: usize = 2;
 
-/// The state of such a receiver (`struct inet_connection_sock`, `icsk_ack`).
+/// The state of Linux's acknowledgments (`struct inet_connection_sock`, `icsk_ack`).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Linux {
     /// Quick acknowledgments left (`quick`).
     quick: u8,
-    /// Data was sent in response within the delay, so the ACK waits for it (`pingpong`, with a threshold of 1).
+    /// Data was sent within the delay in response to received data, so ACKs wait for the next response (`pingpong`,
+    /// with a threshold of 1).
     interactive: bool,
     /// Data is waiting to be acknowledged (`ICSK_ACK_SCHED`).
     scheduled: bool,
@@ -50,11 +51,11 @@ pub(crate) struct Linux {
     /// Tick at which the delayed ACK is due, if one is pending (`timeout`, `ICSK_ACK_TIMER`).
     due: Option<u64>,
     size: SegmentSize,
-    /// Position up to which the last ACK acknowledged (`rcv_wup`).
+    /// The position that the last ACK acknowledged (`rcv_wup`).
     acknowledged: u64,
-    /// ACKs withheld since the last one (`compressed_ack`), those sent at once before, and the hole to which they
-    /// refer.
+    /// ACKs withheld since the last one was sent (`compressed_ack`).
     compressed: u8,
+    /// ACKs of out-of-order segments that were sent at once for the current hole, and the hole's position.
     duplicates: u8,
     hole: u64,
     /// Data has arrived with ECT (`TCP_ECN_SEEN`).
@@ -74,7 +75,8 @@ fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
 }
 
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
-    // Before the first data, `last_data` is 0, as `lrcvtime` is, which on a running kernel is far in the past.
+    // Before the first data, `last_data` is 0, as `lrcvtime` is. On a running kernel tick 0 is far in the past: hence
+    // the first term.
     (1 << 40) + ticks(rto, now + rto.tick_phase_ns)
 }
 
@@ -149,7 +151,7 @@ impl Linux {
         self.note_codepoint(cfg, data);
     }
 
-    /// The same for the first data, or for data after a longer pause.
+    /// `tcp_event_data_recv` for the first data, or for data after a pause of more than half the minimum delay.
     fn note_gap(&mut self, cfg: &TcpConfig, rtt: &RttEstimator, (gap, least): (u64, u32), window: u32) {
         let rto = ticks(&cfg.rto, rtt.rto(&cfg.rto));
         if self.delay == 0 {
@@ -219,7 +221,7 @@ impl Linux {
             }
             delay = delay.min(most);
         }
-        // tcp_delack_max: less than the peer's minimum timeout, which is assumed to equal ours.
+        // tcp_delack_max: the delay stays below the peer's minimum timeout, which is assumed to equal this end's.
         delay = delay.min(ticks(rto, DELAY_MAX)).min(ticks(rto, rto.min_ns).max(2) - 1);
         let now = clock(rto, at);
         let mut due = now + delay;
@@ -233,7 +235,7 @@ impl Linux {
         Due::By(cfg.expiry(at, Time::from_nanos((due - now) * tick(rto))))
     }
 
-    /// ACKs of out-of-order segments: three at once, then at most one per millisecond (second half of
+    /// ACKs of out-of-order segments: the first three without delay, then at most one per millisecond (second half of
     /// `__tcp_ack_snd_check`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         if !data.new.sack || self.compressed >= COMPRESSED_MOST {

@@ -1,4 +1,4 @@
-//! Which values of the knobs make an endpoint that can run: not whether they are wise.
+//! Whether an endpoint can run with the values of its knobs, wise or not.
 
 use std::fmt;
 
@@ -13,17 +13,17 @@ use thiserror::Error;
 pub(super) const LARGEST_WINDOW: u64 = 1 << 30;
 /// Linux's `SOCK_MIN_RCVBUF`: one packet of 1500 bytes.
 const LEAST_BUFFER: u64 = 2304;
-/// A timer that fires more often than this would stop the run's clock for want of progress.
+/// Shorter timers could expire so often that the run's clock hardly advances.
 const SHORTEST_TIMER: Time = Time::from_micros(1);
 /// The longest time of a knob; sums and products of such times stay far below the clock's 584 years.
 const LONGEST_TIME: Time = Time::from_secs(24 * 3600);
-/// The ranges of times in words.
+/// The ranges of timers and of other times, as errors state them.
 pub(crate) const TIMER_RANGE: &str = "in 1us..=24h";
 pub(crate) const TIME_RANGE: &str = "at most 24h";
 /// The most segments of a knob.
 pub(super) const MOST_SEGMENTS: u32 = 1 << 20;
 
-/// A knob whose value an endpoint cannot run with. Names are those of the table of knobs, `rto.min_ns`.
+/// A knob with whose value an endpoint cannot run. Names are those of the table of knobs, such as `rto.min_ns`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ConfigError {
     /// The value is outside its range, regardless of other knobs.
@@ -31,9 +31,9 @@ pub enum ConfigError {
     OutOfRange {
         /// The knob.
         knob: &'static str,
-        /// What it is.
+        /// The knob's value.
         value: String,
-        /// What it may be.
+        /// The values that it may have.
         right: &'static str,
     },
     /// The value does not go with another knob's.
@@ -41,11 +41,11 @@ pub enum ConfigError {
     Conflict {
         /// The knob.
         knob: &'static str,
-        /// What it is.
+        /// The knob's value.
         value: String,
         /// The other knob and its value.
         other: &'static str,
-        /// What the value may be with that.
+        /// The values that the knob may have with `other`.
         right: &'static str,
     },
 }
@@ -73,12 +73,12 @@ impl fmt::Display for Shown<Time> {
     }
 }
 
-/// Collects what is wrong.
+/// Collects the errors of a configuration.
 #[derive(Default)]
 pub(crate) struct Errors(Vec<ConfigError>);
 
 impl Errors {
-    /// What was found.
+    /// The collected errors.
     #[cfg(test)]
     pub(crate) fn into_list(self) -> Vec<ConfigError> {
         self.0
@@ -149,7 +149,7 @@ impl TcpConfig {
 
     fn check_recovery(&self, errors: &mut Errors) {
         self.check_rules(errors);
-        // RACK keeps a record of segments of its own
+        // RACK keeps its own record of segments, with which these values do not work.
         if matches!(self.recovery, RecoveryConfig::Rack(_)) {
             let rack = "recovery = rack";
             let no_record = self.rto.samples != RttSamples::EachSegment;
@@ -160,7 +160,7 @@ impl TcpConfig {
         }
     }
 
-    /// ns-2's agents have none of Linux 2.0's rules, and its FACK needs an echo on every ACK.
+    /// ns-2's agents have none of Linux 2.0's rules, and ns-2's FACK needs a timestamp echo on every ACK.
     fn check_rules(&self, errors: &mut Errors) {
         if let RecoveryConfig::Reno(reno @ RenoConfig { rules: RecoveryRules::Ns2_1998, .. }) = &self.recovery {
             let rules = "recovery.reno.rules = ns2-1998";
@@ -199,13 +199,13 @@ impl TcpConfig {
         let hz = rto.timer_hz;
         let divides = hz == 0 || (hz <= 10_000 && 1_000_000 % hz == 0);
         errors.range(divides, "rto.timer_hz", hz, "0, or at most 10000 and a divisor of 1000000");
-        // without either, a round trip in no time would be timed out in no time
+        // With neither a minimum nor a tick, a round trip of zero would give a timeout of zero.
         let floor = rto.min_ns.max(tick) >= SHORTEST_TIMER;
         errors.conflict(floor, "rto.min_ns", Shown(rto.min_ns), "rto.tick = 0", "at least 1us");
     }
 }
 
-/// Ranges of what has no knobs in a table.
+/// Range checks of the types that are not made by `knobs!`.
 pub(super) trait CheckRanges {
     fn check_ranges(&self, errors: &mut Errors);
 }

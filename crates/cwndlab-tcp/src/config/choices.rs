@@ -4,8 +4,9 @@ use serde_json::{json, Map, Value};
 
 use super::{FinConfig, HandshakeConfig, Profile, RecoveryKind, WindowLawKind};
 
-/// What words stand for in the profile. `alternatives`: for each such knob the knobs of each of its words, null for a word
-/// that has none. `switches`: the knobs of what can be switched on and off.
+/// The knobs behind the words of a study, with the profile's values. `alternatives`: for each knob that takes a word,
+/// the knobs of each of its words, or null for a word that has none. `switches`: the knobs of each feature that a study
+/// can switch on and off.
 pub(crate) fn choices(profile: Profile) -> Value {
     let recoveries = RecoveryKind::ALL.iter().map(|&kind| serde_json::to_value(profile.recovery(kind)));
     let laws = WindowLawKind::all(profile).into_iter().map(serde_json::to_value);

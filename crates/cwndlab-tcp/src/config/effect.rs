@@ -1,4 +1,4 @@
-//! Knobs that have no effect with the others' values: what the types of [`super`] do not rule out.
+//! Knobs that have no effect because of the values of other knobs, where the types of [`super`] permit such values.
 
 use super::{
     AckPolicy, Estimator, NagleRule, ReceiveTuning, RecoveryKind, ReductionBase, SlowStartKind, TcpConfig,
@@ -16,7 +16,8 @@ pub struct WithoutEffect {
     pub needs: &'static str,
 }
 
-/// Makes the list of rules: a knob has no effect if the condition holds, and would have one with what follows the arrow.
+/// Makes the list of rules: a knob has no effect if the condition holds; after the arrow follows what would give it
+/// one.
 macro_rules! rules {
     ($($knob:literal if $idle:expr => $needs:literal;)+) => {
         [$(($idle, WithoutEffect { knob: $knob, needs: $needs })),+]
@@ -25,9 +26,9 @@ macro_rules! rules {
 }
 
 impl TcpConfig {
-    /// The knobs that are on, or differ from what everything does without them, and change nothing here. Profiles have such
-    /// values (`rfc5681` has `ecn_to_one_segment` for studies that switch ECN on); whether one is an error depends on
-    /// who set it.
+    /// The knobs that are on, or differ from their neutral value, but have no effect in this configuration. Profiles
+    /// contain such values (`rfc5681` has `ecn_to_one_segment` for studies that switch ECN on); whether one is an error
+    /// depends on who set it.
     pub fn without_effect(&self) -> Vec<WithoutEffect> {
         let packets = self.window_law == WindowLawKind::RenoPackets;
         let counts_packets = packets || self.window_law == WindowLawKind::RenoLinux2;

@@ -1,5 +1,5 @@
-//! What a knob is. [`knobs!`] makes a struct of knobs: its fields, their row in the reference, their range, and their value in
-//! each profile, with its source. A knob without a range does not compile.
+//! What a knob is. [`knobs!`] makes a struct of knobs: its fields, their rows in the reference, their ranges, and their
+//! values in each profile, with the sources. A knob without a range does not compile.
 
 use super::{
     Bbr3Config, CubicConfig, FackConfig, FinConfig, HandshakeConfig, LedbatConfig, LedbatPlusPlusConfig, NewRenoConfig,
@@ -15,7 +15,7 @@ pub struct Knob {
     pub kind: &'static str,
     /// What it does.
     pub doc: &'static str,
-    /// What its values may be, in the words of the error of another one; empty if its type says it.
+    /// The values that it may have, as the error for any other value states them; empty if its type alone limits them.
     pub range: &'static str,
     /// Where the value of each profile comes from, in the order of [`Profile::ALL`].
     pub(crate) sources: [&'static str; 5],
@@ -28,7 +28,8 @@ impl Knob {
     }
 }
 
-/// Every knob, in the order of [`TcpConfig`]. The knobs of an alternative follow it, with its word in their names.
+/// Every knob, in the order of [`TcpConfig`]. A knob is followed by those within its alternatives: `recovery` by
+/// `recovery.rack.f_rto`.
 pub fn all_knobs() -> Vec<Knob> {
     let inner = [
         HandshakeConfig::KNOBS,
@@ -54,14 +55,16 @@ pub fn all_knobs() -> Vec<Knob> {
 /// ns-2's one-way agents as they were in 1998.
 pub(super) const NS2: &str = "ns-2 (1998): the one-way agents";
 pub(super) const NS2_NONE: &str = "ns-2 (1998): the one-way agents have none";
-/// What neither Linux 2.0 nor 2.2 has, or has as RFC 5681's time did.
+/// The source of Linux 2.0's or 2.2's value where it equals that of `rfc5681`.
 pub(crate) const AS_RFC5681: &str = "as rfc5681; the kernel has nothing else";
 
 /// `knobs! { pub struct Name("prefix.") { field: type [kind; range] { profile: value => source, … } … } }`.
 ///
-/// `kind` is what a value looks like in a study. A `range` is `any`; `own`, if the type checks itself; `crossed`, if `check.rs`
-/// compares it with other knobs; `timer` or `time`; or the values. The last three say in words what is right, as errors and the reference do. Linux 2.0 and 2.2 have the
-/// values of `rfc5681` unless the knob gives theirs. `inner` structs have knobs of their own.
+/// `kind` is what a value looks like in a study. A `range` is one of: `any`; `own`, if the type checks itself;
+/// `crossed`, if `check.rs` compares the value with other knobs; `timer` or `time`, with the limits in `check.rs`; or a
+/// range of values. After `crossed` and after a range of values, a string states the range for errors and the
+/// reference; after `own` it is optional. Linux 2.0 and 2.2 have the values of `rfc5681` unless the knob gives theirs.
+/// `inner` structs have knobs of their own.
 macro_rules! knobs {
     (
         $(#[$meta:meta])*
@@ -107,7 +110,7 @@ macro_rules! knobs {
                 }
             }
 
-            #[allow(dead_code)] // a struct of inner ones alone has none
+            #[allow(dead_code)] // unused if a struct has only `inner` fields
             pub(crate) const KNOBS: &'static [$crate::config::Knob] = &[$($crate::config::Knob {
                 name: concat!($prefix, stringify!($field)),
                 kind: $kind,
@@ -122,7 +125,7 @@ macro_rules! knobs {
                 ],
             },)*];
 
-            #[allow(unused_variables)] // where every value is in range
+            #[allow(unused_variables)] // `errors` is unused if every range is `any`
             pub(crate) fn check_ranges(&self, errors: &mut $crate::config::check::Errors) {
                 $(knobs!(@range errors, concat!($prefix, stringify!($field)), self.$field, $($range)+);)*
                 $($(self.$inner.check_ranges(errors);)*)?
@@ -146,7 +149,7 @@ macro_rules! knobs {
 }
 pub(crate) use knobs;
 
-/// Names that knobs had before each belonged to the alternative that uses it, and where they are now.
+/// Former names of knobs, and the present ones: each knob now belongs to the alternative that uses it.
 pub const RENAMED: [(&str, &str); 20] = [
     ("one_way_agents", "recovery.reno.rules or packet_stamps or sack_blocks or dsack or ecn_holds_slow_start"),
     ("fin_alone", "fin.alone"),

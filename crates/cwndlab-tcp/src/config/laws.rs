@@ -20,7 +20,7 @@ macro_rules! laws {
             /// An external law, attached by the caller ([`crate::Connection::attach_law`]).
             #[serde(rename = "external")]
             External {
-                /// Which one: a digest of its code
+                /// a digest of the law's code, which identifies it
                 code: LawId,
                 /// whether it draws random numbers
                 random: bool,
@@ -59,18 +59,18 @@ laws! {
     Cubic(CubicConfig) = "cubic",
     /// CUBIC as the Linux kernel computes it.
     CubicLinux(CubicConfig) = "cubic-linux",
-    /// DCTCP (RFC 8257); Reno where ECN is not agreed on. With `ecn` `dctcp` or `l4s` at both ends.
+    /// DCTCP (RFC 8257); Reno where ECN is not agreed on. Needs `ecn = dctcp` or `ecn = l4s` at both ends.
     Dctcp = "dctcp",
     /// BBR version 1 as in Linux 6.12; paces, and owns its recovery.
     Bbr1 = "bbr1",
     /// BBR version 3 by draft-ietf-ccwg-bbr-06 or Google's branch v3; paces, and owns its recovery.
     Bbr3(Bbr3Config) = "bbr3",
-    /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); paces, and owns its recovery. Reno where AccECN is not
-    /// agreed on. With `ecn = accecn-ect1` at both ends.
+    /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); paces, and owns its recovery. Reno where AccECN
+    /// is not agreed on. Needs `ecn = accecn-ect1` at both ends.
     Prague = "prague",
     /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01), for background traffic.
     LedbatPlusPlus(LedbatPlusPlusConfig) = "ledbat-plus-plus",
-    /// LEDBAT (RFC 6817), for background traffic: by one-way delays, with `timestamps`.
+    /// LEDBAT (RFC 6817), for background traffic, controlled by one-way delays. Needs `timestamps`.
     Ledbat(LedbatConfig) = "ledbat",
 }
 
@@ -149,7 +149,7 @@ pub struct LedbatConfig("window_law.ledbat.") {
 }
 
 impl WindowLawKind {
-    /// Whether it is CUBIC, and makes room for new flows.
+    /// Whether the law is CUBIC with fast convergence.
     pub(crate) fn converges_fast(self) -> bool {
         use WindowLawKind::{Cubic, CubicLinux};
         matches!(

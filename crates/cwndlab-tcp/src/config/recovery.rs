@@ -8,7 +8,8 @@ use super::Profile;
 
 const UNUSED: &str = "the standard's; unused by its recovery";
 
-/// What keeps a fast retransmit from answering the losses of an earlier episode.
+/// Data that must be acknowledged before another fast retransmit, which would otherwise answer the losses of an earlier
+/// episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetransmitGuard {
@@ -37,12 +38,14 @@ pub enum RackTimers {
     /// 8985; RFC 6298, 5.3).
     #[serde(rename = "rfc8985")]
     Rfc8985,
-    /// Only the one set last runs, as in Linux. In place of a probe or of the reordering timer, the timeout counts from when the
-    /// first unacknowledged segment was sent (RFC 7765 has a similar rule); retransmitting that segment restarts it.
+    /// Only the timer set last runs, as in Linux. A timeout that replaces a probe's or the reordering timer counts from
+    /// when the first unacknowledged segment was sent (RFC 7765 has a similar rule); retransmitting that segment
+    /// restarts the timeout.
     Linux,
 }
 
-/// Makes the kinds of loss recovery, from the simplest: one by name, and one with its knobs. The `selective` ones need SACK.
+/// Makes two enums of the kinds of loss recovery, from the simplest: one of names, and one with the knobs of each kind.
+/// Those marked `@selective` need SACK.
 macro_rules! recoveries {
     ($($(#[$doc:meta])+ $(@$needs:ident)? $name:ident$(($config:ty))? = $word:literal,)*) => {
         /// The kinds of loss recovery, by name.
@@ -51,7 +54,8 @@ macro_rules! recoveries {
             $($(#[$doc])+ $name,)*
         }
 
-        /// Loss recovery with its knobs. Where a connection has no SACK the selective kinds are NewReno, with `without_sack`.
+        /// Loss recovery with its knobs. On a connection without SACK, NewReno with the knobs in `without_sack`
+        /// replaces the selective kinds.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         pub enum RecoveryConfig {
             $($(#[$doc])+ #[serde(rename = $word)] $name$(($config))?,)*
@@ -94,7 +98,7 @@ macro_rules! recoveries {
         }
 
         impl Profile {
-            /// The profile's values of a recovery's knobs, also of those that it does not use itself.
+            /// The profile's values for the knobs of any kind of recovery, not only of the kind that the profile uses.
             pub const fn recovery(self, kind: RecoveryKind) -> RecoveryConfig {
                 match kind {
                     $($(RecoveryKind::$name => RecoveryConfig::$name(<$config>::of(self)),)?)*
@@ -283,7 +287,7 @@ inner {
 }
 
 impl RecoveryConfig {
-    /// Knobs of Reno; the standard's where something else recovers.
+    /// Knobs of Reno; the standard's values if another kind of recovery is configured.
     pub(crate) fn reno(&self) -> RenoConfig {
         match self {
             RecoveryConfig::Reno(reno) => *reno,

@@ -9,7 +9,7 @@ use super::Profile;
 /// HZ = 100 on a PC (include/asm-i386/param.h).
 const JIFFY: Time = Time::from_millis(10);
 
-/// Who computes the retransmission timeout from round trips.
+/// The rule that computes the retransmission timeout from round trips.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
@@ -18,15 +18,15 @@ pub enum Estimator {
     /// Linux 2.0: RTO = R + R/4 + (R >> (cwnd - 1)) with R = srtt + 4 mean deviations, in ticks.
     #[serde(rename = "linux-2.0")]
     Linux2_0,
-    /// Linux 2.2: the same, with a first deviation twice as large.
+    /// Linux 2.2: as Linux 2.0, but the first deviation is twice as large.
     #[serde(rename = "linux-2.2")]
     Linux2_2,
-    /// The Linux kernel: mean deviation with its largest value of a round trip, in microseconds.
+    /// Linux 6: uses the largest mean deviation within a round trip; in microseconds.
     Linux,
 }
 
 impl Estimator {
-    /// Whether it is that of Linux 2.0 or 2.2, whose clock is `tick_ns`.
+    /// Whether it is the estimator of Linux 2.0 or 2.2; their clock's tick is `tick_ns`.
     pub(crate) fn is_linux_2(self) -> bool {
         matches!(self, Estimator::Linux2_0 | Estimator::Linux2_2)
     }
@@ -36,14 +36,14 @@ impl Estimator {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSamples {
-    /// The round trip of each ACK of new data where timestamps are agreed on, else of one segment a window, and of none that was
-    /// sent again (RFC 6298, 3).
+    /// With timestamps, the round trip of each ACK of new data; otherwise that of one segment per window, unless the
+    /// segment was retransmitted (RFC 6298, 3).
     RoundTrip,
-    /// The round trip of each segment that an ACK acknowledges, from when it was last sent; of none until everything that a timeout
-    /// found outstanding is acknowledged (Linux 2.0).
+    /// The round trip of each segment that an ACK acknowledges, from when it was last sent. After a timeout there are
+    /// no samples until all data that was then outstanding is acknowledged (Linux 2.0).
     EachSegment,
-    /// The one-way delay of each ACK that gives a round trip (now less its sender's stamp), as with the agents of RFC 2415's
-    /// authors. Both ends then need the same clock.
+    /// The one-way delay of each ACK that gives a round trip (its arrival less the stamp of its sender), as with the
+    /// agents of RFC 2415's authors. Both ends then need the same clock.
     OneWayDelay,
 }
 

@@ -1,4 +1,4 @@
-//! The knobs of an endpoint, and what they come to.
+//! The knobs of an endpoint, and the values derived from them.
 
 use cwndlab_units::Time;
 
@@ -320,13 +320,13 @@ impl TcpConfig {
         self.reduce_from == ReductionBase::CwndWholeSegments
     }
 
-    /// Whether idle windows, RACK and the end of its episodes follow Linux where it departs from the RFCs. A kernel that counts
-    /// whole segments does all of it, so this has no knob of its own.
+    /// Whether idle windows, RACK and the end of RACK's episodes follow Linux where it departs from the RFCs. Kernels
+    /// that count whole segments do all of this, so it has no knob of its own.
     pub(crate) fn departs_as_linux(&self) -> bool {
         self.counts_whole_segments()
     }
 
-    /// Whether data is paced: by [`TcpConfig::pacing`], or as the window law states a rate.
+    /// Whether data is paced: because of [`TcpConfig::pacing`], or because the window law sets a rate.
     pub fn paces(&self) -> bool {
         self.pacing || self.window_law.needs().paces
     }

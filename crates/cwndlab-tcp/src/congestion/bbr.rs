@@ -88,8 +88,9 @@ pub(super) struct Bbr {
     cwnd_gain: u64,
     bandwidth: WindowedMax,
     min_rtt_us: u64,
-    /// Both in jiffies. The second is 0 until the time in `PROBE_RTT` starts.
+    /// In jiffies.
     min_rtt_stamp: u64,
+    /// In jiffies; 0 until the time in `PROBE_RTT` starts.
     probe_rtt_until: u64,
     probe_rtt_round_done: bool,
     rounds: Rounds,
@@ -131,7 +132,7 @@ impl Bbr {
     /// `bbr_main`: returns the new window, in packets, after an ACK.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
-            return cwnd; // the kernel asks no congestion control
+            return cwnd; // the kernel does not call congestion control for such ACKs
         }
         let sample = Sample::new(ack, after, self.mss, self.delivered);
         (self.delivered, self.delivered_at) = (after.total_delivered_packets, after.delivered_at);
@@ -188,7 +189,7 @@ impl Bbr {
         self.sample_policer(sample.losses, sample.app_limited);
         let rate = delivered * RATE_UNIT / us;
         if !sample.app_limited || rate >= u64::from(self.bandwidth.get()) {
-            let rate = rate.min(u64::from(u32::MAX)) as u32; // 256 packets/us; Linux's 32 bits wrap there
+            let rate = rate.min(u64::from(u32::MAX)) as u32; // at most 256 packets/us, where Linux's 32 bits wrap
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds.count, rate);
         }
     }
@@ -430,7 +431,7 @@ impl Law for Bbr {
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
         let mss = u64::from(ack.mss);
         let cwnd = self.on_ack(ack, after, u64::from(windows.cwnd / ack.mss));
-        // bbr_check_drain
+        // bbr_check_drain sets snd_ssthresh.
         if let Some(packets) = self.ssthresh {
             windows.set_ssthresh(packets * mss);
         }
@@ -475,7 +476,7 @@ impl Law for Bbr {
         windows.set_cwnd(after * u64::from(mss));
     }
 
-    /// `bbr_update_min_rtt` sets `app_limited`.
+    /// In `PROBE_RTT`, `bbr_update_min_rtt` marks the connection as limited by the application (`app_limited`).
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
     }

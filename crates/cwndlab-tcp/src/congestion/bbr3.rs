@@ -132,7 +132,7 @@ pub(super) struct Bbr3 {
     delivered: u64,
     lost: u64,
     ce: u64,
-    /// Target volume in the network; `None` before the pipe has been full. Only for records, as in the branch.
+    /// Target volume in the network; `None` before the pipe has been full. Only for records, as in Google's branch.
     ssthresh: Option<u64>,
 }
 
@@ -182,8 +182,8 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateOnACK` (section 5.2.3): returns the new window after an ACK. The losses that the ACK reveals have been
-    /// reported before.
+    /// `UpdateOnACK` (section 5.2.3): returns the new window after an ACK. [`Law::on_lost`] has already been called for
+    /// the losses that the ACK reveals.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, cwnd: u64) -> u64 {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
             return cwnd;
@@ -201,7 +201,7 @@ impl Bbr3 {
         self.cwnd
     }
 
-    /// Records whether the window was full just before the ACK, as it is after each transmission that it stops.
+    /// Records whether the window was full just before the ACK, and so had stopped the sender.
     fn note_usage(&mut self, sample: &Sample) {
         if self.rounds.started {
             self.limited = [false, self.limited[0]];
@@ -250,7 +250,8 @@ impl Bbr3 {
         self.max_bw().min(self.bw_shortterm)
     }
 
-    /// `CheckFullBWReached`. The draft checks once per round; the branch takes growth from every ACK and counts rounds.
+    /// `CheckFullBWReached`. The draft checks once per round; Google's branch takes growth from every ACK and counts
+    /// rounds.
     fn look_for_full_pipe(&mut self, sample: &Sample) {
         let looks = self.rounds.started || self.is.growth_with_every_ack;
         if self.full.now || sample.app_limited || sample.prior_delivered.is_none() || !looks {
@@ -277,8 +278,8 @@ impl Bbr3 {
         }
     }
 
-    /// `CheckDrainDone`. The branch has no time limit, compares with `max_bw`, and subtracts what arrives before the
-    /// pacer sends next.
+    /// `CheckDrainDone`. Google's branch has no time limit, compares with `max_bw`, and subtracts what arrives before
+    /// the pacer sends next.
     fn leave_drain(&mut self, sample: &Sample) {
         if self.state != State::Drain {
             return;
@@ -313,7 +314,7 @@ impl Law for Bbr3 {
 
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
         windows.set_cwnd(self.on_ack(ack, after, u64::from(windows.cwnd)));
-        // bbr_check_drain
+        // Google's branch: bbr_check_drain sets snd_ssthresh.
         if let Some(bytes) = self.ssthresh {
             windows.set_ssthresh(bytes);
         }
@@ -361,7 +362,7 @@ impl Law for Bbr3 {
         windows.set_cwnd(self.cwnd);
     }
 
-    /// `HandleProbeRTT` marks the connection.
+    /// `HandleProbeRTT` marks the connection as limited by the application.
     fn limits_itself(&self) -> bool {
         self.state == State::ProbeRtt
     }

@@ -79,7 +79,7 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_timer(now));
     }
 
-    /// Sets the random numbers of this end of the connection. Call it before anything else.
+    /// Sets the source of random numbers for this end of the connection. Call it before anything else.
     pub fn set_random(&mut self, random: Rng) {
         each_law!(&mut self.law, law => law.set_random(random));
     }
@@ -143,8 +143,8 @@ impl Controller {
         self.in_slow_start() && matches!(&self.phase, Phase::Hystart(h) if h.in_css())
     }
 
-    /// A step of an episode; `mss` is the present one. A law that controls its own recovery handles only steps that
-    /// restart it.
+    /// A step of an episode; `mss`: the current segment size. If the law controls its own recovery, only
+    /// [`Episode::Restarted`] and [`Episode::StillInNetwork`] have an effect.
     pub fn on_episode(&mut self, episode: Episode, mss: u32) {
         if self.owns_recovery() && !matches!(episode, Episode::Restarted | Episode::StillInNetwork(_)) {
             return;

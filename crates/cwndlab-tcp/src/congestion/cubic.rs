@@ -1,7 +1,7 @@
 //! CUBIC (RFC 9438). Windows in segments, times in seconds, as in the RFC's equations.
 //!
-//! The cube root is computed once per congestion episode; an ACK in congestion avoidance costs one cube and two
-//! divisions.
+//! The cube root is computed once per congestion episode; an ACK in congestion avoidance costs at most two cubes and
+//! two divisions.
 
 use super::law::{Cut, Growth, Law, Windows};
 use super::AckReport;
@@ -92,7 +92,7 @@ impl Cubic {
         let alpha = if self.w_est >= f64::from(self.cwnd_prior) { 1.0 } else { ALPHA };
         self.w_est += alpha * windows_acked;
         if self.w_cubic(t) < self.w_est {
-            // Reno-friendly region. W_est is never below a window that something else raised.
+            // Reno-friendly region. If something else has raised cwnd above W_est, cwnd does not fall.
             return cwnd_bytes.max((self.w_est * mss) as u32);
         }
         // Sections 4.4 and 4.5: grow towards the target window one RTT ahead, by at most a factor of 1.5 per RTT.
@@ -103,7 +103,7 @@ impl Cubic {
         cwnd_bytes.saturating_add(whole)
     }
 
-    /// The reduction of section 4.6, with fast convergence (4.7) if configured. Returns `flight_size` * beta in bytes.
+    /// The reduction of section 4.6, with fast convergence (4.7) if configured. Returns `flight_bytes` * beta.
     pub fn on_congestion(&mut self, cwnd_bytes: u32, flight_bytes: u64, mss: u32, fast_convergence: bool) -> u32 {
         let cwnd = cwnd_bytes as f32 / mss as f32;
         self.cwnd_prior = cwnd;

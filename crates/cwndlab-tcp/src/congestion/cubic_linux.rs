@@ -19,8 +19,8 @@ const TIME_BITS: u32 = 10;
 const C: u64 = 410;
 /// Reno's rate: a segment per 15/8 windows, 1/alpha of RFC 9438, section 4.3, equation 4.
 const WINDOWS_PER_SEGMENT: u64 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
-/// Segments acknowledged per segment of growth: the maximum while `w_max` is unknown, the minimum, and the value where
-/// the curve lies below cwnd.
+/// Segments acknowledged per segment of growth: the maximum while `w_max` is unknown, the minimum, and the value per
+/// segment of cwnd where the curve lies below cwnd.
 const MOST_UNKNOWN: u32 = 20;
 const LEAST: u32 = 2;
 const SLOW: u32 = 100;
@@ -51,7 +51,7 @@ pub(super) struct CubicLinux {
     reno_acked: u64,
     /// Minimum round trip in us; 0 if unknown.
     min_rtt_us: u64,
-    /// `None` if it is off, or once it has ended slow start.
+    /// `None` if HyStart is off, or once it has ended slow start.
     hystart: Option<HystartLinux>,
 }
 

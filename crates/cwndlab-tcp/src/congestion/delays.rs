@@ -55,7 +55,7 @@ impl Delays {
         self.queueing_since(Time::ZERO)
     }
 
-    /// The same, from the last measurement and those since `earliest`.
+    /// As [`Delays::queueing`], from the last measurement and those since `earliest`.
     pub fn queueing_since(&self, earliest: Time) -> Time {
         let last = (self.next_sample + CURRENT_SAMPLES - 1) % CURRENT_SAMPLES;
         let recent = self.current.iter().filter(|(at, _)| *at >= earliest).map(|(_, delay)| *delay);

@@ -1,4 +1,4 @@
-//! A window law from outside this crate: a trait object behind one variant of the controller's `Law`.
+//! A window law from outside this crate: a trait object behind one variant of `AnyLaw`.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -9,8 +9,8 @@ use super::law::{Law, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
 use super::needs::Needs;
 use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
-/// The window that a law decides, in bytes. cwnd keeps its fraction, but only its whole bytes count, and at least one
-/// segment.
+/// The window that a law decides, in bytes. cwnd keeps its fraction, but only its whole bytes count, and it counts as
+/// at least one segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     cwnd_bytes: f64,
@@ -77,7 +77,7 @@ impl Window {
 pub struct LossEvent {
     /// When it was detected.
     pub now: Time,
-    /// What was detected.
+    /// The reason.
     pub event: CongestionEvent,
     /// Bytes sent and not cumulatively acknowledged (RFC 5681, section 2: `FlightSize`). For a loss detected in
     /// recovery, at most the window.
@@ -91,7 +91,7 @@ pub struct LossEvent {
 #[error("{0}")]
 pub struct LawError(pub String);
 
-/// A window law of one sender, sans-IO. At each call `window` has the present values, which the engine sets in
+/// A window law of one sender, sans-IO. At each call `window` has the current values: the engine, too, sets them, in
 /// recovery, after a timeout and after an idle time. An error in any call ends the run, and no call follows it.
 #[expect(clippy::missing_errors_doc, reason = "every call may fail, for reasons of the law's own")]
 pub trait CongestionControl: fmt::Debug + Send {
@@ -137,7 +137,7 @@ pub trait CongestionControl: fmt::Debug + Send {
         Ok(())
     }
 
-    /// The last reduction was spurious. `window` is restored, or larger.
+    /// The last reduction was spurious. The engine has restored `window`, unless it had grown larger.
     fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
         let _ = (now, window);
         Ok(())
@@ -169,7 +169,7 @@ impl LawFailures {
 /// How long an RTT sample counts towards the minimum RTT (as BBR's `MinRTTFilterLen`).
 const MIN_RTT_WINDOW: Time = Time::from_secs(10);
 
-/// The law of one sender; `None` before [`External::attach`] and after an error. The window is then constant.
+/// The law of one sender. `law` is `None` before [`External::attach`] and after an error; the window is then constant.
 #[derive(Debug, Default)]
 pub(super) struct External {
     law: Option<Box<dyn CongestionControl>>,

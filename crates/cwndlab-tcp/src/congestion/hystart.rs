@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 pub(super) enum Growth {
     /// Grow as in slow start.
     Full,
-    /// Conservative Slow Start: grow by a quarter of that.
+    /// Conservative Slow Start: grow by a quarter of slow start's increase.
     Conservative,
     /// Leave slow start: ssthresh = cwnd.
     Exit,

@@ -77,7 +77,7 @@ pub(crate) trait Law {
     /// Whether the law models the path and has a slow start of its own.
     const MODELS_PATH: bool = false;
 
-    /// Sets the random numbers of this end of the connection. Called before anything else.
+    /// Sets the source of random numbers for this end of the connection. Called before anything else.
     fn set_random(&mut self, _random: Rng) {}
 
     /// The connection is established.
@@ -161,7 +161,7 @@ pub(crate) trait Law {
         bytes
     }
 
-    /// Changes the window by whole segments; returns the new one.
+    /// Changes the window by whole segments; returns the new window.
     fn add_segments(&mut self, segments: i32, cwnd: u32, mss: u32) -> u32 {
         let changed = i64::from(cwnd) + i64::from(segments) * i64::from(mss);
         changed.clamp(i64::from(mss), i64::from(MAX_WINDOW_BYTES)) as u32
@@ -213,7 +213,7 @@ macro_rules! laws {
                 }
             }
 
-            /// What it needs from its connection.
+            /// What the law needs from its connection.
             pub fn needs(&self) -> Needs {
                 match self {
                     $(AnyLaw::$small(_) => $small::NEEDS,)*
@@ -224,7 +224,7 @@ macro_rules! laws {
 
         impl WindowLawKind {
             /// What the law needs from its connection.
-            #[allow(unused_variables)] // knobs
+            #[allow(unused_variables)] // some patterns bind knobs
             pub const fn needs(&self) -> Needs {
                 match *self {
                     $($small_kind => $small::NEEDS,)*
@@ -233,7 +233,7 @@ macro_rules! laws {
             }
 
             /// Whether the law models the path and has a slow start of its own.
-            #[allow(unused_variables)] // knobs
+            #[allow(unused_variables)] // some patterns bind knobs
             pub(crate) const fn models_path(&self) -> bool {
                 match *self {
                     $($small_kind => $small::MODELS_PATH,)*

@@ -1,6 +1,6 @@
 //! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a window for background traffic. The queueing delay, the minimum of
 //! the last round trips less the minimum of the last minutes, is controlled to a target. Where the draft leaves a
-//! choice, it follows Qian Li's `tcp_ledbatpp.c`; docs/models/ledbat.md lists the sources and the differences.
+//! choice, the code follows Qian Li's `tcp_ledbatpp.c`; docs/models/ledbat.md lists the sources and the differences.
 
 use cwndlab_units::Time;
 
@@ -14,7 +14,7 @@ use crate::config::{LedbatPlusPlusConfig, TcpConfig};
 const LEAST_SEGMENTS: u32 = 2;
 /// Section 4.2: growth is at least a sixteenth of Reno's.
 const MOST_DIVISOR: f64 = 16.0;
-/// Section 4.4: the time between a slowdown's end and the next slowdown is nine times the first one's duration.
+/// Section 4.4: after a slowdown, nine times its duration passes before the next one begins.
 const PAUSE_FACTOR: u64 = 9;
 
 /// The state of one sender.
@@ -27,7 +27,7 @@ pub(super) struct LedbatPlusPlus {
     fraction: f64,
     /// When the slowdown in progress began.
     slowdown: Option<Time>,
-    /// When the next one begins; `None` before the end of the first slow start, and during a slowdown.
+    /// When the next slowdown begins; `None` before the end of the first slow start, and during a slowdown.
     next_slowdown: Option<Time>,
 }
 
@@ -73,7 +73,7 @@ impl LedbatPlusPlus {
         let change = self.whole_segments(change);
         windows.cwnd = moved(windows.cwnd, change, ack.mss);
         if change < 0 {
-            windows.ssthresh = windows.ssthresh.min(windows.cwnd); // or slow start would grow it again
+            windows.ssthresh = windows.ssthresh.min(windows.cwnd); // otherwise slow start would grow the window again
         }
         windows
     }
@@ -106,8 +106,9 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// By how many segments a window of `window` segments changes when `acked` of them are acknowledged. In a round trip that is
-    /// GAIN up to the target, and max(GAIN - W (delay / target - 1), -W / 2) above it (section 4.3, with its constant 1).
+    /// By how many segments a window of `window` segments changes when `acked` of them are acknowledged. Per round
+    /// trip, the change is GAIN while the delay is at most the target, and otherwise max(GAIN - W (delay / target - 1),
+    /// -W / 2) (section 4.3, with its constant 1).
     fn change(&self, acked: f64, window: f64) -> f64 {
         let gain = self.gain();
         let excess = self.delays.queueing().as_secs_f64() / self.target.as_secs_f64() - 1.0;

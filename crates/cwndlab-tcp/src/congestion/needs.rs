@@ -16,8 +16,9 @@ pub struct Needs {
     pub delays: bool,
     /// Whether the law needs every ACK, including those that acknowledge and report nothing.
     pub every_ack: bool,
-    /// Whether it needs only the fields of a `PlainAck` of an ACK, and whether it measures such ACKs before they open the window.
+    /// Whether the law uses no fields of an ACK's report but those of a `PlainAck`.
     pub(crate) plain_acks: bool,
+    /// Whether the law also measures plain ACKs, before they open the window.
     pub(crate) plain_feedback: bool,
 }
 
@@ -32,7 +33,7 @@ impl Needs {
         plain_acks: false,
         plain_feedback: false,
     };
-    /// A law to which most ACKs are plain.
+    /// A law that uses only the fields of a `PlainAck`.
     pub(super) const PLAIN: Needs = Needs { plain_acks: true, ..Needs::NONE };
     /// A law that paces and uses the delivery rate as Linux measures it (`tcp_min_rtt_wlen`).
     pub(super) const RATE: Needs = Needs { min_rtt_window: Some(Time::from_secs(300)), paces: true, ..Needs::NONE };

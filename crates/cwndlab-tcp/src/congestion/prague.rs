@@ -12,7 +12,7 @@ use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 const GAIN: f64 = 1.0 / 16.0;
 /// On paths with a shorter round trip, Prague grows and reduces its window as if it were this long (`RTT_TARGET`).
 const TARGET_RTT: Time = Time::from_millis(25);
-/// No correction for round trips above this one (`MAX_SCALED_RTT`).
+/// Growth is not corrected for round trips longer than this (`MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: Time = Time::from_millis(100);
 /// The correction starts this many rounds after slow start (`DEFAULT_RTT_TRANSITION`, which is 4 in version 0.7 of the module).
 const RTT_TRANSITION_ROUNDS: u32 = 500;
@@ -98,7 +98,7 @@ impl Prague {
         windows
     }
 
-    /// `prague_update_cwnd` up to `adjust`. Returns whether slow start used the whole ACK.
+    /// `prague_update_cwnd` up to its label `adjust`. Returns whether slow start used the whole ACK.
     fn open(&mut self, ack: &AckReport, after: &AfterAck, delivered: u64, windows: &mut Segments) -> bool {
         if ack.ce_packets > 0 {
             if !self.saw_ce {
@@ -168,7 +168,7 @@ impl Prague {
         self.burst_bytes = (rate / mss / BURSTS_PER_SECOND).max(1) * mss;
     }
 
-    /// The first mark of a window (`prague_enter_cwr`).
+    /// The first mark of a window (`prague_enter_cwr`): reduces the fractional window by alpha / 2 of it.
     pub fn on_marks(&mut self, windows: Segments) {
         let recent = self.reduced_at.is_some_and(|at| self.now.saturating_sub(at) < TARGET_RTT);
         if self.is_rtt_independent(windows) && recent {
@@ -218,7 +218,7 @@ impl Law for Prague {
         true
     }
 
-    /// Marks or a loss. cwnd follows with the next ACKs.
+    /// Marks or a loss reduce the fractional window; cwnd follows with the next ACKs.
     fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
         let segments = Prague::segments(*windows, mss);
         match event {

@@ -13,7 +13,7 @@ pub(super) struct Reno {
 }
 
 impl Reno {
-    /// Congestion avoidance by the way that RFC 5681, section 3.1 (page 7), recommends: at most SMSS per window.
+    /// Congestion avoidance as RFC 5681, section 3.1 (page 7), recommends it: at most SMSS per window.
     pub fn open(&mut self, cwnd: u32, acked_bytes: u64, mss: u32) -> u32 {
         let acked = u64::from(self.acked_bytes) + acked_bytes;
         if acked < u64::from(cwnd) {
@@ -89,8 +89,8 @@ impl RenoLinux2 {
     }
 }
 
-/// Bytes that count towards growth: those cumulatively acknowledged (RFC 5681, RFC 3465). Without a limit, as in the
-/// kernel, only those that were not known to have arrived.
+/// Bytes that count towards growth: those cumulatively acknowledged (RFC 5681, RFC 3465). If slow start has no limit
+/// (L), as in the kernel, only those of them that were not known to have arrived.
 pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     if cfg.slow_start_limit_segments == 0 {
         ack.fresh_bytes.min(ack.acked_bytes)
@@ -104,7 +104,7 @@ pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     slow_start_bytes(cfg, ack.acked_bytes, new_bytes(cfg, ack), ack.mss)
 }
 
-/// The same for an ACK of `acked_bytes`, `new_bytes` of which count.
+/// As [`slow_start_increase`], for an ACK of `acked_bytes`, of which `new_bytes` count towards growth.
 pub(super) fn slow_start_bytes(cfg: &TcpConfig, acked_bytes: u64, new_bytes: u64, mss: u32) -> u64 {
     match cfg.slow_start_limit_segments {
         0 => new_bytes,

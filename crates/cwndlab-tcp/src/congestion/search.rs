@@ -10,11 +10,11 @@ use super::AckReport;
 const WINDOW_BINS: u64 = 10;
 /// Additional bins, so that the window one round trip earlier is available (line 3).
 const EXTRA_BINS: u64 = 15;
-/// Line 4 has one bin less, which would overwrite the share of the oldest bin before it is read.
+/// Number of bins stored. Line 4 has one bin less, which would overwrite the share of the oldest bin before it is read.
 const BINS: usize = (WINDOW_BINS + EXTRA_BINS) as usize + 1;
 /// A bin lasts 3.5 initial round trips divided by W (lines 1, 5); in per cent of a round trip.
 const BIN_PERCENT: u64 = 35;
-/// Line 6.
+/// Slow start ends if deliveries fall short of a doubling by at least this share (line 6).
 const THRESHOLD: f64 = 0.35;
 
 /// State of the first slow start.
@@ -64,7 +64,7 @@ impl Search {
         exits.then(|| self.sum(0, 2 * self.initial_rtt.as_nanos() / bin, 0.0) as u64)
     }
 
-    /// Lines 24 to 31.
+    /// Completes the bins that have ended (lines 24 to 31).
     fn update_bins(&mut self, now: Time, acknowledged: u64) {
         let passed = now.saturating_sub(self.bin_end).as_nanos() / self.bin_duration.as_nanos() + 1;
         self.bin_end += Time::from_nanos(passed * self.bin_duration.as_nanos());

@@ -15,11 +15,11 @@ pub struct RateSample {
     pub delivered_bytes: u64,
     /// The same in segments.
     pub delivered_packets: u64,
-    /// The longer of the times below, so that compressed ACKs do not exceed the sending rate.
+    /// The longer of `send_elapsed` and `ack_elapsed`, so that compressed ACKs give no rate above the sending rate.
     pub interval: Time,
     /// Time in which the delivered data was sent.
     pub send_elapsed: Time,
-    /// Time in which it was acknowledged.
+    /// Time in which the delivered data was acknowledged.
     pub ack_elapsed: Time,
     /// Total bytes delivered when the segment was sent (delimits rounds).
     pub prior_delivered_bytes: u64,
@@ -27,11 +27,11 @@ pub struct RateSample {
     pub prior_delivered_packets: u64,
     /// Bytes in the network after the segment was sent, including it.
     pub tx_in_flight_bytes: u64,
-    /// Total bytes deemed lost when it was sent; each lost copy counts.
+    /// Total bytes deemed lost when the segment was sent; each lost copy counts.
     pub prior_lost_bytes: u64,
-    /// Total bytes reported as marked CE by then.
+    /// Total bytes reported as marked CE when the segment was sent.
     pub prior_ce_bytes: u64,
-    /// Whether the application limited the sender in this time.
+    /// Whether the application limited the sender when the segment was sent.
     pub app_limited: bool,
     /// Whether the segment was a retransmission.
     pub retransmission: bool,
@@ -94,9 +94,9 @@ pub(crate) struct RateSampler {
     /// Bytes known to have arrived, and when the last of them did.
     delivered: u64,
     delivered_at: Time,
-    /// Segments, including the SYN.
+    /// Segments known to have arrived, including the SYN.
     delivered_packets: u64,
-    /// Bytes marked CE.
+    /// Bytes reported as marked CE.
     ce: u64,
     /// Transmission time of the segment that was delivered last.
     first_sent_at: Time,
@@ -206,7 +206,7 @@ impl RateSampler {
         (self.delivered_packets, self.delivered_at)
     }
 
-    /// The handshake took this long.
+    /// The handshake has given this round trip.
     pub fn note_handshake(&mut self, now: Time, rtt: Time) {
         self.min_rtt.note(now, rtt);
     }
@@ -235,7 +235,7 @@ impl WindowedMin {
         }
     }
 
-    /// [`Time::MAX`] before the first.
+    /// [`Time::MAX`] before the first value.
     fn get(&self) -> Time {
         self.falling.front().map_or(Time::MAX, |first| first.1)
     }

@@ -76,8 +76,8 @@ impl RoundTrips {
         }
     }
 
-    /// The RTT samples of an ACK of new data: those of its first and last segment, as in Linux. `None` if one of them was
-    /// retransmitted.
+    /// The RTT samples of an ACK of new data: those of its first and last segment, as in Linux. If a retransmitted
+    /// segment is acknowledged, only segments reported by SACK count; `None` if there are none.
     pub fn acknowledged(&self) -> Option<(Time, Time)> {
         let first = self.in_order.filter(|_| !self.repeated).or(self.reported)?.0;
         Some((first, self.reported.or(self.in_order).map_or(first, |rtts| rtts.1)))
@@ -211,8 +211,8 @@ impl Record {
         }
     }
 
-    /// The same for new data while other data is outstanding. Returns false, with no effect, if the delivery rate is
-    /// measured.
+    /// As [`Record::send`], for new data while other data is outstanding. Returns false, with no effect, if the
+    /// delivery rate is measured.
     pub fn send_next(&mut self, start: u64, end: u64, now: Time) -> bool {
         if self.rate.is_some() {
             return false;
@@ -337,7 +337,8 @@ impl Record {
         }
     }
 
-    /// The segment of a transmission, if this was its last one and its state is open.
+    /// The index of the segment of a transmission, if it has not been sent since, and is neither reported by SACK nor
+    /// waits for retransmission.
     fn open(&self, (at, end): (Time, u64)) -> Option<usize> {
         let index = self.index(end - 1);
         let sent = self.list.get(index)?;
@@ -345,7 +346,8 @@ impl Record {
     }
 
     /// RFC 8985, section 6.2, step 5: marks segments as lost that were sent before the transmission `newest` and `wait`
-    /// or longer ago. Returns whether there were any, and when the next ones will be overdue.
+    /// or longer ago. Returns whether there were any, and when the last of the others that were sent before `newest`
+    /// will be overdue.
     pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
         let mut found = false;
         while let Some(&transmission) = self.order.front() {
@@ -384,7 +386,7 @@ impl Record {
         void
     }
 
-    /// No segment is lost after all.
+    /// Removes all loss marks.
     pub fn forgive(&mut self) {
         for index in 0..self.list.len() {
             let flags = self.list[index].flags;

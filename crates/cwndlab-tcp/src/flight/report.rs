@@ -68,7 +68,7 @@ pub struct AckReport {
 }
 
 impl AckReport {
-    /// The report of an ACK that acknowledges these bytes in order, and measures no round trip.
+    /// A copy of this report for an ACK of `acked_bytes` bytes in order that measures no round trip.
     pub(crate) fn counting(&self, acked_bytes: u64) -> Self {
         AckReport { acked_bytes, fresh_bytes: acked_bytes, rtt: None, ..*self }
     }

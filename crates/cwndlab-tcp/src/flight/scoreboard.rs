@@ -20,7 +20,7 @@ struct Reported {
     below_mark: u32,
     /// Low 32 bits of the most recent blocks: an ACK mostly repeats those of the previous one (RFC 2018, section 4).
     recent: [(u32, u32); RECENT],
-    /// Index of the one to be replaced next.
+    /// Index in `recent` of the block to be replaced next.
     oldest: u8,
 }
 
@@ -132,7 +132,7 @@ impl Reported {
         self.total -= removed as u32;
         self.below_mark -= below as u32;
         if self.ranges.is_empty() {
-            self.recent = [(0, 0); RECENT]; // before the numbers come round again
+            self.recent = [(0, 0); RECENT]; // before the low 32 bits wrap and match again
         }
         removed
     }

@@ -1,4 +1,4 @@
-//! The receiver where reads trigger acknowledgments, or the window grows.
+//! Receivers that acknowledge as Linux does, also after reads, or whose buffer grows ([`AckState::Linux`]).
 
 use super::Receiver;
 use crate::ack_policy::{AckState, Arrival, Arriving, Due, Effect};
@@ -10,7 +10,7 @@ use crate::tuned_buffer::{Held, TunedBuffer};
 use cwndlab_units::Time;
 
 impl Receiver {
-    /// Whether reads and the window affect acknowledgments.
+    /// Whether this end acknowledges as Linux does, or has a buffer that grows.
     pub(super) fn is_linux(&self) -> bool {
         matches!(self.policy, AckState::Linux(_))
     }
@@ -99,8 +99,7 @@ impl Receiver {
         due
     }
 
-    /// The application has read everything up to `read`, or has started to and continues reading. Returns whether an
-    /// ACK is due.
+    /// The application has read everything up to `read`, and may go on reading. Returns whether an ACK is due.
     pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64) -> bool {
         if let Some(buffer) = self.policy.buffer_mut() {
             buffer.on_read(now, mss, read, self.nxt);

@@ -17,7 +17,8 @@ use crate::send_state::{Piece, Room, SendState};
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     start: u64,
-    /// The next new position at that time. Once data from there on is reported, this copy is lost, too.
+    /// The next new position when the segment was retransmitted. Once data from there on is reported, this copy is
+    /// lost, too.
     next_then: u64,
 }
 
@@ -62,7 +63,7 @@ impl Fack1998 {
         self.retransmitted -= (before - self.resent.len()) as u32;
     }
 
-    /// In an episode, including duplicates: each ACK opens the window by a segment.
+    /// An ACK in an episode, also a duplicate: opens the window by a segment.
     fn on_any_ack(&mut self, v: &mut View<'_>) -> Outcome {
         let forward = Fack1998::forward(v);
         self.note_arrivals(v);
@@ -137,7 +138,7 @@ impl Algorithm for Fack1998 {
 
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
         self.hold = false;
-        self.forget(v.flight); // the agent neither leaves the episode nor moves its end
+        self.forget(v.flight); // ns-2's agent neither leaves the episode nor moves its end
         None
     }
 

@@ -26,7 +26,7 @@ pub(crate) enum Growth {
     None,
     /// For the bytes that the ACK acknowledges.
     Acked,
-    /// For these bytes, which it only reports.
+    /// For this many bytes, which the ACK only reports.
     Reported(u64),
 }
 
@@ -52,8 +52,8 @@ impl Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// Losses reduce the window, unless an echo has already reduced it for this window of data. `flight_bytes` were
-    /// outstanding. If `recover_fs` is not 0, proportional rate reduction controls the episode, starting from it (RFC
-    /// 9937, section 6.1: `RecoverFS`).
+    /// outstanding. If `recover_fs` is not 0, proportional rate reduction controls the episode, with this value as
+    /// `RecoverFS` (RFC 9937, section 6.1).
     Cut { flight_bytes: u32, recover_fs: u32 },
     /// Sending restarts with the loss window: Tahoe's fast retransmit, FACK of 1998.
     LossWindow,
@@ -63,7 +63,7 @@ pub(crate) enum Step {
     Ended,
     /// A partial ACK deflates the window by these bytes.
     Deflated(u32),
-    /// The same in whole segments.
+    /// A partial ACK deflates the window by this many whole segments.
     DeflatedBySegments(u32),
     /// Proportional rate reduction processes an ACK.
     Allow(Allow),
@@ -100,7 +100,7 @@ impl Steps {
         }
     }
 
-    /// This step, if there is one.
+    /// Adds the step, if there is one.
     pub fn push_some(&mut self, step: Option<Step>) {
         if let Some(step) = step {
             self.push(step);
@@ -122,10 +122,10 @@ impl Steps {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     Nothing,
-    /// This piece, whatever the windows.
+    /// This piece, regardless of the windows.
     Piece(Piece),
-    /// Data in order below this position, as far as there is room. `or_else`: if there is none, the recovery has
-    /// another answer.
+    /// Data in order below the position `below`, as far as there is room. `or_else`: if no such data can be sent, the
+    /// recovery has another answer.
     InOrder {
         room: Room,
         below: u64,

@@ -43,12 +43,13 @@ struct Arrivals {
     now: Time,
     /// Bytes of segments newly known to have arrived, and of duplicates, which have left the network, too.
     delivered: u64,
-    /// Whether it reported something new, including a segment of this flight that was sent only once.
+    /// Whether SACK newly reports a segment.
     reported: bool,
+    /// Whether a segment up to `Rack::recover` has arrived that was sent only once.
     original: bool,
-    /// Round trip of the first segment that it reported.
+    /// Round trip of the first segment that SACK newly reports.
     reported_rtt: Option<Time>,
-    /// Whether a reported segment counts for `RACK_update`.
+    /// Whether a segment that has arrived counts for `RACK_update`.
     moved: bool,
 }
 
@@ -124,7 +125,7 @@ impl Rack {
             if sent.end < fack && !repeated {
                 let seen = std::mem::replace(&mut revealed[usize::from(sacked)], true);
                 self.reorderings += u32::from(!seen);
-                let distance = (fack - sent.start).div_ceil(u64::from(v.s.mss)).min(300) as u32; // Linux's most
+                let distance = (fack - sent.start).div_ceil(u64::from(v.s.mss)).min(300) as u32; // Linux's maximum
                 self.reordering = self.reordering.max(distance);
             }
             // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
@@ -210,7 +211,7 @@ impl Rack {
         }
         let repaired = self.phase == Phase::Recovery;
         if !(repaired && self.undo_at_end(v, echo, steps)) {
-            // RFC 9937, section 6.2: it ends at ssthresh.
+            // RFC 9937, section 6.2: the episode ends at ssthresh.
             steps.push(Step::Ended);
         }
         self.phase = Phase::Open;
@@ -249,7 +250,8 @@ impl Rack {
     fn detect(&mut self, v: &mut View<'_>, now: Time) -> bool {
         let wait = self.rtt + self.reordering_window(v.cfg, v.s, v.flight);
         let (found, at) = v.flight.detect(self.newest, wait, now);
-        // Linux's timer counts from then, below
+        // Linux's timer is set later, by `set_timer`; here the RFC's timer is set, to the expiry that its clock
+        // permits.
         let on_tick = !v.cfg.recovery.has_linux_timers() && !at.is_never();
         self.deadlines.reordering = if on_tick { v.cfg.expiry(now, at.saturating_sub(now)) } else { at };
         found
@@ -314,7 +316,7 @@ impl Algorithm for Rack {
     }
 
     fn on_echo(&mut self, v: &mut View<'_>, ack: &AckReport) -> Option<EchoEpisode> {
-        self.evidence.clear(); // congestion it was
+        self.evidence.clear(); // the echo shows that there was congestion
         if self.phase != Phase::Open {
             return None;
         }
@@ -349,7 +351,7 @@ impl Algorithm for Rack {
         let quarter = Time::from_nanos(v.s.rtt.min_rtt().as_nanos() / 4);
         let window = if self.reorderings > 0 { quarter * u64::from(self.multiplier) } else { Time::ZERO };
         v.flight.lose_overdue(self.rtt + window, now);
-        v.s.nxt = v.s.max; // what is lost is in the record
+        v.s.nxt = v.s.max; // the record has the lost segments
         self.phase = Phase::Loss;
         self.recover = v.s.max - 1;
         self.new_only = false;
@@ -427,7 +429,7 @@ impl Algorithm for Rack {
 /// RACK's part in the short paths of [`crate::connection`], which build no report.
 impl Rack {
     /// An ACK acknowledges and reports nothing, and nothing is outstanding: does what [`Algorithm::on_ack`] would.
-    /// Returns false, with no effect, if that may do more.
+    /// Returns false, with no effect, if `on_ack` may do more.
     pub fn take_idle(&mut self) -> bool {
         if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
             return false;
@@ -439,7 +441,7 @@ impl Rack {
 
     /// An ACK of new data up to `ack`, without blocks, while nothing is reported: does what the account of an ACK and
     /// [`Algorithm::on_ack`] would, except for the timer. Returns the round trips of the first and of the last segment;
-    /// `None`, with no effect, if those may do more.
+    /// `None`, with no effect, if the full account may do more.
     pub fn take_calm(&mut self, s: &mut SendState, flight: &mut Flight, now: Time, ack: u64) -> Option<(Time, Time)> {
         let tally = flight.tally();
         let calm = self.phase == Phase::Open

@@ -32,7 +32,7 @@ impl Algorithm for Sack1998 {
             return Outcome::NOTHING;
         }
         if self.timed_out || reported == 0 {
-            v.s.dup_acks -= 1; // only what reports something new counts
+            v.s.dup_acks -= 1; // only duplicates that report something new count
             return Outcome::NOTHING;
         }
         if !begins(v, self.recover) {
@@ -64,7 +64,7 @@ impl Algorithm for Sack1998 {
             v.flight.reported.clear();
             return Outcome::HOLD;
         }
-        self.pipe -= 2; // so as never to do worse than slow start
+        self.pipe -= 2; // so that recovery is never slower than slow start
         Outcome { clears_backoff: true, ..Outcome::HOLD }
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct Selective {
     /// Controls the window of an episode, with `prr`.
     proportional: Option<Proportional>,
     active: bool,
-    /// `RecoveryPoint`: highest position sent when it began, or at the last timeout.
+    /// `RecoveryPoint`: highest position sent when the episode began, or at the last timeout.
     recover: u64,
     /// `HighRxt`: one past the highest position retransmitted in this episode.
     high_rxt: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Selective {
     pipe: u64,
     /// Whether the one rescue retransmission of the episode was sent (RFC 6675, section 4, `NextSeg`, rule 4).
     rescued: bool,
-    /// Whether the last chosen piece is that one.
+    /// Whether the last chosen piece is the rescue retransmission.
     rescuing: bool,
     /// Bytes newly deemed lost by the present ACK.
     newly_lost: u32,
@@ -76,7 +76,8 @@ impl Selective {
             .map(|_| Step::Allow(Allow { pipe: self.pipe as u32, delivered: delivered as u32, safe }))
     }
 
-    /// The initial state, except for the last position of the episode or of the data outstanding at a timeout.
+    /// The state at the beginning of an episode, or after a timeout: the initial one, except that `recover` is the
+    /// highest position sent.
     fn restarted(&mut self, v: &View<'_>, active: bool) -> Self {
         let fresh = Selective::new(self.rule, self.proportional.take());
         Selective { active, recover: v.s.max - 1, high_rxt: v.s.una, ..fresh }
@@ -85,7 +86,7 @@ impl Selective {
     /// `SetPipe` (RFC 6675, section 4) by intervals: data that is neither reported nor lost, plus retransmissions.
     fn set_pipe(&mut self, v: &mut View<'_>, lost_below: u64) {
         let una = v.s.una;
-        // Retransmitted data has been counted.
+        // Lost data below this position has been counted before, or was retransmitted.
         let before = self.lost_end(v).max(self.high_rxt);
         self.lost_below = lost_below.max(una);
         let end = self.lost_end(v);
@@ -120,9 +121,9 @@ impl Selective {
         } else {
             let lost_before = self.lost_below;
             let lost_below = self.rule.lost_below(v);
-            self.set_pipe(v, lost_below); // step B
-                                          // RFC 9937, section 6: an ACK is safe if it advances SND.UNA and reveals no
-                                          // further loss.
+            // RFC 6675, section 5, step B
+            self.set_pipe(v, lost_below);
+            // RFC 9937, section 6: an ACK is safe if it advances SND.UNA and reveals no further loss.
             let safe = self.lost_below <= lost_before.max(v.s.una);
             steps.push_some(self.allow(ack.delivered_bytes, safe));
         }
@@ -233,7 +234,7 @@ impl Algorithm for Selective {
         None
     }
 
-    /// While cwnd - pipe is at least a segment (RFC 6675, section 5, step C).
+    /// In an episode, a segment may be sent while cwnd - pipe is at least a segment (RFC 6675, section 5, step C).
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
         if !self.active || v.s.resend_first {
             return Selective::next_outside(v);

@@ -1,5 +1,5 @@
-//! The branch's response to marks by a shallow threshold (`net/ipv4/tcp_bbr.c` of Google's branch v3). The draft leaves
-//! ECN to future work (section 3.7).
+//! The response of Google's branch v3 (`net/ipv4/tcp_bbr.c`) to marks that a queue sets from a shallow threshold on.
+//! draft-ietf-ccwg-bbr-06 leaves ECN to future work (section 3.7).
 
 use cwndlab_units::Time;
 

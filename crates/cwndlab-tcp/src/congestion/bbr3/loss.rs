@@ -1,5 +1,5 @@
-//! Congestion signals: they lower the long-term model while probing, and the short-term model otherwise (sections
-//! 5.5.10 and 5.5.11).
+//! Congestion signals: they lower the long-term model while probing, and the short-term model otherwise
+//! (draft-ietf-ccwg-bbr-06, sections 5.5.10 and 5.5.11).
 
 use cwndlab_units::Time;
 
@@ -18,9 +18,10 @@ pub(super) struct Latest {
     pub round_start: bool,
     /// `is_loss_in_round`
     pub loss: bool,
-    /// Branch: `loss_in_cycle`
+    /// Google's branch: `loss_in_cycle`
     pub loss_in_cycle: bool,
-    /// Separate ranges lost in this round (in the branch: ACKs that reported losses), and the end of the last range.
+    /// Separate ranges lost in this round (in Google's branch: ACKs that reported losses), and the end of the last
+    /// range.
     pub ranges: u32,
     pub range_end: u64,
 }
@@ -52,7 +53,8 @@ impl Bbr3 {
         self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
 
-    /// `RestoreCwnd` at the end of recovery. The branch restores the window only after a timeout (`bbr_set_state`).
+    /// `RestoreCwnd` at the end of recovery. Google's branch restores the window only after a timeout
+    /// (`bbr_set_state`).
     pub(super) fn end_recovery(&mut self, repair: Repair) {
         let before = std::mem::replace(&mut self.prior_repair, repair);
         let restores = before == Repair::Loss || before == Repair::Recovery && self.is.restores_after_fast_recovery;
@@ -61,7 +63,7 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleSpuriousLossDetection`. The branch does not restore the state.
+    /// `HandleSpuriousLossDetection`. Google's branch does not restore the state.
     pub(super) fn handle_spurious(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.latest.loss = false;
@@ -112,7 +114,7 @@ impl Bbr3 {
         (inflight_before + budget / (1.0 - self.is.loss_threshold)) as u64
     }
 
-    /// `IsInflightTooHigh`; with ECN also the branch's threshold for marks.
+    /// `IsInflightTooHigh`; with ECN also the threshold of Google's branch for marks.
     pub(super) fn is_inflight_too_high(&self, sample: &Sample) -> bool {
         let losses = sample.lost > 0 && sample.lost as f64 > sample.tx_in_flight as f64 * self.is.loss_threshold;
         losses || self.ecn.is_some_and(|ecn| ecn.is_too_high(sample.ce, sample.delivered))

@@ -1,4 +1,4 @@
-//! The cycle of `ProbeBW`: DOWN, CRUISE, REFILL, UP (section 5.3.3).
+//! The cycle of `ProbeBW`: DOWN, CRUISE, REFILL, UP (draft-ietf-ccwg-bbr-06, section 5.3.3).
 
 use cwndlab_units::Time;
 use rand::Rng as _;
@@ -65,7 +65,7 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    /// `StartProbeBW_CRUISE`. Here the branch limits the short-term model by the long-term one.
+    /// `StartProbeBW_CRUISE`. Here Google's branch limits the short-term model by the long-term one.
     pub(super) fn start_cruise(&mut self) {
         if self.is.cruise_bounds_short_term && self.inflight_shortterm != NONE {
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
@@ -95,8 +95,8 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// `UpdateProbeBWCyclePhase`. As in the branch, it uses the volume in flight before the ACK: after the ACK the
-    /// window would never be full.
+    /// `UpdateProbeBWCyclePhase`. As in Google's branch, the volume in flight before the ACK counts: after the
+    /// ACK the window would never be full.
     pub(super) fn update_cycle(&mut self, sample: &Sample) {
         if !self.full.reached || self.adapt_long_term(sample) || !self.state.is_probe_bw() {
             return;
@@ -136,7 +136,7 @@ impl Bbr3 {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
-    /// `IsTimeToProbeBW`; with ECN, the branch probes immediately when marking stops.
+    /// `IsTimeToProbeBW`; with ECN, Google's branch probes immediately when marking stops.
     fn probe_if_due(&mut self, sample: &Sample) -> bool {
         let calm = !self.latest.loss_in_cycle && sample.repair == Repair::None;
         if calm && self.ecn.is_some_and(|ecn| ecn.reprobes()) {
@@ -221,7 +221,7 @@ impl Bbr3 {
             }
         }
         if self.is_inflight_too_high(sample) {
-            // The draft reacts to each lost segment, the branch also to ACKs. Marks are reported only by ACKs.
+            // The draft reacts to each lost segment, Google's branch also to ACKs. Marks are reported only by ACKs.
             if self.probe.samples && (self.is.acks_end_probe || sample.lost == 0) {
                 self.handle_inflight_too_high(sample);
             }

@@ -1,4 +1,4 @@
-//! The minimum round trip, and `ProbeRTT` (section 5.3.4).
+//! The minimum round trip, and `ProbeRTT` (draft-ietf-ccwg-bbr-06, section 5.3.4).
 
 use cwndlab_units::Time;
 

@@ -2,10 +2,10 @@
 
 use crate::config::Bbr3Rules;
 
-/// Makes a rule set, and its values by the draft and by the branch.
+/// Makes the type of a rule set, and its values: first the draft's, then those of Google's branch.
 macro_rules! rules {
     ($($(#[$doc:meta])+ $field:ident: $type:ty = $draft:expr, $google:expr;)+) => {
-        /// One rule set. The branch's gains are multiples of 1/256, rounded down.
+        /// One rule set. The gains of Google's branch are multiples of 1/256, rounded down.
         #[derive(Clone, Copy, PartialEq, Debug)]
         pub(super) struct Rules {
             $($(#[$doc])+ pub $field: $type,)+
@@ -28,7 +28,8 @@ rules! {
     beta: f64 = 0.7, 180.0 / 256.0;
     /// `Headroom`; `bbr_inflight_headroom`
     headroom: f64 = 0.15, 38.0 / 256.0;
-    /// Share of the first pacing rate that is used (`InitPacingRate`): the branch subtracts its margin there, too.
+    /// Share of the first pacing rate that is used (`InitPacingRate`): Google's branch subtracts its margin there,
+    /// too.
     first_rate_share: f64 = 1.0, super::control::MARGIN;
     /// Whether trains have Linux's sizes, which also grow on short paths (`bbr_tso_segs_generic`); otherwise those of
     /// `SetSendQuantum`.

@@ -6,7 +6,8 @@ use crate::congestion::bbr::Repair;
 use crate::congestion::{AckReport, AfterAck};
 use crate::flight::LostSegment;
 
-/// The information about the path in an ACK or a lost segment. The draft's names (section 2.3) are given next to ours.
+/// The information about the path in an ACK or a lost segment. The names in draft-ietf-ccwg-bbr-06,
+/// section 2.3, are given next to ours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub now: Time,
@@ -22,7 +23,7 @@ pub(super) struct Sample {
     pub tx_in_flight: u64,
     /// `RS.lost`
     pub lost: u64,
-    /// Bytes marked CE over the interval of the sample (branch: `rs->delivered_ce`).
+    /// Bytes marked CE over the interval of the sample (Google's branch: `rs->delivered_ce`).
     pub ce: u64,
     /// `RS.newly_acked` and `RS.newly_lost`
     pub acked: u64,

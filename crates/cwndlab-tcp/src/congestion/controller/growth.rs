@@ -106,7 +106,8 @@ impl Controller {
     fn widen(&mut self, cfg: &TcpConfig, increase: u64) -> u64 {
         let room = u64::from(self.windows.ssthresh.min(MAX_WINDOW_BYTES).saturating_sub(self.windows.cwnd));
         self.windows.cwnd += increase.min(room) as u32;
-        // Only slow start without a limit passes on what it could not use: with L = 1 an ACK counts once.
+        // Bytes that slow start could not use count in congestion avoidance only if slow start has no limit (L): with
+        // L = 1 an ACK counts once.
         if cfg.slow_start_limit_segments == 0 {
             increase.saturating_sub(room)
         } else {

@@ -26,7 +26,7 @@ impl Controller {
             }
         }
         if timeout {
-            // RFC 5681, section 3.1: the loss window is one segment, regardless of the initial window.
+            // RFC 5681, section 3.1: the loss window (one segment there), regardless of the initial window.
             self.to_loss_window(cfg, mss);
             each_law!(&mut self.law, law => law.on_timeout(cfg));
         }
@@ -91,8 +91,8 @@ impl Controller {
     }
 
     /// Sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW = min(IW, cwnd)). `times`:
-    /// how many RTOs it lasted. Linux halves the window for each (RFC 2861, section 3.2) and keeps ssthresh above 3/4
-    /// of it.
+    /// how many RTOs it lasted. Linux halves the window for each (RFC 2861, section 3.2) and raises ssthresh to at
+    /// least 3/4 of the former window.
     pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32, times: u64) {
         let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
         if cfg.departs_as_linux() {
@@ -106,7 +106,8 @@ impl Controller {
     }
 
     /// For one RTO, at most `used` segments of the window were in use (RFC 2861, section 3.2). The window falls half of
-    /// the way to them, or to the initial window if that is more, and ssthresh stays at least at 3/4 of it.
+    /// the way to them, or to the initial window if that is larger, and ssthresh rises to at least 3/4 of the former
+    /// window.
     pub fn on_unused(&mut self, cfg: &TcpConfig, mss: u32, used: u32) {
         let used = used.saturating_mul(mss).max(initial_window_bytes(cfg.initial_window, mss));
         if used >= self.windows.cwnd {

@@ -31,7 +31,7 @@ impl Rack {
             if v.s.max > self.recover + 1 {
                 return Next::Nothing;
             }
-            self.new_only = false; // none may go: the conventional way
+            self.new_only = false; // no new data may be sent, so repairs are, without F-RTO
             self.evidence.frto = false;
         }
         if let Some(sent) = v.flight.next_to_resend() {

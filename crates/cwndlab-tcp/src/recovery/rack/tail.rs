@@ -1,4 +1,4 @@
-//! The tail of a flight (RFC 8985, section 7).
+//! Probes for losses at the tail of a flight (RFC 8985, section 7).
 
 use cwndlab_units::Time;
 
@@ -20,7 +20,7 @@ impl Rack {
             self.counts.reordering_timeouts += 1;
             let began = self.detect(v, now) && self.phase != Phase::Recovery;
             if began {
-                self.begin(v, u64::from(v.s.mss), false, &mut steps); // Linux counts one segment here
+                self.begin(v, u64::from(v.s.mss), false, &mut steps); // Linux counts one segment as delivered
             }
             self.reset_timeout(v, now);
             return Expiry::Other { began, steps, next: self.deadlines.armed };

@@ -16,10 +16,11 @@ use crate::timers::{Timer, Timers};
 const MAX_ACK_DELAY: Time = Time::from_millis(200);
 /// PTO before the first measurement (RFC 8985, section 7.2).
 const FIRST_PTO: Time = Time::from_secs(1);
-/// Linux adds this (`TCP_TIMEOUT_MIN_US`) so that a tick more or less does not matter.
+/// Linux adds this (`TCP_TIMEOUT_MIN_US`) to the waits of a probe and of the reordering timer, so that a tick more or
+/// less does not matter.
 const TICK_ALLOWANCE: Time = Time::from_millis(2);
 
-/// The timer in the retransmission timer's place (RFC 8985, section 8: the three are multiplexed).
+/// Which of the three timers is in the retransmission timer's place (RFC 8985, section 8: they are multiplexed).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pending {
     Timeout,
@@ -27,14 +28,14 @@ pub(super) enum Pending {
     Probe,
 }
 
-/// When each of the three is due, and which of them is in the timer's place. Linux keeps only the latter and the time
-/// of the reordering timer.
+/// When each of the three timers is due, and which of them is in the retransmission timer's place. With Linux's timers,
+/// only `armed`, `pending` and `reordering` are used.
 #[derive(Clone, Debug)]
 pub(super) struct Deadlines {
     pub timeout: Time,
     pub reordering: Time,
     pub probe: Time,
-    /// The time to which the timer was set, and for which of them.
+    /// The time to which the retransmission timer was set, and for which of the three.
     pub armed: Time,
     pub pending: Pending,
 }
@@ -59,7 +60,7 @@ fn first_timeout(v: &View<'_>) -> Time {
     v.flight.first().map_or(Time::MAX, |first| first.at + v.s.rtt.rto(&v.cfg.rto))
 }
 
-/// The time left until then; infinite if it has passed.
+/// The time left until [`first_timeout`]; infinite if that time has passed.
 pub(super) fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
     match first_timeout(v).saturating_sub(now) {
         Time::ZERO => Time::MAX,
@@ -121,7 +122,7 @@ impl Rack {
         Some(self.deadlines.armed)
     }
 
-    /// The probe's timer has expired. Returns false if the timeout has, too.
+    /// The probe's timer has expired. Returns false if the timeout has expired, too.
     pub(super) fn after_probe(&mut self, v: &View<'_>, now: Time) -> bool {
         if !v.cfg.recovery.has_linux_timers() {
             self.deadlines.probe = Time::MAX;
@@ -178,8 +179,8 @@ impl Rack {
         }
     }
 
-    /// Fills the retransmission timer's place. In the RFC's form, a timer that was changed in between holds a new
-    /// timeout.
+    /// Sets the retransmission timer for the one of the three timers that is pending. In the RFC's form, the value of a
+    /// retransmission timer that was changed since the last call is a new timeout.
     pub fn arm(&mut self, cfg: &TcpConfig, s: &SendState, timers: &mut Timers) {
         let place = timers.at(Timer::Retransmit);
         if s.una == s.max || place.is_never() {
@@ -200,7 +201,7 @@ impl Rack {
         if self.deadlines.reordering < self.deadlines.timeout {
             (self.deadlines.pending, self.deadlines.armed) = (Pending::Reordering, self.deadlines.reordering);
         } else if !self.deadlines.probe.is_never() {
-            // If the timeout is due before the probe, the probe is sent at its time (section 7.2).
+            // If the timeout is due before the probe, the probe is sent when the timeout is due (section 7.2).
             (self.deadlines.pending, self.deadlines.armed) =
                 (Pending::Probe, self.deadlines.probe.min(self.deadlines.timeout));
         }

@@ -65,7 +65,7 @@ impl Evidence {
 }
 
 impl Rack {
-    /// Undoes the reduction; with `lost` also removes the loss marks.
+    /// Undoes the last reduction; with `lost` also removes the loss marks.
     pub(super) fn undo(&mut self, v: &mut View<'_>, steps: &mut Steps, lost: bool) {
         if lost {
             v.flight.forgive();

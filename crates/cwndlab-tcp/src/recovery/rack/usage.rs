@@ -10,7 +10,7 @@ use crate::recovery::View;
 pub(super) struct Usage {
     /// Maximum number of segments in flight since cwnd was last full.
     most: u16,
-    /// When cwnd was last full, or was last reduced because it was not.
+    /// When cwnd was last full, or was last checked after it had not been full for an RTO.
     full_at: Time,
 }
 
@@ -23,7 +23,8 @@ impl Usage {
 
 impl Rack {
     /// RFC 2861, section 3.2: if data was sent and cwnd has not been full for an RTO, it is reduced half of the way to
-    /// the part that was used (Linux: `tcp_cwnd_validate`). Returns the number of segments used.
+    /// the part that was used (Linux: `tcp_cwnd_validate`). Returns the number of segments used if cwnd is to be
+    /// reduced.
     pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
         if v.s.una == 1 || limited {
             self.usage = Usage::new(now);
