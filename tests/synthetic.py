@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cwndlab.metrics._range import NON_NEGATIVE
-from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results
+from cwndlab.report import Evidence, Fact, Outputs, ReportView, Variation, draft, write, write_verdicts
+from cwndlab.report.twin import Twin
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results
 
 
 def grid(**axes: list[AxisValue]) -> tuple[CellInfo, ...]:
@@ -61,6 +64,32 @@ FOUR = [
 ]  # fmt: skip
 
 
+class Tables(NoRecords):
+    """Record tables by cell and name."""
+
+    def __init__(self, tables: Mapping[tuple[str, str], Columns]) -> None:
+        self.tables = tables
+
+    def table(self, cell: str, name: str) -> Columns:
+        return self.tables[cell, name]
+
+
+def report(
+    outputs: Outputs,
+    results: Results,
+    folder: Path,
+    *,
+    facts: Sequence[Fact] = (),
+    variations: Sequence[Variation] = (),
+    twin: Twin | None = None,
+    runnable: str = "",
+) -> ReportView:
+    """Writes a whole report of results, and returns what it shows."""
+    made = draft(outputs, results, variations, twin)
+    write_verdicts(made, folder)
+    return write(made, folder, Evidence(facts, runnable=runnable))
+
+
 def rfc2416() -> Results:
     """The memo's own listings as if we had run them, times a little off for `as-written`."""
     cells = grid(variant=["tahoe", "reno", "sack"], iw=[1, 4], size=["as-traced", "as-written"])
@@ -89,9 +118,6 @@ def rfc2416() -> Results:
         data[(cell.id, "timeouts")] = [1.0]
         data[(cell.id, "first_retransmission")] = [8.278 if cell.axes["iw"] == 1 else 5.389]
 
-    def records(cell: str, table: str) -> Columns:
-        return tables[(cell, table)]
-
     return Results(
         cells,
         {"delivery": "s", "goodput": "kbit/s", "drops": "", "timeouts": "", "first_retransmission": "s"},
@@ -100,8 +126,8 @@ def rfc2416() -> Results:
             "one": {"variant": "tahoe", "iw": 1, "size": "as-traced"},
             "four": {"variant": "tahoe", "iw": 4, "size": "as-traced"},
         },
-        deterministic=lambda cell: True,
-        records=records,
+        deterministic={cell.id for cell in cells},
+        records=Tables(tables),
     )
 
 

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 if TYPE_CHECKING:
     from cwndlab._core import CongestionControl
 
+#: One replicate's value of a quantity: a number, or one number for each object.
+Value = float | list[float]
+
 
 class Records(Protocol):
     """The record tables of one run."""

@@ -64,3 +64,13 @@ def write_atomic(path: Path, data: bytes) -> None:
         if isinstance(error, OSError):
             error.filename = str(path)  # the requested file
         raise
+
+
+def save(path: Path, content: str | bytes) -> None:
+    """Writes a file and its folder; OutputError says why it could not be."""
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

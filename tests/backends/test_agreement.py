@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+import synthetic
 from cwndlab.backends.linux import stack
-from cwndlab.report.beside import Beside
-from cwndlab.report.judge import Outputs
-from cwndlab.report.write import write
-from cwndlab.runs.agreement import beside
+from cwndlab.report import Evidence, Outputs, draft, write, write_verdicts
+from cwndlab.report.twin import Twin
+from cwndlab.runs.reporting import twin_budgets
+from cwndlab.runs.twin import compared
 from cwndlab.study import Study
 
 
@@ -32,7 +33,10 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
         figures=drawn,
         quantities={quantity.name: quantity for quantity in outline.quantities},
     )
-    write(outputs, made[1].results, folder, beside=beside(*made))
+    report = draft(outputs, made[1].results, twin=compared(*made))
+    write_verdicts(report, folder)
+    budgets = twin_budgets(made[0].campaign, made[1].campaign, report)
+    write(report, folder, Evidence(twin_budgets=budgets))
     with (folder / "agreement.csv").open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -76,9 +80,9 @@ def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path
     default = made.plan.cells[0].compiled.scenario["tcp"][0]
     reno = stack.other_recovery(stack.load("linux-1998"), [default])
     assert reno == "reno in the study, NewReno with PRR on the kernel"
-    kernel = replace(made.results, remark=lambda cell: reno)
+    kernel = replace(made.results, remarks={cell.id: reno for cell in made.results.cells})
     outputs = Outputs("t", study.folder or tmp_path, tables=study.outline.tables)
-    write(outputs, kernel, tmp_path, beside=Beside(made.results))
+    synthetic.report(outputs, kernel, tmp_path, twin=Twin(made.results))
     section = (
         (tmp_path / "report.md").read_text().partition("## Simulator and kernel")[2].partition("\n## ")[0]
     )

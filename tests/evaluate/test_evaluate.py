@@ -15,7 +15,7 @@ from cwndlab.evaluate.scorecard import Outcome, Standing
 from cwndlab.plan import plan
 from cwndlab.plan.compile import compile_model
 from cwndlab.plan.scenario import Compiled
-from cwndlab.report.study import unmeasured
+from cwndlab.report.check import unmeasured
 from cwndlab.runs.options import RunOptions
 from cwndlab.spec.schema import Model
 
@@ -71,7 +71,10 @@ def small(folder: Path, text: str = PACK) -> pack.Pack:
 @pytest.mark.parametrize("name", pack.shipped())
 def test_every_criterion_of_a_shipped_pack_is_answered_by_its_study(name: str) -> None:
     made = pack.load(name)
-    empty = {study: unmeasured(known, known.plan().cells) for study, known in made.studies.items()}
+    empty = {
+        study: unmeasured(known, {cell.id: cell.axes for cell in known.plan().cells})
+        for study, known in made.studies.items()
+    }
     card = scorecard.judge(made, [], empty)
     assert [row.missing for row in card.rows] == [""] * len(made.file.criteria)
     folders = {path.parent.name for path in made.folder.glob("*/study.toml")}

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 import cwndlab
+import synthetic
 from cwndlab.errors import OutputError
-from cwndlab.report.embed import Runnable, embed
+from cwndlab.report.embed import engine_module
 from cwndlab.report.judge import Outputs
 from cwndlab.report.pdf import print_pdf
-from cwndlab.report.write import write
 from cwndlab.stats.results import Results
 
 WEB = Path(__file__).parents[2] / "web"
@@ -186,15 +186,13 @@ def test_writing_a_report_again_measures_no_cell(report: Path, monkeypatch: pyte
 
 @needs_module
 def test_runs_of_another_engine_have_no_live_part() -> None:
-    of_last_year = Runnable({}, {}, seed=1, engine="of last year", digest=lambda cell: ("", 0))
-    live = embed(of_last_year, set())
-    assert "Another version of the engine" in live.why_not
-    assert not live.runnable
+    why_not = engine_module("of last year")
+    assert isinstance(why_not, str) and "Another version of the engine" in why_not
 
 
 def test_a_report_says_why_it_has_no_live_part(tmp_path: Path) -> None:
     outputs = Outputs("A study", tmp_path)
-    write(outputs, Results((), {}, {}), tmp_path, runnable="The runs are of a kernel.")
+    synthetic.report(outputs, Results((), {}, {}), tmp_path, runnable="The runs are of a kernel.")
     page = (tmp_path / "report.html").read_text()
     assert "The runs are of a kernel." in page
     assert "<script" not in page

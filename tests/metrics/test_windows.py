@@ -15,6 +15,7 @@ from cwndlab import _core, metrics
 from cwndlab.errors import StudyError
 from cwndlab.records.view import RunView
 from cwndlab.records.window import WindowedRun
+from cwndlab.runs.reporting import windows_of
 from cwndlab.study import Study
 from small_study import TEXT, edited
 
@@ -207,8 +208,9 @@ def test_results_know_the_window_of_each_quantity() -> None:
     more = '\n[[quantities]]\nname = "late"\nmetric = "goodput"\nwindow = ["20ms", "40ms"]\n'
     more += '\n[[quantities]]\nname = "gain"\nderived = "ratio"\nof = "late"\nby = "goodput"\n'
     text = edited(("replicates = 3", 'replicates = 1\nwarmup = "10ms"'), ('unit = "kbit/s"\n', more))
-    results = Study.from_toml(text).run().results
-    asked = [results.window(results.cells[0].id, name) for name in ("goodput", "late", "gain")]
+    run = Study.from_toml(text).run()
+    windows = windows_of(run.campaign, run.results)
+    asked = [windows.get((run.results.cells[0].id, name)) for name in ("goodput", "late", "gain")]
     assert asked == [(0.01, 0.05), (0.02, 0.04), None]
 
 

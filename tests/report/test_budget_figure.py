@@ -13,6 +13,7 @@ from cwndlab._core import BudgetError
 from cwndlab.backends.protocol import Job
 from cwndlab.records.budget import PARTS
 from cwndlab.report.budget import COLOURS, OTHER
+from cwndlab.runs.budget import budget_columns
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.work import Measure
 
@@ -74,7 +75,7 @@ def test_a_figures_budgets_come_with_the_first_replicates_whose_records_stay_the
     where = {"id": "where", "title": "Where the time goes", "kind": "budget", "x": "iw", "of": "file"}
     plain = study([]).run(out=tmp_path / "plain")
     cells = [cell.id for cell in plain.plan.cells]
-    again = {cell: plain.results.records(cell, "budget of file") for cell in cells}
+    again = {cell: budget_columns(plain.campaign, cell, 0, "file") for cell in cells}
 
     def never(*_: object) -> None:
         raise AssertionError("simulated again")
@@ -89,7 +90,7 @@ def test_a_figures_budgets_come_with_the_first_replicates_whose_records_stay_the
     for one, other in zip(*kept, strict=True):
         assert one.name == other.name and one.read_bytes() == other.read_bytes()
     for cell in cells:
-        found = run.results.records(cell, "budget of file")
+        found = budget_columns(run.campaign, cell, 0, "file")
         assert list(found) == list(again[cell]) and len(found["flow"])
         for name in found:
             assert found[name].tolist() == again[cell][name].tolist()

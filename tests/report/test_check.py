@@ -10,7 +10,7 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import StudyError
-from cwndlab.report.study import check_outputs
+from cwndlab.runs.check import check_outputs
 from cwndlab.spec.document import shipped
 from cwndlab.study import Study
 from small_study import TEXT, edited
@@ -18,11 +18,11 @@ from small_study import TEXT, edited
 
 @pytest.mark.parametrize("name", sorted(shipped()))
 def test_every_shipped_study_can_be_shown(name: str) -> None:
-    check_outputs(Study.load(name))
+    check_outputs(Study.load(name).plan())
 
 
 def test_restricting_the_axes_of_a_run_is_no_error() -> None:
-    check_outputs(Study.load("rfc2416").set({"variant": "sack"}))
+    check_outputs(Study.load("rfc2416").set({"variant": "sack"}).plan())
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_key_of_a_figure_that_cannot_be_drawn_is_named_with_its_line(
 ) -> None:
     text = TEXT + RECORDS.format(kind=kind, key=key)
     with pytest.raises(StudyError, match=re.escape(says)) as raised:
-        check_outputs(Study.from_toml(text))
+        check_outputs(Study.from_toml(text).plan())
     assert raised.value.line == text.count("\n")
 
 
@@ -79,9 +79,9 @@ def test_a_figure_of_records_needs_their_probe() -> None:
     with pytest.raises(
         StudyError, match=re.escape("iw=4: no cwnd are recorded; set [probes] cwnd")
     ) as raised:
-        check_outputs(Study.from_toml(text))
+        check_outputs(Study.from_toml(text).plan())
     assert raised.value.line == text[: text.index('kind = "cwnd"')].count("\n") + 1
-    check_outputs(Study.from_toml(text.replace("[probes]", "[probes]\ncwnd = true")))
+    check_outputs(Study.from_toml(text.replace("[probes]", "[probes]\ncwnd = true")).plan())
 
 
 def test_a_logarithmic_axis_needs_values_above_zero() -> None:

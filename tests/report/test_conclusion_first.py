@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab.errors import StudyError
-from cwndlab.report import Outputs, write
+from cwndlab.report import Outputs
 from cwndlab.report.check import check
 from cwndlab.report.finding import finding_text
 from cwndlab.report.readme import readme_html
@@ -65,7 +65,7 @@ def outputs(folder: Path, **more: Any) -> Outputs:
 
 def test_the_finding_comes_first_and_each_figure_next_to_the_table_with_its_numbers(tmp_path: Path) -> None:
     said = "Delays fall to {mean(page_delay[webs=8, iw=3]):2} s."
-    view = write(outputs(tmp_path, finding=said, key_figure="of-delay"), NAMED, tmp_path)
+    view = synthetic.report(outputs(tmp_path, finding=said, key_figure="of-delay"), NAMED, tmp_path)
     assert re.fullmatch(r"Delays fall to 0\.\d\d s\.", view.finding)
     assert view.key_figure is not None and view.key_figure.id == "of-delay"
     assert {t.id: [f.id for f in t.figures] for t in view.tables} == {"a": [], "b": ["of-power"]}
@@ -75,7 +75,7 @@ def test_the_finding_comes_first_and_each_figure_next_to_the_table_with_its_numb
 
 
 def test_axes_and_their_values_have_titles_and_units(tmp_path: Path) -> None:
-    view = write(outputs(tmp_path), NAMED, tmp_path)
+    view = synthetic.report(outputs(tmp_path), NAMED, tmp_path)
     found = view.tables[0]
     assert getattr(found, "row_headings", ()) == ("browsers", "ftps")
     assert found.rows[0].keys == ("eight", "0")  # type: ignore[union-attr]
@@ -84,10 +84,10 @@ def test_axes_and_their_values_have_titles_and_units(tmp_path: Path) -> None:
 
 
 def test_without_a_finding_of_its_own_a_report_says_how_the_claims_ended(tmp_path: Path) -> None:
-    view = write(outputs(tmp_path), WEB, tmp_path)
+    view = synthetic.report(outputs(tmp_path), WEB, tmp_path)
     assert view.finding == "1 of the 2 claims that could be checked holds; rises fails."
     few = replace(WEB, cells=tuple(cell for cell in WEB.cells if cell.axes["iw"] == 1))
-    view = write(outputs(tmp_path, finding="{mean(power[iw=3])}"), few, tmp_path)
+    view = synthetic.report(outputs(tmp_path, finding="{mean(power[iw=3])}"), few, tmp_path)
     assert view.finding == ""
     assert any("finding" in line for line in view.omitted)
 
@@ -124,7 +124,7 @@ def test_a_readme_is_shown_without_its_title_and_its_links_lead_to_the_web() -> 
 
 
 def test_numbers_are_marked_with_the_claims_that_rest_on_them(tmp_path: Path) -> None:
-    view = write(outputs(tmp_path), WEB, tmp_path)
+    view = synthetic.report(outputs(tmp_path), WEB, tmp_path)
     delays, powers = view.tables
     assert {n.claims for row in delays.rows for n in row.numbers} == {(1, 2)}  # type: ignore[union-attr]
     assert {n.claims for row in powers.rows for n in row.numbers} == {()}  # type: ignore[union-attr]

@@ -10,9 +10,9 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab.cli import app
-from cwndlab.report import Outputs, Variation, write
+from cwndlab.report import Outputs, Variation
 from cwndlab.report.discrepancies import Discrepancy, explained_text
-from cwndlab.report.write import discrepancies_of
+from cwndlab.report.draft import discrepancies_of
 from cwndlab.spec.outputs import AnyTable
 from cwndlab.stats.results import Results
 from cwndlab.stats.verdict import Verdict
@@ -79,7 +79,7 @@ def test_two_replicates_decide_nothing(tmp_path: Path) -> None:
 
 def test_the_report_has_the_explanation_below_its_number(tmp_path: Path) -> None:
     variations = [choice("none", slower(0.0))]
-    view = write(outputs(tmp_path), slower(0.4), tmp_path / "out", variations=variations)
+    view = synthetic.report(outputs(tmp_path), slower(0.4), tmp_path / "out", variations=variations)
     assert view.explained == (
         "A choice that was run brings 1 of 1 numbers that differ nearer to the published value."
     )
@@ -88,7 +88,7 @@ def test_the_report_has_the_explanation_below_its_number(tmp_path: Path) -> None
 
 
 def test_a_report_without_choices_says_that_none_was_run(tmp_path: Path) -> None:
-    view = write(outputs(tmp_path), slower(0.4), tmp_path / "out")
+    view = synthetic.report(outputs(tmp_path), slower(0.4), tmp_path / "out")
     assert "none of the 1 choices that the paper leaves open was run" in view.explained
     assert "Why?" not in (tmp_path / "out" / "report.html").read_text()
 
@@ -130,9 +130,9 @@ def test_the_command_explains_a_finished_run(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "study.toml").write_text(STUDY)
     (tmp_path / "times.csv").write_text("iw,delay\n2,0.6\n")
     run = Study.load(tmp_path / "study.toml").run(sensitivity="all", out=tmp_path / "out")
-    [one] = run.discrepancies()
+    [one] = run.discrepancies(budgets=True)
     assert one.explained and one.moves.nearer[0].value == "2Mbps"
-    assert "serialization" in one.budgets()
+    assert one.budgets is not None and "serialization" in one.budgets
     shown: list[str] = []
     for words in ([], ["--json", "--budgets"], ["--set", "iw=2"]):
         with pytest.raises(SystemExit) as caught:
@@ -141,4 +141,4 @@ def test_the_command_explains_a_finished_run(tmp_path: Path, capsys: pytest.Capt
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[2] == f"{one}\n{explained_text([one], 1, run=True)}\n"
     [data] = json.loads(shown[1])
-    assert data["moves"][0]["value"] == "2Mbps" and data["budgets"] == one.budgets()
+    assert data["moves"][0]["value"] == "2Mbps" and data["budgets"] == one.budgets

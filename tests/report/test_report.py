@@ -23,13 +23,13 @@ import synthetic
 from cwndlab import metrics
 from cwndlab.converter import submit
 from cwndlab.errors import OutputError
-from cwndlab.report import Fact, Outputs, ReportView, Variation, canvas, formula, render, write, write_index
+from cwndlab.report import Fact, Outputs, ReportView, Variation, canvas, formula, render, write_index
+from cwndlab.report.csv_files import CSV_COLUMNS
 from cwndlab.report.definitions import definitions
 from cwndlab.report.index import incompatible
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
 from cwndlab.report.view import estimate_text, interval_text
-from cwndlab.report.write import CSV_COLUMNS
 from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval
@@ -110,7 +110,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ReportView]
     variations = [
         Variation("access delay", "10 ms", synthetic.rfc2415(decrease=dict.fromkeys((1, 2, 3, 4), 0.0)))
     ]
-    return out, write(outputs(folder), synthetic.rfc2415(), out, facts=facts, variations=variations)
+    return out, synthetic.report(
+        outputs(folder), synthetic.rfc2415(), out, facts=facts, variations=variations
+    )
 
 
 def test_everything_promised_is_written(written: tuple[Path, ReportView]) -> None:
@@ -144,7 +146,7 @@ def test_the_converter_draws_while_verdicts_and_the_markdown_are_written(
 
     asked: list[Asked] = []
     monkeypatch.setattr(canvas, "submit", later)
-    write(outputs(tmp_path), synthetic.rfc2415(), tmp_path)
+    synthetic.report(outputs(tmp_path), synthetic.rfc2415(), tmp_path)
     assert len(asked) == 1 and (tmp_path / "figures/power.svg").stat().st_size > 4000
 
 
@@ -242,9 +244,9 @@ def test_the_page_asks_nothing_of_any_server_and_runs_nothing(written: tuple[Pat
 def test_what_a_study_says_never_becomes_markup(tmp_path: Path) -> None:
     plain_dir, evil_dir = tmp_path / "plain", tmp_path / "evil"
     results = synthetic.rfc2415()
-    write(outputs(tmp_path, "harmless"), results, plain_dir)
+    synthetic.report(outputs(tmp_path, "harmless"), results, plain_dir)
     facts = [Fact(EVIL, EVIL), Fact(EVIL, EVIL, code=True)]
-    write(outputs(tmp_path, EVIL), results, evil_dir, facts=facts)
+    synthetic.report(outputs(tmp_path, EVIL), results, evil_dir, facts=facts)
     plain, evil = (parsed((d / "report.html").read_text()) for d in (plain_dir, evil_dir))
     # A long title of an axis is drawn in lines.
     assert evil.tags <= plain.tags | {"dt", "dd", "code", "tspan"}
@@ -277,7 +279,7 @@ def test_what_a_study_says_never_becomes_markup(tmp_path: Path) -> None:
     ],
 )
 def test_a_source_links_to_the_web_or_nowhere(tmp_path: Path, url: str) -> None:
-    write(outputs(tmp_path, url=url, figures=[]), synthetic.rfc2415(), tmp_path / "o")
+    synthetic.report(outputs(tmp_path, url=url, figures=[]), synthetic.rfc2415(), tmp_path / "o")
     page, text = (tmp_path / "o/report.html").read_text(), (tmp_path / "o/report.md").read_text()
     assert all(value.startswith("#") for _, name, value in parsed(page).attributes if name == "href")
     assert "<" not in text.split("##")[0]
@@ -311,7 +313,7 @@ def test_a_part_that_was_not_run_is_told_and_the_rest_is_shown(tmp_path: Path) -
     results = synthetic.rfc2415()
     some = tuple(c for c in results.cells if c.axes["iw"] == 1)
     restricted = type(results)(some, results.units, results.data)
-    view = write(outputs(tmp_path), restricted, tmp_path / "o")
+    view = synthetic.report(outputs(tmp_path), restricted, tmp_path / "o")
     # the table shows what there is
     assert view.omitted == ("Of cells that were not run: claims falls, wrong",)
     assert "Not shown" in (tmp_path / "o/report.html").read_text()
@@ -322,7 +324,7 @@ def test_an_axis_that_no_cell_has_that_was_run_is_not_an_error_of_the_study(tmp_
     results = synthetic.rfc2415()
     without = tuple(c._replace(axes={"webs": c.axes["webs"]}) for c in results.cells if c.axes["ftps"] == 0)
     restricted = replace(results, cells=without[::4], study_axes=("webs", "ftps", "iw"))
-    view = write(outputs(tmp_path), restricted, tmp_path / "o")
+    view = synthetic.report(outputs(tmp_path), restricted, tmp_path / "o")
     assert view.omitted and not any("no axis" in line for line in view.omitted)
 
 
@@ -348,12 +350,12 @@ def test_changes_that_one_run_would_not_tell_from_none_are_named(tmp_path: Path)
         (results, ": none of the 3 changes."),
         (wild, ", 1 of 3 changes, webs/ftps: 32/3 (IW=3)."),
     ):
-        [table] = [t for t in write(outputs(tmp_path), given, tmp_path).tables if t.id == "t1"]
+        [table] = [t for t in synthetic.report(outputs(tmp_path), given, tmp_path).tables if t.id == "t1"]
         assert [r for r in table.remarks if r.startswith("Too unstable") and r.endswith(named)]
 
 
 def test_each_number_has_its_metric_and_formula() -> None:
-    found = definitions(Study.load("rfc2415").outline.quantities, synthetic.rfc2415())
+    found = definitions(Study.load("rfc2415").outline.quantities, synthetic.rfc2415(), {})
     texts = {d.metric: " ".join(d.text) for d in found}
     assert "p = drops / arrivals" in texts["drop_rate"] and "U = t_busy / T" in texts["link_utilization"]
     assert not any(sign in text for text in texts.values() for sign in ("$", "\\", "`"))
@@ -387,20 +389,22 @@ def test_no_formula_of_a_metric_keeps_its_tex() -> None:
 def test_the_window_that_each_number_covers_is_stated() -> None:
     quantity = Quantity(name="page_delay", metric="median_page_delay")
 
-    def stated(window: Callable[[str, str], tuple[float, float] | None]) -> str:
-        [found] = definitions([quantity], replace(synthetic.rfc2415(), window=window))
+    def stated(window: Callable[[str], tuple[float, float]]) -> str:
+        results = synthetic.rfc2415()
+        windows = {(cell.id, "page_delay"): window(cell.id) for cell in results.cells}
+        [found] = definitions([quantity], results, windows)
         return found.quantities[0].removeprefix("page delay (s): measured ")
 
-    assert stated(lambda cell, q: (1.5, 60.0)) == "from 1.5 s to 60 s"
-    by_iw = stated(lambda cell, q: (0.0, 60.0) if cell.endswith("iw=1") else (10.0, 60.0))
+    assert stated(lambda cell: (1.5, 60.0)) == "from 1.5 s to 60 s"
+    by_iw = stated(lambda cell: (0.0, 60.0) if cell.endswith("iw=1") else (10.0, 60.0))
     assert by_iw == "from 0 s to 60 s (iw = 1), from 10 s to 60 s (iw = 2, 3, 4)"
-    one = stated(lambda cell, q: (0.0, 60.0) if cell == "webs=8,ftps=0,iw=1" else (10.0, 60.0))
+    one = stated(lambda cell: (0.0, 60.0) if cell == "webs=8,ftps=0,iw=1" else (10.0, 60.0))
     assert one == "from 0 s to 60 s (cells: 1), from 10 s to 60 s (cells: 47)"
 
 
 def test_the_same_results_give_the_same_report_to_the_byte(tmp_path: Path) -> None:
     for name in ("a", "b"):
-        write(outputs(tmp_path), synthetic.rfc2415(), tmp_path / name)
+        synthetic.report(outputs(tmp_path), synthetic.rfc2415(), tmp_path / name)
     for file in ("report.html", "report.md", "verdicts.csv", "figures/power.svg"):
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 

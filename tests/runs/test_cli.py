@@ -277,7 +277,7 @@ UNREACHED = {
     *(f"numpy.{name}" for name in ("ctypeslib", "fft", "polynomial", "random", "testing")),
     *(f"pyarrow.{name}" for name in ("compute", "dataset", "fs", "parquet")),
     *(f"cwndlab.{name}" for name in ("evaluate", "explore", "search")),
-    *(f"cwndlab.report.{name}" for name in ("beside", "budget", "canvas", "discrepancies", "figures", "svg")),
+    *(f"cwndlab.report.{name}" for name in ("budget", "canvas", "discrepancies", "figures", "svg", "twin")),
     *(
         f"cwndlab.stats.{name}"
         for name in ("claims", "expression", "listing", "moves", "sensitivity", "series")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from cwndlab.errors import StudyError
 from cwndlab.report.view import table_view
 from cwndlab.spec.outputs import Listing, Margin, Mark, Table
 from cwndlab.stats.listing import judge_listing, lines_of_trace
-from cwndlab.stats.results import Estimate
+from cwndlab.stats.results import Estimate, NoRecords
 from cwndlab.stats.sensitivity import Outcome, effects
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict
@@ -287,12 +288,7 @@ def test_a_trace_becomes_lines_with_timeouts_of_their_own() -> None:
 
 
 def test_a_listing_without_segment_records_names_the_probe(tmp_path: Path) -> None:
-    results = synthetic.rfc2416()
-
-    def none(cell: str, table: str) -> Any:
-        raise KeyError(table)
-
-    object.__setattr__(results, "records", none)
+    results = replace(synthetic.rfc2416(), records=NoRecords())
     with pytest.raises(StudyError, match="segments_at"):
         judge_listing(listing(tmp_path), results, tmp_path, [])
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cwndlab.core import Records
+from cwndlab.core import Records, Value
 from cwndlab.errors import CwndlabError
 
-from .protocol import Job, Outcome, Value, Work
+from .protocol import Job, Outcome, Work
 from .threads import CHUNK_S, Threads
 
 #: How often a waiting thread asks whether to stop.

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cwndlab.core import Records
+from cwndlab.core import Records, Value
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-#: One replicate's value of a quantity.
-Value = float | list[float]
 
 #: On a kernel, what is sent within this time after a segment's arrival is its answer.
 ANSWER_S = 0.002

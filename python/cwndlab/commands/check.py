@@ -43,7 +43,7 @@ def check(
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.backends.threads import available
-    from cwndlab.report.study import check_outputs
+    from cwndlab.runs.check import check_outputs
     from cwndlab.runs.estimate import estimate_seconds
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
@@ -54,7 +54,7 @@ def check(
     else:
         some.check_cells()
         echo(f"note: {MOST_CELLS:,} of {len(plan.cells):,} cells were checked; `run` checks all", err=True)
-    check_outputs(loaded)
+    check_outputs(plan)
     if json_:
         cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
         data = {"study": loaded.name, "title": loaded.title, "seed": plan.seed, "cells": cells}

@@ -132,14 +132,14 @@ def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: b
     results = result.results
     wanted = {axis: [results.axis_value(axis, v) for v in text.split(",")] for axis, text in where.items()}
     cells = {cell.id for cell in results.select(wanted)}
-    found = [one for one in result.discrepancies() if one.cell in cells]
+    found = [one for one in result.discrepancies(budgets=budgets) if one.cell in cells]
     if json_:
-        echo_json([one.to_dict() | ({"budgets": one.budgets()} if budgets else {}) for one in found])
+        echo_json([one.to_dict() | ({"budgets": one.budgets or ""} if budgets else {}) for one in found])
         return
     for one in found:
         echo(str(one))
-        if budgets and (text := one.budgets()):
-            echo(f"  {text}")
+        if one.budgets:
+            echo(f"  {one.budgets}")
     text = explained_text(found, len(result.study.outline.sensitivity), run=bool(result.variations))
     echo(text or "no number differs from a published one that choices could explain")
 

@@ -13,11 +13,11 @@ from typing import Any
 from cwndlab import __version__
 from cwndlab.backends.linux.stack import load as load_stack
 from cwndlab.errors import StudyError
+from cwndlab.files import save
 from cwndlab.plan.plan import Plan
 from cwndlab.report import render
+from cwndlab.report.check import unmeasured
 from cwndlab.report.model import Fact
-from cwndlab.report.study import unmeasured
-from cwndlab.report.write import save
 from cwndlab.runs.options import RunOptions
 from cwndlab.runs.progress import Progress, Quiet
 from cwndlab.runs.result import RunResult
@@ -125,7 +125,10 @@ def evaluate(
     planned = []
     for pack in packs:
         prepared = _prepared(pack, subjects, changes or {}, options)
-        empty = {name: unmeasured(plan.study, plan.cells) for name, plan in prepared.plans.items()}
+        empty = {
+            name: unmeasured(plan.study, {cell.id: cell.axes for cell in plan.cells})
+            for name, plan in prepared.plans.items()
+        }
         judge(prepared.pack, names, empty, skipped=prepared.skipped)
         planned.append(prepared)
     if not any(prepared.plans for prepared in planned):

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cwndlab._core import unit_factor
-from cwndlab.backends.protocol import Value as Value
+from cwndlab.core import Value as Value
 from cwndlab.errors import nearest
 from cwndlab.records.view import Column as Column
 from cwndlab.records.window import FullRun, WindowedRun, window_of

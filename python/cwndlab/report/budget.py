@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -10,7 +12,7 @@ from cwndlab.errors import StudyError
 from cwndlab.records.budget import PARTS
 from cwndlab.spec.outputs import Figure, Scalar
 from cwndlab.stats import series
-from cwndlab.stats.results import BUDGET_OF, Columns, Results
+from cwndlab.stats.results import Columns, Results
 
 from .canvas import Row, legend_of, sized, stack
 from .packets import INK
@@ -47,6 +49,19 @@ COLOURS = {
     "closing": "#e8e8e8",
     OTHER: "#555a61",
 }
+
+
+MeanTimes: TypeAlias = Mapping[str, float]
+"""Mean seconds of objects by part."""
+
+
+class BudgetKey(NamedTuple):
+    """Objects whose mean time may explain a number: of a cell's first replicate."""
+
+    cell: str
+    kind: str
+    traffic: str = ""
+    """Their traffic entry; empty: all."""
 
 
 def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
@@ -114,11 +129,21 @@ def _chart(spec: Figure, results: Results, data: str, places: list[str], names: 
     return single(data, mark("bar", encoding, stroke=INK, strokeWidth=0.4))
 
 
+def budget_cells(figures: Iterable[Figure], results: Results) -> Iterator[tuple[str, str]]:
+    """The cells of the study's budget figures, each with the kind of objects whose budgets are shown."""
+    for figure in figures:
+        if figure.kind == "budget":
+            with suppress(StudyError):  # none of its cells is run
+                spec, _ = series.of_run_cells(figure, results)
+                for _, _, cell in series.figure_cells(spec, results):
+                    yield cell.id, spec.of or "page"
+
+
 def _records(spec: Figure, results: Results, cell: str) -> Columns:
-    try:
-        return results.records(cell, f"{BUDGET_OF}{spec.of or 'page'}")
-    except KeyError as error:
-        raise StudyError(f"cell {cell}: {error.args[0]}", key=f"figures.{spec.id}") from None
+    found = results.budgets.get((cell, spec.of or "page"), "its time budgets are not known")
+    if isinstance(found, str):
+        raise StudyError(f"cell {cell}: {found}", key=f"figures.{spec.id}")
+    return found
 
 
 def mean_times(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, float]]:
@@ -138,18 +163,7 @@ def mean_times(columns: Columns, traffic: Sequence[str]) -> dict[str, dict[str, 
     return found
 
 
-def two_means(
-    a: Results, b: Results, cell: str, kind: str, traffic: str = ""
-) -> tuple[dict[str, float], dict[str, float]] | None:
-    """Mean seconds by part of a cell's objects (first replicates) in two results; None if one has none."""
-    try:
-        found = [mean_times(r.records(cell, f"{BUDGET_OF}{kind}"), (traffic,))[traffic] for r in (a, b)]
-    except KeyError:
-        return None
-    return (found[0], found[1]) if all(found) else None
-
-
-def changes(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+def changes(before: MeanTimes, after: MeanTimes) -> str:
     """The parts that differ by much between two means, in milliseconds, what grew most first."""
     whole = max(sum(before.values()), sum(after.values()))
     parts = [(part, before.get(part, 0.0), after.get(part, 0.0)) for part in {**before, **after}]

@@ -2,50 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cwndlab import metrics
 from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.outputs import Figure, Table
-from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results, Value
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results, Value
 from cwndlab.stats.tables import check_table, reference
 
 from .finding import finding_text
 
 if TYPE_CHECKING:
+    from cwndlab.spec.study import StudySpec
+
     from .judge import Outputs
 
-_NOTHING: dict[str, type] = {
-    "time_ns": np.uint64,
-    "event": np.str_,
-    "segment": np.int64,
-    "connection": np.uint32,
-}
+
+class _EmptyRecords(NoRecords):
+    """Records in which nothing happened (`CellRecords`)."""
+
+    def table(self, cell: str, name: str) -> Columns:
+        """Its columns, without rows."""
+        kinds = {"time_ns": np.uint64, "event": np.str_, "segment": np.int64, "connection": np.uint32}
+        return {column: np.array([], dtype=kind) for column, kind in kinds.items()}
 
 
-def without_values(
-    cells: Iterable[CellInfo],
-    units: Mapping[str, str],
-    lists: Iterable[str],
-    names: Mapping[str, Mapping[str, AxisValue]],
-) -> Results:
-    """Results of a study that was not run: every cell and quantity is there, and nothing was measurable."""
-    whole = tuple(cells)
-    many = set(lists)
-    data: dict[tuple[str, str], Sequence[Value]] = {
-        (c.id, q): [[]] if q in many else [float("nan")] for c in whole for q in units
+def unmeasured(study: StudySpec, cells: Mapping[str, Mapping[str, AxisValue]]) -> Results:
+    """Results with these cells (their axes by name) and every quantity of the study, unmeasured."""
+    known = {quantity.name: quantity for quantity in study.outline.quantities}
+    nothing: dict[str, Sequence[Value]] = {
+        name: [[]] if metrics.is_list(quantity, known) else [float("nan")] for name, quantity in known.items()
     }
-
-    def records(cell: str, table: str) -> Columns:
-        return {name: np.array([], dtype=kind) for name, kind in _NOTHING.items()}
-
-    return Results(whole, units, data, names=names, deterministic=lambda cell: True, records=records)
+    return Results(
+        tuple(CellInfo(name, axes) for name, axes in cells.items()),
+        {name: metrics.unit_of(quantity, known) for name, quantity in known.items()},
+        {(cell, name): values for cell in cells for name, values in nothing.items()},
+        names=study.outline.cells,
+        deterministic=cells.keys(),
+        records=_EmptyRecords(),
+    )
 
 
 def check(outputs: Outputs, results: Results) -> None:
-    """StudyError for the first part that no run of the study could show; `results` are `without_values`."""
+    """StudyError for the first part that no run of the study could show; `results` are `unmeasured`."""
     for spec in outputs.tables:
         if isinstance(spec, Table):
             check_table(spec, results, outputs.folder)

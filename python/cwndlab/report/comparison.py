@@ -27,17 +27,13 @@ def overlaid(a: Results, b: Results, names: tuple[str, str]) -> Results:
         axis += "_"
     cells: list[CellInfo] = []
     data: dict[tuple[str, str], Sequence[Value]] = {}
-    own: dict[str, tuple[Results, str]] = {}
+    deterministic: set[str] = set()
     for name, results in zip(names, (a, b), strict=True):
         for cell in results.cells:
             made = CellInfo(f"{axis}={name},{cell.id}", {**cell.axes, axis: name})
             cells.append(made)
-            own[made.id] = (results, cell.id)
+            deterministic |= {made.id} if cell.id in results.deterministic else set()
             data |= {(made.id, q): values for (id_, q), values in results.data.items() if id_ == cell.id}
-
-    def deterministic(cell: str) -> bool:
-        results, id_ = own[cell]
-        return results.deterministic(id_)
 
     return replace(
         a,

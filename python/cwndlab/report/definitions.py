@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,11 @@ class Definition(NamedTuple):
     quantities: tuple[str, ...]
 
 
-def definitions(quantities: Iterable[Quantity], results: Results) -> list[Definition]:
+#: By cell and quantity, the part of the run that its metric measured: from and to, in seconds.
+Windows: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
+
+
+def definitions(quantities: Iterable[Quantity], results: Results, windows: Windows) -> list[Definition]:
     """The metrics behind these quantities, in the study's order, and the window that each measured."""
     by_metric: dict[str, list[Quantity]] = {}
     known = {quantity.name: quantity for quantity in quantities}
@@ -35,7 +39,9 @@ def definitions(quantities: Iterable[Quantity], results: Results) -> list[Defini
             by_metric.setdefault(quantity.metric, []).append(quantity)
     found = [
         Definition(
-            name, _paragraphs(metrics.get(name).formula), tuple(_asked(q, known, results) for q in asked)
+            name,
+            _paragraphs(metrics.get(name).formula),
+            tuple(_words(q, known, results, windows) for q in asked),
         )
         for name, asked in by_metric.items()
     ]
@@ -49,11 +55,11 @@ def definitions(quantities: Iterable[Quantity], results: Results) -> list[Defini
     return found
 
 
-def _asked(quantity: Quantity, known: Mapping[str, Quantity], results: Results) -> str:
+def _words(quantity: Quantity, known: Mapping[str, Quantity], results: Results, windows: Windows) -> str:
     details = [f"{name} = {value}" for name, value in quantity.options.items()]
     if quantity.within is not None:
         details.append(f"{quantity.within} of each run")
-    if window := _window(quantity.name, results):
+    if window := _window(quantity.name, results, windows):
         details.append(f"measured {window}")
     words = f"{quantity.title or quantity.name.replace('_', ' ')} ({metrics.unit_of(quantity, known)})"
     if details:
@@ -61,9 +67,9 @@ def _asked(quantity: Quantity, known: Mapping[str, Quantity], results: Results) 
     return f"{words}. {quantity.about}" if quantity.about else words
 
 
-def _window(quantity: str, results: Results) -> str:
+def _window(quantity: str, results: Results, windows: Windows) -> str:
     """The part of the run that was measured, and in which cells if it differs between them."""
-    found = {cell.id: results.window(cell.id, quantity) for cell in results.cells}
+    found = {cell.id: windows.get((cell.id, quantity)) for cell in results.cells}
     if len(set(found.values())) > 1:  # that of cells without a number says nothing
         data = results.data
         found = {c: w for c, w in found.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.files import plain_row
@@ -12,7 +12,7 @@ from cwndlab.stats.moves import Move, Moves, moves_of
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.stats.verdict import Verdict, relative_difference
 
-from .budget import changes, two_means
+from .budget import BudgetKey, MeanTimes, changes
 from .view import number, percent
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ class Discrepancy:
     published: float
     verdict: Verdict
     moves: Moves
-    #: The study's own results.
-    results: Results = field(repr=False)
     #: Which objects' time the quantity measures: "page", "file", …; empty if it measures something else.
     kind: str = ""
     #: Their traffic entry; empty: all.
     traffic: str = ""
+    #: `budget_text`, if it was asked for and the runs could be simulated again.
+    budgets: str | None = None
 
     @property
     def explained(self) -> bool:
@@ -86,19 +86,17 @@ class Discrepancy:
             lines.append(f"Farther{least}: {self._words(farther[0])}.")
         return tuple(lines)
 
-    def budgets(self) -> str:
-        """The mean time of the cell's objects, without and with the choice that explains most.
+    @property
+    def budget_key(self) -> BudgetKey | None:
+        """Whose time budgets explain it, without and with the choice that explains most.
 
-        Both runs (first replicates) are simulated again. Empty if the quantity is no time, if no choice
-        brings it nearer, or if the runs cannot be simulated again.
+        None if the quantity is no time or no choice brings it nearer.
         """
-        if not self.kind or not self.moves.nearer:
-            return ""
+        return BudgetKey(self.cell, self.kind, self.traffic) if self.kind and self.moves.nearer else None
+
+    def budget_text(self, before: MeanTimes, after: MeanTimes) -> str:
+        """Where the mean time of its objects goes, without and with the choice that explains most."""
         best = self.moves.nearer[0]
-        means = two_means(self.results, best.results, self.cell, self.kind, self.traffic)
-        if means is None:
-            return ""
-        before, after = means
         return (
             f"With {best.axis} = {best.value} the mean {self.kind} of the first run takes "
             f"{1e3 * sum(after.values()):.0f} ms instead of {1e3 * sum(before.values()):.0f}: "
@@ -181,7 +179,6 @@ def discrepancies(
                 cell.published.value,
                 cell.judgement.verdict,
                 moves,
-                results,
                 *(objects_of(quantity) if quantity is not None else ("", "")),
             )
     return found

@@ -6,11 +6,11 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab.core import core
 
@@ -32,48 +32,37 @@ PAGE_SCRIPTS = {"page.js": ("reading.js",)}
 WORKER_SCRIPTS = ("run.js", "worker.js")
 
 
-Explain: TypeAlias = "Callable[[str], Diagnosis | None]"
-"""What kept the senders of a cell's replicate 0 from sending; None if that is not known."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Runnable:
-    """What a page needs to run the cells of a study again."""
+    """The cells of a study that a page can run again."""
 
-    scenarios: Mapping[str, str]
-    """JSON of each cell."""
-    replicates: Mapping[str, int]
+    module: bytes
+    """The compressed engine (`engine_module`)."""
     seed: int
-    engine: str
-    """Digest of the engine that ran them."""
-    digest: Callable[[str], tuple[str, int]]
-    """Digest of all records of a cell's replicate 0, "" if it is not known, and its packet-hops."""
-    title: Callable[[str], str] = str
-    """What a cell is called."""
-    explain: Explain = field(default=lambda cell: None)
+    cells: Mapping[str, RunnableCell]
 
 
-def embed(runnable: Runnable, shown: Collection[str]) -> LiveView:
-    """The live part for the cells that the tables show."""
-    module = engine_module(runnable.engine)
-    if isinstance(module, str):
-        return LiveView(why_not=module)
-    known, waits = {}, {}
-    left = EXPLAINED
-    for name in runnable.scenarios:
-        if name in shown:
-            digest, hops = runnable.digest(name)
-            if digest and hops <= MAX_HOPS:
-                known[name] = digest
-            if digest and hops <= min(MAX_EXPLAINED, left) and (found := runnable.explain(name)) is not None:
-                waits[name] = [_wait(one) for one in found.waits]
-                left -= hops
-    if not known:
+class RunnableCell(NamedTuple):
+    """What a page needs to run a cell."""
+
+    title: str
+    scenario: str
+    """Its JSON."""
+    replicates: int
+    digest: str
+    """Of all records of replicate 0."""
+    diagnosis: Diagnosis | None = None
+    """What kept the senders of replicate 0 from sending, if that is shown."""
+
+
+def embed(runnable: Runnable) -> LiveView:
+    """The live part of a page."""
+    if not runnable.cells:
         return LiveView(why_not="No cell of its tables is short enough to run on a page.")
-    content = {"seed": str(runnable.seed), **_pooled(runnable, known, waits)}
+    content = {"seed": str(runnable.seed), **_pooled(runnable.cells)}
     return LiveView(
-        simulator=simulator(module, content, "page.js"),
-        runnable={name: place for place, name in enumerate(sorted(known))},
+        simulator=simulator(runnable.module, content, "page.js"),
+        runnable={name: place for place, name in enumerate(sorted(runnable.cells))},
     )
 
 
@@ -130,23 +119,21 @@ def _wait(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _pooled(
-    runnable: Runnable, digests: Mapping[str, str], waits: Mapping[str, list[dict[str, Any]]]
-) -> dict[str, Any]:
+def _pooled(runnable: Mapping[str, RunnableCell]) -> dict[str, Any]:
     """The cells, with each section that several scenarios share written once."""
     places: dict[str, int] = {}
-    cells = {}
-    for name, digest in digests.items():
-        scenario = json.loads(runnable.scenarios[name])
+    cells: dict[str, dict[str, Any]] = {}
+    for name, cell in runnable.items():
+        scenario = json.loads(cell.scenario)
         sections = {key: places.setdefault(_json(value), len(places)) for key, value in scenario.items()}
         cells[name] = {
-            "title": runnable.title(name),
+            "title": cell.title,
             "sections": sections,
-            "replicates": runnable.replicates.get(name, 1),
-            "digest": digest,
+            "replicates": cell.replicates,
+            "digest": cell.digest,
         }
-        if name in waits:
-            cells[name]["waits"] = waits[name]
+        if cell.diagnosis is not None:
+            cells[name]["waits"] = [_wait(one) for one in cell.diagnosis.waits]
     return {"cells": cells, "sections": [json.loads(section) for section in places]}
 
 

@@ -326,7 +326,7 @@ def _records(spec: Figure, results: Results) -> list[tuple[str, str, Columns]]:
     for panel, name, cell in series.figure_cells(spec, results):
         title = ", ".join(part for part in (_panel_title(spec, results, panel), name) if part)
         try:
-            found.append((cell.id, title, results.records(cell.id, table)))
+            found.append((cell.id, title, results.records.table(cell.id, table)))
         except KeyError:
             raise StudyError(
                 f"cell {cell.id} has no {table} records",
@@ -420,7 +420,7 @@ def _link(spec: Figure, results: Results, cell: str, recorded: Any) -> int:
         return spec.link
     if spec.link is None:
         return int(recorded[0]) if len(recorded) else 0
-    names = list(results.links(cell))
+    names = list(results.records.links(cell))
     if spec.link not in names:
         raise StudyError(
             f"no link {spec.link!r}", key=f"figures.{spec.id}.link", right=nearest(spec.link, names)

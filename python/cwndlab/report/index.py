@@ -8,12 +8,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 from cwndlab.errors import OutputError
+from cwndlab.files import save
 from cwndlab.stats.verdict import Incompatible, Verdict
 
 from . import render
 from .model import CountView
 from .view import count
-from .write import save
 
 #: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list: file, title and topic of each.
 LESSONS, LIST = "lessons", "lessons.json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.errors import StudyError
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.listing import JudgedListing
     from cwndlab.stats.verdict import Judgement, Verdict
-
-    from .definitions import Definition
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,9 +43,6 @@ class Outputs:
     figures: Sequence[Figure] = ()
     marks: Sequence[StudyMark] = ()
     claims: Sequence[Claim] = ()
-    definitions: Sequence[Definition] = ()
-    missing: str = ""
-    """Which runs are not among the results, and why."""
     quantities: Mapping[str, Quantity] = field(default_factory=dict)
     """The study's quantities by name."""
     choices: int = 0
@@ -63,6 +59,8 @@ class Variation(NamedTuple):
     """Whether it is a combination of several choices."""
     cells: frozenset[str] = frozenset()
     """The cells that were run with it; the results of the others are the study's own."""
+    runs: Mapping[str, str] = MappingProxyType({})
+    """The cell of the plan whose runs each cell shows."""
 
 
 class Omitted(NamedTuple):

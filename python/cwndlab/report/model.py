@@ -196,8 +196,8 @@ class Fact(NamedTuple):
     code: bool = False
 
 
-class Parting(NamedTuple):
-    """Where the traces of a cell's first replicates part."""
+class FirstDifference(NamedTuple):
+    """The first event that differs between the traces of a cell's first replicates."""
 
     cell: str
     #: How many events agree before, and within what.
@@ -207,7 +207,7 @@ class Parting(NamedTuple):
     kernel: str
 
 
-class BesideRow(NamedTuple):
+class TwinRow(NamedTuple):
     """A row as shown."""
 
     cell: str
@@ -224,20 +224,20 @@ class BesideRow(NamedTuple):
     why: str = ""
 
 
-class BesideGroup(NamedTuple):
+class TwinGroup(NamedTuple):
     """The numbers of one table, or of none."""
 
     title: str
-    rows: tuple[BesideRow, ...]
+    rows: tuple[TwinRow, ...]
     folded: bool
 
 
-class BesideView(NamedTuple):
-    """The section of a report."""
+class TwinView(NamedTuple):
+    """A kernel's numbers next to the simulator's."""
 
-    groups: tuple[BesideGroup, ...]
+    groups: tuple[TwinGroup, ...]
     lists: tuple[tuple[str, str, str], ...]
-    partings: tuple[Parting, ...]
+    first_differences: tuple[FirstDifference, ...]
     about: str
     count: str  # type: ignore[assignment]
     rule: str
@@ -285,10 +285,9 @@ class ReportView(NamedTuple):
     facts: tuple[Fact, ...]
     rule: tuple[tuple[Mark, str], ...]
     claim_rule: str
-    methods: tuple[str, ...] = ()
     definitions: "tuple[Definition, ...]" = ()
     missing: str = ""
-    beside: BesideView | None = None
+    twin: TwinView | None = None
     chance: str = ""
     """How many published numbers would be incompatible by chance."""
     explained: str = ""

@@ -1,25 +1,24 @@
-"""Writes a report: verdicts.csv, claims.csv, figures/, report.md and report.html."""
+"""Writes a report: figures/, report.md and report.html."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-from cwndlab.errors import OutputError, StudyError
-from cwndlab.files import csv_text
+from cwndlab.errors import StudyError
+from cwndlab.files import save
 from cwndlab.spec.outputs import Listing, Margin, Table
-from cwndlab.stats.tables import JudgedCell, JudgedTable, derived_unit, margin_of
-from cwndlab.stats.verdict import Judgement, Verdict, rule_text
+from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
+from cwndlab.stats.verdict import rule_text
 
 from . import render
+from .draft import Draft
 from .finding import counted, finding_text
-from .judge import Judged, Omitted, Outputs, Variation, judge, omissions
+from .judge import Judged, Omitted, Outputs, omissions
 from .model import (
-    BesideView,
     Fact,
     ListingView,
     LiveView,
@@ -28,12 +27,12 @@ from .model import (
     SensitivityRow,
     SensitivityView,
     TableView,
+    TwinView,
     WhyView,
 )
 from .placing import places
 from .readme import readme_html
 from .view import (
-    NO_WORDS,
     claim_view,
     count,
     grounds_of,
@@ -47,21 +46,14 @@ from .view import (
 )
 
 if TYPE_CHECKING:
-    from cwndlab.converter import Conversion
-    from cwndlab.stats.claims import JudgedClaim
-    from cwndlab.stats.listing import JudgedListing
     from cwndlab.stats.results import Results
     from cwndlab.stats.sensitivity import Held, Outcome, Shift
 
-    from .beside import Beside
+    from .budget import BudgetKey, MeanTimes
+    from .definitions import Definition
     from .discrepancies import Discrepancies, Discrepancy
     from .embed import Runnable
     from .figures import Drawing
-
-CSV_COLUMNS = (
-    *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
-    *("replicates", "published", "verdict", "note", "compatible", "close", "counted"),
-)
 
 CLAIM_RULE = (
     "A comparison is true or false when the 95 % interval of the difference between its two sides leaves out "
@@ -71,49 +63,33 @@ CLAIM_RULE = (
 )
 
 
-def write(
-    outputs: Outputs,
-    results: Results,
-    directory: Path,
-    *,
-    facts: Sequence[Fact] = (),
-    variations: Sequence[Variation] = (),
-    beside: Beside | None = None,
-    runnable: Runnable | str = "",
-    png: bool = False,
-    on_verdicts: Callable[[], None] = lambda: None,
-) -> ReportView:
-    """Writes the whole report into `directory` and returns what it shows.
+class Evidence(NamedTuple):
+    """What was found out about the runs of a report, all of it before the report is written."""
 
-    `facts` tell what was run and how to repeat it; `beside` has the simulator's results of the same runs;
-    `runnable` lets the page run the tables' cells, or says why it cannot; `png` writes figures as PNG, too,
-    which takes as long as drawing them. `on_verdicts` is called once the
-    verdicts are written, while figures are still being drawn: that takes longer than the rest.
+    facts: Sequence[Fact] = ()
+    """What was run, and how to repeat it."""
+    missing: str = ""
+    """Which runs are not among the results, and why."""
+    definitions: Sequence[Definition] = ()
+    runnable: Runnable | str = ""
+    """What lets the page run the tables' cells, or why it cannot."""
+    discrepancy_budgets: Mapping[tuple[str, tuple[int, int]], tuple[MeanTimes, MeanTimes]] = MappingProxyType(
+        {}
+    )
+    """Of numbers that differ, by table and by row and column: the mean times without and with a choice."""
+    twin_budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]] = MappingProxyType({})
+    """The mean times in the simulator and on the kernel."""
+
+
+def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = False) -> ReportView:
+    """Writes report.html, report.md and the figures into `directory` and returns what they show.
+
+    Nothing is run. `png` writes figures as PNG, too, which takes as long as drawing them.
     """
-    not_drawn: list[Omitted] = []
-    drawings = _draw(outputs, results, not_drawn)
-    judged = judge(outputs, results)
-    judged.omitted.extend(not_drawn)
-    save(directory / "verdicts.csv", verdicts_csv(judged))
-    if judged.claims:
-        save(directory / "claims.csv", claims_csv(judged.claims))
-    on_verdicts()
-    section = None
-    if beside is not None:
-        from . import beside as besides
-
-        drawings = _pairs(drawings, _draw(outputs, beside.results, []))
-        rows = besides.rows_of(judge(outputs, beside.results), judged, beside, results)
-        save(directory / "agreement.csv", besides.to_csv(rows))
-        titles = {spec.id: spec.title for spec in outputs.tables}
-        section = besides.view(beside, rows, results, titles, outputs.quantities)
-    outcomes = outcomes_of(outputs, variations)
-    found = _discrepancies(outputs, judged, results, outcomes)
-    view = build_view(outputs, judged, drawings, facts, outcomes, section, results, found)
-    view = view._replace(live=_live(view, runnable))
+    view = build_view(report, evidence)
     save(directory / "report.md", render.markdown(view))
     pdfs: dict[str, bytes] = {}
-    for drawing in drawings:
+    for drawing in report.drawings:
         at = directory / "figures" / drawing.id
         save(at.with_suffix(".svg"), drawing.svg_file)
         if drawing.svg not in pdfs:
@@ -125,48 +101,31 @@ def write(
     return view
 
 
-def discrepancies_of(
-    outputs: Outputs, results: Results, variations: Sequence[Variation]
-) -> list[Discrepancy]:
-    """The numbers of all tables that are not the paper's, with what each choice makes of them."""
-    from .discrepancies import listed
-
-    outcomes = outcomes_of(outputs, variations)
-    return listed(_discrepancies(outputs, judge(outputs, results), results, outcomes))
-
-
-def _discrepancies(
-    outputs: Outputs, judged: Judged, results: Results, outcomes: Sequence[Outcome]
-) -> Discrepancies:
-    """The numbers that are not the paper's; a study without published numbers has none."""
-    if not judged.judgements:
-        return {}
-    from .discrepancies import discrepancies
-
-    return discrepancies(judged, results, outcomes, outputs.quantities)
-
-
-def _live(view: ReportView, runnable: Runnable | str) -> LiveView | None:
+def _live(runnable: Runnable | str) -> LiveView | None:
     if isinstance(runnable, str):
         return LiveView(why_not=runnable) if runnable else None
     from .embed import embed
 
-    grids = [table for table in view.tables if isinstance(table, TableView)]
-    return embed(runnable, {n.cell for table in grids for row in table.rows for n in row.numbers})
+    return embed(runnable)
 
 
-def build_view(
-    outputs: Outputs,
-    judged: Judged,
-    drawings: Sequence[Drawing],
-    facts: Sequence[Fact],
-    outcomes: Sequence[Outcome] = (),
-    beside: BesideView | None = None,
-    results: Results = NO_WORDS,
-    found: Discrepancies | None = None,
-) -> ReportView:
+def _twin_view(report: Draft, evidence: Evidence) -> TwinView | None:
+    if report.twin is None:
+        return None
+    from . import twin
+
+    outputs = report.outputs
+    titles = {spec.id: spec.title for spec in outputs.tables}
+    return twin.view(
+        report.twin, report.twin_rows, report.results, titles, outputs.quantities, evidence.twin_budgets
+    )
+
+
+def build_view(report: Draft, evidence: Evidence) -> ReportView:
     """The view model of a report."""
-    found = found or {}
+    outputs, judged, drawings = report.outputs, report.judged, report.drawings
+    outcomes, results, found = report.outcomes, report.results, report.discrepancies
+    budgets = evidence.discrepancy_budgets
     finding = _finding(outputs, judged, results)
     key, rest = _key_figure(drawings, outputs.key_figure)
     at = places(judged.tables, outputs.figures, results)
@@ -176,7 +135,7 @@ def build_view(
         mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == spec.id)
         if isinstance(table, JudgedTable) and isinstance(spec, Table):
             grid = table_view(spec, table, results, grounds)
-            why = _why(found.get(spec.id, {})) if outcomes else {}
+            why = _why(spec.id, found.get(spec.id, {}), budgets) if outcomes else {}
             views.append(with_reasons(grid, why)._replace(figures=mine))
         elif not isinstance(table, JudgedTable) and isinstance(spec, Listing):
             views.append(listing_view(spec, table, results)._replace(figures=mine))
@@ -198,17 +157,18 @@ def build_view(
         ),
         sensitivity=_sensitivity(judged, outcomes),
         omitted=omissions(judged.omitted),
-        facts=tuple(facts),
+        facts=tuple(evidence.facts),
         rule=tuple((Mark.of(v), text) for v, text in rule_text(_margins(grids, results))),
         claim_rule=CLAIM_RULE,
-        definitions=tuple(outputs.definitions),
-        missing=outputs.missing,
-        beside=beside,
+        definitions=tuple(evidence.definitions),
+        missing=evidence.missing,
+        twin=_twin_view(report, evidence),
         chance=_incompatible(judged),
         explained=_explained(found, outputs.choices, run=bool(outcomes)),
         finding=finding,
         key_figure=key,
         readme=readme_html(outputs.readme),
+        live=_live(evidence.runnable),
     )
 
 
@@ -230,12 +190,16 @@ def _explained(found: Discrepancies, choices: int, *, run: bool) -> str:
     return explained_text(listed(found), choices, run=run)
 
 
-def _why(found: Mapping[tuple[int, int], Discrepancy]) -> dict[tuple[int, int], WhyView]:
-    """The explanations of a table's numbers; time budgets only of those that differ, as they take time."""
+def _why(
+    table: str,
+    found: Mapping[tuple[int, int], Discrepancy],
+    budgets: Mapping[tuple[str, tuple[int, int]], tuple[MeanTimes, MeanTimes]],
+) -> dict[tuple[int, int], WhyView]:
+    """The explanations of a table's numbers."""
     made = {}
     for at, one in found.items():
-        budgets = one.budgets() if one.verdict is Verdict.DIFFERS else ""
-        made[at] = WhyView(one.summary, (*one.lines, *([budgets] if budgets else [])))
+        more = (one.budget_text(*budgets[table, at]),) if (table, at) in budgets else ()
+        made[at] = WhyView(one.summary, (*one.lines, *more))
     return made
 
 
@@ -272,63 +236,6 @@ def _margins(grids: Sequence[Table], results: Results) -> str:
                 found[words].append(title)
     plain, *others = found.items()
     return "; ".join((plain[0], *(f"{words} for {', '.join(titles)}" for words, titles in others)))
-
-
-def _draw(
-    outputs: Outputs,
-    results: Results,
-    omitted: list[Omitted],
-) -> list[Drawing]:
-    if not outputs.figures:
-        return []
-    from .figures import draw
-
-    drawings = []
-    drawn: dict[str, Conversion] = {}
-    for spec in outputs.figures:
-        try:
-            drawings.append(draw(spec, results, drawn))
-        except StudyError as error:
-            omitted.append(Omitted("figure", spec.id, error))
-    return drawings
-
-
-def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
-    """Each figure of the kernel's, followed by the simulator's."""
-    from .figures import SIMULATOR
-
-    other = {drawing.id: drawing for drawing in simulated}
-    pairs = []
-    for drawing in kernel:
-        pairs.append(replace(drawing, title=f"{drawing.title} (kernel)"))
-        if drawing.id in other:
-            twin = other[drawing.id]
-            pairs.append(replace(twin, id=f"{twin.id}{SIMULATOR}", title=f"{twin.title} (simulator)"))
-    return pairs
-
-
-def outcomes_of(outputs: Outputs, variations: Sequence[Variation]) -> list[Outcome]:
-    """What each choice makes of the tables and claims."""
-    if not variations:
-        return []
-    from cwndlab.stats.sensitivity import Outcome
-
-    outcomes = []
-    for variation in variations:
-        other = judge(outputs, variation.results)
-        tables = [t for _, t in other.tables if isinstance(t, JudgedTable)]
-        outcomes.append(
-            Outcome(
-                variation.axis,
-                variation.value,
-                tables,
-                other.claims,
-                variation.combined,
-                variation.results,
-                variation.cells,
-            )
-        )
-    return outcomes
 
 
 def _sensitivity(judged: Judged, outcomes: Sequence[Outcome]) -> SensitivityView | None:
@@ -372,107 +279,3 @@ def _size(relative: float) -> str:
 def _points(unit: str) -> str:
     """The unit of a difference."""
     return "percentage points" if unit == "%" else "" if unit == "1" else unit
-
-
-def _text(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.9g}"
-
-
-def verdicts_csv(judged: Judged) -> str:
-    """One line per published or measured number of every table."""
-    lines = (
-        _table_lines(table) if isinstance(table, JudgedTable) else _listing_lines(table)
-        for _, table in judged.tables
-    )
-    return csv_text(CSV_COLUMNS, itertools.chain.from_iterable(lines))
-
-
-def _table_lines(table: JudgedTable) -> list[list[str]]:
-    lines = []
-    for cell in (c for row in table.cells for c in row):
-        e = cell.estimate
-        numbers = ["", "", "", "0"]
-        if e is not None:
-            numbers = [_text(e.value), _text(e.ci_low), _text(e.ci_high), str(e.replicates)]
-        lines.append(
-            [
-                cell.table,
-                cell.cell,
-                cell.quantity,
-                e.unit if e is not None else "",
-                *numbers,
-                _text(cell.published.value) if cell.published else "",
-                cell.judgement.verdict.value if cell.judgement else "",
-                _note(cell),
-                *_parts(cell.judgement),
-            ]
-        )
-    return lines
-
-
-def _parts(judgement: Judgement | None) -> list[str]:
-    """`yes`, `no`, or nothing where it is unknown: compatible, close, counted."""
-    if judgement is None:
-        return ["", "", ""]
-    parts = (judgement.compatible, judgement.close, judgement.counts)
-    return [{True: "yes", False: "no", None: ""}[part] for part in parts]
-
-
-def _note(cell: JudgedCell) -> str:
-    judgement = cell.judgement
-    if (
-        judgement is None
-        or judgement.verdict is not Verdict.NOT_JUDGED
-        or math.isnan(judgement.prediction_low)
-    ):
-        return cell.note
-    low, high = _text(judgement.prediction_low), _text(judgement.prediction_high)
-    return f"{cell.note}: 95 % of runs between {low} and {high}"
-
-
-def _listing_lines(listing: JudgedListing) -> list[list[str]]:
-    lines = []
-    for line, entries in zip(listing.published, listing.lines, strict=True):
-        for entry in entries:
-            at = _text(entry.measured.time_s) if entry.measured else ""
-            what = f"time of line {line.number}: {line.event}" + (
-                f" {line.acked}" if line.acked is not None else ""
-            )
-            verdict = entry.judgement.verdict.value if entry.judgement else ""
-            replicates = "1" if entry.measured else "0"
-            lines.append(
-                [
-                    listing.id,
-                    entry.cell,
-                    what,
-                    "s",
-                    at,
-                    at,
-                    at,
-                    replicates,
-                    line.time.text,
-                    verdict,
-                    entry.note,
-                    *_parts(entry.judgement),
-                ]
-            )
-    return lines
-
-
-def claims_csv(claims: Sequence[JudgedClaim]) -> str:
-    """One line per claim."""
-    rows = [
-        [c.claim.id, c.claim.section, c.verdict.value, c.detail, c.claim.text, c.claim.assert_ or ""]
-        for c in claims
-    ]
-    return csv_text(["claim", "section", "verdict", "detail", "text", "assert"], rows)
-
-
-def save(path: Path, content: str | bytes) -> None:
-    """Writes a file and its folder; OutputError says why it could not be."""
-    data = content.encode() if isinstance(content, str) else content
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error

@@ -1,20 +1,29 @@
-"""The time budgets of single runs, as tables."""
+"""The time budgets of single runs: as tables, and as what a report shows of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cwndlab.errors import OutputError
+from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.records.budget import PARTS, PROBES, time_budgets
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import Columns, RunView
 
 from .again import Repeatable, view_again
+
+if TYPE_CHECKING:
+    from cwndlab.plan.plan import Plan
+    from cwndlab.report.budget import BudgetKey, MeanTimes
+    from cwndlab.report.discrepancies import Discrepancy
+    from cwndlab.report.judge import Variation
+    from cwndlab.spec.outputs import Figure
+    from cwndlab.stats.results import Results
 
 
 class Recorded(Repeatable, Protocol):
@@ -77,3 +86,59 @@ def _recorded(source: Recorded, cell: str, replicate: int) -> RunView | None:
             "repeated; a cell's first replicate does, others if a quantity needs it (time_spent)"
         )
     return RunView(KeptRecords(tables), source.scenario(cell))
+
+
+def shown_budgets(plan: Plan) -> dict[str, set[str]]:
+    """The kinds of objects whose time budgets the study's figures show, by cell."""
+    found: dict[str, set[str]] = {}
+    figures = [figure for figure in plan.study.outline.figures if figure.kind == "budget"]
+    if figures:
+        from cwndlab.report import budget
+        from cwndlab.report.check import unmeasured
+
+        cells = {cell.id: cell.axes for cell in plan.cells if cell.sensitivity is None}
+        for cell, kind in budget.budget_cells(figures, unmeasured(plan.study, cells)):
+            found.setdefault(cell, set()).add(kind)
+    return found
+
+
+def with_budgets(source: Recorded, results: Results, figures: Iterable[Figure]) -> Results:
+    """The results with the time budgets that these figures show."""
+    if not any(figure.kind == "budget" for figure in figures):
+        return results
+    from cwndlab.report import budget
+
+    budgets: dict[tuple[str, str], Mapping[str, NDArray[Any]] | str] = {}
+    for cell, kind in budget.budget_cells(figures, results):
+        if (cell, kind) not in budgets:
+            budgets[cell, kind] = _budgets(source, cell, kind)
+    return replace(results, budgets=budgets)
+
+
+def _budgets(source: Recorded, cell: str, kind: str) -> Mapping[str, NDArray[Any]] | str:
+    """The time budgets of a cell's first replicate, or why they are not known."""
+    try:
+        return budget_columns(source, cell, 0, kind)
+    except (OutputError, NotFoundError) as error:
+        return str(error.args[0])
+
+
+def mean_times(source: Recorded, key: BudgetKey, cell: str | None = None) -> MeanTimes:
+    """The mean seconds by part of the objects of a cell's first replicate; none if they are not known."""
+    from cwndlab.report import budget  # few reports show budgets
+
+    found = _budgets(source, cell or key.cell, key.kind)
+    return {} if isinstance(found, str) else budget.mean_times(found, (key.traffic,))[key.traffic]
+
+
+def discrepancy_budgets(
+    source: Recorded, one: Discrepancy, variations: Iterable[Variation]
+) -> tuple[MeanTimes, MeanTimes] | None:
+    """The mean times without and with the choice that explains most of a discrepancy; None if not known."""
+    key = one.budget_key
+    if key is None:
+        return None
+    best = one.moves.nearer[0]
+    runs = next(v.runs for v in variations if (v.axis, v.value) == (best.axis, best.value))
+    means = mean_times(source, key), mean_times(source, key, runs[one.cell])
+    return means if all(means) else None

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cwndlab import metrics
-from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, Value, repeatable
+from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, repeatable
+from cwndlab.core import Value
 from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run
 from cwndlab.records.view import Columns
-from cwndlab.records.window import window_of
 from cwndlab.report.judge import Variation
 from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
-from cwndlab.spec.schema import AxisValue, Quantity
+from cwndlab.spec.schema import AxisValue
 from cwndlab.spec.values import label, text
-from cwndlab.stats.results import BUDGET_OF, CellInfo, NotRunError, Results
+from cwndlab.stats.results import CellInfo, NotRunError, Results
 from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_about, decode_tables
@@ -354,7 +354,14 @@ class Campaign:
                 title = (known[axis].title or axis) if axis in known else axis
                 other = frozenset(v for v, cell in cells.items() if read or self._keys[cell] != self._keys[v])
                 made.append(
-                    Variation(title, value, self._results(base | cells, read), axis not in known, other)
+                    Variation(
+                        title,
+                        value,
+                        self._results(base | cells, read),
+                        axis not in known,
+                        other,
+                        base | cells,
+                    )
                 )
         return made
 
@@ -382,12 +389,9 @@ class Campaign:
             **self._words(),
             study_axes=tuple(self.plan.study.outline.axes),
             answer_s=ANSWER_S if self.backend else 0.0,
-            deterministic=lambda cell: self._exact(self.cells[cells[cell]]),
-            records=lambda cell, table: self.records(cells[cell], table),
-            digest=lambda cell: self.digest(cells[cell]),
-            links=lambda cell: [link["name"] for link in self.scenario(cells[cell])["links"]],
-            window=lambda cell, name: self._window(cells[cell], quantities[name]),
-            remark=lambda cell: self._remark(cells[cell]),
+            deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
+            remarks={shown: text for shown, cell in cells.items() if (text := self._remark(cell))},
+            records=_KeptRecords(self, cells),
         )
 
     def _remark(self, cell: str) -> str:
@@ -403,13 +407,6 @@ class Campaign:
         return stack.other_recovery(
             stack.of_key(self.backend), [scenario["tcp"][end] for end in sorted(used)]
         )
-
-    def _window(self, cell: str, quantity: Quantity) -> tuple[float, float] | None:
-        """From and to, in seconds, of what a quantity's metric measures in a cell."""
-        if quantity.metric is None:
-            return None
-        start, end = window_of(self.scenario(cell), quantity.window_name)
-        return start / 1e9, end / 1e9
 
     def _words(self) -> dict[str, Any]:
         """What axes, their values and quantities are called, and the units of axes."""
@@ -480,17 +477,23 @@ class Campaign:
         return simulated(scenario, self.plan.seed, replicate, self.work.laws)
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
-        """Columns of a record table of a cell's first replicate, or of a `budget of` one kind of objects;
-        NotFoundError if it was not recorded.
-        """
-        if table.startswith(BUDGET_OF):
-            try:
-                from .budget import budget_columns  # figures and explanations ask for it
-
-                return budget_columns(self, cell, 0, table.removeprefix(BUDGET_OF))
-            except OutputError as error:
-                raise NotFoundError(str(error)) from None
+        """Columns of a record table of a cell's first replicate; NotFoundError if it was not recorded."""
         tables = self.tables(cell)
         if table not in tables:
             raise NotFoundError(f"no table {table!r} was recorded for cell {cell!r}")
         return Columns(tables[table])
+
+
+@dataclass(frozen=True)
+class _KeptRecords:
+    """The records that a campaign kept (`stats.results.CellRecords`)."""
+
+    campaign: Campaign
+    #: The cell of the plan whose runs each cell of the results shows.
+    cells: Mapping[str, str]
+
+    def table(self, cell: str, name: str) -> Mapping[str, Any]:
+        return self.campaign.records(self.cells[cell], name)
+
+    def links(self, cell: str) -> list[str]:
+        return [link["name"] for link in self.campaign.scenario(self.cells[cell])["links"]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +47,8 @@ class RunResult:
     plan: Plan
     results: Results
     records: RecordTables
+    #: Whose results these are.
+    campaign: Campaign = field(repr=False)
     #: Runs that failed; the others are there.
     failures: list[Failure] = field(default_factory=list)
     #: Where everything was written, if anywhere.
@@ -76,6 +78,7 @@ class RunResult:
             campaign.plan,
             campaign.results(),
             RecordTables(axes, campaign),
+            campaign,
             failures=campaign.failures,
             folder=folder,
             packets=campaign.packets,
@@ -283,18 +286,30 @@ class RunResult:
         chosen = self.records.cell(cell, **axes)
         return explain_run(self.records.source, chosen, replicate, flow, moment, longest)
 
-    def discrepancies(self) -> list[Discrepancy]:
+    def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
         """The published numbers that ours differ from or only follow in trend (docs/guide/differences.md).
 
         Each has the choices of `--sensitivity` that were run and move it: by how much, and whether nearer to
-        the published value. `print` shows it in sentences; `budgets()` simulates two runs again and compares
-        where the time of the objects goes; `to_dict()` is for programs.
+        the published value. `print` shows it in sentences; `to_dict()` is for programs.
+
+        Args:
+            budgets: whether to simulate two runs of each again, to compare where its objects' time goes.
+
         """
+        from cwndlab.report.draft import discrepancies_of
         from cwndlab.report.study import outputs_of
-        from cwndlab.report.write import discrepancies_of
 
         outputs = outputs_of(self.study, self.folder or self.study.folder or Path())
-        return discrepancies_of(outputs, self.results, self.variations)
+        found = discrepancies_of(outputs, self.results, self.variations)
+        if not budgets:
+            return found
+        from .budget import discrepancy_budgets
+
+        means = [discrepancy_budgets(self.campaign, one, self.variations) for one in found]
+        return [
+            replace(one, budgets=pair and one.budget_text(*pair))
+            for one, pair in zip(found, means, strict=True)
+        ]
 
     def figure(self, id_: str) -> Drawing:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
@@ -307,7 +322,16 @@ class RunResult:
         """
         from cwndlab.report.figures import draw
 
-        return draw(self._figure(id_), self.results)
+        spec = self._figure(id_)
+        return draw(spec, self._drawable(spec))
+
+    def _drawable(self, spec: Figure) -> Results:
+        """The results with what this figure shows."""
+        if spec.kind != "budget":
+            return self.results
+        from .budget import with_budgets
+
+        return with_budgets(self.campaign, self.results, [spec])
 
     def _figure(self, id_: str) -> Figure:
         specs = {spec.id: spec for spec in self.study.outline.figures}
@@ -325,7 +349,8 @@ class RunResult:
         """
         from cwndlab.report.figures import chart
 
-        return chart(self._figure(id_), self.results)
+        spec = self._figure(id_)
+        return chart(spec, self._drawable(spec))
 
     @property
     def plot(self) -> Plots:

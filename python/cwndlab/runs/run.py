@@ -3,43 +3,41 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cwndlab import converter
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
-from cwndlab.errors import ArgumentError, OutputError, StudyError
+from cwndlab.errors import ArgumentError, StudyError
 from cwndlab.files import write_atomic
 from cwndlab.metrics._own import used
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.facts import STACK_FILE
-from cwndlab.report.study import REPORT, budgets_shown, check_outputs, write_report
+from cwndlab.report.study import REPORT
 from cwndlab.store.folder import FolderStore, MemoryStore
 from cwndlab.store.provenance import Commit, provenance
 from cwndlab.usercode import check_not_loading
 
 from . import folder as folders
+from .budget import shown_budgets
 from .campaign import Campaign
+from .check import check_outputs
 from .options import OptionFields, RunOptions
 from .progress import Progress
 from .progress import default as default_progress
+from .reporting import write_report
 from .result import RunResult
 from .stated import reading
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
     from cwndlab.backends.protocol import Executor
-    from cwndlab.diagnosis.diagnosis import Diagnosis
     from cwndlab.spec.study import StudySpec
     from cwndlab.stats.stopping import StoppingRule
 
     from .stream import Finished, Stream
-
-
-#: Waits that a report explains in each cell.
-EXPLAINED = 5
 
 
 def run_study(
@@ -66,7 +64,7 @@ def checked_plan(study: StudySpec, options: RunOptions) -> Plan:
     check_not_loading()
     plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     plan.check()
-    check_outputs(study)
+    check_outputs(plan)
     if options.backend != "simulator":
         if study.laws:
             right = "leave it out, or run the simulator"
@@ -86,17 +84,7 @@ def run_plan(
     """Runs what `checked_plan` made with these options."""
     began = datetime.now(UTC)
     study = plan.study
-    place = public = None
-    if options.store is not None:
-        from cwndlab.store import shared  # few runs have one
-
-        place = shared.where(options.store)
-        public = shared.public(place)
-        if (options.cluster is not None or _has_own_code(study)) and place.startswith("memory:"):
-            raise StudyError(
-                "memory:// cannot be shared between processes", key="--store", right="name a folder or s3://…"
-            )
-        shared.prepare(place)
+    shared = _shared_store(options, study)
     kernel = kernel_of(options, study)
     executor = kernel or _executor(options, study)
     rule = _rule(study, plan, options.until)
@@ -107,75 +95,113 @@ def run_plan(
         kernel.watcher = progress
         kernel.keep = folder / "kernel" if folder is not None else None
     try:
-        key = kernel.key if kernel is not None else ""
         campaign = Campaign(
             plan,
             kept,
             executor,
             rule,
             progress,
-            shared=place,
-            backend=key,
+            shared=shared,
+            backend=kernel.key if kernel is not None else "",
             max_events=options.max_events,
             max_memory_bytes=options.max_memory_bytes,
             finished=finished,
-            shown_budgets=budgets_shown(study, plan.cells) if folder is not None else {},
+            shown_budgets=shown_budgets(plan) if folder is not None else {},
         )
-        inputs, finished_before, commit = "", False, None
         if folder is not None:
-            inputs = folders.inputs(campaign, folder) if kernel is None else ""
-            finished_before = bool(inputs) and folders.is_of(folder, inputs)
-            if not finished_before:
-                commit = Commit()
-                folders.begin(folder, study)
-        draws = folder is not None and study.outline.figures and not finished_before
-        if draws and isinstance(executor, Threads):
-            converter.start()
+            return _run_into(folder, campaign, options, kernel, began, judged)
         campaign.run()
-        result = RunResult.of(campaign, folder)
-        if folder is not None and finished_before and not campaign.worked:
-            result.report = folder / REPORT
-            judged(result)
-        elif folder is not None:
-            content = provenance(
-                plan,
-                commit=(commit or Commit()).wait(),
-                replicates=campaign.wanted,
-                command=[word.replace(str(options.store), public) for word in sys.argv]
-                if public is not None
-                else sys.argv,
-                began=began,
-                packets=campaign.packets,
-                performed=campaign.performed,
-                ran_on=f"Linux {kernel.release}"
-                if kernel
-                else options.cluster
-                or f"{options.threads or available()} {'processes' if _has_own_code(study) else 'threads'}",
-            )
-            if kernel is not None:
-                content |= kernel.provenance() | {"backend_key": key}
-                content["stack"]["file"] = STACK_FILE if kernel.stack.text is not None else None
-            content |= {
-                "replicates": options.replicates,
-                "sensitivity": options.sensitivity,
-                "until": rule and rule.relative,
-                "store": public,
-                "replicates_fetched": campaign.fetched,
-                "replicates_measured": campaign.measured,
-                "failures": [failure._asdict() for failure in campaign.failures],
-            }
-            content |= folders.keep_laws(folder, study)
-            content |= folders.keep_metrics(folder, campaign.work.own_metrics)
-            if kernel is not None and kernel.stack.text is not None:
-                write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
-            folders.write_provenance(folder, content)
-            if result.results.data:
-                result.report = _report(campaign, result, content, on_verdicts=lambda: judged(result))
-                folders.write_provenance(folder, content | {"inputs": inputs})
-        return result
+        return RunResult.of(campaign)
     finally:
         if isinstance(kept, FolderStore):
             kept.close()
+
+
+def _run_into(
+    folder: Path,
+    campaign: Campaign,
+    options: RunOptions,
+    kernel: Kernel | None,
+    began: datetime,
+    judged: Callable[[RunResult], None],
+) -> RunResult:
+    """Runs into a folder and writes its report, unless it has that of the same inputs."""
+    study = campaign.plan.study
+    inputs = folders.inputs(campaign, folder) if kernel is None else ""
+    finished_before = bool(inputs) and folders.is_of(folder, inputs)
+    commit = None
+    if not finished_before:
+        commit = Commit()
+        folders.begin(folder, study)
+        if study.outline.figures and isinstance(campaign.executor, Threads):
+            converter.start()
+    campaign.run()
+    result = RunResult.of(campaign, folder)
+    if finished_before and not campaign.worked:
+        result.report = folder / REPORT
+        judged(result)
+        return result
+    content = _provenance(campaign, options, kernel, began, commit or Commit())
+    content |= folders.keep_laws(folder, study)
+    content |= folders.keep_metrics(folder, campaign.work.own_metrics)
+    if kernel is not None and kernel.stack.text is not None:
+        write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
+    folders.write_provenance(folder, content)
+    if result.results.data:
+        result.report = write_report(campaign, result, content, on_verdicts=lambda: judged(result))
+        folders.write_provenance(folder, content | {"inputs": inputs})
+    return result
+
+
+def _shared_store(options: RunOptions, study: StudySpec) -> str | None:
+    """The store that others share, prepared; StudyError if the run's processes could not share it."""
+    if options.store is None:
+        return None
+    from cwndlab.store import shared  # few runs have one
+
+    place = shared.where(options.store)
+    if (options.cluster is not None or _has_own_code(study)) and place.startswith("memory:"):
+        raise StudyError(
+            "memory:// cannot be shared between processes", key="--store", right="name a folder or s3://…"
+        )
+    shared.prepare(place)
+    return place
+
+
+def _provenance(
+    campaign: Campaign, options: RunOptions, kernel: Kernel | None, began: datetime, commit: Commit
+) -> dict[str, Any]:
+    """What provenance.json says of a run."""
+    public = None
+    if campaign.shared is not None:
+        from cwndlab.store import shared
+
+        public = shared.public(campaign.shared)
+    workers = "processes" if _has_own_code(campaign.plan.study) else "threads"
+    content = provenance(
+        campaign.plan,
+        commit=commit.wait(),
+        replicates=campaign.wanted,
+        command=sys.argv if public is None else [w.replace(str(options.store), public) for w in sys.argv],
+        began=began,
+        packets=campaign.packets,
+        performed=campaign.performed,
+        ran_on=f"Linux {kernel.release}"
+        if kernel
+        else options.cluster or f"{options.threads or available()} {workers}",
+    )
+    if kernel is not None:
+        content |= kernel.provenance() | {"backend_key": campaign.backend}
+        content["stack"]["file"] = STACK_FILE if kernel.stack.text is not None else None
+    return content | {
+        "replicates": options.replicates,
+        "sensitivity": options.sensitivity,
+        "until": campaign.rule and campaign.rule.relative,
+        "store": public,
+        "replicates_fetched": campaign.fetched,
+        "replicates_measured": campaign.measured,
+        "failures": [failure._asdict() for failure in campaign.failures],
+    }
 
 
 def stream(study: StudySpec, **options: Unpack[OptionFields]) -> Stream:
@@ -209,50 +235,7 @@ def report_again(folder: Path, *, png: bool = False) -> Path:
     """
     campaign, store, content = folders.load(folder)
     with store, reading(folder):
-        return _report(campaign, RunResult.of(campaign, folder), content, png=png)
-
-
-def _report(
-    campaign: Campaign,
-    result: RunResult,
-    content: Mapping[str, Any],
-    *,
-    png: bool = False,
-    on_verdicts: Callable[[], None] = lambda: None,
-) -> Path:
-    """Writes the report. A kernel's report includes the simulator's results; missing ones are run."""
-    beside = None
-    if campaign.backend:
-        from . import agreement  # only a kernel needs it
-
-        # The simulator's runs have other keys, so one store holds both.
-        plan = campaign.plan.beside_a_kernel()
-        simulated = Campaign(plan, campaign.store, Threads(None), campaign.rule)
-        simulated.run()
-        beside = agreement.beside(RunResult.of(simulated), result)
-        result.simulated = beside.results
-    assert result.folder is not None
-    return write_report(
-        campaign.plan,
-        result.results,
-        result.folder,
-        content,
-        result.variations,
-        beside,
-        lambda cell: _explained(campaign, cell),
-        png,
-        on_verdicts,
-    )
-
-
-def _explained(campaign: Campaign, cell: str) -> Diagnosis | None:
-    """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
-    from .explain import explain_run  # only a page that runs its cells needs it
-
-    try:
-        return explain_run(campaign, cell, 0, None, None, EXPLAINED)
-    except (KeyError, OutputError):
-        return None
+        return write_report(campaign, RunResult.of(campaign, folder), content, png=png)
 
 
 def _executor(options: RunOptions, study: StudySpec) -> Executor:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from cwndlab.backends.protocol import Value
+from cwndlab.core import Value
 from cwndlab.spec.schema import Scalar
 
 from .result import RunResult

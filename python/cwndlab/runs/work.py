@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from cwndlab import metrics
 from cwndlab._core import BudgetError, CongestionControl, LawFailed, RunStopped, default_budget
-from cwndlab.backends.protocol import Job, Outcome, Value
-from cwndlab.core import Core, Records, RunRecords, Scenario, core
+from cwndlab.backends.protocol import Job, Outcome
+from cwndlab.core import Core, Records, RunRecords, Scenario, Value, core
 from cwndlab.errors import ClusterError, OutputError, RunError
 from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id

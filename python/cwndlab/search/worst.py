@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import ExtraError, StudyError, nearest
-from cwndlab.files import csv_text
-from cwndlab.report.write import save
+from cwndlab.files import csv_text, save
 from cwndlab.runs.options import RunOptions
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import run_study

@@ -394,7 +394,7 @@ class Evaluator:
         statistic = self.results.statistic(name)
         for cell in cells:
             key = tuple(cell.axes[a] for a in open_axes)
-            exact = self.results.deterministic(cell.id)
+            exact = cell.id in self.results.deterministic
             if not is_list:
                 values = self.results.values(cell.id, name)
                 data[key] = self.results.leave_one_out(cell.id, name)

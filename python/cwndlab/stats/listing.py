@@ -120,14 +120,14 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
             seen[(cell.id, line.event, line.acked)] = nth + 1
             measured = traces[cell.id].get((line.event, line.acked, nth))
             found = _judge(line, measured, cell, index, judged, own)
-            note = ". ".join(text for text in (found.note, results.remark(cell.id)) if text)
+            note = ". ".join(text for text in (found.note, results.remarks.get(cell.id)) if text)
             row.append(replace(found, note=note))
     return JudgedListing(spec.id, tuple(published), tuple(tuple(row) for row in grid))
 
 
 def _segments(results: Results, cell: CellInfo) -> Columns:
     try:
-        return results.records(cell.id, "segments")
+        return results.records.table(cell.id, "segments")
     except KeyError:
         raise StudyError(
             f"cell {cell.id} has no segment records",

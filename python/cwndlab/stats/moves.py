@@ -7,7 +7,7 @@ intervals of all choices that were run on a number share the 5 % of being wrong 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,8 +43,6 @@ class Move:
     """
     verdict: Verdict | None
     """Of the number with the choice."""
-    results: Results = field(repr=False)
-    """The study's with the choice."""
 
     @property
     def nearer(self) -> bool:
@@ -110,7 +108,7 @@ def _moves(
         if change.low > 0.0 or change.high < 0.0:
             number, verdict = cell.estimate.value + change.value, _verdict(cell, outcome)
             closed = change.value / gap if gap else 0.0
-            found.append(Move(outcome.axis, outcome.value, number, change, closed, verdict, outcome.results))
+            found.append(Move(outcome.axis, outcome.value, number, change, closed, verdict))
     found.sort(key=lambda move: abs(1.0 - move.closed))
     return Moves(cell, len(tried), bool(tried) and not decided, tuple(found))
 

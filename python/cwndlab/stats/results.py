@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,17 +67,31 @@ def was_not_run(error: BaseException | None) -> bool:
     return error is not None
 
 
-#: With a kind of objects, the name of the table of their budgets: made when it is asked for, not recorded.
-BUDGET_OF = "budget of "
+class CellRecords(Protocol):
+    """The records that were kept of each cell's replicate 0. Reading them runs nothing."""
+
+    def table(self, cell: str, name: str) -> Columns:
+        """The columns of a record table; NotFoundError if its probe was off."""
+
+    def links(self, cell: str) -> Sequence[str]:
+        """The names of the links that `link` columns number."""
 
 
-def _no_records(cell: str, table: str) -> Columns:
-    raise NotFoundError(f"no table {table!r} was recorded for cell {cell!r}")
+class NoRecords:
+    """The records of results without any (`CellRecords`)."""
+
+    def table(self, cell: str, name: str) -> Columns:
+        """Raises NotFoundError."""
+        raise NotFoundError(f"no table {name!r} was recorded for cell {cell!r}")
+
+    def links(self, cell: str) -> Sequence[str]:
+        """None."""
+        return ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results:
-    """Values per cell, quantity and replicate, and on demand the record tables of replicate 0.
+    """Values per cell, quantity and replicate, what they are called, and the records of replicate 0.
 
     `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
     measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
@@ -85,15 +99,11 @@ class Results:
     `titles` say in words what an axis or a quantity is, `axis_units` in which unit an axis is, and
     `value_titles` what the value of an axis with this label is called; `ranges` which values a quantity can
     take; `margins` how near to a published value counts as close, for quantities whose study says so.
-    `deterministic` tells for each cell whether nothing in it is random, so that one replicate suffices; equal
-    replicates alone are no proof of it.
-    `records(cell id, table)` gives the columns of a record table, NotFoundError when its probe was off, and
-    `links(cell id)` the names of the links that its `link` columns number.
-    `digest(cell id)` is the digest of all records of replicate 0, and its number of packet-hops; "" and 0 if
-    they were not kept.
-    `window(cell id, quantity)` is the part of the run that a metric measured, from and to in seconds; None of
-    a derived quantity.
-    `remark(cell id)` is what a reader of the cell's numbers must know, if anything.
+    `deterministic` has the cells in which nothing is random, so that one replicate suffices; equal replicates
+    alone are no proof of it.
+    `remarks` says what a reader of a cell's numbers must know, if anything.
+    `budgets[(cell id, kind of objects)]` is where the time of those objects went in replicate 0, for the
+    figures that show it, or why that is unknown.
     `study_axes` are all axes of the study; a run may be restricted to cells that lack some.
     `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
     """
@@ -108,12 +118,10 @@ class Results:
     value_titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     margins: Mapping[str, Margin] = field(default_factory=dict)
-    deterministic: Callable[[str], bool] = field(default=lambda cell: False)
-    records: Callable[[str, str], Columns] = field(default=_no_records)
-    digest: Callable[[str], tuple[str, int]] = field(default=lambda cell: ("", 0))
-    links: Callable[[str], Sequence[str]] = field(default=lambda cell: ())
-    window: Callable[[str, str], tuple[float, float] | None] = field(default=lambda cell, quantity: None)
-    remark: Callable[[str], str] = field(default=lambda cell: "")
+    deterministic: Collection[str] = frozenset()
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    budgets: Mapping[tuple[str, str], Columns | str] = field(default_factory=dict)
+    records: CellRecords = field(default_factory=NoRecords)
     study_axes: Collection[str] = ()
     answer_s: float = 0.0
 
@@ -197,7 +205,7 @@ class Results:
             self.values(cell_id, quantity),
             self.statistic(quantity),
             self.range(quantity),
-            deterministic=self.deterministic(cell_id),
+            deterministic=cell_id in self.deterministic,
         )
 
     def leave_one_out(self, cell_id: str, quantity: str) -> Floats:
@@ -206,7 +214,7 @@ class Results:
         The one value where nothing is random. Medians do not pair, so that each has replicates of its own.
         """
         values, statistic = self.values(cell_id, quantity), self.statistic(quantity)
-        if self.deterministic(cell_id) or len(values) == 0:
+        if cell_id in self.deterministic or len(values) == 0:
             return np.array([jackknife.centre(values, statistic)])
         samples = jackknife.leave_one_out(values, statistic)
         return (

@@ -156,12 +156,12 @@ def _list_points(
 ) -> list[Point]:
     assert spec.quantity is not None
     own, within = _matrix(results, cell, spec.quantity), results.range(spec.quantity)
-    exact = results.deterministic(cell.id)
+    exact = cell.id in results.deterministic
     other, both = None, exact
     if spec.compare is not None:
         against = reference(results, cell, spec.compare)
         other = _matrix(results, against, spec.quantity)
-        both = exact and results.deterministic(against.id)
+        both = exact and against.id in results.deterministic
     length = own.shape[1] if other is None else min(own.shape[1], other.shape[1])
     found = []
     for i in range(length):

@@ -73,7 +73,7 @@ def measure(
     results: Results, cell: CellInfo, quantity: str, comparison: Compare | None, runs: float | None = None
 ) -> Interval:
     """The estimate of a table's or a figure's number in a cell, or the quantile `runs` of its runs."""
-    exact = results.deterministic(cell.id)
+    exact = cell.id in results.deterministic
     values = results.values(cell.id, quantity)
     if runs is not None:
         return intervals.quantile(values, runs, deterministic=exact)
@@ -90,7 +90,7 @@ def measure(
         values[:n],
         theirs[:n],
         results.range(quantity),
-        deterministic=exact and results.deterministic(other.id),
+        deterministic=exact and other.id in results.deterministic,
         statistic=results.statistic(quantity),
     )
 
@@ -264,7 +264,7 @@ def _finish(
                 judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason, marked=True)
                 note, corrected = mark.reason, mark.corrected
     flag = column.flag.note if column.flag is not None and column.flag.meets(estimate.value) else ""
-    note = ". ".join(text for text in (note, flag, results.remark(draft.cell.id)) if text)
+    note = ". ".join(text for text in (note, flag, results.remarks.get(draft.cell.id)) if text)
     return JudgedCell(
         spec.id,
         draft.row,

@@ -30,7 +30,8 @@ from cwndlab.tables import is_whole
 from .lines import line_key, line_of, line_values
 
 if TYPE_CHECKING:
-    from cwndlab.backends.protocol import Outcome, Value
+    from cwndlab.backends.protocol import Outcome
+    from cwndlab.core import Value
 
 
 def _lock(file: IO[str]) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from cwndlab.backends.protocol import Value
+from cwndlab.core import Value
 
 
 def _checksum(key: bytes, body: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +16,9 @@ from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 
-from .budget import changes, two_means
+from .budget import BudgetKey, MeanTimes, changes
 from .discrepancies import objects_of
-from .model import BesideGroup, BesideRow, BesideView, Mark, Parting
+from .model import FirstDifference, Mark, TwinGroup, TwinRow, TwinView
 from .view import number
 
 if TYPE_CHECKING:
@@ -67,21 +67,21 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Beside:
+class Twin:
     """The simulator's results of the same runs."""
 
     results: Results
-    partings: Sequence[Parting] = ()
+    first_differences: Sequence[FirstDifference] = ()
     #: How traces were compared, or why none were.
     about: str = ""
     #: Whether every replicate is there on both sides.
     paired: bool = True
 
 
-def rows_of(sim: Judged, kernel: Judged, beside: Beside, b: Results) -> list[Row]:
+def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[Row]:
     """The numbers of the study's tables, in their order, then those of none."""
     rows: list[Row] = []
-    a, paired = beside.results, beside.paired
+    a, paired = twin.results, twin.paired
     found = {table.id: table for _, table in kernel.tables}
     for spec, x in sim.tables:
         y = found.get(x.id)
@@ -107,7 +107,7 @@ def _of_table(
         ours, theirs = (per_run(results, cells[x.cell], column) for results in (sim, kernel))
         yield Row(
             a.id, x.cell, x.quantity, e.unit, e.value, e.ci_low, e.ci_high, f.value, f.ci_low, f.ci_high,
-            *_apart(ours, theirs, sim.deterministic(x.cell), paired), printed,
+            *_apart(ours, theirs, x.cell in sim.deterministic, paired), printed,
             _verdict(x.judgement), _verdict(y.judgement),
         )  # fmt: skip
 
@@ -145,7 +145,7 @@ def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, s
             x, y = _interval(sim, *key), _interval(kernel, *key)
             if not any(map(math.isfinite, (*x, *y))):  # of another workload of the study
                 continue
-            apart = _apart(sim.values(*key), kernel.values(*key), sim.deterministic(cell.id), paired)
+            apart = _apart(sim.values(*key), kernel.values(*key), cell.id in sim.deterministic, paired)
             yield Row("", cell.id, quantity, unit, *x, *y, *apart)
 
 
@@ -169,81 +169,92 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
             )
 
 
+def budget_key(row: Row, quantities: Mapping[str, Quantity]) -> BudgetKey | None:
+    """Whose time budgets may explain a row whose numbers differ; None for one whose numbers do not."""
+    if not _is_apart(row) and row.kernel_verdict != Verdict.DIFFERS:
+        return None
+    name = row.quantity.removesuffix(")").rpartition("(")[2]  # that of "decrease(delay)", too
+    known = quantities.get(name)
+    kind, traffic = objects_of(known) if known is not None else ("", "")
+    return BudgetKey(row.cell, kind or "connection", traffic)
+
+
+def _is_apart(row: Row) -> bool:
+    """Whether the difference's interval leaves out 0."""
+    return row.difference_low > 0 or row.difference_high < 0
+
+
 def view(
-    beside: Beside,
+    twin: Twin,
     rows: Sequence[Row],
     kernel: Results,
-    titles: dict[str, str],
+    titles: Mapping[str, str],
     quantities: Mapping[str, Quantity],
-) -> BesideView:
-    """What the report shows; `titles` are those of the tables."""
-    parted = {parting.cell: _parted(parting) for parting in beside.partings}
-    budgets = _Budgets(beside.results, kernel, quantities)
+    budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]],
+) -> TwinView:
+    """What the report shows.
+
+    `titles` are those of the tables; `budgets` have the mean times in the simulator and on the kernel by
+    `budget_key`.
+    """
+    traces = {found.cell: _trace_text(found) for found in twin.first_differences}
+    keys = {row: budget_key(row, quantities) for row in rows}
+    # In the order of the rows; each sentence once, however many rows it explains.
+    words = {
+        key: _budget_text(key, *budgets[key]) if key in budgets else ""
+        for key in keys.values()
+        if key is not None
+    }
     groups = []
     for table in dict.fromkeys(row.table for row in rows):
-        named = dict.fromkeys(row.cell for row in rows if row.table == table)
+        cells = dict.fromkeys(row.cell for row in rows if row.table == table)
         # A cell's remark once in each table: a table has a row for each of its quantities.
-        remarks = {cell: f" ({remark})" for cell in named if (remark := kernel.remark(cell))}
-        shown = tuple(
-            _row(row, kernel, remarks.pop(row.cell, ""), parted.get(row.cell, ""), budgets)
-            for row in rows
-            if row.table == table
-        )
-        groups.append(BesideGroup(titles.get(table, table) or "Numbers of no table", shown, not table))
+        remarks = {cell: f" ({kernel.remarks[cell]})" for cell in cells if kernel.remarks.get(cell)}
+        shown = []
+        for row in rows:
+            if row.table == table:
+                key = keys[row]
+                why = () if key is None else (traces.get(row.cell, ""), words[key])
+                shown.append(_row(row, kernel, remarks.pop(row.cell, ""), " ".join(filter(None, why))))
+        groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
     known = [row for row in rows if math.isfinite(row.difference_low)]
-    apart = sum(row.difference_low > 0 or row.difference_high < 0 for row in known)
-    count = f"Of {len(known)} differences with an interval {apart} leave out 0." if known else ""
-    rule = RULE.format(pairing=PAIRED if beside.paired else UNPAIRED)
-    lists = tuple(lists_of(beside.results, kernel))
-    lines = tuple(dict.fromkeys(f"{cell}: {text}" for (cell, *_), text in budgets.found.items() if text))
-    return BesideView(tuple(groups), lists, tuple(beside.partings), beside.about, count, rule, lines)
-
-
-@dataclass
-class _Budgets:
-    """Where the time goes in the first replicates of a cell, in the simulator and on the kernel."""
-
-    simulator: Results
-    kernel: Results
-    quantities: Mapping[str, Quantity]
-    #: By cell, kind of objects and traffic entry, the sentences so far; empty where a run has no budgets.
-    found: dict[tuple[str, str, str], str] = field(default_factory=dict)
-
-    def of(self, cell: str, quantity: str) -> str:
-        """In a sentence, for the objects whose time a quantity measures; else for the connections."""
-        name = quantity.removesuffix(")").rpartition("(")[2]  # that of "decrease(delay)", too
-        known = self.quantities.get(name)
-        kind, traffic = objects_of(known) if known is not None else ("", "")
-        key = (cell, kind or "connection", traffic)
-        if key not in self.found:
-            means = two_means(self.simulator, self.kernel, *key)
-            self.found[key] = "" if means is None else _budget(key[1], traffic, *means)
-        return self.found[key]
-
-
-def _budget(kind: str, traffic: str, simulator: dict[str, float], kernel: dict[str, float]) -> str:
-    of = f" ({traffic})" if traffic else ""
-    times = [f"{1e3 * sum(mean.values()):.0f}" for mean in (simulator, kernel)]
-    return (
-        f"In the first replicate the mean {kind}{of} takes {times[0]} ms in the simulator and {times[1]} ms "
-        f"on the kernel: {changes(simulator, kernel)}."
+    count = (
+        f"Of {len(known)} differences with an interval {sum(map(_is_apart, known))} leave out 0."
+        if known
+        else ""
+    )
+    lines = tuple(dict.fromkeys(f"{key.cell}: {text}" for key, text in words.items() if text))
+    return TwinView(
+        tuple(groups),
+        tuple(lists_of(twin.results, kernel)),
+        tuple(twin.first_differences),
+        twin.about,
+        count,
+        RULE.format(pairing=PAIRED if twin.paired else UNPAIRED),
+        lines,
     )
 
 
-def _parted(parting: Parting) -> str:
+def _budget_text(key: BudgetKey, simulator: MeanTimes, kernel: MeanTimes) -> str:
+    of = f" ({key.traffic})" if key.traffic else ""
+    times = [f"{1e3 * sum(mean.values()):.0f}" for mean in (simulator, kernel)]
+    return (
+        f"In the first replicate the mean {key.kind}{of} takes {times[0]} ms in the simulator and "
+        f"{times[1]} ms on the kernel: {changes(simulator, kernel)}."
+    )
+
+
+def _trace_text(found: FirstDifference) -> str:
     """Where the traces of a cell's first replicates differ first, in a sentence."""
-    if not (parting.simulator or parting.kernel):
+    if not (found.simulator or found.kernel):
         return "The traces of the first replicates agree, so it comes from others."
-    count, _, times = parting.agree.partition(", ")
+    count, _, times = found.agree.partition(", ")
     before = f"{count} events agree before{f', {times}' if times else ''}"
-    sides = f"simulator: {parting.simulator}; kernel: {parting.kernel}"
+    sides = f"simulator: {found.simulator}; kernel: {found.kernel}"
     return f"First event that differs in the first replicate: {sides} ({before})."
 
 
-def _row(row: Row, results: Results, remark: str, parted: str, budgets: _Budgets) -> BesideRow:
-    differs = row.difference_low > 0 or row.difference_high < 0
-    explained = differs or row.kernel_verdict == Verdict.DIFFERS
-    why = (parted, budgets.of(row.cell, row.quantity)) if explained else ()
+def _row(row: Row, results: Results, remark: str, why: str) -> TwinRow:
     name = results.title(row.quantity) if row.quantity in results.units else row.quantity
     marks = [Mark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
     digits = (
@@ -251,7 +262,7 @@ def _row(row: Row, results: Results, remark: str, parted: str, budgets: _Budgets
         if row.published and math.isnan(row.difference_low) and row.unit == "s"
         else None
     )
-    return BesideRow(
+    return TwinRow(
         row.cell + remark,
         (f"{name} ({row.unit})" if row.unit else name) + (f"; kernel: {row.note}" if row.note else ""),
         _text(row.simulator, row.sim_low, row.sim_high, digits),
@@ -259,9 +270,9 @@ def _row(row: Row, results: Results, remark: str, parted: str, budgets: _Budgets
         _text(row.kernel, row.kernel_low, row.kernel_high, digits),
         marks[1],
         _text(row.difference, row.difference_low, row.difference_high, digits, sign="+"),
-        differs,
+        _is_apart(row),
         row.published,
-        " ".join(filter(None, why)),
+        why,
     )
 
 

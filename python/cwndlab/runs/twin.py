@@ -1,4 +1,4 @@
-"""Compares a kernel's results with the simulator's of the same plan, and finds where the traces diverge."""
+"""The simulator's runs of the same plan as a kernel's, and where the traces of both diverge."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from cwndlab.backends.threads import Threads
 from cwndlab.core import core
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched
 from cwndlab.records.tracediff import DEFAULT_TOLERANCE_S, Event, first_difference, of_columns
 from cwndlab.records.view import Columns
-from cwndlab.report.beside import Beside
-from cwndlab.report.model import Parting
+from cwndlab.report.model import FirstDifference
+from cwndlab.report.twin import Twin
 from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 
+from .campaign import Campaign
 from .result import RunResult
 
 _WORDS = {
@@ -27,7 +29,15 @@ _WORDS = {
 }
 
 
-def beside(simulated: RunResult, measured: RunResult) -> Beside:
+def simulate(kernel: Campaign) -> Campaign:
+    """The simulator's campaign of the same plan as a kernel's; what of it is missing in the store is run."""
+    # The simulator's runs have other keys, so one store holds both.
+    simulator = Campaign(kernel.plan.beside_a_kernel(), kernel.store, Threads(None), kernel.rule)
+    simulator.run()
+    return simulator
+
+
+def compared(simulated: RunResult, measured: RunResult) -> Twin:
     """The simulator's side of a report of the kernel's results."""
     about = (
         "What the host at the observation point sends and gets (without one, the sender of the first "
@@ -35,11 +45,11 @@ def beside(simulated: RunResult, measured: RunResult) -> Beside:
         f"{DEFAULT_TOLERANCE_S * 1e3:g} ms apart. The earlier of the two is what the other does not do then."
     )
     complete = not simulated.failures and not measured.failures
-    return Beside(simulated.results, tuple(_partings(simulated, measured)), about, complete)
+    return Twin(simulated.results, tuple(_first_differences(simulated, measured)), about, complete)
 
 
-def _partings(simulated: RunResult, measured: RunResult) -> Iterator[Parting]:
-    """Each cell's first event in which the traces of the first replicates part."""
+def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[FirstDifference]:
+    """Each cell's first event that differs between the traces of the first replicates."""
     for cell in measured.plan.cells:
         try:
             a, b = _traces(cell, simulated, measured)
@@ -48,9 +58,10 @@ def _partings(simulated: RunResult, measured: RunResult) -> Iterator[Parting]:
         found = first_difference(a, b, DEFAULT_TOLERANCE_S)
         within = f", their times within {found.apart_s * 1e3:.3f} ms" if found.agree else ""
         if found.a is None and found.b is None:
-            yield Parting(cell.id, f"all {found.agree}{within}", "", "")
+            yield FirstDifference(cell.id, f"all {found.agree}{within}", "", "")
         else:
-            yield Parting(cell.id, f"{found.agree}{within}", found.side("a", told), found.side("b", told))
+            a_text, b_text = (found.side(side, event_text) for side in ("a", "b"))
+            yield FirstDifference(cell.id, f"{found.agree}{within}", a_text, b_text)
 
 
 def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list[Event], list[Event]]:
@@ -70,7 +81,7 @@ def _events(segments: pa.Table) -> list[Event]:
     return of_columns(Columns(segments))
 
 
-def told(event: Event) -> str:
+def event_text(event: Event) -> str:
     """An event in words."""
     bare = event.segment == 0 and event.event in ("ack", "dupack")
     what = "an ACK of no data" if bare else _WORDS[event.event].format(event.segment)

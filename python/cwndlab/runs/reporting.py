@@ -1,0 +1,157 @@
+"""Gathers all that a report shows of the runs besides their numbers, then writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.errors import OutputError
+from cwndlab.records.window import window_of
+from cwndlab.report.definitions import definitions
+from cwndlab.report.draft import Draft, draft, write_verdicts
+from cwndlab.report.facts import facts, missing
+from cwndlab.report.study import REPORT, outputs_of
+from cwndlab.report.write import Evidence, write
+from cwndlab.stats.verdict import Verdict
+
+from .budget import discrepancy_budgets, mean_times, with_budgets
+from .result import RunResult
+
+if TYPE_CHECKING:
+    from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab.report.budget import BudgetKey, MeanTimes
+    from cwndlab.report.embed import Runnable, RunnableCell
+    from cwndlab.report.judge import Variation
+    from cwndlab.stats.results import Results
+
+    from .campaign import Campaign
+
+#: Waits that a report explains in each cell.
+EXPLAINED = 5
+#: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
+MAX_HOPS = 40_000_000
+#: Packet-hops of the longest cell that is explained, and of all cells of a report that are.
+MAX_HOPS_EXPLAINED, ALL_HOPS_EXPLAINED = 20_000, 100_000
+
+
+def write_report(
+    campaign: Campaign,
+    result: RunResult,
+    content: Mapping[str, Any],
+    *,
+    png: bool = False,
+    on_verdicts: Callable[[], None] = lambda: None,
+) -> Path:
+    """Writes verdicts, figures and the report of a run into its folder; the page's path.
+
+    The simulator's runs next to a kernel's, time budgets and explanations of waits come first, as
+    they may run something. `content` is that of provenance.json; `on_verdicts` is called once the verdicts
+    are written.
+    """
+    study, folder = campaign.plan.study, result.folder
+    assert folder is not None
+    outputs = outputs_of(study, folder)
+    simulator = twin = None
+    if campaign.backend:
+        from .twin import compared, simulate  # only a kernel needs it
+
+        simulator = simulate(campaign)
+        twin = compared(RunResult.of(simulator), result)
+        twin = replace(twin, results=with_budgets(simulator, twin.results, outputs.figures))
+        result.simulated = twin.results
+    results = with_budgets(campaign, result.results, outputs.figures)
+    report = draft(outputs, results, result.variations, twin)
+    write_verdicts(report, folder)
+    on_verdicts()
+    quantities = study.outline.quantities
+    evidence = Evidence(
+        facts(content),
+        missing(content),
+        definitions(quantities, results, windows_of(campaign, results)),
+        _runnable(campaign, report, content),
+        discrepancy_means(campaign, report, result.variations),
+        twin_budgets(simulator, campaign, report) if simulator is not None else {},
+    )
+    write(report, folder, evidence, png=png)
+    return folder / REPORT
+
+
+def windows_of(campaign: Campaign, results: Results) -> dict[tuple[str, str], tuple[float, float]]:
+    """From and to, in seconds, of what the metric of each quantity measures in each cell."""
+    found = {}
+    for quantity in campaign.plan.study.outline.quantities:
+        for cell in results.cells if quantity.metric is not None else ():
+            start, end = window_of(campaign.scenario(cell.id), quantity.window_name)
+            found[cell.id, quantity.name] = (start / 1e9, end / 1e9)
+    return found
+
+
+# ── time budgets ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def discrepancy_means(
+    campaign: Campaign, report: Draft, variations: Iterable[Variation]
+) -> dict[tuple[str, tuple[int, int]], tuple[MeanTimes, MeanTimes]]:
+    """Those of numbers that differ, not of those that follow the trend: they take time."""
+    return {
+        (table, at): means
+        for table, numbers in report.discrepancies.items()
+        for at, one in numbers.items()
+        if one.verdict is Verdict.DIFFERS
+        and (means := discrepancy_budgets(campaign, one, variations)) is not None
+    }
+
+
+def twin_budgets(
+    simulator: Campaign, kernel: Campaign, report: Draft
+) -> dict[BudgetKey, tuple[MeanTimes, MeanTimes]]:
+    """Mean times in the simulator and on the kernel, for the numbers that differ."""
+    from cwndlab.report.twin import budget_key
+
+    keys = dict.fromkeys(budget_key(row, report.outputs.quantities) for row in report.twin_rows)
+    found = {key: (mean_times(simulator, key), mean_times(kernel, key)) for key in keys if key is not None}
+    return {key: means for key, means in found.items() if all(means)}
+
+
+# ── cells that the page runs ──────────────────────────────────────────────────────────────────────────────
+
+
+def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> Runnable | str:
+    """The cells of its tables that the page can run, or why it cannot."""
+    if campaign.backend:
+        return "The runs are of a kernel, so the page cannot run its cells."
+    if campaign.plan.study.laws:
+        return "Congestion controls in Python do not run on a page, so it cannot run its cells."
+    from cwndlab.report.embed import Runnable, RunnableCell, engine_module  # what a page runs
+
+    module = engine_module(content["engine"])
+    if isinstance(module, str):
+        return module
+    replicates = {cell["id"]: cell["replicates"] for cell in content["cells"]}
+    cells: dict[str, RunnableCell] = {}
+    left = ALL_HOPS_EXPLAINED
+    for cell in campaign.plan.cells:
+        if cell.sensitivity is not None or cell.id not in report.cells & replicates.keys():
+            continue
+        digest, hops = campaign.digest(cell.id)
+        if not digest or hops > MAX_HOPS:
+            continue
+        diagnosis = None
+        if hops <= min(MAX_HOPS_EXPLAINED, left):
+            diagnosis = _diagnosis(campaign, cell.id)
+            left -= hops if diagnosis is not None else 0
+        title = report.results.settings(cell.axes)
+        cells[cell.id] = RunnableCell(title, cell.scenario, replicates[cell.id], digest, diagnosis)
+    return Runnable(module, content["seed"], cells)
+
+
+def _diagnosis(campaign: Campaign, cell: str) -> Diagnosis | None:
+    """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
+    from .explain import explain_run  # only a page that runs its cells needs it
+
+    try:
+        return explain_run(campaign, cell, 0, None, None, EXPLAINED)
+    except (KeyError, OutputError):
+        return None
