@@ -43,7 +43,7 @@ class Runnable:
 
 
 class RunnableCell(NamedTuple):
-    """What a page needs to run a cell."""
+    """What a page needs to simulate a cell again."""
 
     title: str
     scenario: str
