@@ -2,8 +2,8 @@
 //!
 //! Contract for every [`Algorithm`]:
 //!
-//! - It gets a [`View`]: positions, outstanding data, and the window. It never calls the controller. Changes of the
-//!   window are returned as [`Steps`], which `connection` applies in one place.
+//! - Each method gets a [`View`]: positions, outstanding data, and the window. No algorithm calls the controller:
+//!   changes of the window are returned as [`Steps`], which `connection` applies in one place.
 //!
 //! - `on_ack`: once per ACK, after `una` has moved and the account of outstanding data has been updated. Returns an
 //!   [`Outcome`].

@@ -30,7 +30,7 @@ pub enum RecoveryRules {
     Ns2_1998,
 }
 
-/// Which of RACK's timers run at the same time.
+/// How RACK's timers share the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RackTimers {

@@ -197,7 +197,7 @@ impl External {
         *self = External { law: Some(law), flow, failures, uses_slow_start, owns_recovery, ..External::default() };
     }
 
-    /// Calls the law with the present windows. Returns the new ones.
+    /// Calls the law with the current windows, and replaces them by those that it decides.
     pub fn call(
         &mut self,
         mss: u32,

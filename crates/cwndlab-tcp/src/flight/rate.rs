@@ -13,7 +13,7 @@ use super::record::{Sent, Tally, REPEATED, SACKED};
 pub struct RateSample {
     /// Bytes delivered in this time.
     pub delivered_bytes: u64,
-    /// The same in segments.
+    /// Segments delivered in this time.
     pub delivered_packets: u64,
     /// The longer of `send_elapsed` and `ack_elapsed`, so that compressed ACKs give no rate above the sending rate.
     pub interval: Time,
@@ -23,7 +23,7 @@ pub struct RateSample {
     pub ack_elapsed: Time,
     /// Total bytes delivered when the segment was sent (delimits rounds).
     pub prior_delivered_bytes: u64,
-    /// The same in segments, including the SYN.
+    /// Total segments delivered when the segment was sent, including the SYN.
     pub prior_delivered_packets: u64,
     /// Bytes in the network after the segment was sent, including it.
     pub tx_in_flight_bytes: u64,

@@ -129,9 +129,10 @@ pub(crate) struct Record {
     repeated_to: u64,
     /// End of the data that was outstanding at the last timeout.
     pub drained_at: u64,
-    /// For the segments acknowledged by the present ACK: the transmission time of the last one sent once, and those of
-    /// all of them.
+    /// When the last segment that the present ACK acknowledges was sent; `None` if it may have been sent more than
+    /// once.
     last_once: Option<Time>,
+    /// When each segment that the present ACK acknowledges was last sent.
     pub(super) acknowledged: Vec<Time>,
     /// Segments newly known to have arrived by the present ACK, if the order of transmissions is recorded.
     pub(super) arrived: Vec<Arrived>,

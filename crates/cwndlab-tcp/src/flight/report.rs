@@ -25,7 +25,7 @@ pub struct AckReport {
     pub now: Time,
     /// How it relates to earlier ones.
     pub kind: AckKind,
-    /// The present sender's maximum segment size, in payload bytes (RFC 5681, section 2: SMSS).
+    /// The sender's current maximum segment size, in payload bytes (RFC 5681, section 2: SMSS).
     pub mss: u32,
     /// Payload bytes newly acknowledged cumulatively.
     pub acked_bytes: u64,
@@ -94,7 +94,7 @@ pub struct AfterAck {
     pub in_flight_bytes: u64,
     /// Segments known to have arrived since the connection began, including the SYN.
     pub total_delivered_packets: u64,
-    /// When the last of them arrived, or sending restarted.
+    /// When the last of these segments arrived, or when sending restarted with nothing outstanding.
     pub delivered_at: Time,
     /// When the pacer allows the next data.
     pub next_departure: Time,

@@ -50,7 +50,8 @@ fn a_lost_segment_counts_once_and_again_when_its_copy_is_lost() {
     assert_eq!((outcome.lost_bytes, outcome.began), (200, true));
     let outcome = block(&cfg, &mut s, &mut recovery, MS(101), (201, 501));
     assert_eq!((outcome.lost_bytes, outcome.began), (0, false));
-    // both go again; the second copy arrives 50 ms later, the first, sent 10 ms before it, is lost once more
+    // Both are retransmitted. The copy of the second arrives after 50 ms; that of the first, sent 10 ms earlier, is
+    // lost.
     s.outstanding.on_sent(1, 101, MS(102), false);
     s.outstanding.on_sent(101, 201, MS(112), false);
     let outcome = block(&cfg, &mut s, &mut recovery, MS(162), (101, 501));
@@ -106,7 +107,7 @@ fn what_blocks_show_to_be_lost_counts_once() {
     for (kind, lost) in [
         (RecoveryKind::Sack, [200, 0, 100]),
         (RecoveryKind::Prr, [200, 0, 100]),
-        // below the newest report
+        // for FACK, everything below the highest report is lost
         (RecoveryKind::Fack, [300, 0, 0]),
     ] {
         let cfg = config(kind);
@@ -132,7 +133,7 @@ fn without_sack_each_segment_that_goes_again_counts_as_lost() {
     let cfg = config(RecoveryKind::NewReno);
     let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, false));
     let mut take = |s: &mut Sender, kind| {
-        s.snd.resend_first = false; // it has gone
+        s.snd.resend_first = false; // the first segment has been sent
         let ack = report(&cfg, s, kind, 0);
         super::tests::take(&cfg, s, &mut recovery, &ack).lost_bytes
     };

@@ -1,4 +1,5 @@
-//! Each rule by hand: a path of one packet per millisecond (12 Mb/s with 1500 bytes) and a round trip of 40 ms.
+//! Each rule, with ACKs made by hand, on a path of one packet per millisecond (12 Mb/s with 1500 bytes) and a round
+//! trip of 40 ms.
 
 use super::*;
 use crate::flight::RateSample;
@@ -21,7 +22,7 @@ struct Flow {
 struct Ack {
     packets: u64,
     after_ms: u64,
-    /// Delivered before the packet was sent; none: 40 packets less than now.
+    /// Packets delivered before the acknowledged one was sent; `None`: 40 less than now.
     prior: Option<u64>,
     /// Packets delivered in a measured 40 ms.
     rate: u64,
@@ -46,7 +47,7 @@ const ACK: Ack = Ack {
     after_timeout: false,
 };
 
-/// A window of these packets.
+/// A window of this many packets.
 fn window(packets: u32) -> Windows {
     Windows { cwnd: packets * MSS, ssthresh: u32::MAX }
 }
@@ -110,7 +111,7 @@ impl Flow {
         self.ack(Ack { prior: Some(self.bbr.rounds.ends_at), ..ack });
     }
 
-    /// Past STARTUP and DRAIN, with the path's rate known.
+    /// A flow past STARTUP and DRAIN that knows the path's rate.
     fn probing() -> Flow {
         let mut flow = Flow::new();
         for _ in 0..4 {
@@ -126,7 +127,7 @@ impl Flow {
 #[test]
 fn the_first_rate_is_the_window_a_round_trip_times_the_high_gain_less_one_percent() {
     let flow = Flow::new();
-    // 10 packets of 1500 bytes in 40 ms are 375,000 bytes a second; the gain is 739/256
+    // 10 packets of 1500 bytes in 40 ms are 375,000 bytes per second; the gain is 739/256
     assert!(flow.bbr.pacing_rate.abs_diff(375_000 * 739 / 256 * 99 / 100) < 200, "{}", flow.bbr.pacing_rate);
     let mut unknown = Bbr::new(&Profile::Linux6.config());
     unknown.on_start(&Start { now: Time::ZERO, mss: MSS, srtt: Time::ZERO, min_rtt: Time::MAX }, &mut window(10));
@@ -163,7 +164,7 @@ fn drain_lasts_until_a_product_is_in_flight() {
     for _ in 0..5 {
         flow.round(Ack { in_flight: 100, ..ACK });
     }
-    // 40 packets, three trains of two
+    // The target: 40 packets and three trains of two.
     flow.ack(Ack { in_flight: 47, ..ACK });
     assert_eq!(flow.bbr.mode, Mode::Drain);
     flow.ack(Ack { in_flight: 46, ..ACK });
@@ -196,7 +197,7 @@ fn a_phase_lasts_a_round_trip_probing_until_its_target_or_a_loss_and_draining_un
     // 5/4 of 40 packets, three trains, two more; a train is about to go, and one packet has just left
     assert_eq!((phase_after(0, 41, 54, 0), phase_after(0, 41, 55, 0)), (0, 1));
     assert_eq!((phase_after(0, 41, 40, 1), phase_after(0, 30, 60, 1)), (1, 0));
-    // 40 packets and three trains
+    // The target: 40 packets and three trains.
     assert_eq!((phase_after(1, 1, 46, 0), phase_after(1, 1, 45, 0), phase_after(1, 41, 60, 0)), (1, 2, 2));
 }
 

@@ -44,7 +44,7 @@ rules! {
     undo_restores_state: bool = true, false;
     /// Whether Startup ends after a number of lost ranges; otherwise after a number of ACKs that report losses.
     counts_lost_ranges: bool = true, false;
-    /// Whether every ACK counts for growth of the rate; otherwise it is checked once per round.
+    /// Whether growth of the rate is looked for with every ACK; otherwise once per round.
     growth_with_every_ack: bool = false, true;
     /// Whether Drain resets the congestion signals (`bbr_check_drain`).
     drain_resets_signals: bool = false, true;

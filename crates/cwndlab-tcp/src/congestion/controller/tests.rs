@@ -104,7 +104,8 @@ fn packets_halve_the_usable_window() {
     assert_eq!((law.cwnd(), law.ssthresh()), (1000, 2000));
 }
 
-/// ns-2.35 keeps cwnd = 13/2 = 6.5 (ssthresh 6), so that 4 ACKs make 7 of it; ns-2 of 1998 begins at 6 and needs 7.
+/// ns-2.35 keeps cwnd = 13/2 = 6.5 (ssthresh 6), so that 4 ACKs bring it to 7; ns-2 of 1998 begins at 6 and needs
+/// 7 ACKs.
 #[test]
 fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
     for (reduce_from, acks) in [(ReductionBase::Cwnd, 4), (ReductionBase::CwndWholeSegments, 7)] {
@@ -186,7 +187,8 @@ fn slow_start_without_limit_stops_at_ssthresh() {
     law.on_congestion(&cfg, CongestionEvent::Rto, 8000, MSS); // ssthresh 4
     law.on_ack(&cfg, &ack(2000), &AfterAck::CALM);
     assert_eq!(law.cwnd(), 3000);
-    law.on_ack(&cfg, &ack(4000), &AfterAck::CALM); // one to ssthresh, three of the four that the next increase needs
+    // One segment up to ssthresh; the other three count towards the four that the next increase needs.
+    law.on_ack(&cfg, &ack(4000), &AfterAck::CALM);
     assert_eq!(law.cwnd(), 4000);
     law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
     assert_eq!(law.cwnd(), 5000);

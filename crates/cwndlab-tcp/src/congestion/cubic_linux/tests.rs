@@ -5,7 +5,8 @@ fn law() -> CubicLinux {
     CubicLinux::new(&Profile::Linux6.config())
 }
 
-/// A window of ACKs of one segment each, a round trip of 100 ms after the last; the windows at the end of each round.
+/// Acknowledges a window in each round, segment by segment; rounds are 100 ms apart. Returns the window after each
+/// round.
 fn rounds(law: &mut CubicLinux, mut cwnd: u32, start: Time, rounds: u64) -> Vec<u32> {
     law.min_rtt_us = 100_000;
     let mut windows = Vec::new();

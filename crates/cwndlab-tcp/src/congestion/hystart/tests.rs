@@ -81,7 +81,7 @@ fn the_minimum_of_the_round_decides() {
     );
 }
 
-/// RFC 9406, 4.2: if CSS lasts five rounds, the entered one counted, slow start ends.
+/// RFC 9406, 4.2: if CSS lasts five rounds, including the one in which it begins, slow start ends.
 #[test]
 fn css_ends_in_congestion_avoidance_after_five_rounds() {
     let mut s = Script::new();

@@ -46,7 +46,7 @@ fn a_gap_ends_the_train() {
     }
 }
 
-/// A paced sender spreads its window by itself: 100 + 1 ms and not half of it.
+/// Pacing alone spreads the window, so a paced train may last 100 + 1 ms, not half of this.
 #[test]
 fn a_paced_train_may_take_a_whole_round_trip() {
     let mut h = HystartLinux::new(true);

@@ -23,7 +23,8 @@ fn windows(cwnd: u32, ssthresh: u32) -> Windows {
     Windows { cwnd: cwnd * MSS, ssthresh: ssthresh.saturating_mul(MSS) }
 }
 
-/// Acknowledges a window segment by segment; returns the windows in segments, the fraction that is under way included.
+/// Acknowledges a window segment by segment. Returns the windows, and cwnd in segments including the fraction that has
+/// not been applied yet.
 fn round(law: &mut LedbatPlusPlus, at: Time, mut now: Windows) -> (Windows, f64) {
     for _ in 0..now.cwnd / MSS {
         now = law.on_ack(&ack(at), u64::from(MSS), u64::from(MSS), now);
@@ -89,19 +90,19 @@ fn a_slowdown_holds_two_segments_for_two_round_trips_and_comes_again_after_nine_
     law.next_slowdown = None;
     let at = |ms| ack(Time::from_millis(ms));
     let mut step = |ms, now| law.on_ack(&at(ms), u64::from(MSS), u64::from(MSS), now);
-    // the first, two round trips after the end of the first slow start
+    // the first slowdown comes two round trips after the end of the first slow start
     let now = step(1_000, windows(8, 8));
     assert_eq!(step(1_199, now), windows(8, 8));
     let slowed = step(1_200, now);
     assert_eq!(slowed, windows(2, 8));
     assert_eq!(step(1_400, slowed), windows(2, 8));
-    // back by slow start
+    // slow start ends the slowdown
     let mut now = slowed;
     for ms in 1_401..1_407 {
         now = step(ms, now);
     }
     assert_eq!(now, windows(8, 8));
-    // it has lasted 206 ms
+    // the slowdown has lasted 206 ms
     let next = 1_406 + 9 * 206;
     assert!(step(next - 1, now).cwnd >= 8 * MSS);
     assert_eq!(step(next, now).cwnd, 2 * MSS);

@@ -34,7 +34,7 @@ fn sixteen_recoveries_without_dsack_reset_the_reordering_window() {
     (s.una, s.max) = (s.max, s.max + 1000);
     for _ in 0..15 {
         rack.adapt(&s, true, false);
-        rack.adapt(&s, false, false); // an ACK that ends none
+        rack.adapt(&s, false, false); // an ACK that ends no recovery
     }
     assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(50));
     rack.adapt(&s, true, false);

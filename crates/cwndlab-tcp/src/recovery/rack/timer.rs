@@ -1,8 +1,8 @@
 //! One timer for three (RFC 8985, section 8): the probe's, the reordering timer and the retransmission timeout.
 //!
 //! In the RFC the earliest of the three is armed. Linux ([`RackTimers::Linux`](crate::RackTimers)) keeps only the one
-//! set last: a probe or the reordering timer replaces the timeout, which then counts from the transmission of the first
-//! segment.
+//! set last: a probe's or the reordering timer replaces the timeout. When the timeout is set again after such a timer,
+//! it counts from the transmission of the first segment.
 
 use cwndlab_units::Time;
 

@@ -22,8 +22,8 @@ impl Usage {
 }
 
 impl Rack {
-    /// RFC 2861, section 3.2: if data was sent and cwnd has not been full for an RTO, it is reduced half of the way to
-    /// the part that was used (Linux: `tcp_cwnd_validate`). Returns the number of segments used if cwnd is to be
+    /// RFC 2861, section 3.2: if data was sent and cwnd has not been full for an RTO, cwnd is reduced half of the way
+    /// to the part that was used (Linux: `tcp_cwnd_validate`). Returns the number of segments used if cwnd is to be
     /// reduced.
     pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
         if v.s.una == 1 || limited {

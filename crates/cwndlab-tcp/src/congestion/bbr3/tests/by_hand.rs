@@ -1,4 +1,4 @@
-//! One rule at a time, with ACKs by hand.
+//! One rule at a time, with ACKs made by hand.
 #![allow(clippy::float_cmp)] // gains are constants
 
 use super::flow::{Ack, Flow, ACK, BDP, RATE};
@@ -7,7 +7,7 @@ use crate::congestion::Quantum;
 
 #[test]
 fn the_first_rate_is_the_window_a_round_trip_times_the_startup_gain() {
-    // 10 packets of 1500 bytes in 40 ms are 375,000 bytes a second; the branch takes its margin of 1 % off
+    // 10 packets of 1500 bytes in 40 ms are 375,000 bytes per second; Google's branch subtracts its margin of 1 %
     assert_eq!(Flow::new().law.pacing_rate, 375_000 * 277 / 100);
     assert_eq!(Flow::google().law.pacing_rate, (375_000.0 * (710.0 / 256.0 * 0.99)) as u64);
     let mut unknown = Bbr3::new(&Profile::Linux6.config(), Bbr3Config::STANDARD);
@@ -53,7 +53,7 @@ fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
         assert!(flow.law.full.now && flow.law.full.reached);
         assert_eq!(flow.law.inflight_longterm, BDP, "max(bdp, inflight_latest)");
     }
-    // five ranges, or 2 % and no more, do not end it
+    // five lost ranges, or losses of exactly 2 %, do not end Startup
     for (losses, tx_in_flight) in [(4, 49), (6, 52)] {
         let mut flow = Flow::new();
         flow.round(ACK);
@@ -110,7 +110,8 @@ fn a_6_up_ends_by_loss_and_an_application_that_limits_it_sets_no_bound() {
         let mut flow = Flow::new().up();
         flow.ack(Ack { lost: 2, tx_in_flight: 50, app_limited, in_recovery: true, prior: Some(0), ..ACK });
         assert_eq!(flow.law.state, State::Down);
-        // the appendix expects a bound "appropriately"; HandleInflightTooHigh (5.5.10.2) sets none
+        // The draft's appendix expects a bound "appropriately"; HandleInflightTooHigh (5.5.10.2) sets none if the
+        // application limits the sender.
         let bound = flow.law.inflight_longterm;
         assert_eq!(bound == NONE, app_limited, "{bound}");
     }
@@ -136,7 +137,7 @@ fn a_8_down_ends_with_headroom_and_no_more_than_a_product_in_flight() {
         flow.law.state
     };
     assert_eq!((state(NONE, 41), state(NONE, 40)), (State::Down, State::Cruise));
-    // 85 % of 40 packets
+    // with headroom, the bound is 85 % of 40 packets
     assert_eq!((state(BDP, 35), state(BDP, 34)), (State::Down, State::Cruise));
 }
 
@@ -219,7 +220,7 @@ fn a_12_and_a_13_what_is_acknowledged_at_once_widens_the_window_for_ten_rounds()
     }
     let later = flow.law.aggregation.allowance(RATE) / MSS;
     assert!(later <= 2, "{later}: forgotten after ten rounds");
-    // the branch allows for 100 ms of data at most
+    // Google's branch adds at most 100 ms of data
     let mut google = Flow::google().cruising();
     google.cwnd = 1000 * MSS;
     google.law.full.reached = false; // so that the window stays
@@ -285,7 +286,8 @@ fn a_21_loss_while_probing_lowers_the_long_term_bound_to_what_was_in_flight_then
     flow.ack(Ack { lost: 3, tx_in_flight: 52, in_recovery: true, prior: Some(0), ..ACK });
     assert_eq!(flow.law.state, State::Down);
     assert!(flow.law.probe.too_high && !flow.law.probe.samples);
-    // losses cross 2 % with the second packet lost: 51 before it, and as much of it as makes the one before it 2 %
+    // The second loss crosses 2 %: the 51 packets before it count, and the part of it with which the first loss is
+    // exactly 2 %.
     assert_eq!(flow.law.inflight_longterm, 51 * MSS + 30);
     // never below 0.7 of the target
     let mut flow = Flow::new().up();

@@ -23,7 +23,7 @@ pub(super) struct Flow {
 pub(super) struct Ack {
     pub packets: u64,
     pub after_ms: u64,
-    /// Delivered before the packet was sent; none: 40 packets less than now.
+    /// Packets delivered before the acknowledged one was sent; `None`: 40 less than now.
     pub prior: Option<u64>,
     /// Packets delivered in a measured 40 ms.
     pub rate: u64,
@@ -78,7 +78,7 @@ impl Flow {
         let prior_lost = self.lost;
         for k in 0..ack.lost {
             self.lost += MSS;
-            // each a range of its own
+            // each lost segment is a range of its own
             let segment = LostSegment {
                 start: self.delivered * 100 * MSS + 2 * k * MSS,
                 bytes: MSS,
@@ -137,7 +137,7 @@ impl Flow {
         self.ack(Ack { prior: Some(ends_at), ..ack });
     }
 
-    /// In Drain, with the path's rate known.
+    /// A flow in Drain that knows the path's rate.
     pub fn draining(mut self) -> Flow {
         for _ in 0..4 {
             self.round(Ack { in_flight: 100, ..ACK });

@@ -1,9 +1,9 @@
-//! The branch's response to marks.
+//! The response of Google's branch to marks.
 
 use super::flow::{Ack, Flow, ACK};
 use super::*;
 
-/// `ecn` with a round trip of 4 ms.
+/// A flow with the knob `ecn` and a round trip of 4 ms.
 fn marked() -> Flow {
     let mut flow = Flow::with(Bbr3Config { rules: Bbr3Rules::GoogleV3, ecn: true });
     flow.law.min_rtt = MinRtt::new(Time::from_millis(1000), Time::from_millis(4));

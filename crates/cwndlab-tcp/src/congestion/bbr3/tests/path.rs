@@ -1,5 +1,6 @@
 //! A path for the law alone: a bottleneck, and a sender that renumbers retransmitted packets, so that
-//! each ACK is of one transmission. Rate samples are taken as in the draft's section 4.1.2.
+//! each ACK is of one transmission. Rate samples are taken as in section 4.1.2 of
+//! draft-ietf-ccwg-bbr-06.
 
 use std::collections::VecDeque;
 
@@ -26,18 +27,18 @@ pub(super) struct Path {
     pub law: Bbr3,
     pub cwnd: u64,
     pub now: Time,
-    /// Bottleneck in bytes a second, what its queue holds, and the round trip.
+    /// The bottleneck's rate in bytes per second and the size of its queue in bytes, and the round trip.
     pub rate: u64,
     pub buffer: u64,
     pub rtt: Time,
     /// ACKs arrive in bursts at multiples of this.
     pub slot: Time,
-    /// One packet in so many is lost, at random.
+    /// One packet in this many is lost, at random.
     pub loss: Option<f64>,
-    /// Bytes a second and bucket of a policer; what it holds, and since when.
+    /// A policer's rate in bytes per second and its bucket; the tokens in the bucket, and since when.
     pub policer: Option<(u64, u64)>,
     tokens: (u64, Time),
-    /// The application writes a packet each so often; none: always.
+    /// The time between the packets that the application writes; `None`: it always has data.
     pub gap: Option<Time>,
     next_write: Time,
     pub delivered: u64,
@@ -101,7 +102,7 @@ impl Path {
         self.out.len() as u64 * MSS
     }
 
-    /// For `seconds`, or until `done`; whether it was done.
+    /// Runs for `seconds`, or until `done`. Returns whether `done` held.
     pub fn run_until(&mut self, seconds: f64, mut done: impl FnMut(&Path) -> bool) -> bool {
         let end = self.now + Time::from_secs_f64(seconds);
         while self.now < end {
@@ -117,7 +118,7 @@ impl Path {
         self.run_until(seconds, |_| false);
     }
 
-    /// Delivered in the next `seconds`, over what the link could carry.
+    /// Runs for `seconds`. Returns the bytes delivered as a fraction of what the link could carry.
     pub fn utilization(&mut self, seconds: f64) -> f64 {
         let before = self.delivered;
         self.run(seconds);

@@ -1,4 +1,4 @@
-//! What happens on a path, by the draft and by the branch.
+//! What happens on a path, by the rules of the draft and of Google's branch.
 
 use super::path::Path;
 use super::*;
