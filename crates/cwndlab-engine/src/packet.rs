@@ -43,7 +43,7 @@ impl Packet {
         Packet { header: *header, to, route, sack: 0, ip_id: 0, traffic: 0, sent_at: 0 }
     }
 
-    /// The segment as the endpoint sees it. The packet's SACK blocks stay in the table.
+    /// The segment as the endpoint sees it. The packet's options stay in the table.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn segment(&self, sacks: &SackTable) -> Segment {

@@ -117,8 +117,8 @@ pub struct QueueSample {
     pub average: Option<f64>,
 }
 
-/// A recorder. Each method does nothing by default. It is called only if the scenario's probes request it and
-/// [`Probe::ENABLED`] is true.
+/// A recorder. Each method does nothing by default. Methods are called only if [`Probe::ENABLED`] is true; for records
+/// that a [`crate::ProbeSpec`] can switch off, only if the scenario's probes request them.
 pub trait Probe {
     /// Whether anything is recorded.
     const ENABLED: bool;

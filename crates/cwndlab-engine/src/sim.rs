@@ -63,7 +63,7 @@ pub struct Simulation<P: Probe> {
     wires: Vec<Wire>,
     /// For each application, the number by which class-based queues identify its packets; empty without such a queue.
     traffic_numbers: Vec<u8>,
-    /// Whether packets are labelled when they are sent: with their traffic, or for the node where they are observed.
+    /// Whether packets are labelled when they are sent: for class-based queues, recorded delays or an observed node.
     labels_packets: bool,
     /// Routes of all connections: link indices, each route ended by [`crate::topology::DELIVER`].
     hops: Vec<u32>,
@@ -105,7 +105,7 @@ pub struct Simulation<P: Probe> {
     laws: Option<LawBook>,
 }
 
-/// Window laws from outside.
+/// Window laws from outside the engine.
 struct LawBook {
     laws: Box<dyn Laws>,
     /// Names of the traffic entries.

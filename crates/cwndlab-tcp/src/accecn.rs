@@ -115,11 +115,11 @@ pub(crate) struct Progress {
     pub delivered_bytes: u32,
     /// Largest payload of a segment.
     pub mss: u32,
-    /// Whether it acknowledges or reports anything new.
+    /// Whether the ACK acknowledges or reports anything new.
     pub forward: bool,
     /// Whether the number of segments delivered is exact (with SACK, or outside recovery).
     pub exact: bool,
-    /// Payload bytes acknowledged before it.
+    /// Payload bytes acknowledged before this ACK.
     pub acked_before: u64,
 }
 
@@ -182,8 +182,9 @@ impl AccEcn {
         reflected(self.syn_codepoint)
     }
 
-    /// Any later segment has arrived. Returns whether to acknowledge it at once: its codepoint differs from the
-    /// previous one's (change-triggered ACKs), or many marks have not been reported yet (increment-triggered).
+    /// A segment has arrived on the established connection. Returns whether to acknowledge it at once: its codepoint
+    /// differs from the previous one's (change-triggered ACKs), or many marks have not been reported yet
+    /// (increment-triggered).
     pub fn on_arrival(&mut self, seg: &Segment) -> bool {
         if seg.ecn != 0 {
             let marked = u8::from(seg.ecn == CE);
@@ -303,7 +304,8 @@ impl AccEcn {
         let before = self.delivered_bytes[usize::from(CE) - 1];
         let by_codepoint = self.read_option(seg, progress.delivered_bytes);
         if !self.data_acknowledged && progress.delivered_bytes > 0 {
-            // "ACE of the first data ACK" (section 3.2.2.4, in Linux's form).
+            // Section 3.2.2.4, in Linux's form: if the ACK of the first data has an ACE field of 0, the network clears
+            // the field.
             self.data_acknowledged = true;
             if seg.flags.ace() == 0 && progress.acked_before <= u64::from(progress.mss) {
                 self.distrusted = true;

@@ -61,7 +61,7 @@ pub struct Connection {
     irs: u32,
     /// Retransmission timeouts since the last progress.
     retries: u8,
-    /// A SYN, SYN-ACK or RST that is to be sent.
+    /// The segment outside the stream of data that is to be sent next.
     control: Control,
     was_established: bool,
     /// Whether this connection ends by FIN. If not, it ends once everything is acknowledged after
@@ -245,7 +245,8 @@ impl Connection {
                 linux.on_timer(cfg, &self.sender.snd.rtt);
             }
         }
-        // The pacer uses the same timer. It needs no handling here, since the caller polls next.
+        // The pacer's timer shares its place with TIME-WAIT's. Its expiry needs no handling here, since the caller
+        // polls next.
         if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
             self.state = State::Closed;
         }

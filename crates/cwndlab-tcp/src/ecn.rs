@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::segment::{Flags, Header, Segment};
 
-/// The IP header's field (RFC 3168, section 5).
+/// Codepoints of the IP header's ECN field (RFC 3168, section 5).
 pub(crate) const ECT_1: u8 = 1;
 pub(crate) const ECT_0: u8 = 2;
 pub(crate) const CE: u8 = 3;

@@ -43,7 +43,7 @@ pub enum Expired {
 /// A report of a [`Trace`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Traced {
-    /// An interval in which the sender was limited in this way. Intervals are contiguous.
+    /// An interval in which the same limit applied. Intervals are contiguous.
     Limited {
         /// since when
         from: Time,
@@ -52,8 +52,8 @@ pub enum Traced {
         /// by what
         by: Limit,
     },
-    /// An interval in which the sender was in this state. Intervals are contiguous. An expired timer or an undo begins
-    /// a new one, possibly in the same state.
+    /// An interval in which the sender was in one congestion state. Intervals are contiguous. An expired timer or an
+    /// undo begins a new one, possibly in the same state.
     Was {
         /// since when
         from: Time,
@@ -72,7 +72,7 @@ pub enum Traced {
         at: Time,
         /// which
         timer: Expired,
-        /// when it was set to expire then
+        /// when it was set to expire at `at`
         set_at: Time,
         /// expiries of the retransmission or persist timer since the last progress, including this one
         backoffs: u32,

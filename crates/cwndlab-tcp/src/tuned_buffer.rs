@@ -156,8 +156,8 @@ impl TunedBuffer {
     }
 
     /// A segment with data in order has arrived, up to `nxt`; `held` does not include it. `window` is the one
-    /// advertised last, `echo` the timestamp that it echoes, in us. Returns whether the window may grow, and the memory
-    /// in use including the segment.
+    /// advertised last, `echo` the timestamp that the segment echoes, in us. Returns whether the window may grow, and
+    /// the memory in use including the segment.
     #[inline(always)]
     pub fn on_in_order(
         &mut self,

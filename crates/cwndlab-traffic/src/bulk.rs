@@ -20,7 +20,7 @@ pub struct BulkSpec {
     /// Payload bytes; without `bytes` and `segments` the transfer is unlimited.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// The same in full segments of the connection's MSS.
+    /// Payload in full segments of the connection's MSS, in place of `bytes`.
     #[serde(default)]
     pub segments: Option<u64>,
     /// The sending end.

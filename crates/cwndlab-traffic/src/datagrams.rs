@@ -15,7 +15,7 @@ use media::{Video, Voice};
 
 /// An IPv4 header without options (RFC 791) and a UDP header (RFC 768).
 pub(crate) const HEADER_BYTES: u32 = 28;
-/// The same plus an RTP header without contributing sources (RFC 3550, section 5.1).
+/// [`HEADER_BYTES`] and an RTP header without contributing sources (RFC 3550, section 5.1).
 const RTP_HEADERS: u32 = HEADER_BYTES + 12;
 /// The total length of an IPv4 packet has 16 bits.
 const MAX_PACKET_BYTES: u64 = 65_535;

@@ -61,8 +61,8 @@ pub enum Event {
     Start,
     /// The application's timer has expired.
     Timer,
-    /// One end is established. Data written in response to the client's event must be able to travel in the third
-    /// packet of the handshake (allowed by RFC 9293, section 3.5).
+    /// One end is established. The driver must allow data written in response to the client's event to travel in the
+    /// third packet of the handshake (RFC 9293, section 3.5, permits this).
     Established {
         /// connection slot
         conn: u32,
@@ -125,7 +125,7 @@ pub enum Command {
         side: Side,
         /// bytes of the IP packet
         bytes: u32,
-        /// payload bytes of those
+        /// payload bytes of the packet
         payload: u32,
         /// codepoint of its IP header
         ecn: EcnField,
@@ -220,7 +220,7 @@ pub struct ObjectRecord {
     pub kind: ObjectKind,
     /// number within the application, from 0 (objects: page number times objects per page, plus the index in the page)
     pub index: u32,
-    /// when it was requested
+    /// when its time began: at its request or, depending on the application, when its connection was opened
     pub start: Time,
     /// when its last byte arrived in order; [`Time::MAX`] if it never did
     pub end: Time,

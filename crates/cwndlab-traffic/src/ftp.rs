@@ -18,7 +18,7 @@ pub struct FtpSpec {
     /// Bytes of a request.
     #[serde(default = "eighty_bytes")]
     pub request_bytes: Dist,
-    /// Start of a file's delay.
+    /// The event at which a file's delay starts.
     #[serde(default = "syn")]
     pub clock: Clock,
     /// Seconds between a file's last byte and the next connection.

@@ -79,7 +79,8 @@ impl Network {
         (time, self.sequence)
     }
 
-    /// Bytes in flight become received bytes; `None` while no notification of so many was requested.
+    /// Counts the bytes of a delivery as received. Returns the event for the application; `None` if no requested
+    /// notification is due.
     fn arrives(&mut self, event: Event) -> Option<Event> {
         if let Event::Delivered { conn, side, total, .. } = event {
             let end = self.ends.get_mut(&(conn, side == Side::Client))?;

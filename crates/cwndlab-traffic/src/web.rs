@@ -41,7 +41,7 @@ pub struct WebSpec {
     /// Seconds from the application's start to the first page.
     #[serde(default = "zero")]
     pub first_s: Dist,
-    /// Start of the delays of pages and objects.
+    /// The event at which the delays of pages and objects start.
     pub clock: Clock,
     /// The event that makes the client request the in-line objects.
     pub inline_trigger: InlineTrigger,

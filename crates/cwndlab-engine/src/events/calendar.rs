@@ -2,7 +2,7 @@
 
 use super::Source;
 
-/// Words in the bitmap of days. It equals the bits of a word, so that one word summarizes the whole bitmap.
+/// Words in the bitmap of days: as many as a word has bits, so that one word summarizes the whole bitmap.
 const WORDS: usize = 64;
 /// Days in a year.
 const DAYS: usize = WORDS * 64;

@@ -31,7 +31,8 @@ impl AppSlot {
         AppSlot { app, first_conn: u32::MAX, conns: Box::default(), routes, nodes, started: false, armed: start }
     }
 
-    /// The place that stores the slot of one of its connections; `None` if it has had no such connection.
+    /// The place that stores the slot of the application's connection `number`; `None` if there has been no such
+    /// connection.
     fn conn(&mut self, number: u32) -> Option<&mut u32> {
         match number.checked_sub(1) {
             None => Some(&mut self.first_conn),

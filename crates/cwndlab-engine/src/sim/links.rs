@@ -193,7 +193,7 @@ impl<P: Probe> Simulation<P> {
         wire.service_armed = due;
     }
 
-    /// Handles the packets that a queue that decides at departure dropped and marked.
+    /// Handles the packets dropped and marked by a queue that decides at departure.
     #[cold]
     pub(super) fn take_signals(&mut self, index: u32) {
         while let Some((cause, packet)) = self.wires[index as usize].link.pop_dropped() {

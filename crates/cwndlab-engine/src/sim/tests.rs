@@ -42,13 +42,13 @@ impl Probe for Log {
 /// What was seen at a node: the event, whether the client end sent the packet, its identification and its segment.
 type Sight = (SegmentEvent, bool, u16, Segment);
 
-/// What a node saw, and what came of it.
+/// What a node saw, and the records of the run.
 #[derive(Default)]
 struct Seen {
     segments: Vec<Sight>,
     connections: Vec<ConnectionRecord>,
     objects: Vec<ObjectRecord>,
-    /// Of the bottleneck.
+    /// Those of the bottleneck's queue.
     regions: Option<Regions>,
 }
 
@@ -149,7 +149,7 @@ proptest! {
         let impairments = format!(
             r#"{{"kind": "bernoulli", "p": {loss}}}, {{"kind": "reorder", "p": {reorder}, "extra_ns": 15000000}}, {{"kind": "duplicate", "p": {duplicate}}}"#
         );
-        // RACK has no room for their timers
+        // RACK cannot be combined with the timers of Linux 2.0 and 2.2
         let linux_2 = [cwndlab_tcp::Profile::Linux2_0, cwndlab_tcp::Profile::Linux2_2].contains(&profile);
         prop_assume!(!linux_2 || recovery != RecoveryKind::Rack);
         let scenario = chain(&tcp(profile, recovery), bytes, &queue, &impairments, 3600);

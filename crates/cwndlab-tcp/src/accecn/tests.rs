@@ -27,7 +27,8 @@ fn progress(packets: u32) -> Progress {
     }
 }
 
-/// How many marks an ACK with this ACE field reports, that delivers so many packets, if none was reported before.
+/// The number of marks reported by an ACK with this ACE field that delivers `packets` packets, if none was reported
+/// before.
 fn marked(ace: u8, packets: u32, option: Option<AccEcnOption>) -> u32 {
     let mut sender = AccEcn { saw_option: true, ..agreed() };
     let ack = Segment { accecn: option, ..with(ACK, ace, 0, 0) };
@@ -43,7 +44,7 @@ fn the_ace_field_is_the_number_of_its_three_flags() {
     assert_eq!(flags, [0b100, 0b010, 0b001]);
 }
 
-/// Table 2, in the kernel's transcription: who asks, who answers, and what is agreed on.
+/// RFC 9768, table 2, as transcribed in the kernel: who asks, who answers, and what is agreed on.
 #[test]
 fn the_handshake_agrees_by_table_2() {
     // AE CWR ECE of the SYN, and the server's mode
@@ -91,7 +92,7 @@ fn each_end_reports_how_the_others_syn_arrived() {
 
 #[test]
 fn a_network_that_rewrites_the_field_is_distrusted() {
-    // our SYN is not ECN-capable: it cannot have arrived otherwise
+    // our SYN is not ECN-capable, so it cannot have arrived with another codepoint
     for (ace, distrusted) in [(0b010, false), (0b011, true), (0b100, true), (0b110, true)] {
         let mut client = AccEcn::default();
         client.on_syn(&with(SYN | ACK, ace, 0, 0));
@@ -106,7 +107,7 @@ fn a_network_that_rewrites_the_field_is_distrusted() {
     cleared.on_third(&with(ACK, 0, 0, 0));
     assert!(cleared.distrusted, "no end sends 000 as the handshake's last");
     assert_eq!(cleared.newly_marked(&with(ACK, 2, 0, 0), progress(3)), 0, "and no mark is believed");
-    // the first data's ACK has 5 or a little more, never 0
+    // the ACK of the first data has a field of 5 or a little more, never 0
     let mut first = AccEcn { mode: Mode::Accurate, ..AccEcn::default() };
     assert_eq!(first.newly_marked(&with(ACK, 0, 0, 0), progress(1)), 0);
     assert!(first.distrusted);
@@ -132,7 +133,7 @@ fn changes_of_the_codepoint_and_many_marks_draw_acks() {
     let drawn: Vec<_> =
         [0, 0, CE, CE, 0].into_iter().map(|ecn| receiver.on_arrival(&with(ACK, 5, ecn, 1000))).collect();
     assert_eq!(drawn, [false, false, true, false, true]);
-    // pure ACKs draw none until six marks are not reported
+    // marked pure ACKs trigger an ACK only once six marks are unreported
     let mut receiver = agreed();
     let drawn: Vec<_> = (0..7).map(|_| receiver.on_arrival(&with(ACK, 5, CE, 0))).collect();
     assert_eq!(drawn, [false, false, false, false, false, true, true]);
@@ -160,9 +161,9 @@ fn beyond_seven_packets_the_largest_number_that_fits_counts() {
 fn the_option_rules_the_wrap_out_or_shows_it() {
     // only ECT(0) grew: no mark among ten
     assert_eq!(marked_after_ect0(5, [10_001 + 1000, 0, 1], 10), 0);
-    // of 40 packets 16 bear CE by the bytes, and 0 modulo 8 by the field
+    // of 40 packets, 16 had CE according to the bytes, and 0 modulo 8 according to the field
     assert_eq!(marked_after_ect0(5, [24_001 + 1000, 16_000, 1], 40), 16);
-    // two counters besides the estimated one: the bytes are ignored
+    // two counters grew in addition to the estimated one: ambiguous, so the bytes are ignored
     assert_eq!(marked_after_ect0(5, [23_001 + 1000, 16_000, 1001], 40), 40);
     let progress = Progress { delivered_packets: 40, delivered_bytes: 40_000, ..progress(40) };
     assert_eq!(resolve(0, 40, Some(16_000), progress), 16);
@@ -171,8 +172,8 @@ fn the_option_rules_the_wrap_out_or_shows_it() {
     assert_eq!(resolve(0, 40, None, progress), 40);
 }
 
-/// The kernel's `tcp_accecn_process`: of few packets, or where they are not known one by one, the bytes only choose between the
-/// least and the most.
+/// The kernel's `tcp_accecn_process`: for few packets, or if the number delivered is not exact, the bytes only choose
+/// between the smallest and the largest number.
 #[test]
 fn the_bytes_of_marked_packets_choose_or_estimate() {
     let of = |packets: u32, exact: bool| Progress { exact, ..progress(packets) };
@@ -190,7 +191,7 @@ fn the_bytes_of_marked_packets_choose_or_estimate() {
     assert_eq!(resolve(0, 16, Some(16_000), of(16, true)), 16, "all of them");
 }
 
-/// As [`marked`], after an ACK whose option showed that one packet had arrived with ECT(0); in order 0.
+/// As [`marked`], after an ACK whose option showed that one packet had arrived with ECT(0). Both options have order 0.
 fn marked_after_ect0(ace: u8, counters: [u32; 3], packets: u32) -> u32 {
     let mut sender = agreed();
     let first = Segment { accecn: Some(counted(0, [1001, 0, 1])), ..with(ACK, 5, 0, 0) };
@@ -199,7 +200,7 @@ fn marked_after_ect0(ace: u8, counters: [u32; 3], packets: u32) -> u32 {
     sender.newly_marked(&Segment { accecn: Some(counted(0, counters)), ..with(ACK, ace, 0, 0) }, progress(packets))
 }
 
-/// Table 5.
+/// RFC 9768, table 5.
 #[test]
 fn the_fields_of_both_orders_count_the_same() {
     for (order, counters) in [(0, [1001, 2000, 3001]), (1, [3001, 2000, 1001])] {

@@ -1,5 +1,5 @@
-//! The calls of AccECN ([`crate::accecn`]) in a connection. If a connection does not request AccECN, only the tests for
-//! that run.
+//! The calls of AccECN ([`crate::accecn`]) in a connection. Connections that do not request AccECN pay only for the
+//! checks whether they do.
 
 use cwndlab_units::Time;
 
@@ -20,7 +20,7 @@ pub(super) struct Feedback {
 }
 
 impl Feedback {
-    /// RFC 3168 and RFC 8257: only by ECE.
+    /// The congestion that ECE alone reports (RFC 3168, RFC 8257).
     #[inline]
     pub fn of_echo(seg: &Header, delivered: u64) -> Feedback {
         Feedback { ece: seg.flags.has(Flags::ECE), ce_packets: 0, ce_bytes: Echo::ce_bytes(seg, delivered) }
@@ -74,7 +74,7 @@ impl Connection {
         }
     }
 
-    /// A SYN-ACK has arrived again, so its ACK reports its codepoint again.
+    /// A SYN-ACK has arrived again, so the next ACK reports the codepoint of the SYN-ACK again.
     pub(super) fn reflect_again(&mut self) {
         if let Some(accecn) = self.accecn() {
             accecn.reflects = accecn.mode == Mode::Accurate;

@@ -1,8 +1,8 @@
 //! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the
 //! timer.
 //!
-//! Most ACKs take the short path of `fast/ack.rs`, into which the steps that it shares are inlined. All others share
-//! one copy of all steps ([`Connection::take_new_ack`]).
+//! Most ACKs take the short path of `fast/ack.rs`, where the shared steps are inlined. All others use one copy of all
+//! steps ([`Connection::take_new_ack`]).
 
 use cwndlab_units::Time;
 
@@ -81,7 +81,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5681, section 2; with SACK, RFC 6675, section 2: an ACK that reports something new.
+    /// Whether an ACK is a duplicate (RFC 5681, section 2) or, with SACK, one that reports something new (RFC 6675,
+    /// section 2).
     fn is_duplicate(&self, cfg: &TcpConfig, seg: &Segment, window_changed: bool, reported: u64) -> bool {
         let outstanding = self.sender.snd.max > self.sender.snd.una;
         let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
@@ -91,7 +92,8 @@ impl Connection {
         outstanding && bare && !window_changed
     }
 
-    /// Bytes that the blocks report for the first time. A block at or below the ACK reports a duplicate (RFC 2883).
+    /// Records the SACK blocks. Returns the bytes that they report for the first time. A block at or below the ACK
+    /// reports a duplicate (RFC 2883).
     fn learn_sack(&mut self, seg: &Segment) -> u64 {
         let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
         let mut reported = 0;
@@ -370,7 +372,7 @@ impl Connection {
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let rtts = self.sender.outstanding.round_trips(now).acknowledged();
         let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
-            // The timed segment was retransmitted; otherwise everything would be in the record.
+            // The record has no sample: it is not kept, or a segment was retransmitted.
             return self.measure(cfg, now, seg, ack);
         };
         let s = &mut self.sender;
@@ -402,7 +404,8 @@ impl Connection {
             s.allow(cfg, &allow, &mut self.recovery); // loss recovery has seen an ACK of new data already
         }
         if s.cc.cwnd() == 0 {
-            // "MUST reset the retransmit timer on receiving the ECN-Echo packet when the congestion window is one"
+            // RFC 3168, section 6.1.2: "MUST reset the retransmit timer on receiving the ECN-Echo packet when the
+            // congestion window is one"
             self.timers.set(Timer::Retransmit, cfg.expiry(report.now, s.snd.rtt.rto(&cfg.rto)));
         }
         true

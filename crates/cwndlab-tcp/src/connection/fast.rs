@@ -7,12 +7,12 @@
 //! |---|---|---|
 //! | header prediction | `ack.rs`, `take_expected` | 13 % of `fq-codel-cell`, 6 % of `50x100M` |
 //! | an ACK after which only the window grows | `ack.rs`, `take_calm_ack` | 11 % of `50x100M` |
-//! | the same of a segment with data | `ack.rs`, `take_calm_ack_with` | 3 % of `rfc2415-cell` |
-//! | the same by RACK's record | `ack.rs`, `take_calm_ack_by_record` | 11 % of `fq-codel-cell` |
+//! | the same for a segment with data | `ack.rs`, `take_calm_ack_with` | 3 % of `rfc2415-cell` |
+//! | the same with RACK's record | `ack.rs`, `take_calm_ack_by_record` | 11 % of `fq-codel-cell` |
 //! | data that acknowledges nothing, with RACK | `ack.rs`, `is_unreported` | 19 % of `fq-codel-cell` |
 //! | what to send is predicted from a few fields | `poll.rs`, `outlook` | 23 % of `50x100M` |
-//! | a segment that is its header | `poll.rs`, `poll_quick` | 14 % of `50x100M` |
-//! | the record of a segment that follows | `poll.rs`, `record_next` | 4 % of `rfc2884-cell` |
+//! | a segment returned as its header | `poll.rs`, `poll_quick` | 14 % of `50x100M` |
+//! | the record of the next segment sent | `poll.rs`, `record_next` | 4 % of `rfc2884-cell` |
 
 mod ack;
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl Connection {
         self.time_syn(cfg, now);
     }
 
-    /// In SYN-SENT.
+    /// In SYN-SENT: a SYN-ACK establishes the connection.
     pub(super) fn on_syn_sent(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         let acks_syn = seg.flags.has(Flags::ACK) && from_wire(self.iss, seg.ack, 1) == 1;
         if seg.flags.has(Flags::ACK) && !acks_syn {

@@ -145,7 +145,7 @@ impl Connection {
         }
     }
 
-    /// AccECN's counters; `None` if the configuration does not request it.
+    /// AccECN's counters; `None` if the configuration does not request AccECN.
     pub fn delivered_ce(&self) -> Option<DeliveredCe> {
         let accecn = self.sender.extra.as_ref()?.accecn.as_ref()?;
         let [ect1_bytes, ect0_bytes, ce_bytes] = accecn.delivered_bytes;

@@ -281,7 +281,7 @@ impl Connection {
         })
     }
 
-    /// SYN, SYN-ACK, RST or a probe.
+    /// The segment that `control` requests.
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         let control = std::mem::replace(&mut self.control, Control::rest(cfg));
         let again = self.retries > 0;

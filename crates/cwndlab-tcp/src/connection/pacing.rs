@@ -10,7 +10,7 @@ use crate::timers::Timer;
 
 impl Connection {
     /// Whether data may be sent now. The pace is determined once per train, with the present window. Data sent since
-    /// the last call is charged first, so that sending itself does not depend on pacing.
+    /// the last call is charged first, so that the code that sends does not depend on pacing.
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {
             return false; // another segment is to be sent first

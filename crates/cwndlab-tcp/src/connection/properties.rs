@@ -30,10 +30,10 @@ struct Pipe {
     duplication: f64,
     delay: Time,
     jitter: Time,
-    /// The n-th to m-th segments all get lost.
+    /// Number of the first segment that an outage loses, and of the first one after the outage.
     outage: (u32, u32),
     seed: u64,
-    /// One of this many segments is compared.
+    /// One in this many segments is also taken the long way, and the results compared.
     compares_one_in: u64,
 }
 
@@ -198,7 +198,7 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
     let gave_up = a.error().is_some() || b.error().is_some(); // the other end need not hear of it
     assert!(gave_up || outcome.over, "does not end: {state}");
     if pipe.loss < 0.05 {
-        // (with more, giving up is possible)
+        // with more loss, giving up is possible
         assert!(a.error().is_none() && b.error().is_none(), "gave up: {:?} {:?} {state}", a.error(), b.error());
     }
 }
@@ -320,7 +320,7 @@ prop_compose! {
     }
 }
 
-/// `cases`, unless the environment says otherwise.
+/// `cases`, unless `PROPTEST_CASES` states another number.
 fn cases(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").map_or(cases, |cases| cases.parse().expect("a number of cases"));
     ProptestConfig { cases, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() }
@@ -391,7 +391,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(cases(400))]
-    /// With RACK, every segment and every poll is compared.
+    /// With RACK, every segment and every poll is compared with the long way.
     #[test]
     fn racks_short_paths_do_what_the_long_ones_do((configs, pipe, plan) in case(), law in 0..3_usize, (extra, linux) in any::<(bool, bool)>()) {
         let laws = [

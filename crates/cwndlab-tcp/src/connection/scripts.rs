@@ -1,16 +1,17 @@
-//! The endpoint by scripts: a time, a segment in, segments out, and what must hold then.
+//! Tests of the endpoint by scripts: at a time, a segment in or out, a call of the application, or what must hold.
 //!
-//! One line an event; positions are payload offsets from 0:
+//! One event per line; positions are payload offsets from 0:
 //!
 //! ```text
 //! 0.0 write 5000            the application writes; also: close, abort, read N
-//! 0.0 > data 0-1000         a segment out: syn, data A-B, fin, rst, ack N, sack A-B …, in this order; what is not named
-//!                           (ACKs of data segments) is not compared
-//! 1.0 < ack 1000 win 8000   a segment in, likewise; its window is the buffer of our own config until named
+//! 0.0 > data 0-1000         a segment out: syn, data A-B, fin, rst, ack N, sack A-B …, in this order; nothing else
+//!                           (such as the ACK of a data segment) is compared
+//! 1.0 < ack 1000 win 8000   a segment in, likewise; its window is our own config's buffer until a line names one
 //! = cwnd 2000               must hold now: cwnd, ssthresh, flight, received, state NAME, error NAME
 //! ```
 //!
-//! Timers fire on the way to a line's time. A segment that no line expects fails, as a line without its segment does.
+//! Timers fire on the way to a line's time. A script fails if a segment is sent that no line expects, or if an expected
+//! segment is not sent.
 
 mod close;
 mod ecn;
@@ -35,7 +36,7 @@ use cwndlab_units::Time;
 /// An initial sequence number so close to the wrap that every script crosses it.
 const ISS: u32 = u32::MAX - 900;
 
-/// The standards' end by FIN.
+/// Closing by FIN as in the standards.
 const FIN: FinConfig = FinConfig { alone: false, time_wait_ns: Time::from_secs(240) };
 
 /// RFC profile with round numbers: segments of 1000 bytes, an initial window of `iw` of them, no handshake, no delays.

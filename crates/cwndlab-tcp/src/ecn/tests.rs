@@ -98,7 +98,7 @@ fn the_echo_of_dctcp_tells_of_each_packet_and_its_changes_end_a_state() {
     let mut classic = agreed();
     classic.on_data_in(&with(0, CE));
     assert!(!classic.state_ends(&with(0, ECT_0)), "RFC 3168's lasts until CWR");
-    // what is sent again may be marked as well (RFC 8257, section 3.5; RFC 9331, section 4.1)
+    // retransmissions are ECN-capable, too (RFC 8257, section 3.5; RFC 9331, section 4.1)
     echo.reduced(5001, true);
     assert_eq!(echo.on_data_out(EcnKind::L4s, true), (Flags(0), ECT_1));
     assert_eq!(echo.on_data_out(EcnKind::L4s, false), (Flags::CWR, ECT_1));

@@ -3,7 +3,8 @@ use crate::congestion::{CongestionEvent, Episode};
 use crate::sender::Sender;
 use crate::Profile;
 
-/// A sender of 1000-byte segments with this window and threshold (segments), after a round trip of `rtt_us`.
+/// The pace of a sender of 1000-byte segments with this window and threshold (in segments), after a measured round trip
+/// of `rtt_us`.
 fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
     let cfg = TcpConfig { initial_ssthresh_segments: ssthresh, ecn_to_one_segment: true, ..Profile::Linux6.config() };
     let mut s = Sender::new(&cfg, 1000);
@@ -17,7 +18,7 @@ fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
     Pace::of_grant(&TcpConfig { pacing: true, ..cfg }, &s.snd, &s.cc, s.cc.grant())
 }
 
-/// Bytes a second: 200 % or 120 % of cwnd a round trip.
+/// Rates in bytes per second: 200 % or 120 % of cwnd per round trip.
 #[test]
 fn the_rate_is_a_share_of_cwnd_a_round_trip() {
     for (what, cwnd, ssthresh, rtt_us, rate) in [
@@ -32,7 +33,7 @@ fn the_rate_is_a_share_of_cwnd_a_round_trip() {
     assert_eq!(pace(10, 0, 0), None, "no round trip has been measured");
 }
 
-/// 2^-10 s of the rate in whole segments, at least two; near peers get more.
+/// A train has the whole segments that fit into 2^-10 s at the rate, at least two; on near paths more.
 #[test]
 fn a_train_is_a_millisecond_of_the_rate_and_two_segments_at_least() {
     for (what, cwnd, rtt_us, train) in [
@@ -68,7 +69,7 @@ fn a_law_may_state_its_rate_and_its_quantum() {
     assert_eq!(stated(None, one), None, "neither the law nor the endpoint paces");
 }
 
-/// Trains of two segments at 200 kB/s: 10 ms apart once ten have gone.
+/// Trains of two segments at 200 kB/s: 10 ms apart once ten segments have been sent.
 #[test]
 fn the_first_ten_segments_are_free_and_lateness_is_forgiven_by_half() {
     let two = || Some(Pace { rate: 200_000, train_bytes: 2_000 });
@@ -83,7 +84,7 @@ fn the_first_ten_segments_are_free_and_lateness_is_forgiven_by_half() {
         send(&mut pacer);
     }
     assert_eq!(pacer.next(), ms(110), "the fifth train is charged");
-    // when the next train begins, and when the one after it may
+    // when the next train begins, and when the following one may begin
     for (at, next) in [(110, 120), (123, 130), (147, 152), (152, 162)] {
         assert!(!pacer.admits(pacer.next() - Time::from_nanos(1), two), "before {at} ms");
         for _ in 0..2 {
@@ -105,7 +106,7 @@ fn a_short_train_is_charged_what_it_was() {
     assert!(pacer.admits(Time::from_millis(100), two), "more of the same train");
 }
 
-/// Linux: `tcp_wstamp_ns` follows every packet, an ACK without data too; what a train forgives for lateness counts from there.
+/// Linux: `tcp_wstamp_ns` follows every packet, including ACKs without data; the lateness of a train counts from there.
 #[test]
 fn an_ack_without_data_ends_what_is_forgiven_for_lateness() {
     let next = |acked_at: Option<u64>| {

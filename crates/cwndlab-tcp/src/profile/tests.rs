@@ -22,8 +22,8 @@ fn every_profile_survives_its_json() {
     }
 }
 
-/// Paths of all knobs as study files write them. `without_sack` has the knobs of `new-reno`; both forms of CUBIC have the
-/// same.
+/// Paths of all knobs as study files write them. Omits `without_sack`, which has the knobs of `new-reno`, and those of
+/// `cubic-linux`, which are those of `cubic`.
 fn field_names() -> Vec<String> {
     let Ok(Value::Object(fields)) = serde_json::to_value(Profile::Rfc5681.config()) else { panic!("a struct") };
     let choices = choices(Profile::Rfc5681);
@@ -59,7 +59,7 @@ fn selective_recoveries_are_the_eras_new_reno_without_sack() {
     }
 }
 
-/// The words of an enum, from what serde says of one that it does not know.
+/// The words of an enum, from serde's error for an unknown word.
 fn words<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
     let Err(error) = serde_json::from_str::<T>("\"?\"") else { panic!("a word") };
     let error = error.to_string();
@@ -81,7 +81,7 @@ fn every_window_law_and_recovery_is_among_the_choices_and_in_the_table() {
     }
 }
 
-/// An old name leads to a knob that there is.
+/// The successor of each renamed knob exists.
 #[test]
 fn renamed_knobs_exist() {
     for (old, new) in RENAMED {
@@ -117,7 +117,7 @@ fn every_knob_says_what_it_does_and_where_its_values_come_from() {
     }
 }
 
-/// A value as the page shows it: times in s or ms.
+/// A value as the profiles page shows it: times in s or ms.
 fn shown(name: &str, value: &Value) -> String {
     match value.as_u64() {
         Some(0) if name.ends_with("_ns") => "0".into(),
@@ -186,7 +186,7 @@ fn page() -> String {
     page
 }
 
-/// A value that is not RFC 5681's has a source of its own in these.
+/// In these profiles, every value that differs from RFC 5681's cites the kernel's source.
 #[test]
 fn every_value_in_which_linux_2_differs_has_its_file_and_line() {
     for profile in [Profile::Linux2_0, Profile::Linux2_2] {

@@ -7,7 +7,7 @@ fn rfc6298() -> RtoConfig {
     Profile::Rfc5681.config().rto
 }
 
-/// A clock of 100 ms, 6 s at first, no minimum, 64 s at most.
+/// A clock of 100 ms; the RTO is 6 s at first, has no minimum, and is at most 64 s.
 fn coarse() -> RtoConfig {
     Profile::Ns2_1998.config().rto
 }
@@ -117,8 +117,8 @@ fn coarse_ticks_by_hand() {
     assert_eq!(e.srtt(&cfg), Time::from_millis(900)); // 78 >> 3 = 9 ticks
 }
 
-/// ns-2 gives each agent a random boot time within a tick. From 0.26 s to 1.34 s: 2 to 13; 70 ms ahead 3 to 14; 30 ms
-/// ahead 2 to 13; 50 ms ahead 3 to 13.
+/// ns-2 gives each agent a random boot time within a tick. From 0.26 s to 1.34 s the clock goes from tick 2 to 13; if
+/// it is 70 ms ahead, from 3 to 14; 30 ms ahead, from 2 to 13; 50 ms ahead, from 3 to 13.
 #[test]
 fn the_phase_of_the_tick_decides_between_neighbours() {
     for (phase_ms, ticks) in [(0, 1), (70, 1), (30, 1), (50, 0)] {
@@ -172,8 +172,8 @@ fn linux() -> RtoConfig {
     }
 }
 
-/// The kernel's `tcp_rtt_estimator` by hand, in ms; `mdev` and `rttvar` are four times a deviation. A round trip ends when more
-/// is acknowledged than was sent when it began.
+/// The kernel's `tcp_rtt_estimator` by hand, in ms; `mdev` and `rttvar` are four times a deviation. A round trip ends
+/// when more is acknowledged than was sent when it began.
 ///
 /// | una, max   | R    | srtt                | mdev                             | mdev_max | rttvar                      | RTO  |
 /// |------------|------|---------------------|----------------------------------|----------|-----------------------------|------|
@@ -203,8 +203,8 @@ fn linux_estimator_by_hand() {
     }
 }
 
-/// A steady path: the deviation falls below the floor of 200 ms at its second measurement of a round trip, and RTTVAR follows by
-/// a quarter of the distance per round trip; RFC 6298 takes a quarter off per measurement.
+/// A steady path: the deviation falls below the floor of 200 ms at its second measurement of a round trip, and RTTVAR
+/// follows by a quarter of the distance per round trip; with RFC 6298 it falls by a quarter per measurement.
 #[test]
 fn linux_timeouts_fall_by_the_round_trip_and_rfc_6298s_by_the_measurement() {
     let after = |cfg: &RtoConfig| {

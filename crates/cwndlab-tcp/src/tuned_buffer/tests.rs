@@ -3,7 +3,7 @@ use super::*;
 const MSS: u32 = 1460;
 const MS: fn(u64) -> Time = Time::from_millis;
 
-/// As Linux begins: 128 KiB, half of which is offered.
+/// Linux's initial buffer: 128 KiB, half of which is advertised.
 fn established() -> TunedBuffer {
     let mut buffer = TunedBuffer::new(131_072, 6 << 20, 1 << 30);
     let first = buffer.first_window(MSS);
@@ -25,7 +25,7 @@ fn receive(buffer: &mut TunedBuffer, now: Time, n: u32, nxt: &mut u64, echo: Opt
     }
 }
 
-/// The same, and all of it is read.
+/// As [`receive`]; then the application reads everything.
 fn arrive(buffer: &mut TunedBuffer, now: Time, n: u32, read: &mut u64, echo: Option<Time>) {
     receive(buffer, now, n, read, echo);
     buffer.on_read(now, MSS, *read, *read);

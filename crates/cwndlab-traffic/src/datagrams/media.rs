@@ -87,8 +87,8 @@ impl Video {
         }
     }
 
-    /// Bytes of the packet that is sent now, at most `most` plus headers. It begins a frame if the last one has been
-    /// sent.
+    /// Bytes of the packet that is sent now, at most `most`, headers included. It begins a frame if the last one has
+    /// been sent.
     pub(super) fn packet_bytes(&mut self, now: Time, most: u32) -> u32 {
         if self.left == 0 {
             let size = self.frame_bytes * (1.0 + laplace(self.size_scale, &mut self.scatter));

@@ -270,7 +270,7 @@ fn g711_interval() -> Dist {
     Dist::Fixed { value: 0.02 }
 }
 
-/// 1000 bytes of video.
+/// 1000 bytes of video, and 40 bytes of headers.
 fn video_packet() -> Dist {
     Dist::Fixed { value: 1040.0 }
 }

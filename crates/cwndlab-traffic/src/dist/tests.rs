@@ -15,7 +15,7 @@ fn mean(v: &[f64]) -> f64 {
     v.iter().sum::<f64>() / v.len() as f64
 }
 
-/// Relative deviation allowed for n draws is stated at each call: about four standard errors.
+/// `tolerance` is the relative deviation allowed: about four standard errors of the draws.
 fn near(got: f64, want: f64, tolerance: f64) {
     assert!((got / want - 1.0).abs() < tolerance, "got {got}, want {want}");
 }

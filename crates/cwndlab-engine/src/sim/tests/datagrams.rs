@@ -1,8 +1,8 @@
-//! Unresponsive traffic next to a queue and a TCP connection.
+//! Unresponsive traffic through the queues and impairments of the chain.
 
 use super::*;
 
-/// `app` in place of the chain's transfer, over its 1.5 Mb/s.
+/// The chain, with its bottleneck of 1.5 Mb/s, and `app` in place of its transfer.
 fn datagrams(app: &str, queue: &str, impairments: &str, seconds: u64) -> Scenario {
     let mut scenario = chain(&tcp(cwndlab_tcp::Profile::Rfc5681, RecoveryKind::Reno), 1, queue, impairments, seconds);
     scenario.traffic[0].app = serde_json::from_str(app).unwrap();
@@ -11,7 +11,7 @@ fn datagrams(app: &str, queue: &str, impairments: &str, seconds: u64) -> Scenari
 
 #[test]
 fn what_is_sent_above_the_links_rate_is_lost_and_counted() {
-    // 1500 bytes at 1.5 Mb/s are 8 ms, at 2 Mb/s one is sent every 6 ms, from 0 to 60 s
+    // 1500 bytes take 8 ms at 1.5 Mb/s; at 2 Mb/s a packet is sent every 6 ms, from 0 to 60 s
     let (summary, log) = run(&datagrams(r#"{"kind": "cbr", "rate_bps": 2000000}"#, DROP_TAIL, "", 60), 0);
     let record = log.connections[0];
     assert_eq!(record.segments_sent, 10_001);

@@ -1,4 +1,4 @@
-//! The rules of ECN on the seen (RFC 3168, section 6.1), asserted on every segment of runs through RED.
+//! The rules of ECN (RFC 3168, section 6.1), asserted on every segment that a node sees in runs through RED.
 
 use cwndlab_tcp::{Flags, Profile};
 

@@ -1,7 +1,7 @@
 //! Short paths for most arriving segments: header prediction (Jacobson 1990), then an ACK after which only the window
 //! grows.
 //!
-//! No report is built for such an ACK: only the window, the timer and a round trip can follow from it.
+//! No report is built for such an ACK: it only opens the window, restarts the timer and gives a round-trip sample.
 
 use cwndlab_units::Time;
 

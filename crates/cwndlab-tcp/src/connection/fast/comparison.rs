@@ -43,7 +43,7 @@ pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) ->
         Quick::Ask => end.poll_asked(cfg, now, &last),
     };
     if let Some((segment, mut full)) = full {
-        // This field is used only if windows grow only when they are used.
+        // This field matters only if only windows in use may grow.
         full.sender.stopped_by_cwnd = end.sender.stopped_by_cwnd;
         assert_eq!(segment, polled, "a short path gives another segment");
         assert_eq!(format!("{full:?}"), format!("{end:?}"), "a short path leaves another state");

@@ -171,7 +171,7 @@ fn data_never_acknowledged_is_given_up_with_a_reason() {
     assert!(now > Time::from_secs(100), "R2 is at least 100 s (RFC 9293, 3.8.3): {now}");
 }
 
-/// RFC 9293, 3.10.7.4 and RFC 1122, 4.2.2.13: where a SYN in TIME-WAIT may open the connection again.
+/// RFC 9293, 3.10.7.4 and RFC 1122, 4.2.2.13: when a SYN in TIME-WAIT may open the connection again.
 #[test]
 fn a_syn_beyond_what_was_received_opens_time_wait_again_at_the_end_that_listens() {
     let closed = "0.0 close
@@ -208,7 +208,7 @@ fn a_syn_beyond_what_was_received_opens_time_wait_again_at_the_end_that_listens(
     );
 }
 
-/// RFC 6191, section 2: with timestamps the newer stamp is enough.
+/// RFC 6191, section 2: with timestamps, a newer timestamp is enough.
 #[test]
 fn a_newer_stamp_opens_time_wait_again_whatever_the_number() {
     let cfg = TcpConfig { timestamps: true, ..cfg() };
@@ -227,7 +227,8 @@ fn a_newer_stamp_opens_time_wait_again_whatever_the_number() {
     }
 }
 
-/// RFC 9293, 3.10.7.1: `<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>` where the segment has no ACK, else `<SEQ=SEG.ACK><CTL=RST>`.
+/// RFC 9293, 3.10.7.1: the answer is `<SEQ=0><ACK=SEG.SEQ+SEG.LEN><CTL=RST,ACK>` if the segment has no ACK, else
+/// `<SEQ=SEG.ACK><CTL=RST>`.
 #[test]
 fn a_closed_port_answers_every_segment_but_a_reset() {
     let cfg = TcpConfig { handshake: Some(HandshakeConfig::STANDARD), fin: Some(FIN), ..config(1) };
@@ -246,7 +247,7 @@ fn a_closed_port_answers_every_segment_but_a_reset() {
     assert_eq!(answer(Segment::from(Header { flags: Flags::RST | Flags::ACK, ..ack.header })), None);
 }
 
-/// RFC 7323, section 3.2: "SHOULD be sent in an <RST> segment", which then is as long as every other.
+/// RFC 7323, section 3.2: timestamps "SHOULD be sent in an <RST> segment", which is longer by the option.
 #[test]
 fn a_reset_carries_timestamps_where_they_are_agreed_on() {
     for (timestamps, bytes) in [(true, 12), (false, 0)] {

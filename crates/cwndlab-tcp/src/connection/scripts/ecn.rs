@@ -1,4 +1,4 @@
-//! What the sender makes of echoes (RFC 3168, section 6.1.2).
+//! How the sender responds to ECN echoes (RFC 3168, section 6.1.2).
 
 use super::loss::after_ten;
 use super::*;
@@ -7,8 +7,8 @@ fn capable() -> TcpConfig {
     TcpConfig { ecn: EcnKind::Rfc3168, ecn_to_one_segment: true, ..config(1) }
 }
 
-/// At one segment an echo closes the window until the retransmit timer expires, though all that was out is acknowledged
-/// meanwhile: two small segments had fitted into the window of one.
+/// At one segment, an echo closes the window until the retransmission timer expires, even if everything outstanding is
+/// acknowledged meanwhile. Here two small segments had fitted into the window.
 #[test]
 fn a_window_that_an_echo_closed_opens_by_the_timer_even_if_nothing_is_out() {
     let end = client(
@@ -27,8 +27,8 @@ fn a_window_that_an_echo_closed_opens_by_the_timer_even_if_nothing_is_out() {
     assert_eq!(end.stats().timeouts, 0);
 }
 
-/// Ten segments, the echo of the first, then nothing: everything goes again, and while it does every ACK still carries ECE, as
-/// no new data has gone that could carry CWR.
+/// Ten segments, an echo with the first ACK, then no ACKs: everything is retransmitted. Meanwhile every ACK still
+/// carries ECE, because no new data has been sent that could carry CWR.
 #[test]
 fn a_go_back_after_an_echo_grows_as_slow_start_does() {
     let cfg = TcpConfig { initial_window: InitialWindow::Segments(10), ..capable() };
@@ -57,7 +57,8 @@ fn a_go_back_after_an_echo_grows_as_slow_start_does() {
     );
 }
 
-/// An echo while everything goes again after a timeout halves what the window admits, not what was out before: it may not grow.
+/// During the go-back after a timeout, an echo halves the present window, not what was outstanding before: the window
+/// must not grow.
 #[test]
 fn an_echo_never_opens_the_window() {
     let cfg = TcpConfig { initial_window: InitialWindow::Segments(10), ..capable() };
@@ -74,8 +75,8 @@ fn an_echo_never_opens_the_window() {
     );
 }
 
-/// With AccECN everything after the handshake is ECN-capable, control packets and repairs included, as in Linux; with RFC 3168
-/// only new data is (section 6.1.4 and 6.1.5).
+/// With AccECN, as in Linux, everything after the handshake is ECN-capable, including control packets and
+/// retransmissions; with RFC 3168 only new data is (sections 6.1.4 and 6.1.5).
 #[test]
 fn with_accecn_pure_acks_fins_and_retransmissions_are_ecn_capable() {
     for (ecn, elsewhere) in [(EcnKind::Accecn, 2), (EcnKind::Rfc3168, 0)] {
@@ -117,7 +118,7 @@ fn with_accecn_pure_acks_fins_and_retransmissions_are_ecn_capable() {
     }
 }
 
-/// Two ends of `ecn` with an ECN-capable handshake; ten segments are the initial window.
+/// Two ends with this kind of ECN, an ECN-capable handshake, and an initial window of ten segments.
 fn capable_ends(ecn: EcnKind) -> (TcpConfig, Connection, Connection) {
     let handshake = Some(HandshakeConfig { ecn_capable: true, ..HandshakeConfig::STANDARD });
     let cfg = TcpConfig { ecn, handshake, initial_window: InitialWindow::Segments(10), ..Profile::Rfc5681.config() };
@@ -125,7 +126,8 @@ fn capable_ends(ecn: EcnKind) -> (TcpConfig, Connection, Connection) {
     (cfg, a, b)
 }
 
-/// The one segment that an end sends, which reaches the other if there is one; a queue marks those that are ECN-capable.
+/// Takes the one segment that `from` sends, and returns its flags and codepoint. Delivers it to `to`, if there is one,
+/// with CE if it is ECN-capable.
 fn cross(cfg: &TcpConfig, now: Time, from: &mut Connection, to: Option<&mut Connection>) -> (Flags, u8) {
     let segment = from.poll_transmit(cfg, now).expect("a segment");
     assert!(from.poll_transmit(cfg, now).is_none());
@@ -152,7 +154,7 @@ fn a_marked_syn_ack_goes_again_without_ect_and_leaves_one_segment() {
     assert_eq!([a.cwnd_bytes(), b.cwnd_bytes()].map(|cwnd| cwnd / 1460), [10, 1]);
 }
 
-/// RFC 5562, section 3.1, figure 1; and one that arrives unmarked changes nothing.
+/// RFC 5562, section 3.1, figure 1. The second SYN-ACK arrives unmarked and establishes the connection.
 #[test]
 fn a_lost_syn_ack_goes_again_without_ect() {
     let (cfg, mut a, mut b) = capable_ends(EcnKind::Rfc3168);
@@ -178,8 +180,9 @@ fn with_dctcp_syn_syn_ack_and_rst_are_ecn_capable_and_their_marks_ignored() {
     assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)), (Flags::RST | Flags::ACK, crate::ecn::ECT_0));
 }
 
-/// Two segments, the second of which changes DCTCP.CE, and both again, before the receiver is polled: the ACK that reports the state
-/// before (RFC 8257, section 3.2) has no block of the second, which it does not acknowledge; the next one has.
+/// Before the receiver is polled, two segments arrive, the second of which changes DCTCP.CE, and then the second again.
+/// The ACK that reports the state before the change (RFC 8257, section 3.2) has no block for the second segment, which
+/// it does not acknowledge; the next ACK has.
 #[test]
 fn the_ack_before_a_change_of_dctcp_ce_reports_no_duplicate_that_came_after_it() {
     let cfg = TcpConfig {

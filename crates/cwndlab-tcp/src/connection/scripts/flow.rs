@@ -131,8 +131,8 @@ fn an_idle_time_of_more_than_a_timeout_restarts_the_window() {
     );
 }
 
-/// Behind a closed window nothing is sent that a restart could be for; Linux asks at the window update
-/// (`tcp_ack_update_window`).
+/// While the peer's window is closed, no data is sent to which the restart window could apply. Linux checks at the
+/// window update (`tcp_ack_update_window`).
 #[test]
 fn a_closed_window_restarts_nothing_before_it_opens() {
     let cfg = TcpConfig { restart_after_idle: true, ..config(1) };
@@ -153,7 +153,7 @@ fn a_closed_window_restarts_nothing_before_it_opens() {
     );
 }
 
-/// The clock starts at 0: what was sent then was sent.
+/// The clock starts at 0; data sent at that time counts as sent.
 #[test]
 fn what_was_sent_at_time_zero_counts_as_sent() {
     let cfg = TcpConfig { restart_after_idle: true, ..config(2) };
@@ -186,8 +186,9 @@ fn no_more_than_the_configured_window_is_ever_out() {
     );
 }
 
-/// RFC 2861, section 3.2 with a timeout of 1 s: cwnd was last full at 0.1 s, so what is sent after 1.1 s finds it unused: of 16
-/// segments 1 was used, but four is the initial window, so (16 + 4) / 2; again a timeout later, (10 + 4) / 2.
+/// RFC 2861, section 3.2, with a timeout of 1 s: cwnd was last full at 0.1 s, so data sent after 1.1 s finds it unused.
+/// Of 16 segments only 1 was used, but the initial window of 4 is the minimum: (16 + 4) / 2. A timeout later the same
+/// again: (10 + 4) / 2.
 #[test]
 fn a_window_that_was_not_full_for_a_timeout_falls_half_the_way_to_what_was_used() {
     let slow = "0.0 write 4000
@@ -238,8 +239,8 @@ fn a_window_that_was_not_full_for_a_timeout_falls_half_the_way_to_what_was_used(
     }
 }
 
-/// Linux 6.12, `tcp_write_xmit` and `tcp_cwnd_validate`: usage is looked at when something is sent, so that the last ACKs of
-/// a transfer that filled the window open it, too.
+/// Linux 6.12, `tcp_write_xmit` and `tcp_cwnd_validate`: usage is checked only when something is sent, so the last ACKs
+/// of a transfer that filled the window open it, too.
 #[test]
 fn the_last_acks_of_a_full_window_open_it_too() {
     let cfg = TcpConfig { grow_only_if_cwnd_limited: true, ..config(4) };
@@ -262,7 +263,8 @@ fn the_last_acks_of_a_full_window_open_it_too() {
     );
 }
 
-/// Probes of a closed window say nothing of the path: once it is open, a loss waits for the timeout that was.
+/// Probes of a closed window reveal nothing about the path: once the window is open, a loss waits for the same timeout
+/// as before.
 #[test]
 fn backing_off_the_probes_leaves_the_retransmission_timeout_alone() {
     let cfg = TcpConfig { rto: RtoConfig { min_ns: Time::from_secs(1), ..config(2).rto }, ..config(2) };

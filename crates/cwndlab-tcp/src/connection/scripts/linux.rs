@@ -1,8 +1,8 @@
-//! Linux's receiver: what `tests/backends/golden` shows of it on long transfers, rule by rule.
+//! Linux's receiver, rule by rule, as `tests/backends/golden` shows it on long transfers.
 
 use super::*;
 
-/// Linux's acknowledgments with segments of 1000 bytes, no handshake, and a buffer that has its size from the beginning.
+/// Linux's acknowledgments with segments of 1000 bytes, no handshake, and a buffer of full size from the beginning.
 fn linux() -> TcpConfig {
     TcpConfig {
         ack_policy: AckPolicy::Linux,
@@ -51,7 +51,7 @@ fn a_read_of_pushed_data_draws_an_ack_at_once() {
            0.200 < data 17000-17100 # small, so pushed or not
            0.200 > ack 17100";
     server(&linux(), &script);
-    // not while the application leaves it unread
+    // no ACK while the application leaves the data unread
     let script = quick(16)
         + "0.100 manual
            0.100 < push data 16000-17000
@@ -60,8 +60,8 @@ fn a_read_of_pushed_data_draws_an_ack_at_once() {
     server(&linux(), &script);
 }
 
-/// `tcp_event_data_sent`: who answers within the delay is interactive, and its ACKs ride on answers; one that does not
-/// comes in time ends that (`tcp_delack_timer_handler`).
+/// `tcp_event_data_sent`: an end that answers within the delay is interactive, and its ACKs ride on its answers; an
+/// answer that does not come in time ends this (`tcp_delack_timer_handler`).
 #[test]
 fn an_ack_waits_for_the_answer_where_there_was_one_before() {
     server(
@@ -115,7 +115,8 @@ fn out_of_order_three_acks_go_at_once_then_one_each_millisecond() {
     server(&cfg, &script);
 }
 
-/// `tcp_init_buffer_space`, `tcp_grow_window`, `tcp_measure_rcv_mss`: as Linux 6.12 offered it in tests/backends/golden.
+/// `tcp_init_buffer_space`, `tcp_grow_window`, `tcp_measure_rcv_mss`: the windows are those that Linux 6.12 advertised
+/// in `tests/backends/golden`.
 #[test]
 fn the_window_opens_with_the_segments_that_arrive() {
     let cfg = Profile::Linux6.config();

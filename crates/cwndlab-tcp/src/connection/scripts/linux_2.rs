@@ -62,7 +62,8 @@ fn the_ack_of_the_syn_ack_opens_the_window() {
     });
 }
 
-/// 2.0.32, `tcp_timer.c` 142: min(1, window) >> 1 = 0, so that the window opens as in congestion avoidance from one segment.
+/// 2.0.32, `tcp_timer.c` 142: ssthresh is min(1, window) >> 1 = 0, so the window opens from one segment as in
+/// congestion avoidance.
 #[test]
 fn a_lost_syn_ack_leaves_no_slow_start() {
     let handshake = Some(HandshakeConfig { timeout_cuts: true, ..HandshakeConfig::STANDARD });
@@ -90,8 +91,9 @@ fn linux_clock(estimator: Estimator) -> RtoConfig {
     }
 }
 
-/// F3 (2.0.32, `tcp_input.c` 111 to 155): one round trip of 20 ticks, then R = 20 + 40, at a window of two segments 60 + 15 + 30.
-/// 2.2.5 begins with a deviation of four round trips: R = 20 + 80, 100 + 25 + 50.
+/// F3 (2.0.32, `tcp_input.c` 111 to 155): after one round trip of 20 ticks R = 20 + 40, and the timeout at a window of
+/// two segments is 60 + 15 + 30 ticks. 2.2.5 begins with a deviation of four round trips: R = 20 + 80, and the timeout
+/// is 100 + 25 + 50.
 #[test]
 fn the_timeout_follows_the_kernels_formula() {
     for (estimator, due) in [(Estimator::Linux2_0, "1.25"), (Estimator::Linux2_2, "1.95")] {
@@ -125,7 +127,8 @@ fn adaptive(holes_wait: bool, on_ticks: bool, push_ms: u64) -> TcpConfig {
     TcpConfig { ack_policy, rto: linux_clock(Estimator::Linux2_0), ..config(1) }
 }
 
-/// F4 (2.0.32, `tcp_input.c` 55 to 102): the first segment waits for 33 ticks, the next for half of that and the time between.
+/// F4 (2.0.32, `tcp_input.c` 55 to 102): the ACK of the first segment waits for 33 ticks, the next one for half of that
+/// plus the time between the segments.
 #[test]
 fn the_delay_of_acks_adapts_to_the_time_between_segments() {
     let cfg = adaptive(true, false, 500);
@@ -171,7 +174,7 @@ fn a_segment_that_fills_a_hole_waits_like_any_other() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1931: HZ/50 after a segment with PSH. (The segments of scripts have none: this one asks the policy.)
+/// 2.0.32, `tcp_input.c` 1931: an ACK waits for HZ/50 after a segment with PSH.
 #[test]
 fn push_shortens_the_delay() {
     for (push_ms, due) in [(20, Time::from_millis(20)), (500, Time::from_millis(330))] {
@@ -335,8 +338,8 @@ fn nothing_new_is_sent_until_what_timed_out_is_acknowledged() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1421 to 1489: three samples of 40, 30 and 20 ticks by one ACK, in place of one. The second, of 30,
-/// moves srtt to 40 - 10/8 and so on; at two segments the timeout is 1.75 R.
+/// 2.0.32, `tcp_input.c` 1421 to 1489: one ACK gives three samples of 40, 30 and 20 ticks instead of one. The second,
+/// of 30 ticks, moves srtt to 40 - 10/8, and so on.
 #[test]
 fn every_segment_acknowledged_is_a_measurement() {
     let rto = RtoConfig { samples: RttSamples::EachSegment, ..linux_clock(Estimator::Linux2_0) };
@@ -352,12 +355,14 @@ fn every_segment_acknowledged_is_a_measurement() {
              0.2 > data 2000-3000
              0.4 < ack 3000",
         );
-        assert_eq!(end.srtt(cfg), Time::from_millis(360)); // 320, 320 - 10, 310 + (200 - 380) / 8 …: 320, 310, 291 eighths
+        // in eighths of a tick: 320, 320 + (30 - 40) = 310, 310 + (20 - 38) = 292, of which 36 ticks are whole
+        assert_eq!(end.srtt(cfg), Time::from_millis(360));
     };
     only_with(&cfg, &TcpConfig { rto: RtoConfig { samples: RttSamples::RoundTrip, ..rto }, ..cfg }, measured);
 }
 
-/// 2.0.32, `tcp_timer.c` 43 to 61: an ACK does not restart the timer; it moves it to the next segment.
+/// 2.0.32, `tcp_timer.c` 43 to 61: an ACK does not restart the timer, which then counts from the sending of the next
+/// segment.
 #[test]
 fn the_timeout_counts_from_the_first_segment() {
     let rto = RtoConfig { start: TimerStart::FirstSegment, ..config(1).rto };
@@ -412,7 +417,7 @@ fn a_partial_ack_need_not_deflate_the_window() {
     });
 }
 
-/// RFC 3168, 6.1.2, or two segments as the least: docs/models/ecn.md.
+/// An echo may leave one segment (RFC 3168, 6.1.2) or at least two: see docs/models/ecn.md.
 #[test]
 fn an_echo_leaves_two_packets_where_it_may_not_leave_one() {
     for (to_one, left) in [(true, 1000), (false, 2000)] {

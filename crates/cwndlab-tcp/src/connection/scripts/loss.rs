@@ -6,7 +6,7 @@ pub(super) fn recovering(kind: RecoveryKind) -> TcpConfig {
     TcpConfig { recovery: kind.standard(), sack: kind.is_selective(), ..config(10) }
 }
 
-/// Ten segments are out, from 0 to 10000.
+/// Ten segments are outstanding, from 0 to 10000.
 const TEN: &str = "0 write 30000
     0 > data 0-1000
     0 > data 1000-2000
@@ -117,8 +117,8 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
     );
 }
 
-/// Without deflation a partial ACK ends the inflation alone; slow but steady, each restarts the timer (RFC 6582, section 4). Losses at
-/// 0, 3000 and 6000.
+/// Without deflation, a partial ACK only ends the inflation. In the slow-but-steady variant, each partial ACK restarts
+/// the timer (RFC 6582, section 4). Losses at 0, 3000 and 6000.
 #[test]
 fn newreno_of_1998_keeps_the_window_on_partial_acks_and_its_timer_running() {
     let new_reno = Profile::Ns2_1998.recovery(RecoveryKind::NewReno);
@@ -212,8 +212,9 @@ fn sack_sends_what_is_lost_first_and_new_data_as_the_pipe_empties() {
     );
 }
 
-/// RFC 6675, section 4, `NextSeg`, rule 4: 0 and the last three are lost and there is no new data. The rescue goes for the
-/// last; what arrives of it shows the holes before it, which are sent again without a timeout.
+/// RFC 6675, section 4, `NextSeg`, rule 4: the first segment and the last three are lost, and there is no new data. The
+/// rescue retransmission repeats the last segment; its arrival shows the holes before it, which are filled without a
+/// timeout.
 #[test]
 fn sack_rescues_a_lost_tail_without_a_timeout() {
     let end = client(
@@ -287,7 +288,8 @@ fn prr_reduces_in_proportion_down_to_ssthresh_and_then_conserves() {
     assert!(!end.in_recovery());
 }
 
-/// RFC 6937, section 3.1: below ssthresh no more than was delivered, and one more where an ACK is safe. 0 to 7000 are lost.
+/// RFC 6937, section 3.1: while pipe is below ssthresh, no more is sent than was delivered, and one segment more on a
+/// safe ACK. 0 to 7000 are lost.
 #[test]
 fn prr_keeps_to_what_was_delivered_when_much_was_lost() {
     after_ten(
@@ -335,7 +337,7 @@ fn fack_recovers_on_the_first_ack_that_tells_of_a_gap_of_more_than_three() {
     assert_eq!((end.stats().fast_retransmits, end.stats().retransmits, end.stats().timeouts), (1, 4, 0));
 }
 
-/// RFC 5681, section 3.1, equation 4, and slow start up to it, whatever the recovery.
+/// RFC 5681, section 3.1, equation 4, and slow start up to this ssthresh, whatever the recovery.
 #[test]
 fn every_recovery_starts_slowly_after_a_timeout() {
     use RecoveryKind::{Fack, NewReno, Prr, Reno, Sack, Tahoe};
@@ -366,8 +368,8 @@ fn a_segment_sent_twice_is_not_measured() {
     assert_eq!(end.srtt(&cfg), Time::ZERO);
 }
 
-/// RFC 2018, section 8; RFC 6675, section 5.1: the receiver had reported 1000 to 4000 and threw it away. Once 0 to 1000 has
-/// arrived, the first missing segment counts as reported: only forgetting that sends it.
+/// RFC 2018, section 8; RFC 6675, section 5.1: the receiver had reported 1000 to 4000 and discarded it. Once 0 to 1000
+/// has arrived, the first missing segment counts as reported; the sender must forget the reports to send it.
 #[test]
 fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
     for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Prr, RecoveryKind::Rack] {
@@ -388,7 +390,7 @@ fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
             Segment::from(Header { seq: 1, ack: 1001, flags: Flags::ACK, window: 1 << 20, ..Header::default() });
         end.handle_segment(&cfg, now, &first);
         drain(&mut end, now);
-        // the timer alone is left; whatever comes now was not kept but in order
+        // only the timer is left; from now on the receiver keeps only data in order
         let mut held = 1001;
         for _ in 0..40 {
             now = end.poll_timeout();
@@ -408,8 +410,9 @@ fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
     }
 }
 
-/// RFC 9937, section 6, in the case of its figure 1: 20 segments, the first lost, Limited Transmit, ssthresh 10. `RecoverFS` is
-/// 22 - 3 + 1 segments. The figure counts in segments; in bytes half of one waits for the other half, an ACK later:
+/// RFC 9937, section 6, in the case of its figure 1: 20 segments, the first lost, Limited Transmit, ssthresh 10.
+/// `RecoverFS` is 22 - 3 + 1 segments. The figure counts in segments; in bytes, half a segment waits for the other
+/// half, one ACK later:
 ///
 /// ```text
 /// ACK         1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22
@@ -442,7 +445,7 @@ fn prr_sends_as_in_figure_1_of_rfc_9937() {
     assert_eq!((end.cwnd_bytes(), end.in_flight()), (10_000, 10_000));
 }
 
-/// RFC 5681, section 2: `FlightSize` is what was sent and not acknowledged, also while it goes again after a timeout.
+/// RFC 5681, section 2: `FlightSize` is what was sent and not acknowledged, also during the go-back after a timeout.
 #[test]
 fn a_second_timeout_during_a_go_back_halves_all_that_is_outstanding() {
     after_ten(

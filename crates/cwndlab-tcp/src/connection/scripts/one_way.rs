@@ -1,4 +1,4 @@
-//! FACK and SACK as the one-way agents of 1998 have them; every number by hand.
+//! FACK and SACK as in ns-2's one-way agents of 1998; every number is computed by hand.
 
 use super::loss::{after_ten, recovering};
 use super::*;
@@ -7,8 +7,8 @@ fn of_1998(kind: RecoveryKind) -> TcpConfig {
     TcpConfig { recovery: Profile::Ns2_1998.recovery(kind), packet_stamps: true, ..recovering(kind) }
 }
 
-/// Until an episode begins, ACKs with blocks release nothing. In it, cwnd grows from one segment with every ACK, and what is sent
-/// again counts until it has arrived.
+/// Until an episode begins, ACKs with SACK blocks release nothing. During it, cwnd grows from one segment with every
+/// ACK, and a retransmission counts as in flight until it has arrived.
 #[test]
 fn fack_of_1998_holds_back_and_then_opens_the_window_by_every_ack() {
     after_ten(
@@ -40,7 +40,8 @@ fn fack_of_1998_holds_back_and_then_opens_the_window_by_every_ack() {
     );
 }
 
-/// What was sent after a copy has arrived and the copy has not: nothing goes until the timer expires.
+/// Data sent after a retransmission has arrived, but the retransmission has not: nothing is sent until the timer
+/// expires.
 #[test]
 fn fack_of_1998_waits_for_the_timer_when_a_copy_is_lost() {
     let end = after_ten(
@@ -62,8 +63,8 @@ fn fack_of_1998_waits_for_the_timer_when_a_copy_is_lost() {
     assert_eq!((end.stats().retransmits, end.stats().timeouts), (2, 1));
 }
 
-/// The first hole goes with the third report, the next ones as the counter of the pipe falls below cwnd; a partial ACK counts
-/// twice and withdraws the timer's backoff.
+/// The first hole is retransmitted with the third report, the next ones as the pipe counter falls below cwnd. A partial
+/// ACK takes two segments off the pipe and ends the timer's backoff.
 #[test]
 fn sack_of_1998_counts_the_pipe_down_and_forgets_the_backoff_with_a_partial_ack() {
     let end = after_ten(
@@ -101,7 +102,7 @@ fn sack_of_1998_counts_the_pipe_down_and_forgets_the_backoff_with_a_partial_ack(
     assert_eq!(end.stats().timeouts, 2);
 }
 
-/// Fall and Floyd 1996, section 3: with each duplicate a segment less is in the pipe, with each one sent one more.
+/// Fall and Floyd 1996, section 3: each duplicate ACK takes a segment off the pipe, each segment sent adds one.
 #[test]
 fn sack_of_1998_sends_while_the_pipe_holds_less_than_cwnd() {
     after_ten(
@@ -129,7 +130,7 @@ fn sack_of_1998_sends_while_the_pipe_holds_less_than_cwnd() {
     );
 }
 
-/// What was reported before the timer expired is forgotten, and until new data is acknowledged duplicates mean nothing.
+/// Reports from before the timeout are forgotten, and duplicates do not count until new data is acknowledged.
 #[test]
 fn sack_of_1998_takes_no_duplicates_after_a_timeout() {
     let end = after_ten(

@@ -86,7 +86,7 @@ fn a_handshake_that_is_not_timed_leaves_the_first_timeout_to_the_first_data() {
         )
     };
     cfg.rto.initial_ns = Time::from_secs(6);
-    client(&cfg, &script("2.0")); // RFC 6298's least
+    client(&cfg, &script("2.0")); // RFC 6298's minimum, 1 s
     cfg.handshake = Some(HandshakeConfig { timed: false, ..HandshakeConfig::STANDARD });
     client(&cfg, &script("7.0"));
 }

@@ -1,8 +1,8 @@
-//! Pacing; every time by hand.
+//! Pacing; every time is computed by hand.
 
 use super::*;
 
-/// Nine segments at first, slow start without limit.
+/// An initial window of nine segments, and slow start without a limit.
 fn paced() -> TcpConfig {
     TcpConfig { pacing: true, slow_start_limit_segments: 0, ..config(9) }
 }
@@ -22,7 +22,7 @@ const STARTED: &str = "0 > data 0-1000
     0.1 > data 10000-11000
     ";
 
-/// After the tenth segment trains of two go at 320 kB/s, every 6.25 ms.
+/// After the tenth segment, trains of two segments leave every 6.25 ms, at 320 kB/s.
 #[test]
 fn trains_leave_at_twice_the_window_a_round_trip() {
     client(

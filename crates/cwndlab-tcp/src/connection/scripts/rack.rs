@@ -1,4 +1,5 @@
-//! RACK-TLP by RFC 8985's own cases: lost tails, reordering, a retransmission that is lost; every number by hand.
+//! RACK-TLP by RFC 8985's own cases: lost tails, reordering, a retransmission that is lost; every number is computed by
+//! hand.
 
 use super::loss::{after_ten, recovering};
 use super::*;
@@ -11,7 +12,7 @@ fn retransmits_and_timeouts(end: &Connection) -> (u32, u32) {
     (end.stats().retransmits, end.stats().timeouts)
 }
 
-/// One segment and its ACK give a round trip of 0.1 s before the three that matter.
+/// One segment and its ACK give a round trip of 0.1 s before the three segments that matter.
 const MEASURED: &str = "0 write 1000
     0 > data 0-1000
     0.1 < ack 1000
@@ -41,7 +42,7 @@ fn a_lost_tail_is_found_by_a_probe_and_repaired_without_a_timeout() {
     assert_eq!(end.stats().fast_retransmits, 1);
 }
 
-/// RFC 8985, section 7.4.2: the last segment alone was lost; as the probe hid the loss, the window is cut when an ACK
+/// RFC 8985, section 7.4.2: only the last segment was lost, and the probe hid the loss. The window is cut when an ACK
 /// beyond the probe shows that there was no duplicate.
 #[test]
 fn a_loss_that_the_probe_itself_repaired_reduces_the_window() {
@@ -81,7 +82,7 @@ fn a_probe_that_was_not_needed_leaves_the_window_alone() {
     );
 }
 
-/// RFC 8985, section 7.3: new data is the better probe; if it brings nothing either, the timeout follows (section 6.3).
+/// RFC 8985, section 7.3: new data is the better probe; if no ACK answers it, the timeout follows (section 6.3).
 #[test]
 fn a_probe_is_new_data_if_there_is_and_the_timeout_follows_it() {
     let end = after_ten(
@@ -97,7 +98,8 @@ fn a_probe_is_new_data_if_there_is_and_the_timeout_follows_it() {
     assert_eq!(retransmits_and_timeouts(&end), (3, 1));
 }
 
-/// RFC 8985, section 6.2, step 5: fewer than three reports, so that the first segment has a quarter of the round trip more.
+/// RFC 8985, section 6.2, step 5: with fewer than three segments reported, the first segment is deemed lost only after
+/// another quarter of the round trip.
 #[test]
 fn one_report_is_enough_once_the_reordering_window_has_passed() {
     let end = client(
@@ -118,7 +120,8 @@ fn one_report_is_enough_once_the_reordering_window_has_passed() {
     assert_eq!(retransmits_and_timeouts(&end), (3, 0));
 }
 
-/// RFC 8985, section 6.2, steps 3 and 4: reordering is no loss, and once seen three reports are not proof enough either.
+/// RFC 8985, section 6.2, steps 3 and 4: reordering is not loss. Once reordering has been seen, even three reports do
+/// not prove a loss.
 #[test]
 fn reordering_is_no_loss_and_widens_the_window_of_what_follows() {
     let end = after_ten(
@@ -137,7 +140,8 @@ fn reordering_is_no_loss_and_widens_the_window_of_what_follows() {
     assert_eq!(end.info(&rack()).reordering, 3);
 }
 
-/// RFC 8985, section 6.2, step 4: what arrived twice had not been lost, so twice a quarter of the round trip is waited.
+/// RFC 8985, section 6.2, step 4: a segment that arrived twice had not been lost, so the sender waits for twice a
+/// quarter of the round trip.
 #[test]
 fn a_duplicate_report_widens_the_reordering_window() {
     after_ten(
@@ -153,8 +157,8 @@ fn a_duplicate_report_widens_the_reordering_window() {
     );
 }
 
-/// RFC 8985, section 6.2, step 5, on the ACK that ends a recovery: new data sent before the copy that it acknowledges is lost,
-/// though nothing is reported.
+/// RFC 8985, section 6.2, step 5, on the ACK that ends a recovery: new data sent before the retransmission that this
+/// ACK acknowledges is deemed lost, although no SACK block reports anything.
 #[test]
 fn what_was_sent_before_the_last_copy_is_lost_when_the_recovery_ends() {
     let end = after_ten(
@@ -181,7 +185,8 @@ fn what_was_sent_before_the_last_copy_is_lost_when_the_recovery_ends() {
     assert_eq!((end.stats().fast_retransmits, end.stats().timeouts), (2, 0));
 }
 
-/// RFC 8985, section 3.2: the retransmission is lost too, which what was sent after it shows; PRR by RFC 9937, 6.2.
+/// RFC 8985, section 3.2: the retransmission is lost, too, as the arrival of later segments shows; PRR by RFC 9937,
+/// 6.2.
 #[test]
 fn a_lost_retransmission_is_sent_again_without_a_timeout() {
     let end = after_ten(
@@ -215,7 +220,8 @@ fn a_lost_retransmission_is_sent_again_without_a_timeout() {
     assert_eq!(end.stats().fast_retransmits, 1);
 }
 
-/// RFC 6298, section 2: 0.5 s, then 7/8 * 0.5 + 1/8 * 0.6 s; a single timed segment would have given the first only.
+/// RFC 6298, section 2: SRTT is 0.5 s, then 7/8 * 0.5 + 1/8 * 0.6 s; a single timed segment would give only the first
+/// sample.
 #[test]
 fn every_ack_of_segments_sent_once_is_measured() {
     let cfg = rack();
@@ -231,7 +237,7 @@ fn every_ack_of_segments_sent_once_is_measured() {
     assert_eq!(end.srtt(&cfg), Time::from_micros(512_500));
 }
 
-/// Without SACK there is nothing to go by (RFC 8985, section 4): NewReno.
+/// Without SACK, which RACK requires (RFC 8985, section 4), NewReno recovers.
 #[test]
 fn without_sack_it_is_new_reno() {
     let cfg = TcpConfig { sack: false, ..rack() };
@@ -245,8 +251,8 @@ fn without_sack_it_is_new_reno() {
     assert_eq!(end.stats().fast_retransmits, 1);
 }
 
-/// RFC 8985, section 7.4.2: a congestion control response as if for a fast recovery, by the `FlightSize` before the ACK that
-/// shows it; after it nothing is out.
+/// RFC 8985, section 7.4.2: the response is that of a fast recovery, with the `FlightSize` before the ACK that shows
+/// the loss; after that ACK nothing is outstanding.
 #[test]
 fn a_loss_that_the_probe_repaired_halves_what_was_out() {
     client(
@@ -271,8 +277,8 @@ fn a_loss_that_the_probe_repaired_halves_what_was_out() {
     );
 }
 
-/// RFC 8985, section 6.2, step 2: what echoes a stamp from before the segment was sent again shows the original's arrival, and
-/// so nothing of what was sent between the two.
+/// RFC 8985, section 6.2, step 2: an ACK that echoes a timestamp from before the retransmission shows that the original
+/// arrived, and so reveals nothing about segments sent between the two transmissions.
 #[test]
 fn an_old_stamp_says_that_it_was_the_original_that_arrived() {
     for (echo, retransmits) in [(400_000, 2), (200_000, 1)] {

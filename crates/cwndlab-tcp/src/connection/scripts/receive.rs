@@ -1,4 +1,4 @@
-//! What the receiver answers.
+//! What the receiver sends in response to data: ACKs, SACK blocks and windows.
 
 use super::*;
 
@@ -158,7 +158,8 @@ fn the_window_closes_when_nobody_reads_and_opens_when_somebody_does() {
     assert_eq!(end.received(), 4000);
 }
 
-/// RFC 2883, section 4: of a segment that partly came before, that part; here beyond a hole, where nothing is acknowledged yet.
+/// RFC 2883, section 4: if part of a segment arrived before, that part is reported; here beyond a hole, where nothing
+/// is acknowledged yet.
 #[test]
 fn a_partial_duplicate_beyond_a_hole_is_reported() {
     let cfg = TcpConfig { sack: true, ..config(1) };
@@ -175,7 +176,7 @@ fn a_partial_duplicate_beyond_a_hole_is_reported() {
     );
 }
 
-/// RFC 2883, section 4: the block has what arrived twice, and the FIN behind it did not.
+/// RFC 2883, section 4: the block reports the data that arrived twice, but not the FIN behind it, which arrived once.
 #[test]
 fn a_duplicate_before_a_fin_is_reported_without_the_fin() {
     let cfg = TcpConfig { sack: true, fin: Some(FIN), ..config(1) };
@@ -203,7 +204,8 @@ fn a_fin_beyond_the_window_is_not_received() {
     assert_eq!(end.receiver.fin_at, 0);
 }
 
-/// RFC 9293, 3.8.6.1: "it must still send an acknowledgment showing its next expected sequence number and current window".
+/// RFC 9293, 3.8.6.1, about the receiver of a probe: "it must still send an acknowledgment showing its next expected
+/// sequence number and current window".
 #[test]
 fn a_probe_of_a_closed_window_with_data_is_acknowledged_at_once() {
     let policy = AckPolicy::Delayed { timeout_ns: Time::from_millis(200) };
@@ -220,7 +222,7 @@ fn a_probe_of_a_closed_window_with_data_is_acknowledged_at_once() {
     assert!(end.receiver.beyond.is_none());
 }
 
-/// What starts at the right edge lies beyond the window whole: there is nothing to keep or to report.
+/// A segment that starts at the right edge lies entirely beyond the window: there is nothing to keep or to report.
 #[test]
 fn a_segment_at_the_right_edge_leaves_no_empty_block() {
     let cfg = TcpConfig { receive_buffer_bytes: 3000, sack: true, ..config(1) };

@@ -1,5 +1,5 @@
-//! What window laws, recoveries and traces build on; each test names the one that it protects. A law from outside records the
-//! reports that it gets and sets the window.
+//! Guarantees on which window laws, recoveries and traces rely, one per test. In most tests a law from outside records
+//! the reports that it receives and sets the window.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,10 +7,10 @@ use super::loss::recovering;
 use super::*;
 use rand::SeedableRng;
 
-/// What a law got of each ACK.
+/// The reports that a law received, one per ACK.
 type Reports = Arc<Mutex<Vec<(AckReport, AfterAck)>>>;
 
-/// Records every report, then does as `decide` says.
+/// A law that records every report, then lets `decide` set the window.
 struct Watch {
     reports: Reports,
     decide: fn(&AckReport, &mut Window),
@@ -47,7 +47,7 @@ impl CongestionControl for Watch {
 
 const EXTERNAL: WindowLawKind = WindowLawKind::External { code: LawId(1), random: false };
 
-/// An end whose law records its reports and decides so.
+/// An end with a [`Watch`] law that sets the window by `decide`.
 fn watched(cfg: &TcpConfig, decide: fn(&AckReport, &mut Window)) -> (Connection, Reports) {
     let mut end = Connection::client(cfg, ISS, Time::ZERO);
     let reports = Reports::default();
@@ -56,7 +56,7 @@ fn watched(cfg: &TcpConfig, decide: fn(&AckReport, &mut Window)) -> (Connection,
     (end, reports)
 }
 
-/// What a law that leaves the window as it is gets during a script.
+/// The reports that a law receives during a script. The law leaves the window as it is.
 fn reports(cfg: &TcpConfig, script: &str) -> Vec<AckReport> {
     let (end, reports) = watched(cfg, |_, _| {});
     run(cfg, end, script);
@@ -68,8 +68,8 @@ fn external(cfg: TcpConfig) -> TcpConfig {
     TcpConfig { window_law: EXTERNAL, ..cfg }
 }
 
-/// `tcp_rate.c`, by hand: a segment remembers what had been delivered when it was sent, and when; its sample spans the longer
-/// of sending and acknowledging what was delivered meanwhile.
+/// `tcp_rate.c`, by hand: a segment remembers how much had been delivered when it was sent, and when. The interval of
+/// its sample is the longer of the times in which the data delivered meanwhile was sent and was acknowledged.
 #[test]
 fn rate_sample_of_each_segment_counts_what_was_delivered_since_it_was_sent() {
     let script = "0 write 8000
@@ -108,8 +108,8 @@ fn rate_sample_of_each_segment_counts_what_was_delivered_since_it_was_sent() {
     );
 }
 
-/// `tcp_rate_check_app_limited`: an application that wrote with room in the window limits the samples of what is sent until
-/// all that was under way has been delivered.
+/// `tcp_rate_check_app_limited`: if the application writes while the window has room, the data sent from then on has
+/// samples limited by the application, until everything in flight has been delivered.
 #[test]
 fn rate_sample_says_whether_the_application_limited_the_sender() {
     let script = "0 write 2000
@@ -135,7 +135,8 @@ fn rate_sample_says_whether_the_application_limited_the_sender() {
     assert_eq!(limited, [true, true, true, false, false]);
 }
 
-/// The window of an external law is ten seconds: a longer round trip counts as the least once the shorter is older.
+/// The window of an external law's minimum RTT is ten seconds: once the shorter round trip is older, a longer one is
+/// the minimum.
 #[test]
 fn minimum_rtt_of_a_window_forgets_a_round_trip_that_is_older() {
     let script = "0 write 1000
@@ -155,7 +156,8 @@ fn minimum_rtt_of_a_window_forgets_a_round_trip_that_is_older() {
     assert_eq!(least, [100, 100, 100, 200].map(Time::from_millis));
 }
 
-/// Ten segments, of which the first is lost: duplicates, or reports of what arrived, then an ACK of everything.
+/// Ten segments, of which the first is lost: nine duplicate ACKs, with SACK blocks if agreed on, then an ACK of
+/// everything.
 #[test]
 fn every_ack_reaches_the_law_in_recovery_too() {
     for &kind in RecoveryKind::ALL {
@@ -178,11 +180,11 @@ fn every_ack_reaches_the_law_in_recovery_too() {
         assert_eq!(seen, expected, "{kind:?}: when, and whether in recovery");
         let acks = seen.iter().filter(|ack| ack.1).count();
         assert!(acks == 7 || kind == RecoveryKind::Tahoe, "{kind:?}: {acks} ACKs in recovery");
-        // Tahoe slow-starts
+        // Tahoe has no recovery: it slow-starts.
     }
 }
 
-/// Each segment counts once, with the ACK that shows its loss; here two below three that arrived.
+/// Each lost segment counts once, with the ACK that shows its loss; here two segments below three that arrived.
 #[test]
 fn lost_bytes_are_reported_with_the_ack_that_shows_the_loss() {
     for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Prr, RecoveryKind::Rack] {
@@ -203,7 +205,7 @@ fn lost_bytes_are_reported_with_the_ack_that_shows_the_loss() {
     }
 }
 
-/// AccECN counts packets; ECE alone says that all that its ACK delivers was marked (RFC 8257, section 3.3).
+/// AccECN counts packets; with ECE alone, everything that the ACK delivers counts as marked (RFC 8257, section 3.3).
 #[test]
 fn ce_counts_of_each_ack_reach_the_law() {
     for (ecn, expected) in [
@@ -215,7 +217,7 @@ fn ce_counts_of_each_ack_reach_the_law() {
         let mut peer = Connection::server(&cfg, 77, Time::ZERO);
         let full = u64::from(end.mss());
         end.write(5 * full);
-        // one ACK for each group: whether its packets are marked
+        // for each group of packets, with one ACK each: whether they are marked
         for marks in [&[false] as &[bool], &[true], &[true, true], &[false]] {
             for &marked in marks {
                 let mut segment = end.poll_transmit(&cfg, Time::ZERO).unwrap();
@@ -238,7 +240,7 @@ fn ce_counts_of_each_ack_reach_the_law() {
     }
 }
 
-/// How many segments go at once, in order, after an ACK of the first ten at `rtt`.
+/// The next trains after an ACK of the first ten segments at `rtt`: time after the ACK, and number of segments.
 fn trains(cfg: &TcpConfig, end: Connection, rtt: Time) -> Vec<(Time, usize)> {
     let mut script = Script::new(cfg, end);
     script.end.write(100_000);
@@ -252,7 +254,8 @@ fn trains(cfg: &TcpConfig, end: Connection, rtt: Time) -> Vec<(Time, usize)> {
     sent
 }
 
-/// 160 kb/s are trains of two segments every 100 ms; of the first one's time half is forgiven, as none went for long.
+/// 160 kb/s are trains of two segments every 100 ms. Half of the first train's time is forgiven, because nothing was
+/// sent for long before it.
 #[test]
 fn pacing_rate_of_the_law_spaces_the_trains() {
     let cfg = external(config(10));
@@ -270,7 +273,8 @@ fn quantum_of_the_law_is_the_length_of_the_trains() {
     assert_eq!(lengths, [1; 4]);
 }
 
-/// The rates that BBR grants over a bottleneck of 8 Mb/s with a round trip of 20 ms, once a handshake has agreed on an option.
+/// The rates that BBR grants over a bottleneck of 8 Mb/s with a round trip of 20 ms, once a handshake has agreed on an
+/// option.
 fn rates(seed: u64) -> Vec<Option<u64>> {
     let shaken = TcpConfig { handshake: Some(HandshakeConfig::STANDARD), timestamps: true, ..config(10) };
     let cfg = TcpConfig { window_law: WindowLawKind::Bbr1, ..shaken };
@@ -300,7 +304,8 @@ fn rates(seed: u64) -> Vec<Option<u64>> {
     rates
 }
 
-/// BBR draws the phase with which its cycle begins. The law restarts once options are agreed on, and must keep its numbers.
+/// BBR draws the phase with which its cycle begins. The law restarts once options are agreed on, and must keep its
+/// random numbers.
 #[test]
 fn random_numbers_of_the_connection_reach_the_law() {
     assert_eq!(rates(1), rates(1));
@@ -334,7 +339,7 @@ fn windows_keep_fractions_of_a_segment() {
     );
 }
 
-/// What a sender that is followed until `end` reports of a script.
+/// The trace of a sender during a script, finished at `end`.
 fn traced(cfg: &TcpConfig, end: Time, script: &str) -> Vec<Traced> {
     let mut it = Script::new(cfg, Connection::client(cfg, ISS, Time::ZERO));
     it.follows = Some((Trace::new(Time::ZERO), Vec::new()));
@@ -394,7 +399,8 @@ fn trace_names_what_limits_the_sender() {
     assert_eq!(limits(&seen), expected);
 }
 
-/// Linux 2.0's FIN waits until whole segments in flight are fewer than the window has; in recovery these are pipe's.
+/// Linux 2.0's FIN waits until fewer whole segments are in flight than the window holds; in recovery, pipe is in
+/// flight.
 #[test]
 fn recovery_limits_a_fin_that_waits_for_pipe() {
     let fin = Some(FinConfig { alone: true, ..FIN });

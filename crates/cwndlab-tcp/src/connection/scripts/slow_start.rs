@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// Rounds of 20, 40 and 80 segments whose round trips rise from 100 to 140 ms, more than by an eighth. The ACK that begins a
-/// round counts for it, so that the second has a round trip of the first.
+/// Rounds of 20, 40 and 80 segments whose round trips rise from 100 to 140 ms, more than by an eighth. The ACK that
+/// begins a round counts for that round, so the second round includes a round trip of the first.
 fn after_slower_round(slow_start: SlowStartKind) -> Connection {
     let cfg = TcpConfig { slow_start, recovery: RecoveryKind::NewReno.standard(), timestamps: false, ..config(20) };
     let mut end = Connection::client(&cfg, ISS, Time::ZERO);
@@ -32,7 +32,8 @@ fn after_slower_round(slow_start: SlowStartKind) -> Connection {
     end
 }
 
-/// RFC 9406, section 4.2: eight round trips a round. With one timed segment a round slow start never ended by them.
+/// RFC 9406, section 4.2: eight round-trip samples per round. With only one timed segment per round, slow start would
+/// never end by them.
 #[test]
 fn hystart_measures_every_ack_without_timestamps() {
     let plus_plus = after_slower_round(SlowStartKind::HystartPlusPlus);
@@ -68,8 +69,8 @@ fn an_initial_window_is_never_beyond_the_largest_of_all() {
     }
 }
 
-/// RFC 3390, equation 1: 4380 bytes. Three segments of 1460; of 1500 only two whole ones, where RFC 5681, section 3.1 counts
-/// three by segments.
+/// RFC 3390, equation 1: the window is 4380 bytes. These are three segments of 1460 bytes, but only two whole ones of
+/// 1500, where RFC 5681, section 3.1, allows three segments.
 #[test]
 fn rfc_3390_counts_bytes() {
     for (mss, whole) in [(536, 4), (1095, 4), (1460, 3), (1500, 2), (2190, 2), (9000, 2)] {
