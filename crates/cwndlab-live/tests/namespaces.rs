@@ -1,6 +1,6 @@
-//! The router between network namespaces, with this kernel's own TCP. Needs root, `ip` and, for TUN, `/dev/net/tun`;
-//! where one is missing a test says so and ends. Timing is asserted as bounds that hold on a loaded machine: nothing may
-//! ever arrive before its time; how late it is depends on the machine and is the summary's business.
+//! The router between network namespaces, with this kernel's own TCP. Needs root, `ip` and, for TUN, `/dev/net/tun`; if
+//! one is missing, a test reports this and ends. Timing is asserted as bounds that hold on a loaded machine. No packet
+//! may arrive before its time; how late packets are depends on the machine, and the router's summary states it.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -15,7 +15,7 @@ use common::{server, sh, skip, tun, with_tun, Namespaces, Router};
 use cwndlab_live::sys::monotonic_ns;
 use serde_json::{json, Value};
 
-/// Two nodes joined by a link each way.
+/// The configuration for two nodes with a link in each direction.
 fn config(namespaces: &Namespaces, devices: [Value; 2], rate_bps: u64, delay_ms: u64, queue: &Value) -> Value {
     let link = |name: &str, from: u32, to: u32| json!({"name": name, "from": from, "to": to, "rate_bps": rate_bps, "delay_ns": delay_ms * 1_000_000, "queue": queue});
     let [a, b] = devices;
@@ -55,7 +55,7 @@ fn sink(namespaces: &Namespaces) -> thread::JoinHandle<u64> {
     handle
 }
 
-/// Sends `bytes` from the first namespace; the times of connecting and of the whole, in seconds.
+/// Sends `bytes` from the first namespace. Returns the time for connecting and the total time, in seconds.
 fn send(namespaces: &Namespaces, bytes: usize) -> (f64, f64) {
     let client = namespaces.run(0, move || {
         let start = monotonic_ns();
@@ -80,7 +80,7 @@ fn a_kernels_tcp_sees_the_delay_and_the_rate_of_the_links() {
     let (connect_s, total_s) = send(&namespaces, 500_000);
     assert_eq!(received.join().unwrap(), 500_000);
     let summary = router.stop();
-    // A SYN and its answer: 60 bytes and 20 ms each way, at the least.
+    // A SYN and its answer take at least the time of 60 bytes and 20 ms in each direction.
     assert!(connect_s >= 0.040_096, "connected after {connect_s} s, before the packets could have arrived");
     assert!(connect_s < 0.5, "connected after {connect_s} s");
     assert!(total_s >= 0.4 + 0.080, "500 kB in {total_s} s at 10 Mb/s is too fast");
@@ -124,7 +124,7 @@ fn red_marks_a_kernels_ecn_flow_in_place_of_dropping_and_the_receiver_takes_the_
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let count = |event: &str, ecn: &str| rows.iter().filter(|row| row[1] == event && row[14] == ecn).count() as u64;
     assert_eq!(count("mark", "3"), marks);
-    // A wrong checksum would have made the receiver drop each of them for ever.
+    // With a wrong checksum, the receiver would have dropped every marked packet.
     assert_eq!(count("out", "3"), marks);
     assert!(rows
         .iter()
@@ -138,7 +138,7 @@ fn red_marks_a_kernels_ecn_flow_in_place_of_dropping_and_the_receiver_takes_the_
 
 #[test]
 fn packet_sockets_serve_where_tun_is_closed() {
-    // Hosts 0 and 1; the far ends of their veth pairs are in namespace 2, where the router looks.
+    // Hosts 0 and 1; the far ends of their veth pairs are in namespace 2, where the router opens them.
     let Some(namespaces) = Namespaces::new("veth", 3) else { return };
     let mut devices = Vec::new();
     for index in 0..2 {

@@ -1,5 +1,6 @@
-//! RFC 2416 on this kernel's TCP, made as simple as one of 1998: the times that the memo prints, from real stacks and
-//! "real three-buffer limits". Takes ten seconds of real time. Skipped, with the reason, as `namespaces.rs` says.
+//! RFC 2416 on this kernel's TCP, configured to be as simple as one of 1998: the times that the memo prints, from real
+//! stacks and "real three-buffer limits". Takes ten seconds of real time. Skipped, with the reason, if something that
+//! `namespaces.rs` needs is missing.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -37,8 +38,9 @@ fn config(namespaces: &Namespaces, trace: &str) -> Value {
     })
 }
 
-/// Runs the transfer for `seconds` from the first data packet on: times of the ACKs with the packet they cover, times of
-/// the data packets sent with their numbers. `None` if the machine was too busy for a valid run, said on stderr.
+/// Runs the transfer for `seconds` from the first data packet on: times of the ACKs with the packet they cover, times
+/// of the data packets sent with their numbers. Returns `None`, with a message on stderr, if the machine was too busy
+/// for a valid run.
 fn run(name: &str, initial_window: u32, seconds: f64) -> Option<[Vec<(f64, u32)>; 2]> {
     let namespaces = with_tun(name)?;
     for index in 0..2 {
@@ -54,7 +56,8 @@ fn run(name: &str, initial_window: u32, seconds: f64) -> Option<[Vec<(f64, u32)>
     namespaces.ip(1, "route change 10.93.0.0/24 dev cw0 quickack 1");
     let trace = std::env::temp_dir().join(format!("cwndlab-{}-{name}.csv", std::process::id()));
     let router = Router::start(&config(&namespaces, trace.to_str().unwrap()));
-    // The receiver opens: the last packet of the sender's handshake would take one of the three buffers.
+    // The receiver opens the connection. If the sender did, the last packet of its handshake would take one of the
+    // three buffers.
     let source = namespaces.run(0, move || {
         let listener = TcpListener::bind(("10.93.0.1", server().port())).unwrap();
         let (mut stream, _) = listener.accept().unwrap();
@@ -85,7 +88,8 @@ fn run(name: &str, initial_window: u32, seconds: f64) -> Option<[Vec<(f64, u32)>
     Some([acks, sent])
 }
 
-/// The first ACK's time by calculation (1000 and 40 bytes); the others follow by the bottleneck's 0.8333 s a packet.
+/// The calculated time of the first ACK (for packets of 1000 and 40 bytes). Later ACKs follow at the bottleneck's
+/// 0.8333 s per packet.
 const FIRST_S: f64 = 1.222_298_7;
 const PACKET_S: f64 = 1000.0 * 8.0 / 9600.0;
 

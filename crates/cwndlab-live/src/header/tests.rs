@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The checksum of RFC 791, from scratch.
+/// The checksum of RFC 791, computed over the whole header.
 fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let mut sum: u32 = words.sum();
@@ -11,7 +11,7 @@ fn checksum(header: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// A SYN with an MSS option of 10.0.0.1:1000 to 10.0.0.2:80 with 3 bytes of payload.
+/// A SYN from 10.0.0.1:1000 to 10.0.0.2:80 with an MSS option and 3 bytes of payload.
 pub(crate) fn packet(traffic_class: u8) -> Vec<u8> {
     let mut packet = vec![0x45, traffic_class, 0, 47, 0x12, 0x34, 0x40, 0, 64, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
     packet.extend([0x03, 0xe8, 0, 80, 0, 0, 0x10, 0, 0, 0, 0, 9, 0x60, Tcp::SYN, 0x20, 0, 0, 0, 0, 0]);

@@ -31,7 +31,7 @@ fn run(network: &mut Network, count: u64, packet: &[u8]) -> Vec<(u64, Time, Even
     for _ in 0..count {
         network.inject(Time::ZERO, 0, &header, packet, |_, at, packet, event| log.push((packet.id, at, event)));
     }
-    // A slow driver: scheduled times do not depend on when it looks.
+    // A slow driver: scheduled times must not depend on when it advances the network.
     for second in 1..120 {
         network.advance(Time::from_secs(second), |_, at, packet, event| log.push((packet.id, at, event)));
     }
@@ -69,7 +69,8 @@ fn a_driver_that_waits_for_the_next_exit_is_never_late_and_sleeps_through_the_ho
             });
         }
         assert_eq!((gone, network.packets_inside()), (10, 0), "{queue}");
-        // A delivery and a start on the last link each; 30 and more hop by hop.
+        // For each packet, one wait until its start on the last link and one until its delivery. A wait for each hop
+        // would make at least 30 waits.
         assert!(waits <= 22, "{queue}: {waits} waits");
     }
 }

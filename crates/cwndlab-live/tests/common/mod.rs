@@ -12,7 +12,7 @@ use std::time::Duration;
 use cwndlab_live::sys::InNamespace;
 use serde_json::{json, Value};
 
-/// Runs a command; its error text on failure.
+/// Runs a command. If it fails, returns its error text.
 pub fn sh(line: &str) -> Result<(), String> {
     let output = Command::new("sh").args(["-c", line]).output().map_err(|error| error.to_string())?;
     if output.status.success() {
@@ -21,8 +21,8 @@ pub fn sh(line: &str) -> Result<(), String> {
     Err(format!("{line}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// Tells that this test does not run here: on the terminal, past the harness, which would keep it to itself, and in a
-/// file that `make test` counts.
+/// Reports that this test is skipped: on stderr, past the test harness, which would capture the message, and in a file
+/// whose lines `make test` counts.
 pub fn skip(reason: &str) {
     let name = thread::current().name().unwrap_or("?").to_owned();
     let line = format!("skipped: {name}: {}\n", reason.trim());
@@ -38,7 +38,7 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// Makes them; `None`, with the reason printed, if this machine does not let us.
+    /// Creates the namespaces. If this machine does not permit it, reports the reason and returns `None`.
     pub fn new(test: &str, count: usize) -> Option<Namespaces> {
         let mut made = Namespaces { names: Vec::new() };
         for index in 0..count {
@@ -61,7 +61,7 @@ impl Namespaces {
         let file = format!("/proc/sys/net/ipv4/{key}");
         sh(&format!("ip netns exec {} sh -c 'echo {value} > {file}'", self.names[index])).unwrap();
     }
-    /// Runs something on a thread of that namespace.
+    /// Runs `what` on a thread in that namespace.
     pub fn run<T: Send + 'static>(
         &self,
         index: usize,
@@ -106,7 +106,7 @@ impl Router {
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
-    /// Ends it as Ctrl-C would, and gives its summary.
+    /// Ends the router as Ctrl-C would, and returns its summary.
     pub fn stop(mut self) -> Value {
         thread::sleep(Duration::from_millis(300)); // the last acknowledgments arrive
         sh(&format!("kill -INT {}", self.child.id())).unwrap();

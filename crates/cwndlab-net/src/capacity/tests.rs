@@ -86,7 +86,8 @@ proptest! {
         let rest = at.as_secs_f64() - rounds * 0.01 * list.len() as f64;
         let part: f64 = list.iter().map(|&(ms, rate)| rate as f64 * (rest - ms as f64 / 1e3).clamp(0.0, 0.01)).sum();
         let sent = rounds * period_bits + part;
-        prop_assert!((sent - bits).abs() <= 0.11 * sizes.len() as f64 + 1e-6 * bits, "{sent} {bits}"); // 0.5 ns each at 100 Mb/s
+        // each departure is rounded by up to 0.5 ns, at up to 100 Mb/s
+        prop_assert!((sent - bits).abs() <= 0.11 * sizes.len() as f64 + 1e-6 * bits, "{sent} {bits}");
     }
 }
 
@@ -101,7 +102,7 @@ fn each_opportunity_sends_1500_bytes_shared_by_those_that_wait() {
     // 1000 bytes at 1 ms; the 500 left over are the next packet's, and its other 500 wait for 3 ms
     assert_eq!(link.finish(Time::ZERO, false, 1000), ms(1));
     assert_eq!(link.finish(ms(1), true, 1000), ms(3));
-    // 1000 of the first at 3 ms are left, and 1500 of the second
+    // at 3 ms there are two opportunities: 1000 bytes of the first are left, and all 1500 of the second
     assert_eq!(link.finish(ms(3), true, 1000), ms(3));
     assert_eq!(link.finish(ms(3), true, 1500), ms(3));
     assert_eq!(link.finish(ms(3), true, 1), ms(10));
@@ -112,7 +113,7 @@ fn what_nobody_waits_for_is_lost_and_the_trace_repeats() {
     let ms = Time::from_millis;
     let mut link = trace(&[1, 4]);
     assert_eq!(link.finish(ms(2), false, 100), ms(4));
-    // it arrives as the last one leaves: that opportunity has passed
+    // a packet that arrives as the last one leaves cannot use the same opportunity
     assert_eq!(link.finish(ms(4), false, 100), ms(5));
     assert_eq!(link.finish(ms(4_000_006), false, 1500), ms(4_000_008));
 }

@@ -84,7 +84,7 @@ fn duplicates_come_with_their_probability() {
     assert!((4800..5200).contains(&copies), "{copies}");
 }
 
-/// Times at which packets that would arrive 1 ms apart do arrive.
+/// Arrival times of packets that would arrive 1 ms apart without the impairments.
 fn arrivals(configs: &[ImpairmentConfig], n: u64) -> Vec<Time> {
     let (mut impairments, mut rng) = (Impairments::new(configs), rng());
     (1..=n)
@@ -145,7 +145,7 @@ fn a_policer_passes_its_burst_and_then_its_rate() {
     let passed: Vec<u64> = (0..40)
         .filter(|&k| impairments.on_entry(Time::from_millis(k), &TestPacket::new(k), &mut rng) == Pass)
         .collect();
-    // after packet 2 there is half a packet and 2/8; one is full again at 4, and then every 8 ms
+    // after packet 2 the bucket holds 1/2 + 2/8 of a packet; it holds a whole one at 4 ms, and then every 8 ms
     assert_eq!(passed, [0, 1, 2, 4, 12, 20, 28, 36]);
 }
 

@@ -69,7 +69,7 @@ fn class(rate_bps: u64) -> CbqClassConfig {
     }
 }
 
-/// A bounded class of 1 Mb/s on a link of 8 Mb/s; with a sibling that nothing is sent to, or alone.
+/// A bounded class of 1 Mb/s on a link of 8 Mb/s; with a sibling that gets no packets, or alone.
 fn bounded_class(queue: QueueConfig, alone: bool) -> QueueConfig {
     let leaf =
         |queue| CbqClassConfig { parent: Some(0), bounded: true, queue: Some(Box::new(queue)), ..class(1_000_000) };
@@ -85,7 +85,7 @@ fn a_class_over_its_limit_is_not_served_before_it_may_send() {
     let mut now = Time::ZERO;
     let mut services = Vec::new();
     for _ in 0..20 {
-        link.offer(now, &packet(1000)); // more than the class may send, each while the link is free or busy
+        link.offer(now, &packet(1000)); // one each 3 ms, but the class may send one each 8 ms
         let due = link.next_service();
         if due <= now + Time::from_millis(3) {
             let before = link.counters().accepted;
@@ -99,7 +99,8 @@ fn a_class_over_its_limit_is_not_served_before_it_may_send() {
 }
 
 proptest! {
-    /// The queue counts the packet in service, so the order of an arrival and a beginning at the same instant does not show.
+    /// The queue counts the packet in service, so the order of an arrival and the beginning of a transmission at the
+    /// same instant makes no difference.
     #[test]
     fn a_bounded_class_does_the_same_alone_as_with_an_idle_sibling(
         arrivals in proptest::collection::vec((0_u64..12_000_000, 40_u32..1500, any::<bool>()), 1..150), max_burst in 1_u32..10

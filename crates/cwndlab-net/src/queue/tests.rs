@@ -92,8 +92,8 @@ fn traffic() -> impl Strategy<Value = Vec<(u64, u32, u64, bool)>> {
     prop::collection::vec((0..3000_u64, 40..1500_u32, 0..6_u64, any::<bool>()), 1..400)
 }
 
-/// Offers the traffic to a queue on a link of `RATE`, runs until it is empty, and checks after each step that what
-/// came in is out, dropped or waiting, to the byte. Returns the ids sent, in order.
+/// Offers the traffic to a queue on a link of `RATE` and runs until the queue is empty. Checks after each step that
+/// every packet and byte that arrived was sent, was dropped or waits. Returns the ids of the packets sent, in order.
 fn conserve(config: &QueueConfig, traffic: &[(u64, u32, u64, bool)]) -> Result<Vec<u64>, TestCaseError> {
     config.check().expect("a valid configuration");
     let Queue::Departure(mut queue) = config.build::<TestPacket>(RATE, 9) else { panic!("not of this family") };
@@ -114,7 +114,7 @@ fn conserve(config: &QueueConfig, traffic: &[(u64, u32, u64, bool)]) -> Result<V
             let (id, &(_, bytes, flow, ect)) = arrivals.next().expect("peeked");
             next_arrival = next;
             let ecn = match (flow, ect) {
-                (4.., _) => Ecn::Ect1, // whole flows, since DualPI2 keeps them apart
+                (4.., _) => Ecn::Ect1, // for all packets of these flows: DualPI2 would reorder a mixture
                 (_, true) => Ecn::Ect0,
                 _ => Ecn::NotEct,
             };
@@ -173,7 +173,7 @@ proptest! {
         let config = RedConfig { w_q: Some(0.2), gentle, hard_drop, ecn: true, ..RedConfig::new(6, 1.0, 4.0) };
         let mut red = Red::new(config, RATE);
         let mut rng = Rng::seed_from_u64(4);
-        // Departure times of what the link holds, as a link of RATE would have them.
+        // Departure times of the packets in a link of `RATE`.
         let mut departures = std::collections::VecDeque::new();
         let (mut now, mut free_at) = (Time::ZERO, Time::ZERO);
         for gap in gaps {
@@ -342,7 +342,7 @@ proptest! {
         }
         let traffic = &traffic[..traffic.len().min(50)];
         match config.build::<TestPacket>(RATE, 1) {
-            // Those with extreme numbers may hold packets for ages, but lose none.
+            // Queues with extreme parameters may hold packets for a very long time, but must not lose any.
             Queue::Departure(_) => { conserve(&config, traffic)?; }
             Queue::Arrival(mut queue) => {
                 let mut rng = Rng::seed_from_u64(1);

@@ -80,7 +80,7 @@ fn lines_are_counted_through_comments_code_and_commands() {
     assert_eq!(script.events[1].action, Action::Code("\n# no comment of ours\nassert 1 // 1 == 1\n".into()));
 }
 
-/// By the larger of a time and a share of the time since the event before, as in packetdrill.
+/// The tolerance is the larger of a time and a share of the time since the previous event, as in packetdrill.
 #[test]
 fn tolerance_is_an_option() {
     for (options, after, ms) in [
@@ -95,7 +95,7 @@ fn tolerance_is_an_option() {
     }
 }
 
-/// The line, what was expected and what came.
+/// For each mistake: the line, what was expected and what was found.
 #[test]
 fn mistakes_name_their_line() {
     for (text, line, expected, found) in [

@@ -22,7 +22,7 @@ fn assertions_hold_by_pythons_rules() {
     }
 }
 
-/// The line within the code, what is wrong, and whether it is that something is not there.
+/// For each failure: the line within the code, what is wrong, and whether the cause is something unsupported.
 #[test]
 fn failures_say_where_and_what() {
     for (code, line, part, unsupported) in [

@@ -33,7 +33,7 @@ const OPENS: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 accept(3, ..., ...) = 4
 ";
 
-/// Scripts that end after seven lines that hold: the line that fails, what it says.
+/// Lines that follow the seven lines of `OPENS`, which hold: the line that fails, and parts of the message.
 #[test]
 fn what_the_endpoint_contradicts_says_what_was_expected_and_what_came() {
     let sends = "+0 write(4, ..., 1000) = 1000\n";
@@ -106,7 +106,7 @@ fn what_is_not_there_is_told_from_what_fails() {
         (format!("{OPENS}+0 `sleep 1`"), "command \"sleep\" is not supported"),
         ("0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3".to_string(), "SOCK_DGRAM is not supported"),
         (OPENS.replace("S 0:0(0)", "S 0:9(9)"), "Fast Open) is not supported"),
-        // a setting that may be the reason of a failure
+        // a setting that may be the reason for a failure
         (
             format!("`sysctl -q net.ipv4.tcp_early_retrans=0`\n{OPENS}+0 > . 1:1(0) ack 1"),
             "tcp_early_retrans=0 is not supported",
@@ -117,7 +117,8 @@ fn what_is_not_there_is_told_from_what_fails() {
     }
 }
 
-/// While the interface's queue takes nothing, nothing goes; all of it goes when something is tried after.
+/// While the interface's queue accepts nothing, no segment is sent. Once it does, the next attempt to send sends all
+/// segments.
 #[test]
 fn a_queue_without_room_takes_nothing() {
     let script = format!(
@@ -133,7 +134,8 @@ fn a_queue_without_room_takes_nothing() {
     assert_eq!(run(&early, &Profile::Linux6.config()).expect_err("nothing goes").line, 10);
 }
 
-/// `fq` paces: after the free ten, two segments each 10 ms at 200 % of ten in 0.1 s, the first after half of it.
+/// With `fq`, data after the first ten segments is paced at 200 % of a window per round trip of 0.1 s. Half of the
+/// first wait is forgiven.
 #[test]
 fn under_fq_data_is_paced() {
     let script = format!(
@@ -150,7 +152,8 @@ fn under_fq_data_is_paced() {
     run(&script.replace("{later}", "0"), &Profile::Linux6.config()).expect("at once");
 }
 
-/// RACK's reordering timer at a round trip of 100 ms: a quarter of it, 2 ms and the rest of a tick later on a kernel's clock.
+/// At a round trip of 100 ms, RACK's reordering timer expires after a quarter of the round trip; on a kernel's clock, 2
+/// ms and the rest of a tick later.
 #[test]
 fn a_kernels_timers_tick_and_the_tolerance_can_be_given() {
     let script = format!(
@@ -184,7 +187,8 @@ fn options_are_read_back_and_errors_returned_once() {
     }
 }
 
-/// TS val counts ticks of `--tcp_ts_tick_usecs` and is compared only where a script states them; TS ecr always.
+/// TS val counts ticks of `--tcp_ts_tick_usecs` and is compared only if a script states this tick. TS ecr is always
+/// compared.
 #[test]
 fn timestamps_are_compared_by_the_tick_that_the_script_states() {
     let opens = OPENS
@@ -208,7 +212,7 @@ fn timestamps_are_compared_by_the_tick_that_the_script_states() {
     }
 }
 
-/// An echo must be of a timestamp that was sent, unless the script asks for interpolation.
+/// An echo must repeat a timestamp that was sent, unless the script asks for interpolation.
 #[test]
 fn an_echo_of_no_timestamp_is_named() {
     let lines = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0...0.1 connect(3, ..., ...) = 0\n\
@@ -220,7 +224,7 @@ fn an_echo_of_no_timestamp_is_named() {
     assert!(error.is_ok(), "{error:?}");
 }
 
-/// As the tool reads it: an ACK without a number acknowledges 0, one that is old.
+/// As in packetdrill, an ACK without a number acknowledges 0 and is therefore old.
 #[test]
 fn an_ack_without_a_number_is_of_zero() {
     let script = format!("{OPENS}+0 < . 1:2001(2000) win 65535\n+0 > . 1:1(0) ack 2001");
@@ -243,7 +247,7 @@ fn windows_are_left_out_on_request() {
     let strictness = Strictness { ignore_windows: true, ..Strictness::default() };
     assert!(run(&script, &Profile::Linux6.config()).is_err());
     run_with(&script, &Profile::Linux6.config(), strictness).expect("but for the window");
-    // the window scale says how windows are written, and is left out with them; whether there is one is not
+    // the value of the window scale is ignored together with the windows, but not whether the option is present
     let scaled = OPENS.replace("sackOK>", "sackOK,nop,wscale 1>");
     assert!(run(&scaled, &Profile::Linux6.config()).is_err());
     run_with(&scaled, &Profile::Linux6.config(), strictness).expect("but for the scale");
@@ -252,7 +256,7 @@ fn windows_are_left_out_on_request() {
     assert!(run_with(&agreed, &Profile::Linux6.config(), strictness).is_err());
 }
 
-/// The newest last, and what was sent without being expected.
+/// The events come in order, the newest last, and include segments that were sent but not expected yet.
 #[test]
 fn a_failure_shows_the_last_events_before_it() {
     let lines = "+.01 write(4, ..., 1000) = 1000\n+0 > P. 1:1001(1000) ack 1\n+0 write(4, ..., 2000) = 2000\n\
@@ -270,7 +274,7 @@ fn a_failure_shows_the_last_events_before_it() {
     assert_eq!(error.before, expected[1..], "{error}");
 }
 
-/// Only the buffer of the application's reads makes room, as BSD's scripts check.
+/// Only reads of the application make room in the receive buffer, as BSD's scripts check.
 #[test]
 fn bsds_windows_shrink_until_the_application_reads() {
     let script = format!(

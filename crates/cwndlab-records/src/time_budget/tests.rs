@@ -87,13 +87,13 @@ impl Recorded {
         });
     }
 
-    /// A packet from when it was sent to when it arrived.
+    /// Adds a packet with the times at which it was sent and arrived.
     fn packet(&mut self, connection: u32, from_client: bool, sent: u64, time_ns: u64, len: u32) {
         let delay_ns = time_ns.saturating_sub(sent);
         self.delays.push(DelayRow { time_ns, connection, from_client, delay_ns, len });
     }
 
-    /// What limited an end, from one time after the other on.
+    /// Adds the limits of an end, each with the time from which it holds.
     fn limits(&mut self, from_client: bool, since: &[(u64, SendLimit)]) {
         for (at, &(from_ns, limit)) in since.iter().enumerate() {
             let to_ns = since.get(at + 1).map_or(DURATION, |next| next.0);
@@ -114,7 +114,7 @@ impl Recorded {
     }
 }
 
-/// Kind, duration, and the parts that took time.
+/// Kind and duration of a budget, and the parts that took time.
 type Row = (&'static str, i128, Vec<(&'static str, u64)>);
 
 fn budgets(tables: &Tables, until: u64) -> Vec<Row> {
@@ -133,8 +133,8 @@ fn budgets(tables: &Tables, until: u64) -> Vec<Row> {
         .collect()
 }
 
-/// A file of one segment, asked for in one: the server answers after `server` µs, the request is sent `late` µs after
-/// the handshake.
+/// A run with a file of one segment, requested in one segment. The server answers after `server` µs, and the request is
+/// sent `late` µs after the handshake.
 fn one_file(server: u64, late: u64) -> Recorded {
     let mut run = Recorded::default();
     let asked = (100_080 + late) * US;
@@ -160,7 +160,7 @@ fn a_file_of_one_segment_costs_a_handshake_a_request_and_its_delivery() {
     ];
     let found = budgets(&one_file(0, 0).finish(), DURATION);
     assert_eq!(found[0], ("file", i128::from(201_260 * US), known.clone()));
-    // The connection is open to the end of the run.
+    // The connection stays open until the end of the run.
     let open = [known, vec![("closing", DURATION - 201_260 * US)]].concat();
     assert_eq!(found[1], ("connection", i128::from(DURATION), open));
 }

@@ -36,7 +36,8 @@ fn config(classes: Vec<CbqClassConfig>) -> CbqConfig {
     config
 }
 
-/// Keeps `flows` backlogged (each from its time on), and gives the bit rate of each between `from` and `until` seconds.
+/// Keeps `flows` backlogged, each from its time on, and returns the bit rate of each between `from` and `until`
+/// seconds.
 fn rates(config: &CbqConfig, flows: &[(u64, f64)], from: f64, until: f64) -> Vec<f64> {
     let mut cbq: Cbq<TestPacket> = Cbq::new(config, LINK);
     let (mut rng, mut dropped) = (Rng::seed_from_u64(1), Vec::new());
@@ -76,7 +77,7 @@ fn a_bounded_class_keeps_to_its_rate_on_an_idle_link() {
     assert!((measured[0] - 1_500_000.0).abs() < 2000.0, "{measured:?}");
 }
 
-/// The root's own priority means nothing: only leaves are served.
+/// The root's own priority has no effect, because only leaves are served.
 #[test]
 fn a_root_of_another_priority_than_its_leaves_is_not_asked_for_packets() {
     let bounded = CbqClassConfig { bounded: true, priority: 1, ..leaf(1_500_000, 1) };
@@ -102,7 +103,7 @@ fn a_higher_priority_does_not_give_more_than_the_share() {
     let urgent = CbqClassConfig { priority: 0, ..leaf(2_000_000, 1) };
     let rest = CbqClassConfig { priority: 1, ..leaf(8_000_000, 2) };
     let flows = [(1, 0.0), (2, 0.0)];
-    // It may borrow in the moments at which the other class is over its limit: a few percent.
+    // The urgent class may borrow while the other class is over its limit, which gives it a few percent more.
     let measured = rates(&config(vec![root(), urgent, rest]), &flows, 1.0, 11.0);
     assert!((1_980_000.0..2_120_000.0).contains(&measured[0]), "{measured:?}");
     assert!((measured[0] + measured[1] - 10_000_000.0).abs() < 20_000.0, "{measured:?}");
@@ -126,7 +127,8 @@ fn a_bounded_agency_bounds_its_members_that_may_borrow_within_it() {
     assert_rates(&rates(&config, &[(1, 0.0)], 1.0, 11.0), &[4_000_000.0]);
 }
 
-/// At ten times its rate for long the average is -7.2 ms (0.8 - 8); the wait is 7.2 ms and 15 times the debt.
+/// After a long time at ten times its rate, a class has an average of -7.2 ms (0.8 - 8). It then has to wait for 7.2 ms
+/// and 15 times its debt.
 #[test]
 fn a_class_that_borrowed_pays_back_no_more_than_its_lower_bound() {
     let wait_ms = |min_idle_s| {
@@ -172,7 +174,7 @@ fn packets_are_classified_by_flow_and_else_go_to_the_default() {
     assert_eq!((cbq.class_packets(1), cbq.class_packets(2)), (1, 2));
 }
 
-/// The queue of a bounded class sees a link of the class's rate: 1.5 Mb/s offered twice that, a drop-tail limit of ten.
+/// With a drop-tail limit of ten, the queue of a bounded class drops an eleventh packet.
 #[test]
 fn a_leaf_queue_of_its_own_limits_its_class() {
     let queue = DropTailConfig { limit: 10, unit: Unit::Packets, counts_in_service: true };
@@ -212,7 +214,8 @@ fn a_red_leaf_marks_and_idles_by_the_rate_of_its_class() {
         }
     }
     assert_eq!(ce, marks);
-    // 1000 bytes take 8 ms at 1 Mb/s: three such steps after the last one's service the average is an eighth.
+    // 1000 bytes take 8 ms at 1 Mb/s. Three such times after the end of the last packet's service, the average is an
+    // eighth.
     cbq.enqueue(last + Time::from_millis(32), TestPacket::of_flow(99, 1), &mut rng, &mut dropped);
     assert!((cbq.average().unwrap() - average / 8.0).abs() < 1e-6, "{:?} {average}", cbq.average());
 }

@@ -5,8 +5,8 @@ fn ms(ms: u64) -> Time {
     Time::from_millis(ms)
 }
 
-/// Keeps the queue at over 50 ms of delay by one packet in and one out each 0.1 ms, and gives the times of the drops
-/// or marks, the first being 0, in ms.
+/// Keeps the queueing delay above 50 ms, with one arrival and one departure each 0.1 ms. Returns the times of the drops
+/// or marks, in ms since the first.
 fn signal_times_under_overload(ecn: bool, make: fn(u64) -> TestPacket) -> Vec<f64> {
     let mut queue = Codel::new(CodelConfig { ecn, limit: 100_000, ..CodelConfig::default() });
     let mut dropped = Vec::new();
@@ -29,7 +29,7 @@ fn signal_times_under_overload(ecn: bool, make: fn(u64) -> TestPacket) -> Vec<f6
     signals.iter().map(|at| at - signals[0]).collect()
 }
 
-/// Interval / sqrt(count) after each other, RFC 8289, section 3.2 and 5.7.
+/// Times of signals that are interval / sqrt(count) apart (RFC 8289, sections 3.2 and 5.7).
 const VECTOR_MS: [f64; 6] = [0.0, 100.0, 170.7, 228.4, 278.4, 323.2];
 
 #[test]
@@ -48,7 +48,8 @@ fn marks_come_at_the_times_of_the_drops_they_replace() {
     assert_eq!(drops[..6], marks[..6]);
 }
 
-/// A mark from an earlier queue is as good as a new one, so the law continues, but it is not counted as this queue's.
+/// A mark by an earlier queue serves as a signal like a new one, so the control law continues. It does not count as a
+/// mark by this queue.
 #[test]
 fn a_packet_that_is_marked_already_is_no_new_mark() {
     let marked = |id| TestPacket { ecn: Ecn::Ce, ..TestPacket::new(id) };
@@ -108,7 +109,8 @@ fn a_full_queue_drops_the_arrival() {
     assert_eq!((queue.packets(), queue.bytes()), (2, 2000));
 }
 
-/// Linux, `include/net/codel_impl.h`: every packet that waited longer than `ce_threshold`, one that waited as long is spared.
+/// Linux (`include/net/codel_impl.h`) marks every packet that waited longer than `ce_threshold`, but not a packet that
+/// waited for exactly this time.
 #[test]
 fn packets_that_waited_beyond_the_ce_threshold_are_marked_without_a_drop_schedule() {
     let config = CodelConfig { ce_threshold_ns: Some(ms(1)), limit: 100_000, ..CodelConfig::default() };

@@ -9,7 +9,7 @@ fn backlog(packets: u32, bytes_each: u32) -> Backlog {
     }
 }
 
-/// How many packets of 1000 bytes fit before the first drop, the one in service among them.
+/// How many packets of 1000 bytes fit before the first drop, including the one in service.
 fn capacity(limit: u64, unit: Unit, counts_in_service: bool) -> u32 {
     let queue = DropTail::new(&DropTailConfig { limit, unit, counts_in_service });
     (0..100).find(|&n| queue.on_arrival(backlog(n, 1000), 1000) == Admit::Drop(DropCause::Full)).unwrap()

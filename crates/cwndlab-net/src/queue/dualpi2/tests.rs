@@ -79,7 +79,8 @@ fn low_latency_packets_go_first_but_the_classic_queue_keeps_its_share() {
     assert!((98..=102).contains(&classic), "{classic} of 1000");
 }
 
-/// Unresponsive classic load of 120 % of 10,000 packets a second: a sixth is dropped, p' being its root, 0.41.
+/// The load is unresponsive classic traffic of 120 % of 10,000 packets per second. A sixth of it has to be dropped, so
+/// p' is the square root of 1/6, 0.41.
 #[test]
 fn the_classic_delay_settles_at_its_target() {
     let mut queue = DualPi2::new(DualPi2Config::default(), RATE, 1);
@@ -122,7 +123,7 @@ fn fixed_linux(base: f64) -> DualPi2<TestPacket> {
     queue
 }
 
-/// Of 20,000 packets that each leave three others behind, how many are marked and how many dropped.
+/// Of 20,000 packets that leave `behind` others behind them, how many are marked and how many dropped.
 fn signals_linux(base: f64, ecn: Ecn, behind: u64) -> (usize, usize) {
     let mut queue = fixed_linux(base);
     let (mut dropped, mut marks) = (Vec::new(), 0);
@@ -176,14 +177,14 @@ fn linux_marks_all_that_waited_longer_than_the_step() {
 fn linux_keeps_the_credit_until_both_queues_are_empty() {
     let mut queue = fixed_linux(0.0);
     let mut dropped = Vec::new();
-    // from -1200, by 100 a packet: the 13th is the first that the classic queue is owed
+    // the credit starts at -1200 and rises by 100 with each packet of the low-latency queue: it is positive after 13
     queue.enqueue(Time::ZERO, packet(0, Ecn::NotEct), &mut dropped);
     for id in 1..40 {
         queue.enqueue(Time::ZERO, packet(id, Ecn::Ect1), &mut dropped);
     }
     let order: Vec<_> = (0..40).map(|_| queue.dequeue(Time::ZERO, &mut dropped).unwrap().packet.ecn).collect();
     assert_eq!(order.iter().position(|&ecn| ecn == Ecn::NotEct), Some(13));
-    // with the classic queue empty nothing is charged: what it used up stays
+    // nothing is charged while the classic queue is empty, so the credit stays as the classic packet left it
     assert!((queue.owed - (100.0 - 900.0)).abs() < 1e-6, "{}", queue.owed);
     queue.enqueue(Time::ZERO, packet(41, Ecn::Ect1), &mut dropped);
     assert!((queue.owed + 1200.0).abs() < 1e-6, "reset by the empty queue: {}", queue.owed);

@@ -37,7 +37,7 @@ fn backlogged_flows_share_by_bytes_whatever_their_packet_size() {
 fn a_new_flow_goes_before_the_backlogged_ones() {
     let mut queue = queue(FqCodelConfig { quantum: 1500, ..FqCodelConfig::default() });
     fill(&mut queue, 1, 10, 1000);
-    assert_eq!(served(&mut queue, 3), [1, 1, 1]); // its quantum is used up: it is an old flow
+    assert_eq!(served(&mut queue, 3), [1, 1, 1]); // flow 1 has used up its quantum, so it is an old flow
     fill(&mut queue, 2, 1, 1000);
     assert_eq!(served(&mut queue, 2), [2, 1]);
 }
@@ -47,9 +47,9 @@ fn a_flow_that_comes_back_at_once_is_not_new_again() {
     let mut queue = queue(FqCodelConfig { quantum: 2000, ..FqCodelConfig::default() });
     fill(&mut queue, 1, 10, 1000);
     fill(&mut queue, 2, 1, 500);
-    assert_eq!(served(&mut queue, 4), [1, 1, 2, 1]); // 2 ran empty and follows 1 in the old list
+    assert_eq!(served(&mut queue, 4), [1, 1, 2, 1]); // flow 2 became empty and follows flow 1 in the list of old flows
     fill(&mut queue, 2, 1, 500);
-    assert_eq!(served(&mut queue, 2), [1, 2]); // new, it would go first
+    assert_eq!(served(&mut queue, 2), [1, 2]); // flow 2 would go first if it were new again
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn queue(config: LinuxRedConfig) -> LinuxRed {
     LinuxRed::new(config)
 }
 
-/// A queue whose average stays where it is as long as as much waits.
+/// A queue with this average, which stays constant while as many bytes wait.
 fn at(average: u32, config: LinuxRedConfig) -> LinuxRed {
     let queue = queue(config);
     LinuxRed { average: u64::from(average) << queue.weight_log, ..queue }
@@ -40,8 +40,8 @@ fn arrive(queue: &mut LinuxRed, bytes: u64, ecn: Ecn, rng: &mut Rng) -> Admit {
     queue.on_arrival(Time::from_secs(1), busy(bytes), ecn, rng)
 }
 
-/// The longest bursts by tc's formula with `min_th` at 32 packets, next to the table in the comment of `sch_red.c`, "Upper
-/// bound on W". Where they differ the formula decides, as tc does.
+/// The longest bursts by tc's formula with `min_th` at 32 packets, next to the table in the comment of `sch_red.c`,
+/// "Upper bound on W". Where they differ, tc uses the formula.
 #[test]
 fn the_weight_of_a_burst_is_near_the_kernel_s_table() {
     let comment = [33, 35, 39, 46, 57, 75, 101, 135, 190_u32];
@@ -65,7 +65,8 @@ fn the_probability_is_rounded_down_to_a_slope_of_a_power_of_two() {
     assert_eq!(example.probability_log(), 22);
 }
 
-/// Binary point at `weight_log`: each arrival adds what waits and takes 2^-k of the average away, rounded down.
+/// The binary point is at bit `weight_log`. Each arrival adds the waiting bytes and subtracts 2^-k of the average,
+/// rounded down.
 #[test]
 fn the_average_is_a_fixed_point_number_in_bytes() {
     let mut queue = queue(diffserv()); // weight 2^-3
@@ -89,7 +90,8 @@ fn signals_at_a_constant_average_are_spaced_uniformly() {
     for _ in 0..40_000 {
         bins[next() - 1] += 1; // panics on a longer spacing
     }
-    // Spacing n needs a random number in (7500 (n - 1), 7500 n]; the last bin has fewer of them, the first 0 too.
+    // The spacing is n if the random number is in (7500 (n - 1), 7500 n]. The last bin has fewer numbers, and the first
+    // also has 0.
     let numbers = |n: u32| if n == 35 { 262_143 - 255_000 } else { 7500 + u32::from(n == 1) };
     let expected = |n: u32| 40_000.0 * f64::from(numbers(n)) / 262_144.0;
     let chi2: f64 =
@@ -125,8 +127,9 @@ fn from_max_th_on_packets_are_dropped_and_only_linux_2_3_marks() {
     }
 }
 
-/// A packet of 1000 bytes takes 655.36 ticks at 10 Mb/s and the weight is 2^-3, so a tick is 0.133531 / 655.36 =
-/// 2.0375e-4 of a unit; 31 units are 152,146 ticks, and an entry has 512 of them, 0.10432 units.
+/// A packet of 1000 bytes takes 655.36 ticks at 10 Mb/s and the weight is 2^-3, so a tick shifts the average by
+/// 0.133531 / 655.36 = 2.0375e-4 bits. 31 bits are 152,146 ticks, and an entry of the table stands for 512 ticks,
+/// 0.10432 bits.
 #[test]
 fn an_idle_time_shifts_the_average_by_the_table() {
     let (table, cell_log) = diffserv().idle_table(3);
@@ -134,13 +137,14 @@ fn an_idle_time_shifts_the_average_by_the_table() {
     assert_eq!((table[0], table[9], table[10], table[100], table[254], table[255]), (0, 0, 1, 10, 26, 31));
     let mut queue = at(16_000, diffserv());
     let from = Time::from_secs(1);
-    // Ten jiffies less a moment are nine: 73,728 ticks, entry 144, 15 bits of 128,000.
+    // A time just below ten jiffies counts as nine: 73,728 ticks, entry 144 of the table, a shift of 128,000 by 15
+    // bits.
     queue.on_arrival(from + Time::from_micros(99_999), idle(from), Ecn::NotEct, &mut rng());
     assert_eq!(queue.average, 128_000 >> 15);
 }
 
-/// With the link's own rate of 1.5 Mb/s an entry is 0.1252 units of 4096 ticks, and a jiffy of 8192 ticks shortens the
-/// average by no bit.
+/// At the link's own rate of 1.5 Mb/s, an entry of the table stands for 4096 ticks, 0.1252 bits, so a jiffy of 8192
+/// ticks shifts the average by no bit.
 #[test]
 fn short_idle_times_shrink_the_average_only_from_2_3_15_on() {
     let slow = LinuxRedConfig { bandwidth_bps: Rate::from_bps(1_500_000), ..diffserv() };

@@ -6,7 +6,8 @@ fn rng() -> Rng {
     Rng::seed_from_u64(5)
 }
 
-/// What a link of one 1000-byte packet each ms did under a load for 20 s, its second half.
+/// What a link that sends a packet of 1000 bytes each millisecond did in 20 s under a load. The mean delay is that of
+/// the second half.
 struct Outcome {
     mean_delay_s: f64,
     drops: u32,
@@ -23,7 +24,7 @@ fn run(config: PieConfig, load_percent: u64, make: fn(u64) -> TestPacket) -> Out
     for ms in 0..20_000_u64 {
         let now = Time::from_millis(ms);
         for _ in (ms * load_percent / 100)..((ms + 1) * load_percent / 100) {
-            // The packet's offset holds its arrival time, to know its delay as it leaves.
+            // The packet's offset holds its arrival time, from which its delay follows when it leaves.
             let marked = queue.enqueue(now, TestPacket { offset: ms, ..make(ms) }, &mut rng, &mut dropped);
             if marked || !dropped.is_empty() {
                 outcome.first_signal.get_or_insert(now);
@@ -83,7 +84,7 @@ fn ecn_capable_packets_are_marked_below_the_threshold_and_dropped_above_it() {
     assert!(gentle.marks > 0);
     let strict = run(PieConfig { ecn_threshold: 0.0, ..config.clone() }, 105, TestPacket::ect);
     assert!(strict.marks == 0 && strict.drops > 0);
-    // Marks do not relieve an unresponsive overload: past 10 % it is dropped.
+    // Marks do not reduce an unresponsive overload, so the probability rises above 10 %, where packets are dropped.
     let both = run(config, 120, TestPacket::ect);
     assert!(both.marks > 0 && both.drops > 0);
     let not_capable = run(PieConfig { ecn: true, ..PieConfig::default() }, 120, TestPacket::new);
@@ -169,7 +170,7 @@ fn inactive_until_a_third_of_the_buffer_is_filled() {
 fn a_long_idle_time_costs_no_loop_of_updates() {
     let mut queue = Pie::new(PieConfig::default());
     let (mut rng, mut dropped) = (rng(), Vec::new());
-    // A century of 15 ms steps would not end.
+    // Single steps of 15 ms through a century would take too long.
     queue.enqueue(Time::from_secs(3_000_000_000), TestPacket::new(0), &mut rng, &mut dropped);
     assert!(queue.next_update > Time::from_secs(3_000_000_000));
     assert!(queue.next_update <= Time::from_secs(3_000_000_000) + Time::from_millis(15));

@@ -168,7 +168,7 @@ fn in_byte_mode_the_probability_is_in_proportion_to_the_packet() {
             .count() as f64
     };
     let ratio = drops(1500) / drops(150);
-    assert!((ratio - 10.0).abs() < 0.8, "{ratio}"); // 2/(1+20) to 2/(1+200) is 9.57
+    assert!((ratio - 10.0).abs() < 0.8, "{ratio}"); // expected: 2/(1+20) divided by 2/(1+200), which is 9.57
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn an_idle_time_counts_as_the_packets_that_could_have_been_sent() {
     assert!((red.average() - 8.0 * cwndlab_units::power(0.9, 20)).abs() < 1e-9, "{}", red.average());
 }
 
-/// What starved every flow on a testbed: the drop ended the idle time, though the queue stayed empty.
+/// A drop from an empty queue must not end the idle time: on a testbed, such an error starved every flow.
 #[test]
 fn the_average_keeps_falling_while_an_empty_queue_drops() {
     let mut red = red(RedConfig { w_q: Some(0.002), ..RedConfig::new(100, 5.0, 15.0) });
@@ -243,7 +243,7 @@ fn ns2_config(wait: bool) -> RedConfig {
     RedConfig { w_q: Some(0.02), wait, rules: RedRules::Ns2, ..RedConfig::new(60, 5.0, 15.0) }
 }
 
-/// A link of `NS2_RATE`: departures of the packets in it.
+/// A link of `NS2_RATE`, with the departure times of the packets in it.
 #[derive(Default)]
 struct Server {
     departures: std::collections::VecDeque<Time>,
@@ -265,8 +265,8 @@ impl Server {
     }
 }
 
-/// ns-2.35's RED under Poisson arrivals (`red.tcl false 1.05 5 3`): arrival times, its drops, its averages. Fed with the same
-/// arrivals and drops, the average here is the same.
+/// `ns2_averages.csv` has the arrival times, drops and averages of ns-2.35's RED under Poisson arrivals (`red.tcl false
+/// 1.05 5 3`). With the same arrivals and drops, the average here is the same.
 #[test]
 fn by_ns2_s_rules_the_average_follows_it_packet_by_packet() {
     let mut red = Red::new(ns2_config(false), NS2_RATE);
@@ -283,7 +283,7 @@ fn by_ns2_s_rules_the_average_follows_it_packet_by_packet() {
             server.accept(now);
         }
         if let Some(ns2) = fields.next().and_then(|field| field.parse::<f64>().ok()) {
-            // ns-2 prints six digits and the arrivals to the microsecond.
+            // ns-2 prints averages with six digits, and arrival times to the microsecond.
             assert!((red.average() - ns2).abs() < 1e-4, "{now}: {} here, {ns2} there", red.average());
             compared += 1;
         }

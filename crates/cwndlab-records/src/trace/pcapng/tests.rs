@@ -1,4 +1,4 @@
-//! What the file must be, byte by byte where no tool is needed, and what tshark and tcptrace make of it.
+//! Checks the bytes of the file, where no tool is needed, and what tshark and tcptrace read from the file.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -65,7 +65,8 @@ fn story() -> Vec<SegmentRow> {
     rows
 }
 
-/// Gives each packet the next identification of its sender, and a link's row that of the packet it is about.
+/// Gives each packet the next identification of its sender, and each row of a link the identification of the packet to
+/// which it refers.
 fn number(rows: &mut [SegmentRow]) {
     let mut last = [0, 0];
     for i in 0..rows.len() {
@@ -86,7 +87,7 @@ fn file(rows: &[SegmentRow]) -> Vec<u8> {
     out
 }
 
-/// Runs a tool over the trace; `None`, with a word on stderr, where it is not installed.
+/// Runs a tool over the trace; Returns `None`, with a message on stderr, if the tool is not installed.
 fn tool(name: &str, args: &[&str], rows: &[SegmentRow]) -> Option<String> {
     static FILES: AtomicU32 = AtomicU32::new(0);
     let serial = FILES.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +104,7 @@ fn tool(name: &str, args: &[&str], rows: &[SegmentRow]) -> Option<String> {
     }
 }
 
-/// Values of tshark's fields, a line a packet.
+/// Values of tshark's fields, one line per packet.
 fn tshark(fields: &[&str], rows: &[SegmentRow]) -> Option<Vec<String>> {
     let checks =
         ["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-n", "-T", "fields", "-E", "separator=/s"];
@@ -133,7 +134,7 @@ fn checksums_verify_and_nothing_is_malformed() {
     let Some(lines) = tshark(&["ip.checksum.status", "tcp.checksum.status", "_ws.malformed"], &story()) else { return };
     assert_eq!(lines.len(), 14);
     for line in lines {
-        // status 1 is "good"; of a packet captured in part tshark can't tell (2)
+        // status 1 is "good"; status 2 means that tshark cannot tell, because the packet was captured in part
         assert!(line == "1 1" || line == "1 2", "{line}");
     }
 }
@@ -158,7 +159,7 @@ fn tshark_reads_the_ace_field_of_accecn() {
     };
     assert_eq!(lines[..2], ["1 1 1 0", "0 1 0 0"]);
     rows[2].flags |= 0xe0;
-    // after such a handshake tshark takes the three bits together
+    // after such a handshake tshark shows the three bits as one number
     let Some(lines) = tshark(&["tcp.flags.ace", "tcp.flags.urg"], &rows) else { return };
     assert_eq!(lines[2], "7 0");
 }
