@@ -38,8 +38,8 @@ impl Reassembly {
         known
     }
 
-    /// RFC 2018, section 4: the first block contains the segment that triggered the ACK; the others follow in the order
-    /// in which they were last first.
+    /// RFC 2018, section 4: the first block contains the segment that triggered the ACK; the others follow, ordered by
+    /// when each was last the first block.
     fn touch(&mut self, block: Block) {
         let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
         let (mut n, mut known, mut depth) = (1, 0, RECENT);

@@ -48,7 +48,7 @@ pub(crate) struct Sender {
     cwnd_limited: bool,
     /// Maximum number of segments in flight in this round, if cwnd was not full.
     most_out: u16,
-    /// The round ends when this is acknowledged (low 32 bits of the position).
+    /// The round ends when this position is acknowledged (low 32 bits).
     usage_end: u32,
     /// One past the last small segment of new data (low 32 bits of the position).
     pub small_end: u32,
@@ -111,7 +111,7 @@ impl Sender {
         self.cc.on_start(Start { now, mss: self.snd.mss, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 
-    /// Whether it has no [`Extra`] state, so that the short paths may serve it.
+    /// Whether the sender has no [`Extra`] state, so that the short paths may serve it.
     pub fn is_plain(&self) -> bool {
         self.extra.is_none()
     }

@@ -97,7 +97,7 @@ fn a_lost_fin_is_sent_again() {
     );
 }
 
-/// RFC 9293, 3.10.7.1 and 3.10.7.4: with a TIME-WAIT too short the last ACK may be lost and never be sent again.
+/// RFC 9293, 3.10.7.1 and 3.10.7.4: if TIME-WAIT is too short, the last ACK may be lost and never be sent again.
 #[test]
 fn a_fin_that_comes_to_a_closed_end_is_reset_and_that_reset_is_no_failure() {
     let cfg = TcpConfig { fin: Some(FinConfig { time_wait_ns: Time::ZERO, ..FIN }), ..cfg() };

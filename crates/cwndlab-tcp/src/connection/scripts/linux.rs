@@ -82,7 +82,7 @@ fn an_ack_waits_for_the_answer_where_there_was_one_before() {
     );
 }
 
-/// `tcp_enter_quickack_mode`: after a duplicate, and after a mark.
+/// `tcp_enter_quickack_mode`, which Linux enters after a duplicate or a CE mark.
 #[test]
 fn a_duplicate_makes_acknowledgments_quick_again() {
     let script = quick(16)

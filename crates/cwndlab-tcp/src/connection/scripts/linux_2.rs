@@ -1,4 +1,5 @@
-//! Linux 2.0 and 2.2, fact by fact: each script holds with one knob of the profile and not without it.
+//! Linux 2.0 and 2.2, fact by fact: each script holds with one knob of the profile and not without it. F1 to F5 are the
+//! facts of docs/guide/rfc2884-findings.md.
 
 use super::loss::{after_ten, recovering};
 use super::*;
@@ -24,7 +25,7 @@ fn shaking_hands() -> TcpConfig {
     TcpConfig { handshake: Some(HandshakeConfig::STANDARD), window_law: WindowLawKind::RenoLinux2, ..config(1) }
 }
 
-/// F1 (2.0.32, `tcp_input.c` 1668 to 1675): the round trip of the handshake does not count.
+/// F1 (Linux 2.0.32, `tcp_input.c` 1668 to 1675): the round trip of the handshake does not count.
 #[test]
 fn a_loss_before_the_first_ack_of_data_costs_the_initial_timeout() {
     let timed = HandshakeConfig::STANDARD;
@@ -44,7 +45,7 @@ fn a_loss_before_the_first_ack_of_data_costs_the_initial_timeout() {
     });
 }
 
-/// F2 (2.0.32, `tcp_input.c` 1207 to 1224).
+/// F2 (Linux 2.0.32, `tcp_input.c` 1207 to 1224).
 #[test]
 fn the_ack_of_the_syn_ack_opens_the_window() {
     let cfg = TcpConfig {
@@ -62,7 +63,7 @@ fn the_ack_of_the_syn_ack_opens_the_window() {
     });
 }
 
-/// 2.0.32, `tcp_timer.c` 142: ssthresh is min(1, window) >> 1 = 0, so the window opens from one segment as in
+/// Linux 2.0.32, `tcp_timer.c` 142: ssthresh is min(1, window) >> 1 = 0, so the window opens from one segment as in
 /// congestion avoidance.
 #[test]
 fn a_lost_syn_ack_leaves_no_slow_start() {
@@ -91,9 +92,9 @@ fn linux_clock(estimator: Estimator) -> RtoConfig {
     }
 }
 
-/// F3 (2.0.32, `tcp_input.c` 111 to 155): after one round trip of 20 ticks R = 20 + 40, and the timeout at a window of
-/// two segments is 60 + 15 + 30 ticks. 2.2.5 begins with a deviation of four round trips: R = 20 + 80, and the timeout
-/// is 100 + 25 + 50.
+/// F3 (Linux 2.0.32, `tcp_input.c` 111 to 155): after one round trip of 20 ticks R = 20 + 40, and the timeout at a
+/// window of two segments is 60 + 15 + 30 ticks. 2.2.5 begins with a deviation of four round trips: R = 20 + 80, and
+/// the timeout is 100 + 25 + 50.
 #[test]
 fn the_timeout_follows_the_kernels_formula() {
     for (estimator, due) in [(Estimator::Linux2_0, "1.25"), (Estimator::Linux2_2, "1.95")] {
@@ -127,8 +128,8 @@ fn adaptive(holes_wait: bool, on_ticks: bool, push_ms: u64) -> TcpConfig {
     TcpConfig { ack_policy, rto: linux_clock(Estimator::Linux2_0), ..config(1) }
 }
 
-/// F4 (2.0.32, `tcp_input.c` 55 to 102): the ACK of the first segment waits for 33 ticks, the next one for half of that
-/// plus the time between the segments.
+/// F4 (Linux 2.0.32, `tcp_input.c` 55 to 102): the ACK of the first segment waits for 33 ticks, the next one for half
+/// of that plus the time between the segments.
 #[test]
 fn the_delay_of_acks_adapts_to_the_time_between_segments() {
     let cfg = adaptive(true, false, 500);
@@ -147,7 +148,7 @@ fn the_delay_of_acks_adapts_to_the_time_between_segments() {
     });
 }
 
-/// 2.0.32, `tcp_output.c` 1080: a timer of 0 fires with the next tick.
+/// Linux 2.0.32, `tcp_output.c` 1080: a timer of 0 fires with the next tick.
 #[test]
 fn the_ack_of_a_second_segment_waits_for_the_clock() {
     only_with(&adaptive(true, true, 500), &adaptive(true, false, 500), |cfg| {
@@ -160,7 +161,7 @@ fn the_ack_of_a_second_segment_waits_for_the_clock() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1931 to 1936.
+/// Linux 2.0.32, `tcp_input.c` 1931 to 1936.
 #[test]
 fn a_segment_that_fills_a_hole_waits_like_any_other() {
     only_with(&adaptive(true, true, 500), &adaptive(false, true, 500), |cfg| {
@@ -174,7 +175,7 @@ fn a_segment_that_fills_a_hole_waits_like_any_other() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1931: an ACK waits for HZ/50 after a segment with PSH.
+/// Linux 2.0.32, `tcp_input.c` 1931: an ACK waits for HZ/50 after a segment with PSH.
 #[test]
 fn push_shortens_the_delay() {
     for (push_ms, due) in [(20, Time::from_millis(20)), (500, Time::from_millis(330))] {
@@ -190,7 +191,8 @@ fn push_shortens_the_delay() {
     }
 }
 
-/// F5 (2.0.32, `tcp_input.c` 1218 to 1237): slow start up to and at ssthresh, then one segment every cwnd + 1 ACKs.
+/// F5 (Linux 2.0.32, `tcp_input.c` 1218 to 1237): slow start up to and at ssthresh, then one segment every cwnd + 1
+/// ACKs.
 #[test]
 fn the_window_grows_by_a_segment_every_cwnd_plus_one_acks() {
     let cfg = TcpConfig { window_law: WindowLawKind::RenoLinux2, initial_ssthresh_segments: 2, ..config(2) };
@@ -216,7 +218,7 @@ fn the_window_grows_by_a_segment_every_cwnd_plus_one_acks() {
     });
 }
 
-/// F5 (2.0.32, `tcp_timer.c` 142 to 146).
+/// F5 (Linux 2.0.32, `tcp_timer.c` 142 to 146).
 #[test]
 fn a_timeout_at_one_segment_leaves_no_threshold() {
     let cfg = TcpConfig {
@@ -243,7 +245,7 @@ fn a_timeout_at_one_segment_leaves_no_threshold() {
     only_with(&cfg, &TcpConfig { each_timeout_cuts: false, ..cfg }, script);
 }
 
-/// F5 (2.0.32, `tcp_output.c` 661): `high_seq` moves with timeouts only.
+/// F5 (Linux 2.0.32, `tcp_output.c` 661): `high_seq` moves with timeouts only.
 #[test]
 fn nothing_prevents_a_second_fast_retransmit() {
     let cfg = reno_with(|reno| reno.retransmit_guard = RetransmitGuard::Timeout);
@@ -263,7 +265,7 @@ fn nothing_prevents_a_second_fast_retransmit() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1279.
+/// Linux 2.0.32, `tcp_input.c` 1279.
 #[test]
 fn duplicate_acks_do_not_count_below_three_segments() {
     let cfg = reno_with(|reno| reno.dup_ack_window_segments = 11);
@@ -279,7 +281,7 @@ fn duplicate_acks_do_not_count_below_three_segments() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1294: ssthresh + `MAX_DUP_ACKS` + 1.
+/// Linux 2.0.32, `tcp_input.c` 1294: ssthresh + `MAX_DUP_ACKS` + 1.
 #[test]
 fn fast_recovery_begins_with_a_segment_more() {
     let cfg = reno_with(|reno| reno.extra_segments = 1);
@@ -297,7 +299,7 @@ fn fast_recovery_begins_with_a_segment_more() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1312 to 1316 and `tcp_timer.c` 142.
+/// Linux 2.0.32, `tcp_input.c` 1312 to 1316 and `tcp_timer.c` 142.
 #[test]
 fn a_timeout_in_fast_recovery_is_followed_by_half_the_inflated_window() {
     let cfg = TcpConfig { window_law: WindowLawKind::RenoLinux2, ..reno_with(|reno| reno.outlives_timeout = true) };
@@ -320,7 +322,7 @@ fn a_timeout_in_fast_recovery_is_followed_by_half_the_inflated_window() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1496 and `tcp_output.c` 189.
+/// Linux 2.0.32, `tcp_input.c` 1496 and `tcp_output.c` 189.
 #[test]
 fn nothing_new_is_sent_until_what_timed_out_is_acknowledged() {
     let cfg = TcpConfig { drains_after_timeout: true, ..reno() };
@@ -338,8 +340,8 @@ fn nothing_new_is_sent_until_what_timed_out_is_acknowledged() {
     });
 }
 
-/// 2.0.32, `tcp_input.c` 1421 to 1489: one ACK gives three samples of 40, 30 and 20 ticks instead of one. The second,
-/// of 30 ticks, moves srtt to 40 - 10/8, and so on.
+/// Linux 2.0.32, `tcp_input.c` 1421 to 1489: one ACK gives three samples of 40, 30 and 20 ticks instead of one. The
+/// second, of 30 ticks, moves srtt to 40 - 10/8, and so on.
 #[test]
 fn every_segment_acknowledged_is_a_measurement() {
     let rto = RtoConfig { samples: RttSamples::EachSegment, ..linux_clock(Estimator::Linux2_0) };
@@ -361,8 +363,8 @@ fn every_segment_acknowledged_is_a_measurement() {
     only_with(&cfg, &TcpConfig { rto: RtoConfig { samples: RttSamples::RoundTrip, ..rto }, ..cfg }, measured);
 }
 
-/// 2.0.32, `tcp_timer.c` 43 to 61: an ACK does not restart the timer, which then counts from the sending of the next
-/// segment.
+/// Linux 2.0.32, `tcp_timer.c` 43 to 61: an ACK does not restart the timer, which then counts from the sending of the
+/// next segment.
 #[test]
 fn the_timeout_counts_from_the_first_segment() {
     let rto = RtoConfig { start: TimerStart::FirstSegment, ..config(1).rto };
@@ -380,7 +382,7 @@ fn the_timeout_counts_from_the_first_segment() {
     });
 }
 
-/// 2.0.32, `tcp_output.c` 835 to 936: FIN has a segment of its own, and waits for the window.
+/// Linux 2.0.32, `tcp_output.c` 835 to 936: FIN has a segment of its own, and waits for the window.
 #[test]
 fn fin_goes_alone_and_waits_for_the_window() {
     let cfg = TcpConfig { fin: Some(FinConfig { alone: true, ..FIN }), ..config(2) };
@@ -397,7 +399,7 @@ fn fin_goes_alone_and_waits_for_the_window() {
     });
 }
 
-/// 2.2.5, `tcp_input.c` 552 to 571: a partial ACK leaves the inflated window as it is.
+/// Linux 2.2.5, `tcp_input.c` 552 to 571: a partial ACK leaves the inflated window as it is.
 #[test]
 fn a_partial_ack_need_not_deflate_the_window() {
     let new_reno = NewRenoConfig { partial_window_deflation: false, ..NewRenoConfig::STANDARD };

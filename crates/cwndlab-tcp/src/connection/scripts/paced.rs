@@ -49,7 +49,7 @@ fn trains_leave_at_twice_the_window_a_round_trip() {
     );
 }
 
-/// ACKs do not wait for the pacer, and the timer leaves nothing behind.
+/// ACKs do not wait for the pacer, and no timer is left running at the end.
 #[test]
 fn acks_are_not_paced() {
     let end = client(
