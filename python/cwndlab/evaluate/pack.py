@@ -14,9 +14,9 @@ from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.base import Label, Strict
 from cwndlab.spec.document import read_toml
 from cwndlab.spec.files import read_text
+from cwndlab.spec.grammar import ExpressionError, parse
 from cwndlab.spec.place import Place
 from cwndlab.spec.validate import validate
-from cwndlab.stats.expression import ExpressionError, parse
 from cwndlab.study import Study
 
 SHIPPED = Path(__file__).parent.parent / "packs"

@@ -10,8 +10,9 @@ from enum import Enum
 from typing import Literal
 
 from cwndlab.errors import StudyError
+from cwndlab.spec.grammar import ExpressionError
 from cwndlab.stats import field
-from cwndlab.stats.expression import Evaluator, ExpressionError, every
+from cwndlab.stats.expression import Evaluator, every
 from cwndlab.stats.field import Field
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, was_not_run

@@ -30,7 +30,8 @@ def finding_text(template: str, results: Results) -> str:
     """
     if not template:
         return ""
-    from cwndlab.stats.expression import Evaluator, ExpressionError  # few studies have a finding
+    from cwndlab.spec.grammar import ExpressionError
+    from cwndlab.stats.expression import Evaluator  # few studies have a finding
 
     evaluator = Evaluator(results)
 

@@ -1,9 +1,7 @@
-"""Arithmetic and conditions in a study: a small expression language, evaluated without running any code of
-the study.
+"""Evaluates expressions of numbers (`cwndlab.spec.grammar`): parameters, and conditions on cells.
 
-Numbers, texts, true/false, names, ``+ - * / // %``, comparisons, ``and or not in``, ``a if c else b``, lists,
-and ``min max round abs int float``. There are no powers, attributes, subscripts or other calls, so nothing in
-a study can reach the interpreter or make a number without bound.
+Names are parameters and axes, functions ``min max round abs int float``. There are no powers, attributes or
+other calls, so nothing in a study can reach the interpreter or make a number without bound.
 """
 
 from __future__ import annotations
@@ -16,7 +14,8 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 
-MAX_LENGTH = 400
+from .grammar import SYNTAX, ExpressionError, parse, refused
+
 _LARGEST = 2**63
 #: A 64-bit integer or a float has no more; Python computes the power of ten first, however large.
 _DIGITS = 20
@@ -54,44 +53,26 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "int": int,
     "float": float,
 }
-#: All other Python syntax is rejected before anything is computed.
-_NODES = (
-    *(ast.Constant, ast.Name, ast.Load, ast.List, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.USub, ast.Not),
-    *(ast.BoolOp, ast.And, ast.Or, ast.Compare, ast.IfExp, ast.Call, *_ARITHMETIC, *_COMPARISON),
-)
 _WORDS = {"true": True, "false": False}
 
 
 @lru_cache(maxsize=1024)
 def _parse(text: str) -> ast.expr:
-    if len(text) > MAX_LENGTH:
-        raise StudyError(f"the expression has {len(text)} characters", right=f"at most {MAX_LENGTH}")
+    """The tree of an expression of numbers; StudyError for one that has a selection or another function."""
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        reason = error.msg if isinstance(error, SyntaxError) else "it cannot be read"
-        raise StudyError(
-            f"{text!r} is no expression ({reason})", right='write for instance "= 2 * webs" or "ftps > 0"'
-        ) from None
-    for node in ast.walk(tree):
-        known = _is_known_call(node) if isinstance(node, ast.Call) else isinstance(node, _NODES)
-        if isinstance(node, ast.BinOp):
-            known = type(node.op) in _ARITHMETIC
-        if not known:
-            raise _refused(node)
+        tree = parse(text.strip())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and (_name(node) not in _FUNCTIONS or node.keywords):
+                raise refused(node, text.strip(), f"{SYNTAX}, {' '.join(_FUNCTIONS)}")
+    except ExpressionError as error:
+        right = error.right or 'write for instance "= 2 * webs" or "ftps > 0"'
+        raise StudyError(f"{text!r} is no expression: {error.problem}", right=right) from None
     return tree
 
 
-def _is_known_call(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS and not node.keywords
-
-
-def _refused(node: ast.AST) -> StudyError:
-    shown = ast.unparse(node) if isinstance(node, ast.expr) else type(node).__name__
-    return StudyError(
-        f"{shown!r} is not allowed in an expression",
-        right="numbers, names, + - * / // %, comparisons, and/or/not, if/else, " + " ".join(_FUNCTIONS),
-    )
+def _name(call: ast.Call) -> str:
+    """The function that is called: in this grammar it has a name."""
+    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def names_in(text: str) -> set[str]:
@@ -155,7 +136,7 @@ def _value(node: ast.expr, names: Mapping[str, Any]) -> Any:
             return _value(body if _value(test, names) else orelse, names)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
             return _bounded(_FUNCTIONS[name](*(_value(arg, names) for arg in args)))
-    raise _refused(node)
+    raise StudyError(f"{ast.unparse(node)!r} is not allowed in an expression", right=SYNTAX)
 
 
 def _bounded(value: Any) -> Any:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
+from cwndlab.spec.grammar import ExpressionError, parse
 from cwndlab.stats import field
-from cwndlab.stats.expression import Evaluator, ExpressionError, every, parse
+from cwndlab.stats.expression import Evaluator, every
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The small language of claims: parsed with `ast`, evaluated by walking a white list, nothing executed.
+"""Evaluates expressions (`cwndlab.spec.grammar`) over the quantities of a study's results.
 
     page_delay[iw=3, webs=16] < page_delay[iw=1, webs=16]
     all(drop_rate[iw=[2, 3, 4]] - drop_rate[iw=1] < 1)
@@ -12,11 +12,9 @@ from __future__ import annotations
 import ast
 import math
 import operator
-import re
 import sys
-import warnings
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -25,6 +23,7 @@ from numpy.typing import NDArray
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._median import median
 from cwndlab.metrics._range import Range, of_derived, of_reduced
+from cwndlab.spec.grammar import ExpressionError, parse, refused
 from cwndlab.stats import intervals
 from cwndlab.stats.field import (
     INDEX,
@@ -46,74 +45,6 @@ from cwndlab.stats.field import (
 from cwndlab.stats.results import Results, listed
 
 Floats: TypeAlias = NDArray[np.float64]
-
-LONGEST = 2000
-DEEPEST = 40
-
-
-class ExpressionError(ValueError):
-    """An expression that cannot be evaluated; `column` is the 1-based place in its text."""
-
-    def __init__(self, problem: str, column: int, right: str | None = None) -> None:
-        self.problem, self.column, self.right = problem, column, right
-        super().__init__(f"column {column}: {problem}" + (f"; {right}" if right else ""))
-
-
-@lru_cache(maxsize=1024)
-def parse(text: str) -> ast.expr:
-    """The tree of an expression, not to be modified; ExpressionError says where it is invalid."""
-    if len(text) > LONGEST:
-        raise ExpressionError(f"longer than {LONGEST} characters", LONGEST)
-    flat = text.replace("\n", " ").replace("\t", " ")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # of Python's own, about what is rejected below
-            tree = ast.parse(_brackets_to_calls(flat), mode="eval").body
-    except ExpressionError:
-        raise
-    except SyntaxError as error:
-        raise ExpressionError(error.msg, error.offset or len(flat) + 1) from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise ExpressionError(f"cannot be read: {error}", 1) from None
-    if _depth(tree) > DEEPEST:
-        raise ExpressionError(f"nested deeper than {DEEPEST}", 1)
-    return tree
-
-
-#: Comments and text, in which brackets are left alone; names and numbers; any other character.
-_TOKEN = re.compile(r"""#.*|"[^"]*"|'[^']*'|[\w.]+|\S""")
-
-
-def _brackets_to_calls(text: str) -> str:
-    """`name[a=1]` is no Python, `name(a=1)` is: swaps brackets after a name, keeping every column."""
-    out = list(text)
-    stack: list[tuple[int, bool]] = []
-    previous = ""
-    for token in _TOKEN.finditer(text):
-        word = token.group()
-        if word == "[":
-            after_name = previous.isidentifier() and previous not in ("and", "or", "not")
-            stack.append((token.start(), after_name))
-            if after_name:
-                out[token.start()] = "("
-        elif word == "]":
-            if not stack:
-                raise ExpressionError("a ] without its [", token.start() + 1)
-            if stack.pop()[1]:
-                out[token.start()] = ")"
-        previous = word
-    if stack:
-        raise ExpressionError("a [ without its ]", stack[-1][0] + 1)
-    return "".join(out)
-
-
-def _depth(node: ast.AST) -> int:
-    level, deepest = [node], 0
-    while level:
-        deepest += 1
-        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
-    return deepest
-
 
 Operation: TypeAlias = Callable[[Floats, Floats], Floats]
 
@@ -189,6 +120,7 @@ class Evaluator:
         #: By identity; the node is kept so that no other gets its identity.
         self._nodes: dict[int, tuple[ast.expr, Field]] = {}
         self._quantities: dict[str, Field] = {}
+        self._text = ""
         self._cells: dict[str, list[str]] = {}
         #: The numbers (cell and quantity) that were asked for since the last `restart`.
         self.used: set[tuple[str, str]] = set()
@@ -200,6 +132,7 @@ class Evaluator:
 
     def evaluate(self, text: str) -> Field:
         """The value of an expression; ExpressionError names the place of what is wrong."""
+        self._text = text
         return self._node(parse(text))
 
     def value(self, node: ast.expr) -> Field:
@@ -249,12 +182,8 @@ class Evaluator:
             if node.func.id in FUNCTIONS:
                 return self._call(node.func.id, node)
             return self._quantity(node.func.id, node.func, node.args, node.keywords)
-        raise ExpressionError(
-            f"{type(node).__name__} is not allowed here",
-            node.col_offset + 1,
-            "numbers, quantities, + - * /, comparisons, and, or, not, and the functions "
-            + ", ".join(FUNCTIONS),
-        )
+        syntax = "numbers, quantities, + - * /, comparisons, and, or, not, and " + " ".join(FUNCTIONS)
+        raise refused(node, self._text, syntax)
 
     def _number(self, node: ast.expr) -> Field:
         value = self._node(node)
