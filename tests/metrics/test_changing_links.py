@@ -57,7 +57,7 @@ last = ["11s", "15s"]
 def measured(text: str, *asked: str) -> dict[str, float]:
     """Quantities as `metric phase`."""
     quantities = "".join(
-        f'[[quantities]]\nname = "{metric}_{phase}"\nmetric = "{metric}"\nphase = "{phase}"\n'
+        f'[[quantities]]\nname = "{metric}_{phase}"\nmetric = "{metric}"\nwindow = "{phase}"\n'
         + ('within = "mean"\n' if metric == "queue_delay" else "")
         for metric, phase in (one.split() for one in asked)
     )

@@ -7,6 +7,7 @@ import pytest
 
 from cwndlab import metrics
 from cwndlab.errors import StudyError
+from cwndlab.spec.derived import written
 from cwndlab.spec.schema import Quantity
 from cwndlab.study import Study
 from small_study import edited
@@ -17,7 +18,7 @@ DROPS = Quantity(name="drops", metric="drop_rate", unit="%")
 
 
 def ratio(unit: str | None, of: str = "sent", by: str = "sent") -> Quantity:
-    return Quantity(name="ratio", derived="ratio", of=of, by=by, unit=unit)
+    return Quantity(name="ratio", derived=f"{of} / {by}", unit=unit)
 
 
 def known(*quantities: Quantity) -> dict[str, Quantity]:
@@ -50,7 +51,7 @@ def test_a_unit_that_does_not_fit_is_found_with_its_line() -> None:
 
 def test_a_sum_of_different_units_is_an_error() -> None:
     def of(kind: str, a: str, b: str) -> Quantity:
-        return Quantity(name="d", derived=kind, of=a, by=b)  # type: ignore[arg-type]
+        return Quantity(name="d", derived=written(kind, a, b))
 
     kilobytes = Quantity(name="kilobytes", metric="transferred", unit="kB")
     for kind in ("sum", "difference", "increase"):

@@ -49,9 +49,9 @@ def test_a_derived_quantity_has_the_range_of_its_formula() -> None:
         "a": Quantity.model_validate({"name": "a", "metric": "drop_rate"}),
         "b": Quantity.model_validate({"name": "b", "metric": "goodput"}),
     }
-    ratio = Quantity.model_validate({"name": "c", "derived": "ratio", "of": "a", "by": "b"})
+    ratio = Quantity.model_validate({"name": "c", "derived": "a / b"})
     assert metrics.range_of(ratio, known) == NON_NEGATIVE
-    share = Quantity.model_validate({"name": "d", "derived": "difference", "of": "a", "by": "a"})
+    share = Quantity.model_validate({"name": "d", "derived": "a - a"})
     assert metrics.range_of(share, known) == Range(-1.0, 1.0)
 
 

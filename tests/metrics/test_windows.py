@@ -162,8 +162,8 @@ def test_a_quantity_is_measured_in_its_window_or_phase() -> None:
     for name, key in (
         ("default", ""),
         ("window", 'window = ["8s", "20s"]'),
-        ("phase", 'phase = "late"'),
-        ("whole", "whole_run = true"),
+        ("phase", 'window = "late"'),
+        ("whole", 'window = "run"'),
     ):
         text += f'[[quantities]]\nname = "{name}"\nmetric = "goodput"\nunit = "Mbps"\n{key}\n'
     study = Study.from_toml(text)
@@ -187,8 +187,9 @@ def test_counters_that_a_run_did_not_keep_are_no_numbers() -> None:
         ('window = ["10s", "40s"]', "this window ends at 40 s", "the run ends at 0.05 s"),
         ('window = ["20ms", "10ms"]', "before it begins", ""),
         ('window = ["20", "10ms"]', "it has no unit", ""),
-        ('phase = "late"', 'there is no phase "late"', ""),
-        ('phase = "late"\nwhole_run = true', "either `phase` or `whole_run`", ""),
+        ('window = "late"', 'there is no phase "late"', ""),
+        ('phase = "late"', "there is no key 'phase' any more", 'write window = "late"'),
+        ("whole_run = true", "there is no key 'whole_run' any more", 'write window = "run"'),
     ],
 )
 def test_a_window_that_does_not_fit_is_found_with_its_line(key: str, problem: str, right: str) -> None:
@@ -206,7 +207,7 @@ def test_a_phase_that_ends_after_the_run_is_an_error() -> None:
 
 def test_results_know_the_window_of_each_quantity() -> None:
     more = '\n[[quantities]]\nname = "late"\nmetric = "goodput"\nwindow = ["20ms", "40ms"]\n'
-    more += '\n[[quantities]]\nname = "gain"\nderived = "ratio"\nof = "late"\nby = "goodput"\n'
+    more += '\n[[quantities]]\nname = "gain"\nderived = "late / goodput"\n'
     text = edited(("replicates = 3", 'replicates = 1\nwarmup = "10ms"'), ('unit = "kbit/s"\n', more))
     run = Study.from_toml(text).run()
     windows = windows_of(run.campaign, run.results)
@@ -220,14 +221,10 @@ def test_a_quantity_may_come_before_those_that_it_is_derived_from() -> None:
         + """
 [[quantities]]
 name = "share"
-derived = "ratio"
-of = "twice"
-by = "goodput"
+derived = "twice / goodput"
 [[quantities]]
 name = "twice"
-derived = "sum"
-of = "goodput"
-by = "goodput"
+derived = "goodput + goodput"
 [[quantities]]
 name = "goodput"
 metric = "goodput"

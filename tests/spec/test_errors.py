@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -545,3 +546,24 @@ def test_no_more_errors_are_reported_than_a_person_reads() -> None:
 def test_a_missing_section_and_a_missing_unit_are_named(old: str, new: str, message: str) -> None:
     with pytest.raises(StudyError, match=message):
         Study.from_toml(SMALL.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("quantity", "right"),
+    [
+        ('derived = "ratio"\nof = "goodput"\nby = "goodput"', 'write derived = "goodput / goodput"'),
+        ('derived = "increase"\nof = "new"\nby = "old"', 'write derived = "increase(old, new)"'),
+        ('derived = "goodput"', "does not combine two quantities; write"),
+        ('derived = "goodput ** goodput"', "is not allowed in an expression"),
+        ('derived = "goodput / gudput"', 'there is no quantity "gudput"; did you mean "goodput"?'),
+    ],
+)
+def test_a_derived_quantity_that_is_not_an_expression_of_two_is_an_error(quantity: str, right: str) -> None:
+    with pytest.raises(StudyError, match=re.escape(right)):
+        Study.from_toml(f'{TEXT}\n[[quantities]]\nname = "share"\n{quantity}\n')
+
+
+def test_an_axis_that_a_grid_does_not_vary_has_one_value() -> None:
+    grid = "[[grids]]\naxes = []\nwhere = { iw = [1, 4] }\n[[quantities]]"
+    with pytest.raises(StudyError, match=r'axis "iw" is held at one value.*or name it in `axes`'):
+        Study.from_toml(edited(("[[quantities]]", grid)))

@@ -48,7 +48,7 @@ def test_a_grid_leaves_out_what_its_condition_refuses() -> None:
 
 
 def test_zipped_axes_go_in_step() -> None:
-    grid = '[[grids]]\naxes = ["flows"]\nzip = [["iw", "variant"]]\nrestrict = { flows = [1] }\n'
+    grid = '[[grids]]\naxes = ["flows"]\nzip = [["iw", "variant"]]\nwhere = { flows = [1] }\n'
     assert ids(study(grid)) == ["iw=1,variant=reno,flows=1", "iw=4,variant=SACK,flows=1"]
 
 
@@ -62,12 +62,9 @@ def test_an_axis_value_is_the_same_however_it_is_written() -> None:
     whole = ["iw=1,flows=1.0", "iw=4,flows=1.0"]
     for given in ("[1]", "[1.0]", '["1"]'):
         assert (
-            ids(study(f'[[grids]]\naxes = ["iw", "flows"]\nrestrict = {{ flows = {given} }}\n', *half))
-            == whole
+            ids(study(f'[[grids]]\naxes = ["iw", "flows"]\nwhere = {{ flows = {given} }}\n', *half)) == whole
         )
-    zipped = (
-        '[[grids]]\naxes = ["variant"]\nzip = [["flows"]]\nrestrict = { flows = [1] }\nfix = { iw = 1.0 }\n'
-    )
+    zipped = '[[grids]]\naxes = ["variant"]\nzip = [["flows"]]\nwhere = { flows = [1], iw = 1.0 }\n'
     assert len(ids(study(zipped, *half))) == 2
     listed = '[[grids]]\ncells = [{ iw = 1, flows = 1 }, { iw = "4", flows = "1" }]\n'
     assert ids(study(listed, *half)) == whole
@@ -82,7 +79,7 @@ def test_an_axis_value_is_the_same_however_it_is_written() -> None:
 def test_cells_can_be_listed_and_fixed_and_grids_united() -> None:
     grids = (
         "[[grids]]\ncells = [{ iw = 4, flows = 3 }, { iw = 1, flows = 1 }]\n"
-        '[[grids]]\naxes = ["flows"]\nfix = { iw = 1 }\n'
+        '[[grids]]\naxes = ["flows"]\nwhere = { iw = 1 }\n'
     )
     assert ids(study(grids)) == ["iw=4,flows=3", "iw=1,flows=1", "iw=1,flows=2", "iw=1,flows=3"]
 

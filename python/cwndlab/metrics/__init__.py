@@ -59,12 +59,12 @@ def _own_unit(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
     """The unit of what the metric or the derivation gives."""
     if quantity.metric is not None:
         return "1" if quantity.within == "count" else get(quantity.metric).unit
-    of, by = (unit_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
-    if quantity.derived == "ratio":
+    of, by = (unit_of(quantities[name], quantities) for name in quantity.operands)
+    if quantity.operation == "ratio":
         return "1" if of == by else of if by == "1" else f"{of}/{by}" if "/" not in by else f"{of}/({by})"
-    if quantity.derived == "increase":
+    if quantity.operation == "increase":
         return "%"
-    if quantity.derived == "product":
+    if quantity.operation == "product":
         return of if by == "1" else by if of == "1" else f"{of} {by}"
     return of
 
@@ -75,11 +75,13 @@ def scale_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> float:
     ValueError if the units are not of one kind, or the operands of a sum or a difference differ in unit. A
     count takes whatever unit says what is counted.
     """
-    if quantity.derived in ("sum", "difference", "increase"):
-        of, by = (unit_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
+    if quantity.operation in ("sum", "difference", "increase"):
+        of, by = (unit_of(quantities[name], quantities) for name in quantity.operands)
         if of != by and not (_is_count(of) and _is_count(by)) and unit_factor(by, of) != 1.0:
             raise ValueError(
-                f'"{quantity.of}" is in {of} and "{quantity.by}" in {by}; give both the same unit'
+                '"{}" is in {of} and "{}" in {by}; give both the same unit'.format(
+                    *quantity.operands, of=of, by=by
+                )
             )
     if quantity.unit is None or quantity.within == "count":
         return 1.0
@@ -105,8 +107,8 @@ def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
         if quantity.within is not None:
             own = of_reduced(quantity.within, own)
     else:
-        of, by = (range_of(quantities[str(name)], quantities) for name in (quantity.of, quantity.by))
-        own = of_derived(quantity.derived, of, by)
+        of, by = (range_of(quantities[name], quantities) for name in quantity.operands)
+        own = of_derived(quantity.operation, of, by)
     return own.times(scale_of(quantity, quantities))
 
 
@@ -114,7 +116,7 @@ def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
     """Whether a quantity is a list of numbers per run."""
     if quantity.metric is not None:
         return get(quantity.metric).many and quantity.within is None
-    return is_list(quantities[str(quantity.of)], quantities)
+    return is_list(quantities[quantity.operands[0]], quantities)
 
 
 def measure_all(quantities: Sequence[Quantity], run: FullRun) -> dict[str, Value]:
@@ -170,8 +172,8 @@ class Measurer:
                 if quantity.metric is not None:
                     measure = get(quantity.metric).measure
                 else:
-                    add(self._known[str(quantity.of)])
-                    add(self._known[str(quantity.by)])
+                    for operand in quantity.operands:
+                        add(self._known[operand])
                 known = self._known
                 steps[quantity.name] = _Step(
                     quantity, measure, scale_of(quantity, known), range_of(quantity, known)
@@ -193,14 +195,14 @@ def _measured(quantity: Quantity, measure: Callable[..., Any], scale: float, win
 
 
 def _derived(quantity: Quantity, scale: float, values: Mapping[str, Value]) -> Value:
-    of, by = values[str(quantity.of)], values[str(quantity.by)]
+    of, by = (values[name] for name in quantity.operands)
     if isinstance(of, list) or isinstance(by, list):
         if not (isinstance(of, list) and isinstance(by, list)):
             raise ValueError(
                 f"quantity {quantity.name} mixes a list and a number; reduce the list by `within`"
             )
-        return [_derive(quantity.derived, a, b) * scale for a, b in zip(of, by, strict=False)]
-    return _derive(quantity.derived, of, by) * scale
+        return [_derive(quantity.operation, a, b) * scale for a, b in zip(of, by, strict=False)]
+    return _derive(quantity.operation, of, by) * scale
 
 
 def _checked(name: str, within: Range, value: Value) -> Value:

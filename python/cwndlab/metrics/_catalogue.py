@@ -43,7 +43,7 @@ class _Metrics:
             try:
                 scale_of(quantity, by_name)
             except ValueError as error:
-                key = "of" if quantity.unit is None else "unit"
+                key = "derived" if quantity.unit is None else "unit"
                 yield problem_at(("quantities", index, key), str(error))
 
 

@@ -18,7 +18,7 @@ _ROOT = Path(__file__).parent.parent
 #: The code that makes a number of records and a scenario; what lies outside only carries them.
 _PACKAGES = ("metrics", "records", "plan", "spec")
 #: The keys of a quantity that its values depend on; the times of its window are in the cell's scenario.
-_MEASURED = {"metric", "options", "within", "unit", "derived", "window", "phase", "whole_run"}
+_MEASURED = {"metric", "options", "within", "unit", "window"}
 
 
 def code_digest(metric: str | None) -> str:
@@ -100,8 +100,7 @@ def _named(source: bytes, package: str) -> Iterator[str]:
 def measure_id(quantity: Quantity, quantities: Mapping[str, Quantity]) -> str:
     """The key of a value within its run: metric, options, unit and code, but not the name."""
     spec = quantity.model_dump(mode="json", include=_MEASURED, exclude_none=True)
-    operands = [
-        measure_id(quantities[str(n)], quantities) for n in (quantity.of, quantity.by) if n is not None
-    ]
+    spec["operation"] = quantity.operation
+    operands = [measure_id(quantities[name], quantities) for name in quantity.operands]
     text = json.dumps([spec, operands, code_digest(quantity.metric)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

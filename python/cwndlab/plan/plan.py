@@ -228,8 +228,8 @@ def _grids(study: StudySpec) -> Sequence[schema.Grid]:
 def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scalar]:
     """The values of an axis that the grid and --set leave."""
     values = list(study.outline.axes[axis].names)
-    if axis in grid.restrict:
-        values = [v for v in values if any(same_value(v, w) for w in grid.restrict[axis])]
+    if (kept := grid.values_of(axis)) is not None:
+        values = [v for v in values if any(same_value(v, w) for w in kept)]
     if axis in study.document.chosen:
         values = [v for v in values if any(same_value(v, w) for w in study.document.chosen[axis])]
     return values
@@ -298,7 +298,7 @@ def _expand(study: StudySpec) -> Iterator[tuple[dict[str, schema.Scalar], int | 
                 for (group, _), row in zip(loops, combination, strict=True)
                 for axis, value in zip(group, row, strict=True)
             }
-            for axis, value in grid.fix.items():
+            for axis, value in grid.held.items():
                 values[axis] = _canonical(study, axis, value)
             axes = {name: values[name] for name in order if name in values}
             if _chosen(study, axes) and (grid.when is None or _fulfils(study, grid, axes)):

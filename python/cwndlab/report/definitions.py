@@ -46,9 +46,7 @@ def definitions(quantities: Iterable[Quantity], results: Results, windows: Windo
         for name, asked in by_metric.items()
     ]
     derived = tuple(
-        f"{q.title or q.name}: {q.derived} of {q.of} by {q.by}, run by run"
-        for q in known.values()
-        if q.derived is not None
+        f"{q.title or q.name}: {q.derived}, run by run" for q in known.values() if q.derived is not None
     )
     if derived:
         found.append(Definition("derived", ("Computed from two quantities of the same run.",), derived))

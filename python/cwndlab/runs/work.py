@@ -76,7 +76,7 @@ class Measure:
             name = todo.pop()
             if name not in needed:
                 needed.add(name)
-                todo += [str(n) for n in (by_name[name].of, by_name[name].by) if n is not None]
+                todo += by_name[name].operands
         return replace(self, quantities=tuple(q for q in self.quantities if q.name in needed))
 
     @property

@@ -101,7 +101,7 @@ class Space:
             for axis in self.ranges
         }
         grids = [
-            {"axes": others, "fix": {axis: _number(value) for axis, value in point.items()}}
+            {"axes": others, "where": {axis: _number(value) for axis, value in point.items()}}
             for point in points
         ]
         shown: dict[str, object] = {"tables": [], "figures": []}

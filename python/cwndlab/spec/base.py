@@ -1,6 +1,7 @@
 """What all sections of a study file are made of."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Self, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
@@ -11,6 +12,8 @@ from .units import parse_time
 #: A name used in dotted keys and in record tables, but not in expressions.
 Label = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+-]*$", max_length=64)]
 
+
+Renamed: TypeAlias = Mapping[str, Callable[[Mapping[str, object]], str]]
 
 if TYPE_CHECKING:  # pydantic does not export the type of its models
     from pydantic._internal._model_construction import ModelMetaclass
@@ -38,6 +41,8 @@ class Strict(BaseModel, metaclass=_Models):
     """Unknown keys are errors, types are not coerced."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
+    #: Keys that it had once, and what to write in place of one, given its table.
+    renamed: ClassVar[Renamed] = {}
 
 
 class Open(BaseModel, metaclass=_Models):

@@ -149,8 +149,7 @@ def _grids(study: StudySpec) -> None:
         at: KeyPath = ("grids", index)
         for axis in [*grid.axes, *(axis for group in grid.zip for axis in group)]:
             _axis(study, axis, (*at, "axes"))
-        _selection(study, grid.fix, (*at, "fix"))
-        _selection(study, grid.restrict, (*at, "restrict"))
+        _selection(study, grid.where, (*at, "where"))
         for position, cell in enumerate(grid.cells):
             _selection(study, cell, (*at, "cells", position))
         if grid.cells and (grid.axes or grid.zip):
@@ -167,10 +166,10 @@ def _grids(study: StudySpec) -> None:
                     f'"{unknown[0]}" is neither axis nor parameter',
                     nearest(unknown[0], known),
                 )
-        swept = set(grid.axes) | {axis for group in grid.zip for axis in group}
-        both = sorted(swept & set(grid.fix))
-        if both:
-            raise _fail(study, (*at, "fix", both[0]), f'axis "{both[0]}" is both swept and fixed')
+        for name, value in grid.where.items():
+            if isinstance(value, list) and name not in grid.swept:
+                problem = f'axis "{name}" is held at one value, since it is not among the axes of the grid'
+                raise _fail(study, (*at, "where", name), problem, "write one value, or name it in `axes`")
     for name, cell in outline.cells.items():
         _selection(study, cell, ("cells", name))
 
@@ -212,11 +211,9 @@ def _quantities(study: StudySpec) -> None:
         at: KeyPath = ("quantities", index)
         with findings:
             _once(study, "quantity", [q.name for q in study.outline.quantities], index, (*at, "name"))
-        for key in ("of", "by"):
-            name = getattr(quantity, key)
+        for name in quantity.operands:
             with findings:
-                if name is not None:
-                    _quantity(study, name, (*at, key))
+                _quantity(study, name, (*at, "derived"))
     findings.report()
     _no_circles(study, quantities)
 
@@ -229,10 +226,12 @@ def _no_circles(study: StudySpec, quantities: Mapping[str, schema.Quantity]) -> 
             here = todo.pop()
             if here == name and seen:
                 index = list(quantities).index(name)
-                raise _fail(study, ("quantities", index, "of"), f'quantity "{name}" is derived from itself')
+                raise _fail(
+                    study, ("quantities", index, "derived"), f'quantity "{name}" is derived from itself'
+                )
             if here not in seen:
                 seen.append(here)
-                todo += [n for n in (quantities[here].of, quantities[here].by) if n is not None]
+                todo += quantities[here].operands
 
 
 def _quantity(study: StudySpec, name: str, path: KeyPath) -> None:

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
-from .base import Drawn, Label, Open, Strict
+from .base import Drawn, Label, Open, Renamed, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
+from .derived import Operation, operation, written
 from .measures import ALIASES
 from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
 from .shorthand import Short
@@ -295,8 +296,10 @@ class Grid(Strict):
     name: Name | None = Field(None, description="for `--set grid=NAME`")
     axes: list[str] = Field([], description="the axes whose product makes the cells")
     zip: list[list[str]] = Field([], description="groups of axes walked in step")
-    fix: dict[str, Scalar] = Field({}, description="axes held at one value; part of the cell's name")
-    restrict: dict[str, list[Scalar]] = Field({}, description="axes with only some of their values")
+    where: Where = Field(
+        {}, description="axes of the grid with only some of their values; any other axis is held at one value"
+    )
+    renamed: ClassVar[Renamed] = {key: lambda table: "write where = { … }" for key in ("fix", "restrict")}
     when: str | None = Field(
         None, description="condition on axes and parameters, as \"ftps > 0 or http == '1.0'\""
     )
@@ -304,6 +307,22 @@ class Grid(Strict):
     replicates: int | None = Field(
         None, ge=1, description="of these cells, in place of run.replicates (unless --replicates is given)"
     )
+
+    @property
+    def swept(self) -> set[str]:
+        """The axes that vary in the grid."""
+        return {*self.axes, *(axis for group in self.zip for axis in group)}
+
+    @property
+    def held(self) -> Mapping[str, Scalar]:
+        """The other axes, each at one value; part of the cell's name."""
+        held = {name: value for name, value in self.where.items() if name not in self.swept}
+        return {name: value for name, value in held.items() if not isinstance(value, list)}
+
+    def values_of(self, axis: str) -> list[Scalar] | None:
+        """The values to which the grid restricts one of its axes; None for all."""
+        kept = self.where.get(axis)
+        return kept if isinstance(kept, list) or kept is None else [kept]
 
 
 # ── what is measured from the records ───────────────────────────────────────────────────────────────────────
@@ -313,6 +332,8 @@ class Grid(Strict):
 GRID = "grid"
 #: The window of a quantity that asks for none: from the warm-up to the end of the run.
 DEFAULT_WINDOW = "measured"
+#: The window of a quantity that is measured from the start of the run, warm-up included.
+WHOLE_RUN = "run"
 
 
 class Quantity(Strict):
@@ -337,35 +358,35 @@ class Quantity(Strict):
         None,
         description="reduces many samples a replicate to one: mean, median, min, max, sum, count or p95",
     )
-    window: Annotated[list[str], Field(min_length=2, max_length=2)] | None = Field(
-        None, description='measured from and to, as ["10s", "40s"]; default: from the warm-up to the end'
+    window: Annotated[list[str], Field(min_length=2, max_length=2)] | str | None = Field(
+        None,
+        description='measured from and to, as ["10s", "40s"], in a phase by its name, or in the whole "run"; '
+        "default: from the warm-up to the end",
     )
-    phase: Name | None = Field(None, description="measured in this phase of [phases]")
-    whole_run: bool = Field(False, description="measured from the start of the run, warm-up included")
     statistic: Literal["mean", "median"] = Field("mean", description="across replicates")
     margin: Margin | None = Field(
         None, description="how far from a published value counts as close; default: the table's"
     )
-    derived: Literal["ratio", "increase", "difference", "sum", "product"] | None = Field(
-        None, description="computed in each replicate from two quantities of the same cell, `of` and `by`"
+    derived: str | None = Field(
+        None,
+        description="computed in each replicate from two quantities of the same cell: a / b, a - b, a + b, "
+        "a * b, or increase(a, b), in % from a to b",
     )
-    of: Name | None = Field(None, description="the first quantity of a derived one")
-    by: Name | None = Field(None, description="the second quantity of a derived one")
+    renamed: ClassVar[Renamed] = {
+        "phase": lambda table: f'write window = "{table["phase"]}"',
+        "whole_run": lambda table: f'write window = "{WHOLE_RUN}"',
+        "of": lambda table: _derived_in(table),
+        "by": lambda table: _derived_in(table),
+    }
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if (self.metric is None) == (self.derived is None):
             raise ValueError("a quantity has either `metric` or `derived`")
-        if self.derived is not None and (self.of is None or self.by is None):
-            raise ValueError("a derived quantity needs `of` and `by`, two quantities of the same cell")
-        if self.metric is not None and (self.of or self.by):
-            raise ValueError("`of` and `by` belong to derived quantities")
-        asked = [key for key in ("window", "phase", "whole_run") if getattr(self, key)]
-        if len(asked) > 1:
-            raise ValueError(f"a quantity has either `{asked[0]}` or `{asked[1]}`")
-        if asked and self.derived is not None:
-            raise ValueError(f"`{asked[0]}` belongs to the quantities that this one is derived from")
-        for edge in self.window or ():
+        _ = self._operation
+        if self.window is not None and self.derived is not None:
+            raise ValueError("`window` belongs to the quantities that this one is derived from")
+        for edge in self.window if isinstance(self.window, list) else ():
             parse_time(edge)
         if self.within is not None and not re.fullmatch(
             r"mean|median|min|max|sum|count|p\d{1,2}(\.\d+)?", self.within
@@ -378,9 +399,28 @@ class Quantity(Strict):
     @property
     def window_name(self) -> str | None:
         """The scenario's name of the window it is measured in; None for the whole run."""
-        if self.window is not None:
+        if isinstance(self.window, list):
             return f"{self.window[0]} to {self.window[1]}"
-        return None if self.whole_run else self.phase or DEFAULT_WINDOW
+        return None if self.window == WHOLE_RUN else self.window or DEFAULT_WINDOW
+
+    @cached_property
+    def _operation(self) -> Operation | None:
+        return operation(self.derived) if self.derived is not None else None
+
+    @property
+    def operation(self) -> str | None:
+        """What is computed of two others: ratio, increase, difference, sum or product."""
+        return self._operation.kind if self._operation is not None else None
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The two quantities that it is computed from."""
+        return self._operation[1:] if self._operation is not None else ()
+
+
+def _derived_in(table: Mapping[str, object]) -> str:
+    """How a derived quantity is written whose operands had keys of their own."""
+    return f'write derived = "{written(*(str(table.get(key, key)) for key in ("derived", "of", "by")))}"'
 
 
 class Source(Strict):

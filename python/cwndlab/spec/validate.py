@@ -71,8 +71,14 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
     path = _path_in(data, detail)
     kind, message = detail["type"], detail["msg"]
     if kind == "extra_forbidden":
-        known = _fields_at(model, path[:-1], data)
-        return path, f"unknown key {str(path[-1])!r}", nearest(str(path[-1]), known), 0
+        key, table, models = str(path[-1]), data, _models_at(model, path[:-1], data)
+        for step in path[:-1]:
+            table = _step(table, step)
+        for candidate in models:
+            if (renamed := getattr(candidate, "renamed", {}).get(key)) is not None:
+                return path, f"there is no key {key!r} any more", renamed(table), 0
+        known = [field.alias or name for one in models for name, field in one.model_fields.items()]
+        return path, f"unknown key {key!r}", nearest(key, known), 0
     if kind == "missing":
         return path, "this key is missing", _example(model, path, data), 1
     if kind == "value_error":
@@ -150,8 +156,8 @@ def _models(annotation: Any) -> list[Any]:
     return [annotation]
 
 
-def _fields_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> list[str]:
-    """The keys that the models at `path` know."""
+def _models_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> list[type[BaseModel]]:
+    """The models at `path`."""
     here: list[Any] = [model]
     for step in path:
         following: list[Any] = []
@@ -165,12 +171,7 @@ def _fields_at(model: type[BaseModel], path: Sequence[str | int], data: Any) -> 
             elif origin in (list, dict) and get_args(candidate):
                 following += _models(get_args(candidate)[-1])
         here = _of_kind(following, data)
-    return [
-        field.alias or name
-        for candidate in here
-        if isinstance(candidate, type) and issubclass(candidate, BaseModel)
-        for name, field in candidate.model_fields.items()
-    ]
+    return [one for one in here if isinstance(one, type) and issubclass(one, BaseModel)]
 
 
 def _step(data: Any, step: str | int) -> Any:

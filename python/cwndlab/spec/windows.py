@@ -28,15 +28,15 @@ def named_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) ->
     windows = {schema.DEFAULT_WINDOW: [run.warmup, run.duration]}
     for name, edges in model.phases.items():
         at: KeyPath = ("phases", name)
-        if name == schema.DEFAULT_WINDOW:
+        if name in (schema.DEFAULT_WINDOW, schema.WHOLE_RUN):
             raise problem_at(at, f'a phase cannot be called "{name}"', "give it another name")
         windows[name] = _checked(edges, run.duration, at)
     for index, quantity in enumerate(quantities):
-        if quantity.phase is not None and quantity.phase not in model.phases:
-            at = ("quantities", index, "phase")
-            right = nearest(quantity.phase, model.phases) if model.phases else "define it: [phases] …"
-            raise problem_at(at, f'there is no phase "{quantity.phase}"', right)
-        if quantity.window is not None:
+        if isinstance(quantity.window, str) and quantity.window not in (schema.WHOLE_RUN, *model.phases):
+            at = ("quantities", index, "window")
+            right = nearest(quantity.window, model.phases) if model.phases else "define it: [phases] …"
+            raise problem_at(at, f'there is no phase "{quantity.window}"', right)
+        if isinstance(quantity.window, list):
             edges = [parse_time(edge) for edge in quantity.window]
             windows[str(quantity.window_name)] = _checked(
                 edges, run.duration, ("quantities", index, "window")
