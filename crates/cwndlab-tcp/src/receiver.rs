@@ -16,7 +16,8 @@ pub(crate) struct Receiver {
     pub nxt: u64,
     /// Right edge of the advertised window. It never moves back (RFC 9293, section 3.8.6.2.1).
     pub edge: u64,
-    /// Shift of the windows that we advertise plus one (RFC 7323, section 2); 0 if scaling was not agreed on.
+    /// The shift count of this end's advertised windows, plus one (RFC 7323, section 2); 0 if scaling was not agreed
+    /// on.
     pub shift_plus_1: u8,
     /// In-order bytes that the application has not read. No window exceeds 2^30 (RFC 7323, section 2.3).
     pub unread: u32,

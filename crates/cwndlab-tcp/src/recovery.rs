@@ -371,7 +371,7 @@ impl Recovery {
         ref shown() -> Shown;
     }
 
-    /// RACK, for its part in a short path of `connection`, if this is RACK.
+    /// The state of RACK, for the short paths of `connection`; `None` for other recoveries.
     pub fn rack(&mut self) -> Option<&mut Rack> {
         let Recovery::Rack(rack) = self else { return None };
         Some(rack)
@@ -415,8 +415,7 @@ fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome 
 }
 
 /// The room of algorithms without SACK, where everything sent counts against the window. With ns-2's `rules` and
-/// without Limited Transmit there is none before an episode: its agents do not try to send on the first two duplicate
-/// ACKs.
+/// without Limited Transmit, the duplicate ACKs before an episode leave no room: ns-2's agents do not try to send then.
 pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<Room> {
     let (cfg, s) = (v.cfg, v.s);
     let mut window = v.window.inflated(s);

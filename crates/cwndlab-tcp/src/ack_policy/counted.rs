@@ -1,4 +1,4 @@
-//! Policies that count unacknowledged data: `every`, `delayed`, `heartbeat` and the two that begin quickly.
+//! Policies that count unacknowledged data: `every`, `delayed`, `heartbeat` and the two that begin with a quick phase.
 
 use super::{Arrival, Due};
 use crate::config::{AckPolicy, TcpConfig};

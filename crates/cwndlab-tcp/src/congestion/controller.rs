@@ -220,7 +220,7 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_feedback(ack, &mut self.windows));
     }
 
-    /// As [`Controller::on_feedback`], for an ACK of the short path.
+    /// As [`Controller::on_feedback`], for a plain ACK, which has no report.
     #[inline(never)]
     pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
         each_law!(&mut self.law, law => law.on_plain_feedback(ack, &mut self.windows));

@@ -1,7 +1,8 @@
 //! CUBIC as in the Linux kernel (`tcp_cubic.c`): whole segments, integers, a clock of 1 ms, with its HyStart.
 //!
-//! Differences from RFC 9438: it grows by a segment per 20 acknowledged while there is no earlier maximum, looks ahead
-//! by the minimum RTT instead of SRTT, keeps alpha = 0.53 permanently, and its undo restores only the window.
+//! Differences from RFC 9438: the kernel grows the window by a segment per 20 acknowledged while there is no earlier
+//! maximum, looks ahead by the minimum RTT instead of SRTT, keeps alpha = 0.53 permanently, and restores only the
+//! window in an undo.
 
 use super::hystart_linux::HystartLinux;
 use super::law::{Cut, Growth, Law, Windows};
@@ -136,7 +137,8 @@ impl CubicLinux {
         self.k = libm::cbrt((1_u64 << (10 + 3 * TIME_BITS)) as f64 / C as f64 * f64::from(below)) as u64;
     }
 
-    /// RFC 9438, section 4.2, equation 1, one round trip ahead (section 4.4).
+    /// Segments to be acknowledged per segment of growth, by the curve one round trip ahead (RFC 9438, section 4.2,
+    /// equation 1, and section 4.4).
     fn by_curve(&self, now_ms: u64, cwnd: u32) -> u32 {
         let start_ms = self.epoch_start.as_nanos() / 1_000_000;
         let ms = now_ms.saturating_sub(start_ms) + self.min_rtt_us.div_ceil(1000);

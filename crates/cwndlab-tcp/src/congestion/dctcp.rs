@@ -9,7 +9,7 @@ const ONE: u32 = 1 << 10;
 /// g = 1/16 (RFC 8257, section 4.2).
 const GAIN_SHIFT: u32 = 4;
 
-/// RFC 8257, section 3.3.
+/// The state of one sender (RFC 8257, section 3.3).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dctcp {
     pub reno: Reno,

@@ -144,7 +144,7 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 }
 
-/// The first failure of a law in a run; its connections share it.
+/// The first failure of a law in a run, shared by the run's connections.
 #[derive(Clone, Debug, Default)]
 pub struct LawFailures(Arc<OnceLock<LawFailure>>);
 

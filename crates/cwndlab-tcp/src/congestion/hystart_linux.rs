@@ -21,7 +21,7 @@ pub(super) struct HystartLinux {
     /// A new round begins once more than this is acknowledged.
     round_end: u64,
     round_start: Time,
-    /// Time of the train's last ACK since `round_start`.
+    /// Time from `round_start` to the train's last ACK.
     train_us: u32,
     round_rtt_us: u32,
     min_rtt_us: u32,

@@ -62,7 +62,7 @@ pub(crate) struct Growth {
     pub now: Time,
     pub mss: u32,
     pub srtt: Time,
-    /// Acknowledged bytes that count.
+    /// Acknowledged bytes that count towards growth.
     pub bytes: u64,
 }
 
@@ -92,7 +92,7 @@ pub(crate) trait Law {
     /// Takes any ACK, before loss detection: for laws that measure the path.
     fn on_feedback(&mut self, _ack: &AckReport, _windows: &mut Windows) {}
 
-    /// As [`Law::on_feedback`], for an ACK of the short path; called only if [`Needs::plain_feedback`].
+    /// As [`Law::on_feedback`], for a plain ACK, which has no report; called only if [`Needs::plain_feedback`].
     fn on_plain_feedback(&mut self, _ack: &PlainAck, _windows: &mut Windows) {}
 
     /// A segment is deemed lost; called before [`Law::on_measured_ack`] if an ACK revealed it.
@@ -114,7 +114,7 @@ pub(crate) trait Law {
         false
     }
 
-    /// Congestion avoidance: the new cwnd.
+    /// Takes an ACK in congestion avoidance. Returns the new cwnd.
     fn avoid(&mut self, _growth: &Growth, cwnd: u32) -> u32 {
         cwnd
     }
@@ -156,7 +156,7 @@ pub(crate) trait Law {
     /// Sending resumes with nothing in the network, after the application had no data to send.
     fn on_app_restart(&mut self, _now: Time, _mss: u32, _windows: &mut Windows) {}
 
-    /// The controller sets the window; returns the value that the law can represent.
+    /// The controller sets the window. Returns the window as the law can represent it.
     fn set_window(&mut self, bytes: u32, _mss: u32) -> u32 {
         bytes
     }

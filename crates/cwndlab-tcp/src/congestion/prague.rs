@@ -10,7 +10,8 @@ use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
-/// On paths with a shorter round trip, Prague grows and reduces its window as if it were this long (`RTT_TARGET`).
+/// On paths with a shorter round trip, Prague grows and reduces its window as if the round trip were this long
+/// (`RTT_TARGET`).
 const TARGET_RTT: Time = Time::from_millis(25);
 /// Growth is not corrected for round trips longer than this (`MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: Time = Time::from_millis(100);
@@ -34,7 +35,7 @@ pub(super) struct Prague {
     /// Bytes per second, and bytes sent at once.
     rate: Option<u64>,
     burst_bytes: u64,
-    /// Rounds since slow start, and the position whose acknowledgment ends the current one.
+    /// Rounds since slow start, and the position whose acknowledgment ends the current round.
     round: u32,
     round_end: u64,
     /// Packets delivered and marked in this round.

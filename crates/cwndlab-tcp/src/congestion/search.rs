@@ -1,6 +1,6 @@
 //! SEARCH, "Slow start Exit At Right `CHokepoint`": leaves slow start when deliveries no longer double in each round
-//! trip. Version 3.0, by the line numbers of its listing in the draft's source of 2024-06-04 (draft-chung-ccwg-search,
-//! section 3). docs/models/search.md lists the differences from it, and from later revisions.
+//! trip. Version 3.0; line numbers are those of the listing in draft-chung-ccwg-search, section 3 (source of
+//! 2024-06-04). docs/models/search.md lists the differences from that version, and from later revisions.
 
 use cwndlab_units::Time;
 

@@ -154,7 +154,7 @@ impl RateSampler {
     }
 
     /// An ACK is complete, including its blocks (`tcp_rate_gen`). Returns a sample unless the ACK reports nothing new
-    /// or the interval is shorter than a round trip.
+    /// or the interval is shorter than the minimum round trip.
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> Option<RateSample> {
         let now = whole_micros(now);
         if let Some(rtt) = rtt {

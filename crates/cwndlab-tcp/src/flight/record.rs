@@ -46,7 +46,7 @@ impl Sent {
     }
 }
 
-/// A segment newly known to have arrived by the present ACK, in its former state.
+/// A segment newly known to have arrived by the present ACK, with its state before this ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub sent: Sent,

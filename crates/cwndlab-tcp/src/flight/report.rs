@@ -18,12 +18,12 @@ pub enum AckKind {
     Other,
 }
 
-/// The content of one ACK for the sender. Each field's name includes its unit; positions are stream positions.
+/// The content of one ACK for the sender. Names of counts include the unit; positions are stream positions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckReport {
     /// When the ACK arrived.
     pub now: Time,
-    /// How it relates to earlier ones.
+    /// How the ACK relates to earlier ones.
     pub kind: AckKind,
     /// The sender's current maximum segment size, in payload bytes (RFC 5681, section 2: SMSS).
     pub mss: u32,
@@ -54,16 +54,16 @@ pub struct AckReport {
     pub snd_una: u64,
     /// First position not yet sent (delimits rounds).
     pub snd_nxt: u64,
-    /// Whether it carries SACK blocks.
+    /// Whether the ACK carries SACK blocks.
     pub has_blocks: bool,
-    /// The range that arrived twice, according to its first block (RFC 2883): first position, and one past the last.
-    /// Only for RACK.
+    /// The range that arrived twice, according to the ACK's first block (RFC 2883): first position, and one past the
+    /// last. Only for RACK.
     pub dsack: Option<(u64, u64)>,
     /// Minimum round trip before this ACK. Only for RACK.
     pub prior_min_rtt: Time,
-    /// The timestamp that it echoes, if timestamps were agreed on. Only for RACK.
+    /// The timestamp that the ACK echoes, if timestamps were agreed on. Only for RACK.
     pub echoed_stamp: Option<u32>,
-    /// Whether it reports congestion, by ECE or, with AccECN, by a counter that grew.
+    /// Whether the ACK reports congestion, by ECE or, with AccECN, by a counter that grew.
     pub ece: bool,
 }
 

@@ -56,12 +56,12 @@ impl Scoreboard {
         self.0.as_ref().map_or(0, |reported| u64::from(reported.total))
     }
 
-    /// Bytes reported below `position`. Fast if it is near the position of the last call.
+    /// Bytes reported below `position`. Fast if `position` is near that of the last call.
     pub fn sacked_below(&mut self, position: u64) -> u64 {
         self.0.as_mut().map_or(0, |reported| reported.sacked_below(position))
     }
 
-    /// Bytes reported from `position` on. Fast if it is near the top.
+    /// Bytes reported from `position` on. Fast if `position` is near the highest report.
     pub fn sacked_from(&self, position: u64) -> u64 {
         self.ranges().rev().take_while(|r| r.1 > position).map(|r| r.1 - r.0.max(position)).sum()
     }

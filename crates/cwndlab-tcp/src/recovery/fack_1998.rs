@@ -25,7 +25,7 @@ struct Resent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack1998 {
     active: bool,
-    /// A retransmission was lost again: nothing is sent until the timer expires.
+    /// A retransmitted segment was lost again: nothing is sent until the timer expires.
     stuck: bool,
     /// The last ACK releases nothing (except the first segment, if it began an episode).
     hold: bool,
@@ -93,7 +93,7 @@ impl Fack1998 {
         Some(steps)
     }
 
-    /// Whether nothing may be sent. With nothing outstanding it may, because no ACK would arrive to end the wait.
+    /// Whether nothing may be sent. Never true with nothing outstanding, because no ACK would arrive to end the wait.
     fn waits(&self, s: &SendState) -> bool {
         (self.stuck || self.hold) && s.una < s.max
     }

@@ -1,5 +1,5 @@
-//! Proportional rate reduction (RFC 9937): how the window of an episode falls to ssthresh. It depends on the ssthresh
-//! that the window law sets, so `Sender::take_steps` computes the allowance after the reduction
+//! Proportional rate reduction (RFC 9937): how the window of an episode falls to ssthresh. The allowance depends on
+//! the ssthresh that the window law sets, so `Sender::take_steps` computes it after the reduction
 //! ([`super::Step::Allow`]).
 
 use crate::config::{ReductionBase, TcpConfig};

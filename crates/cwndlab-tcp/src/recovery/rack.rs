@@ -87,7 +87,7 @@ pub(crate) struct Rack {
     /// `RACK.fack`: highest position that has arrived.
     fack: u64,
     reorderings: u32,
-    /// Largest reordering observed, in segments (at least the duplicate ACK threshold).
+    /// Largest reordering observed, in segments; 0 if there was none.
     reordering: u32,
     /// `RACK.reo_wnd_mult`, `reo_wnd_persist`, `dsack_round` (0: none).
     multiplier: u32,
@@ -109,8 +109,8 @@ impl Rack {
         Rack { multiplier: 1, persist: PERSIST, measured: true, ..Rack::default() }
     }
 
-    /// `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) for each segment newly known to have arrived, in its former
-    /// state.
+    /// `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) for each segment newly known to have arrived, with its
+    /// state before the ACK.
     fn take_arrivals(&mut self, v: &View<'_>, ack: &AckReport) -> Arrivals {
         let (mut reported, mut original, mut moved) = (false, false, false);
         // The segments of one ACK count in ascending order, so they do not reorder each other.

@@ -34,8 +34,8 @@ impl LossRule {
     /// Whether the first segment is lost according to the reports above it.
     fn finds_loss(self, v: &View<'_>, lost_below: u64) -> bool {
         match self {
-            LossRule::Rfc6675 => lost_below > v.s.una, // section 5, step 2
-            // Section 3.2: more than three segments beyond the first hole.
+            LossRule::Rfc6675 => lost_below > v.s.una, // RFC 6675, section 5, step 2
+            // Mathis and Mahdavi 1996, section 3.2: more than three segments beyond the first hole.
             LossRule::Forward => lost_below - v.s.una > u64::from(v.cfg.dup_thresh) * u64::from(v.s.mss),
         }
     }
@@ -100,8 +100,8 @@ impl Selective {
         self.pipe = not_lost + sent_again;
     }
 
-    /// One past the lost data of the first hole. When an episode begins, that is at least its first segment, which is
-    /// lost by definition.
+    /// One past the lost data of the first hole. When an episode begins, this data includes at least the first segment,
+    /// which is lost by definition.
     fn lost_end(&self, v: &View<'_>) -> u64 {
         if self.lost_below == v.s.una + 1 {
             v.s.una + u64::from(v.s.first(v.flight).len)
@@ -278,7 +278,8 @@ impl Algorithm for Selective {
         if let Some(proportional) = &mut self.proportional {
             proportional.on_sent(sent.piece.len);
         }
-        // Rule 4: "HighRxt MUST NOT be updated" by the rescue, or the holes below it would wait for the timer.
+        // RFC 6675, section 4, `NextSeg`, rule 4: "HighRxt MUST NOT be updated" by the rescue. Otherwise the holes
+        // below it would wait for the timer.
         let rescue = std::mem::take(&mut self.rescuing);
         if sent.again && !rescue {
             self.high_rxt = self.high_rxt.max(sent.piece.start + u64::from(sent.piece.len));

@@ -28,7 +28,7 @@ impl Repair {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
     /// Packets delivered between the transmission of a packet and its ACK, the length of that time, and the packets
-    /// delivered before it. `None` if no valid rate was measured.
+    /// delivered before the transmission. `None` if no valid rate was measured.
     pub rate: Option<(u64, u64, u64)>,
     pub app_limited: bool,
     /// Newly delivered and newly lost.

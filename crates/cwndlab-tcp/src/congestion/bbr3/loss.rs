@@ -26,7 +26,7 @@ pub(super) struct Latest {
     pub range_end: u64,
 }
 
-/// State that a spurious recovery restores (section 2.15).
+/// State that is restored if a recovery was spurious (section 2.15).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Undo {
     pub state: Option<State>,

@@ -40,7 +40,7 @@ rules! {
     timeout_resets_model: bool = false, true;
     /// Whether the window is restored after any recovery; otherwise only after a timeout.
     restores_after_fast_recovery: bool = true, false;
-    /// Whether a spurious recovery restores the state before it.
+    /// Whether the state before a recovery is restored if the recovery was spurious.
     undo_restores_state: bool = true, false;
     /// Whether Startup ends after a number of lost ranges; otherwise after a number of ACKs that report losses.
     counts_lost_ranges: bool = true, false;

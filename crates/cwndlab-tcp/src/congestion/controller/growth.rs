@@ -46,7 +46,7 @@ impl Controller {
         self.law.needs().plain_acks && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
     }
 
-    /// As [`Controller::on_ack`], where the ACK may open the window.
+    /// As [`Controller::on_ack`], for a plain ACK, which may open the window.
     #[inline(always)]
     pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
         let PlainAck { now, mss, acked_bytes, .. } = *ack;

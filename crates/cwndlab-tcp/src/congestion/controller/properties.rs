@@ -50,7 +50,7 @@ fn episode() -> impl Strategy<Value = Episode> {
     ]
 }
 
-/// Laws whose window only losses and marks reduce: no ACK does.
+/// Laws whose window is reduced only by losses and marks, not by other ACKs.
 fn is_loss_based(law: WindowLawKind) -> bool {
     use WindowLawKind::{Cubic, CubicLinux, Dctcp, Prague, Reno, RenoLinux2, RenoPackets};
     matches!(law, Reno | RenoPackets | RenoLinux2 | Cubic(_) | CubicLinux(_) | Dctcp | Prague)

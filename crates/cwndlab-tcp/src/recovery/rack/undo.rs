@@ -16,7 +16,7 @@ pub(super) struct Evidence {
     since: u64,
     /// Retransmitted segments that no DSACK has reported; `None` before the first retransmission.
     unexplained: Option<u32>,
-    /// When the first segment was retransmitted.
+    /// Time of the first retransmission.
     first_again: Option<Time>,
     /// Whether F-RTO is in progress (RFC 5682, section 3.1, steps 2 and 3).
     pub frto: bool,

@@ -33,7 +33,7 @@ pub(super) struct Path {
     pub rtt: Time,
     /// ACKs arrive in bursts at multiples of this.
     pub slot: Time,
-    /// One packet in this many is lost, at random.
+    /// The share of packets that are lost, at random.
     pub loss: Option<f64>,
     /// A policer's rate in bytes per second and its bucket; the tokens in the bucket, and since when.
     pub policer: Option<(u64, u64)>,
