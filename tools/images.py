@@ -64,8 +64,8 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
     """The windows of all flows above the queue at the bottleneck, against time."""
     panels, rows = [], {}
     charts = {
-        "cwnd (kB)": (run.plot.cwnd(**cell), "flow"),
-        "queue (packets)": (run.plot.queue(**cell), "link"),
+        "cwnd (kB)": (run.sel(cell).plot.cwnd(), "flow"),
+        "queue (packets)": (run.sel(cell).plot.queue(), "link"),
     }
     for title, (chart, key) in charts.items():
         (rows[title],) = chart.datasets.values()

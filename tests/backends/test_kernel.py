@@ -136,7 +136,7 @@ def test_rfc2416_on_the_kernel_ends_in_a_report_beside_the_simulator(tmp_path: P
         pytest.skip(f"the machine is too busy: {result.failures[0].reason}")
     assert result.failures == [] and result.report is not None and result.report.is_file()
     for iw, packets, times in ((1, [1, 2, 3], [1.222, 2.444, 3.278]), (4, [1, 2, 3], [1.222, 2.055, 2.889])):
-        acks = result.records.of(iw=iw, size="as-traced")["segments"].to_pylist()
+        acks = result.sel(iw=iw, size="as-traced").records["segments"].to_pylist()
         seen = [(r["segment"], r["time_ns"] / 1e9) for r in acks if r["event"] == "ack"]
         assert [n for n, _ in seen[:3]] == packets
         assert all(abs(at - memo) <= 0.002 for (_, at), memo in zip(seen, times, strict=False)), seen

@@ -163,6 +163,6 @@ def test_a_word_in_place_of_a_number_is_an_error(folder: Path, tmp_path: Path) -
 def test_a_replicate_that_the_results_do_not_have_is_an_error(folder: Path) -> None:
     known = dict(_own._known)
     with pytest.raises(KeyError, match=r"there is no replicate 99 of .*; it has 0 to 1"):
-        open_results(folder).records("connections", cell="iw=1", replicate=99)
+        open_results(folder).sel(cell="iw=1").records("connections", replicate=99)
     _own._known.clear()
     _own._known.update(known)

@@ -81,7 +81,7 @@ def test_a_law_joins_the_axis_that_varies_the_window_law(
     alone = cwndlab.run(Study.from_toml(STUDY), cc={"mine": str(law)}, threads=1)
     assert values(opened) == values(result) == values(alone)
     with pytest.raises(OutputError, match="runs no code"):
-        opened.records.tables(cell="law=mine", replicate=1)
+        opened.sel(cell="law=mine").records("connections", replicate=1)
 
 
 def test_a_study_that_names_the_law_is_run_as_it_is(law: Path) -> None:

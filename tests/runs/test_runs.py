@@ -25,7 +25,7 @@ def test_records_are_arrow_that_others_take_without_a_copy(fake_core: FakeCore) 
     segments = run.records["segments"]
     assert hasattr(segments, "__arrow_c_stream__")
     assert duckdb.sql("select count(*) from segments where event = 'ack'").fetchall() == [(4,)]
-    one = run.records.of(iw=4)["segments"]
+    one = run.sel(iw=4).records["segments"]
     again = pa.table(one)
     assert (
         again.column("time_ns").chunk(0).buffers()[1].address
@@ -41,18 +41,18 @@ def test_estimates_are_a_table_with_intervals(fake_core: FakeCore) -> None:
     rows = run.estimates.to_pylist()
     assert [row["iw"] for row in rows] == [1, 4] and rows[0]["unit"] == "kbit/s"
     assert all(row["ci_low"] < row["value"] < row["ci_high"] for row in rows)
-    assert run.estimate("goodput", iw=4).replicates == 12
+    assert run.sel({"iw": 4}).estimate("goodput").replicates == 12
     assert "<table>" in run._repr_html_() and "goodput" in run._repr_html_()
 
 
 def test_a_table_has_every_value_with_axes_in_their_own_types(fake_core: FakeCore, tmp_path: Path) -> None:
     run = Study.from_toml(TEXT).run(out=tmp_path / "out")
-    table = run.table()
+    table = run.values
     assert table.column_names == ["cell", "iw", "replicate", "quantity", "unit", "value"]
     assert table.schema.field("iw").type == pa.int64() and table.num_rows == 6
     values = [row["value"] for row in table.to_pylist() if row["iw"] == 4]
     assert values == list(run.results.values("iw=4", "goodput"))
-    assert cwndlab.open(tmp_path / "out").table() == table
+    assert cwndlab.open(tmp_path / "out").values == table
 
 
 def test_an_axis_of_numbers_and_texts_is_a_column_of_texts() -> None:

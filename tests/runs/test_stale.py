@@ -167,12 +167,12 @@ def test_results_open_while_another_process_holds_the_lock(tmp_path: Path, fake_
 
 def test_records_of_any_replicate_are_those_of_the_run_itself(tmp_path: Path) -> None:
     lossy = Study.from_toml(TEXT.replace("50ms", "20s")).run(tmp_path / "lossy")
-    again = lossy.records.tables("iw=4", replicate=2)
-    kept = open_results(tmp_path / "lossy").records.tables("iw=4", replicate=2)
+    again = lossy.campaign.tables("iw=4", replicate=2)
+    kept = open_results(tmp_path / "lossy").campaign.tables("iw=4", replicate=2)
     assert again.keys() == kept.keys() and all(kept[name].equals(table) for name, table in again.items())
     with pytest.raises(KeyError, match="no cell"):
-        lossy.records.tables("iw=5")
-    assert not again["segments"].equals(lossy.records.tables("iw=4")["segments"])
+        lossy.sel(cell="iw=5")
+    assert not again["segments"].equals(lossy.campaign.tables("iw=4")["segments"])
     assert goodput_of(again["connections"]) == pytest.approx(lossy.results.values("iw=4", "goodput")[2])
 
 

@@ -74,7 +74,7 @@ def test_a_dataset_has_the_axes_as_dimensions_and_nan_where_nothing_was_run(fake
     data = run.to_xarray()
     goodput = data["goodput"]
     assert goodput.dims == ("iw", "webs", "replicate") and goodput.shape == (2, 2, 3)
-    assert goodput.attrs["unit"] == "kbit/s"
+    assert goodput.attrs["units"] == "kbit/s"
     assert goodput.coords["iw"].values.tolist() == [1, 4]
     assert np.isnan(goodput.sel(iw=1, webs=2)).all()
     wanted = run.results.values("iw=4,webs=2", "goodput")

@@ -99,7 +99,11 @@ class Cell:
             raise self.study.refused(refused, self.axes) from None
 
 
-@dataclass(frozen=True, eq=False)
+#: So many cells of a plan are printed.
+SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """All cells of a study and the replicates of each."""
 
@@ -108,6 +112,17 @@ class Plan:
     seed: int
     #: Replicates of every cell, in place of the study's own.
     replicates: int | None = None
+
+    def __repr__(self) -> str:
+        lines = [f"<Plan of {self.study.name}: {len(self.cells)} cells, seed {self.seed}"]
+        lines += [f"    {cell.id}: {self.asked_of(cell)} replicates" for cell in self.cells[:SHOWN]]
+        lines += [f"    … {len(self.cells) - SHOWN} more"] if len(self.cells) > SHOWN else []
+        return "\n".join(lines) + ">"
+
+    def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
+        return f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def runs(self) -> int:

@@ -22,12 +22,11 @@ from cwndlab.report.vega import field, layered, mark, named, single
 from cwndlab.spec.units import seconds
 
 from .records import RecordTables, of_flow, queue, segments, with_intervals
+from .selection import without_axes
 
 if TYPE_CHECKING:
     import altair as alt
     import pyarrow as pa
-
-    from cwndlab.spec.schema import Scalar
 
 Rows = list[dict[str, Any]]
 #: Points of one line, per pixel of its width.
@@ -36,33 +35,29 @@ POINTS = 0.5
 
 @dataclass(frozen=True)
 class Plots:
-    """Charts of single runs, with zoom and tooltips.
+    """Charts of single runs of the one selected cell, with zoom and tooltips.
 
-    Each takes the run as `run.records(…)` does: `cell` or values of axes, and `replicate`. What was not
-    recorded is simulated again with its probe on. `chart.save("x.html")`, `.save("x.svg")` and
+    What was not recorded is simulated again with its probe on. `chart.save("x.html")`, `.save("x.svg")` and
     `.save("x.pdf")` write them.
     """
 
     records: RecordTables
 
-    def cwnd(
-        self, flow: str | None = None, *, cell: str | None = None, replicate: int = 0, **axes: Scalar
-    ) -> alt.TopLevelMixin:
+    @without_axes
+    def cwnd(self, flow: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Congestion windows of the connections of one flow, or of all, in kB against time.
 
         Args:
             flow: the traffic's name in the study, or one instance of it ("cubic.1").
-            cell: the cell's name, unless `axes` leave one.
             replicate: from 0.
-            axes: values of axes, as ``buffer=1``.
 
         Raises:
-            NotFoundError: there is no such cell or flow, or several cells fit.
+            NotFoundError: there is no such flow, or several cells are selected.
             OutputError: the run cannot be simulated again.
 
         """
-        chosen = self.records.cell(cell, **axes)
-        table = of_flow(self.records("cwnd", cell=chosen, replicate=replicate), flow)
+        chosen = self.records.only_cell()
+        table = of_flow(self.records.of_cell("cwnd", chosen, replicate), flow)
         columns = Columns(table)
         rows: Rows = []
         for serial in dict.fromkeys(columns["connection"].tolist()):
@@ -72,17 +67,16 @@ class Plots:
             rows += _line(columns["time_ns"][mine] / 1e9, columns["cwnd_bytes"][mine] / 1000, "flow", name)
         return _over_time(rows, "flow", "cwnd (kB)", f"cwnd, {chosen}, replicate {replicate}")
 
-    def queue(
-        self, link: str | None = None, *, cell: str | None = None, replicate: int = 0, **axes: Scalar
-    ) -> alt.TopLevelMixin:
+    @without_axes
+    def queue(self, link: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Packets in the queue of a direction of a link ("left>right"; default: the bottleneck) against time.
 
         Raises:
-            NotFoundError: there is no such cell or link, or several cells fit.
+            NotFoundError: there is no such link, or several cells are selected.
             OutputError: the run cannot be simulated again.
 
         """
-        chosen = self.records.cell(cell, **axes)
+        chosen = self.records.only_cell()
         scenario = self.records.source.scenario(chosen)
         names = [str(one["name"]) for one in scenario["links"]]
         if link is not None and link not in names:
@@ -93,15 +87,14 @@ class Plots:
         rows = _line(columns["time_ns"][mine] / 1e9, columns["packets"][mine], "link", names[index])
         return _over_time(rows, "link", "queue (packets)", f"queue, {chosen}, replicate {replicate}")
 
+    @without_axes
     def sequence(
         self,
         flow: str | None = None,
         *,
         start: str | float = 0.0,
         until: str | float | None = None,
-        cell: str | None = None,
         replicate: int = 0,
-        **axes: Scalar,
     ) -> alt.TopLevelMixin:
         """Time-sequence graph of a flow's first connection, seen at the study's observation point or, without
         one, at the flow's sender.
@@ -110,16 +103,14 @@ class Plots:
             flow: the traffic's name in the study; default: of the first connection.
             start: from this time on, as "2s" or in seconds.
             until: to this time.
-            cell: the cell's name, unless `axes` leave one.
             replicate: from 0.
-            axes: values of axes.
 
         Raises:
-            NotFoundError: there is no such cell or flow, or several cells fit.
+            NotFoundError: there is no such flow, or several cells are selected.
             OutputError: the run cannot be simulated again.
 
         """
-        chosen = self.records.cell(cell, **axes)
+        chosen = self.records.only_cell()
         table = of_flow(segments(self.records.source, chosen, replicate, flow), flow)
         columns = Columns(table)
         serial = int(columns["connection"][0]) if table.num_rows else 0
@@ -137,17 +128,16 @@ class Plots:
         title = f"{_label(table, serial)}, {chosen}, replicate {replicate}" if table.num_rows else chosen
         return interactive(made, {"data": rows}, title)
 
-    def share(
-        self, *, interval: str | float = "1s", cell: str | None = None, replicate: int = 0, **axes: Scalar
-    ) -> alt.TopLevelMixin:
+    @without_axes
+    def share(self, *, interval: str | float = "1s", replicate: int = 0) -> alt.TopLevelMixin:
         """Each flow's share of the goodput over time, in intervals of this length.
 
         Raises:
-            NotFoundError: there is no such cell, or several fit.
+            NotFoundError: several cells are selected.
             OutputError: the run cannot be simulated again.
 
         """
-        chosen = self.records.cell(cell, **axes)
+        chosen = self.records.only_cell()
         rows = self._shares(chosen, replicate, seconds("interval", interval))
         names = list(dict.fromkeys(row["flow"] for row in rows))
         encoding = {

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from cwndlab.errors import NotFoundError, nearest
 from cwndlab.plan.scenario import bottleneck, sender, watched
-from cwndlab.spec.values import same_value
 from cwndlab.spec.windows import interval_edges
 
 from .folder import with_cell
-
-if TYPE_CHECKING:
-    from cwndlab.spec.schema import Scalar
 
 Tables = Mapping[str, pa.Table]
 #: Tables that a probe gives: what has to be in the scenario's probes for each.
@@ -54,110 +50,93 @@ class Source(Protocol):
 
 
 class RecordTables(Mapping[str, pa.Table]):
-    """Record tables as Arrow.
+    """The record tables of the selected cells, as Arrow tables with the names of flows and links.
 
-    ``records("segments", cell="iw=4", replicate=3)`` is a table of one run, with names of flows and links.
-    ``records["segments"]`` is that table of each cell's first replicate, as recorded: a column `cell` names
-    the cell, flows and links are indices. ``records.of(variant="sack")`` narrows the cells.
+    ``records["segments"]`` is that of each cell's first replicate, ``records("segments", replicate=3)`` that
+    of another; `cell` names the cell, `flow` the traffic (with ".0", ".1", … if there are several instances),
+    `link` a direction such as "r1>r2". Times are in nanoseconds. ``run.sel({"iw": 4}).records`` has the
+    tables of fewer cells.
+
+    A run that is not kept is simulated again, which gives the same to the bit. So is one whose probe was off:
+    `cwnd`, `limits`, `states`, `timeouts`, `delays`, `accecn`, `queues` (of the bottleneck), `segments` (at
+    the first flow's sender). "budget" is where the time went, as `RunResult.budget` gives it.
 
     A pyarrow Table has ``__arrow_c_stream__``: polars, pandas and DuckDB take it without a copy.
     """
 
-    def __init__(self, cells: Mapping[str, Mapping[str, Scalar]], source: Source) -> None:
-        """`cells` has the axes of each cell; `source` gives the tables of its replicates."""
+    def __init__(self, cells: Sequence[str], source: Source) -> None:
+        """`source` gives the tables of each cell's replicates."""
         self._cells = cells
-        self._source = source
-        self._made: dict[str, pa.Table] = {}
+        self._made: dict[tuple[str, int], pa.Table] = {}
+        self.source = source
 
     def __getitem__(self, name: str) -> pa.Table:
-        if name not in self._made:
-            parts = []
-            for cell in self._cells:
-                tables = self._source.tables(cell, 0)
-                if name in tables:
-                    parts.append(with_cell(tables[name], cell))
-            if not parts:
-                raise NotFoundError(f'no table "{name}" was recorded; {nearest(name, list(self))}')
-            self._made[name] = pa.concat_tables(parts)
-        return self._made[name]
+        return self(name)
 
     def __iter__(self) -> Iterator[str]:
+        """The tables that were recorded."""
         names: dict[str, None] = {}
         for cell in self._cells:
-            names |= dict.fromkeys(self._source.tables(cell, 0))
+            names |= dict.fromkeys(self.source.tables(cell, 0))
         return iter(sorted(names))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
-    def __call__(
-        self, table: str, *, cell: str | None = None, replicate: int = 0, **axes: Scalar
-    ) -> pa.Table:
-        """A record table of one run, with the names of flows and links in place of their indices.
+    def __repr__(self) -> str:
+        first = self._cells[0]
+        tables = sorted(self.source.tables(first).items())
+        rows = [f"    {name:<22}{table.num_rows} rows" for name, table in tables if table.num_rows]
+        return "\n".join([f"<RecordTables of {_some(self._cells)}; recorded in {first}:", *rows]) + ">"
 
-        A run that is not kept is simulated again, which gives the same to the bit. So is one whose probe was
-        off: `cwnd`, `limits`, `states`, `timeouts`, `delays`, `accecn`, `queues` (of the bottleneck),
-        `segments` (at the first flow's sender). "budget" is where the time went, as `RunResult.budget` gives
-        it.
+    def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
+    def __call__(self, name: str, *, replicate: int = 0) -> pa.Table:
+        """A record table of one replicate of each selected cell.
 
         Args:
-            table: "connections", "objects", "links", "cwnd", "queues", "segments", "limits", …
-            cell: the cell's name, such as "variant=sack,iw=4"; not needed where `axes` leave one cell.
+            name: "connections", "objects", "links", "cwnd", "queues", "segments", "limits", …
             replicate: which one, from 0.
-            axes: values of axes, as ``iw=4``.
-
-        Returns:
-            The table. `flow` is the traffic's name in the study, with ".0", ".1", … if there are several
-            instances; `link` is a direction such as "r1>r2". Times are in nanoseconds.
 
         Raises:
-            NotFoundError: there is no such table or cell, or several cells fit.
-            OutputError: the run is not kept and cannot be simulated again.
+            NotFoundError: there is no such table or replicate.
+            OutputError: a run is not kept and cannot be simulated again.
 
         """
-        chosen = self.cell(cell, **axes)
-        if table == "budget":
+        if (name, replicate) not in self._made:
+            tables = [with_cell(self.of_cell(name, cell, replicate), cell) for cell in self._cells]
+            self._made[name, replicate] = pa.concat_tables(tables)
+        return self._made[name, replicate]
+
+    def of_cell(self, name: str, cell: str, replicate: int) -> pa.Table:
+        """The table of one run, without a column `cell`."""
+        if name == "budget":
             from .budget import budget_table
 
-            return budget_table(self._source, chosen, replicate)
-        tables = self._source.tables(chosen, replicate)
-        scenario = self._source.scenario(chosen)
-        if table in PROBES and not tables.get(table, ()):
-            tables = probed(self._source, chosen, replicate, PROBES[table](scenario))
-        if table not in tables:
-            raise NotFoundError(f'there is no table "{table}"; {nearest(table, tables)}')
-        return named(tables[table], tables.get("connections"), scenario)
+            return budget_table(self.source, cell, replicate)
+        tables = self.source.tables(cell, replicate)
+        scenario = self.source.scenario(cell)
+        if name in PROBES and not tables.get(name, ()):
+            tables = probed(self.source, cell, replicate, PROBES[name](scenario))
+        if name not in tables:
+            raise NotFoundError(f'there is no table "{name}"; {nearest(name, tables)}')
+        return named(tables[name], tables.get("connections"), scenario)
 
-    @property
-    def source(self) -> Source:
-        """Where the tables come from."""
-        return self._source
+    def only_cell(self) -> str:
+        """The one cell that is selected; NotFoundError if there are several."""
+        if len(self._cells) > 1:
+            raise NotFoundError(
+                f"{len(self._cells)} cells are selected; select one by axes, run.sel({{AXIS: VALUE, …}}), or "
+                f'by its name, run.sel(cell="{self._cells[0]}")'
+            )
+        return self._cells[0]
 
-    def tables(self, cell: str | None = None, replicate: int = 0, **axes: Scalar) -> Tables:
-        """All tables of one run as recorded: flows and links are indices. Raises as `records(…)`."""
-        return self._source.tables(self.cell(cell, **axes), replicate)
 
-    def cell(self, cell: str | None = None, **axes: Scalar) -> str:
-        """The name of the one cell meant; NotFoundError if there is none, or several."""
-        if cell is not None and cell not in self._cells:
-            raise NotFoundError(f'no cell "{cell}"; {nearest(cell, self._cells)}')
-        left = self.of(**axes)._cells
-        if cell is not None:
-            return cell
-        if len(left) > 1:
-            raise NotFoundError(f"{len(left)} cells fit; name one by cell= or by axes, as {next(iter(left))}")
-        return next(iter(left))
-
-    def of(self, **axes: Scalar) -> RecordTables:
-        """Only the cells with these axis values; NotFoundError if there is none."""
-        kept = {
-            cell: known
-            for cell, known in self._cells.items()
-            if all(a in known and same_value(known[a], v) for a, v in axes.items())
-        }
-        if not kept:
-            raise NotFoundError(f"no cell has {axes}; there are: {'; '.join(list(self._cells)[:5])}")
-        return RecordTables(kept, self._source)
+def _some(cells: Sequence[str]) -> str:
+    return cells[0] if len(cells) == 1 else f"{len(cells)} cells"
 
 
 def probed(source: Source, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:

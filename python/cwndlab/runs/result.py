@@ -5,7 +5,7 @@ What draws and explains is imported when it is called: most runs end without.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,9 +17,10 @@ import pyarrow as pa
 from cwndlab.errors import ExtraError, NotFoundError, OutputError, StudyError, nearest
 from cwndlab.spec.units import seconds
 from cwndlab.spec.values import text
-from cwndlab.stats.results import CellInfo, Estimate, Results
+from cwndlab.stats.results import CellInfo, Estimate, Results, listed
 
 from .records import RecordTables, of_flow
+from .selection import without_axes
 
 if TYPE_CHECKING:
     import altair as alt
@@ -39,9 +40,13 @@ if TYPE_CHECKING:
     from .plot import Plots
 
 
+#: So many values of an axis, or names of cells, are shown.
+SHOWN = 5
+
+
 @dataclass(eq=False, repr=False)
 class RunResult:
-    """A study's results: `results` for statistics, `records` for packets, `estimates` for numbers."""
+    """A study's results: numbers in `estimates` and `values`, packets in `records`; `sel` selects."""
 
     study: StudySpec
     plan: Plan
@@ -68,16 +73,17 @@ class RunResult:
     damaged: list[str] = field(default_factory=list)
     #: The results under each choice of `--sensitivity` that was run.
     variations: list[Variation] = field(default_factory=list, repr=False)
+    #: The results before cells were selected; None if none were.
+    of_all_cells: Results | None = None
 
     @classmethod
     def of(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
         """The results of a plan that was run, or opened in its folder."""
-        axes = {cell.id: cell.axes for cell in campaign.plan.cells}
         return cls(
             campaign.plan.study,
             campaign.plan,
             campaign.results(),
-            RecordTables(axes, campaign),
+            RecordTables([cell.id for cell in campaign.plan.cells], campaign),
             campaign,
             failures=campaign.failures,
             folder=folder,
@@ -90,19 +96,78 @@ class RunResult:
         )
 
     def __repr__(self) -> str:
-        size = f"{len(self.plan.cells)} cells, {self.plan.runs} runs"
+        size = f"{len(self.results.cells)} cells, {self.plan.runs} runs"
+        if self.of_all_cells is not None:
+            size = f"{len(self.results.cells)} of {len(self.of_all_cells.cells)} cells"
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"<RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}>"
+        lines = [f"<RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}"]
+        for title, rows in (("Axes", self._axis_rows()), ("Quantities", self._quantity_rows())):
+            lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows)] if rows else []
+        return "\n".join(lines) + ">"
 
-    def estimate(self, quantity: str, **axes: Scalar) -> Estimate:
-        """The estimate of one quantity in the one cell with these axis values.
+    def _axis_rows(self) -> list[tuple[str, str]]:
+        return [
+            (name, ", ".join(map(text, values[:SHOWN])) + (", …" if len(values) > SHOWN else ""))
+            for name, values in self.axes.items()
+        ]
+
+    def _quantity_rows(self) -> list[tuple[str, str]]:
+        return [
+            (name, (unit or "1") + (", one for each object" if self.results.is_list(name) else ""))
+            for name, unit in self.results.units.items()
+        ]
+
+    @property
+    def axes(self) -> dict[str, list[Scalar]]:
+        """The axes of the selected cells, each with its values."""
+        return self.results.axes
+
+    def sel(
+        self,
+        axes: Mapping[str, Scalar | Sequence[Scalar]] | None = None,
+        /,
+        **more: Scalar | Sequence[Scalar],
+    ) -> RunResult:
+        """The results of the cells with these values of axes, as `sel` of xarray.
+
+        >>> run.sel({"iw": 4}).estimate("goodput")  # doctest: +SKIP
+        >>> run.sel(iw=[1, 4], size="as-traced").records["segments"]  # doctest: +SKIP
+
+        Args:
+            axes: a value of each axis, or several.
+            more: the same as keywords; `cell` stands for the names of cells, unless an axis has that name.
 
         Raises:
-            StudyError: no cell, or several, have these axis values, or there is no such quantity.
+            NotFoundError: there is no such axis, or no cell with these values.
 
         """
-        cell = self.results.only(axes)
-        return self._estimate(cell.id, quantity)
+        wanted = {**(axes or {}), **more}
+        names = listed(wanted.pop("cell")) if "cell" in wanted and "cell" not in self.axes else None
+        try:
+            cells = self.results.select(wanted)
+        except StudyError as error:
+            raise NotFoundError(str(error)) from None
+        known = {cell.id: cell for cell in self.results.cells}
+        for name in names or ():
+            if name not in known:
+                raise NotFoundError(f'no cell "{name}"; {nearest(str(name), known)}')
+        cells = [cell for cell in cells if names is None or cell.id in names]
+        if not cells:
+            raise NotFoundError(f"no cell has {wanted}; there are: {'; '.join(list(known)[:SHOWN])}")
+        results = replace(self.results, cells=tuple(cells))
+        records = RecordTables([cell.id for cell in cells], self.campaign)
+        return replace(self, results=results, records=records, of_all_cells=self.of_all_cells or self.results)
+
+    @without_axes
+    def estimate(self, quantity: str) -> Estimate:
+        """The estimate of one quantity in the one selected cell.
+
+        Raises:
+            NotFoundError: several cells are selected.
+            StudyError: there is no such quantity.
+
+        """
+        return self._estimate(self.records.only_cell(), quantity)
 
     def _estimate(self, cell: str, quantity: str) -> Estimate:
         interval = self.results.estimate(cell, quantity)
@@ -110,8 +175,9 @@ class RunResult:
 
     @property
     def estimates(self) -> pa.Table:
-        """Every quantity that is a number, of every cell, with its 95 % interval: a table, one row an
-        estimate. Axes are columns of their own type.
+        """Every quantity that is a number, of every selected cell, with its 95 % interval.
+
+        A row for each. Axes are columns of their own type.
         """
         rows: list[dict[str, Any]] = []
         for cell, name in self._numbers():
@@ -131,8 +197,9 @@ class RunResult:
             )
         return _table(rows)
 
-    def table(self) -> pa.Table:
-        """Every value, tidy: one row for each cell, replicate and quantity that is a number.
+    @property
+    def values(self) -> pa.Table:
+        """Every value that is a number: a row for each selected cell, replicate and quantity.
 
         Columns: `cell`, the axes in their own types, `replicate` (from 0), `quantity`, `unit`, `value` (NaN
         where it could not be measured).
@@ -145,11 +212,36 @@ class RunResult:
             rows += [{**fixed, "replicate": k, **asked, "value": float(v)} for k, v in enumerate(values)]
         return _table(rows)
 
+    def samples(self, quantity: str) -> pa.Table:
+        """The values of a quantity that has one for each page, packet or other object, in each selected cell.
+
+        Columns: `cell`, the axes, `replicate`, `index` (from 0, in the order of the objects), `value`.
+
+        Raises:
+            StudyError: there is no such quantity.
+
+        """
+        self.results.unit(quantity)
+        rows = [
+            {"cell": cell.id, **cell.axes, "replicate": replicate, "index": index, "value": float(value)}
+            for cell in self.results.cells
+            for replicate, values in enumerate(self.results.samples(cell.id, quantity))
+            for index, value in enumerate(values)
+        ]
+        return _table(rows)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "table":
+                raise AttributeError("RunResult has no `table()`; every value is in the table `values`")
+            raise AttributeError(f"'RunResult' object has no attribute {name!r}")
+
     def to_xarray(self) -> xarray.Dataset:
         """Every value as an xarray Dataset: a variable for each quantity that is a number.
 
         Its dimensions are the study's axes and `replicate`; NaN marks where a combination was not run or a
-        value could not be measured. Attributes: `unit` and `long_name`. Where cells have different axes, the
+        value could not be measured. Attributes: `units` and `long_name`. Where cells have different axes, the
         dimension `cell` takes their place.
 
         Raises:
@@ -177,7 +269,7 @@ class RunResult:
             found.setdefault(name, np.full(shape, np.nan))[tuple(at)][: len(values)] = values
         variables = {}
         for name, data in found.items():
-            about = {"unit": self.results.unit(name), "long_name": self.results.title(name)}
+            about = {"units": self.results.unit(name), "long_name": self.results.title(name)}
             variables[name] = ((*axes, "replicate"), data, about)
         return xarray.Dataset(variables, coords={**axes, "replicate": range(count)})
 
@@ -216,50 +308,46 @@ class RunResult:
             for row in shown
         )
         more = f"<p>… {table.num_rows - len(shown)} more rows</p>" if table.num_rows > len(shown) else ""
-        title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.plan.cells)} cells</p>"
+        title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.results.cells)} cells</p>"
         return f"{title}<table><tr>{head}</tr>{body}</table>{more}{self._first_figure()}"
 
+    @without_axes
     def budget(
         self,
         kind: str | None = None,
         flow: str | None = None,
         *,
-        cell: str | None = None,
         replicate: int = 0,
-        **axes: Scalar,
     ) -> pa.Table:
-        """Where the time of each finished object and each connection of one run went (docs/guide/explain.md).
+        """Where the time of each finished object and each connection went in a run of the selected cell.
 
         Args:
             kind: "page", "file", "transaction", "object" or "connection"; default: all.
             flow: the traffic's name in the study, or one instance of it ("web.1"); default: all.
-            cell: the cell's name, unless `axes` leave one.
             replicate: from 0.
-            axes: values of axes, as ``iw=4``.
 
         Returns:
             A row for each part that took time: `flow`, `kind`, `index` (of a connection its serial number),
             `start_ns`, `end_ns`, `part`, `spent_ns`. The parts add up to `end_ns - start_ns`.
 
         Raises:
-            NotFoundError: there is no such cell or flow, or several cells fit.
+            NotFoundError: there is no such flow, or several cells are selected.
             OutputError: the run cannot be simulated again.
 
         """
-        table = of_flow(self.records("budget", cell=cell, replicate=replicate, **axes), flow)
+        table = of_flow(self.records.of_cell("budget", self.records.only_cell(), replicate), flow)
         import pyarrow.compute as pc  # takes longer to load than most of what a short run needs
 
         return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
 
+    @without_axes
     def explain(
         self,
         flow: str | None = None,
         *,
         at: str | float | None = None,
         longest: int = 5,
-        cell: str | None = None,
         replicate: int = 0,
-        **axes: Scalar,
     ) -> Diagnosis:
         """What limited a sender at a moment, and what led there; or the longest waits of a flow.
 
@@ -267,24 +355,22 @@ class RunResult:
             flow: the traffic's name in the study, or one instance of it ("web.1"); default: the first.
             at: the moment, as "14.4s" or in seconds; default: the longest waits.
             longest: how many waits, without `at`.
-            cell: the cell's name, unless `axes` leave one.
             replicate: from 0.
-            axes: values of axes, as ``iw=4``.
 
         Returns:
             The diagnosis: `print` shows it in sentences; `waits`, `waited_s`, `cause` and `to_dict()` are for
             programs.
 
         Raises:
-            NotFoundError: there is no such cell or flow, or several cells fit.
+            NotFoundError: there is no such flow, or several cells are selected.
             OutputError: the run cannot be simulated again.
 
         """
         from .explain import explain_run
 
         moment = None if at is None else seconds("at", at)
-        chosen = self.records.cell(cell, **axes)
-        return explain_run(self.records.source, chosen, replicate, flow, moment, longest)
+        chosen = self.records.only_cell()
+        return explain_run(self.campaign, chosen, replicate, flow, moment, longest)
 
     def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
         """The published numbers that ours differ from or only follow in trend (docs/guide/differences.md).
@@ -300,7 +386,9 @@ class RunResult:
         from cwndlab.report.study import outputs_of
 
         outputs = outputs_of(self.study, self.folder or self.study.folder or Path())
-        found = discrepancies_of(outputs, self.results, self.variations)
+        cells = {cell.id for cell in self.results.cells}
+        found = discrepancies_of(outputs, self.of_all_cells or self.results, self.variations)
+        found = [one for one in found if one.cell in cells]
         if not budgets:
             return found
         from .budget import discrepancy_budgets
@@ -354,7 +442,7 @@ class RunResult:
 
     @property
     def plot(self) -> Plots:
-        """Altair charts of single runs: `run.plot.cwnd(flow="cubic", iw=4)`, `sequence`, `queue`, `share`."""
+        """Altair charts of single runs: `run.sel({"iw": 4}).plot.cwnd("cubic")`, `sequence`, …"""
         from .plot import Plots
 
         return Plots(self.records)

@@ -67,10 +67,10 @@ def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[Fi
 def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list[Event], list[Event]]:
     scenario = cell.compiled.scenario
     if scenario.get("probes", {}).get("segments_at") is not None:
-        return _events(simulated.records.tables(cell.id)["segments"]), _events(
-            measured.records.tables(cell.id)["segments"]
+        return _events(simulated.campaign.tables(cell.id)["segments"]), _events(
+            measured.campaign.tables(cell.id)["segments"]
         )
-    b = measured.records.tables(cell.id)[FIRST_SEGMENTS]
+    b = measured.campaign.tables(cell.id)[FIRST_SEGMENTS]
     # Its run is simulated once more, with the host that was watched on the kernel observed.
     probes = {**scenario.get("probes", {}), "segments_at": watched(scenario)}
     again = core().run(json.dumps({**scenario, "probes": probes}), measured.plan.seed, 0)

@@ -68,7 +68,7 @@ class Found:
     @property
     def confirmed_estimate(self) -> Estimate:
         """The estimate from the runs with other random numbers, of the cell that was the worst."""
-        return self.confirmed.estimate(self.goal.quantity, **self.worst.axes)
+        return self.confirmed.sel(self.worst.axes).estimate(self.goal.quantity)
 
 
 def goal_of(space: Space, quantity: str, direction: Direction | None = None) -> Goal:
@@ -162,7 +162,7 @@ def _worst_cell(
 ) -> Tried:
     """A point with its worst cell; a cell without a value only if none has one."""
     found = [
-        Tried(point, cell.axes, result.estimate(quantity, **cell.axes))
+        Tried(point, cell.axes, result.sel(cell=cell.id).estimate(quantity))
         for cell in result.results.select(point)
     ]
     return _worst(found, worse)
