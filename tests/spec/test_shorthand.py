@@ -266,7 +266,7 @@ def test_an_error_that_two_checks_find_is_said_once() -> None:
     assert str(caught.value).count("does not fit") == 1
 
 
-@pytest.mark.parametrize("name", ["utilization", "utilisation", "link_utilization"])
+@pytest.mark.parametrize("name", ["utilization", "link_utilization"])
 def test_a_measure_has_the_same_unit_under_each_of_its_names(name: str) -> None:
     study = Study.from_toml(
         QUESTION.replace('["share", "goodput", "loss_rate", "queue_delay"]', f'["{name}"]')
@@ -291,7 +291,9 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
             '"shar"',
             'q.toml:2:12: measure.1: there is no measure or metric "shar"; did you mean "share"?',
         ),
-        ('"share"', '"goodput", "throughput"', 'q.toml:2:23: measure.2: "goodput" is listed already'),
+        ('"share"', '"goodput", "goodput"', 'q.toml:2:23: measure.2: "goodput" is listed already'),
+        ('"share"', '"throughput"', 'there is no measure or metric "throughput"; write "goodput"'),
+        ('cc = "reno"', 'tcp = { congestion_control = "reno" }', "any more; write cc = 'reno'"),
         (
             "[run]",
             "[parameters]\nbuffer = 3\n[run]",

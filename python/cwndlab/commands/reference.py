@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.spec.measures import ALIASES
 
 from . import kinds
 from .options import JsonOption
@@ -60,10 +61,10 @@ def metrics(name: MetricName = None, as_json: JsonOption = False) -> None:
         else:
             echo(columns([(metric.name, metric.title) for metric in found]))
         return
-    if known.ALIASES.get(name, name) not in known.names():
-        right = nearest(name, [*known.names(), *known.ALIASES])
-        raise StudyError(f'there is no metric "{name}"', right=right)
-    metric = known.get(known.ALIASES.get(name, name))
+    name = ALIASES.get(name, name)
+    if name not in known.names():
+        raise StudyError(f'there is no metric "{name}"', right=nearest(name, known.names()))
+    metric = known.get(name)
     if as_json:
         echo_json(_metric_data(metric))
     else:
@@ -213,8 +214,8 @@ def metrics_page() -> str:
         'A quantity of a study names a metric: `metric = "goodput"`, with `options`, and may ask for another',
         "unit of the same kind. It is measured in the window that the quantity asks for, by default from",
         "the warm-up to the end of the run.",
-        "`cwndlab metrics NAME` prints the same. Further names: "
-        + ", ".join(f"`{alias}` is `{name}`" for alias, name in sorted(known.ALIASES.items()))
+        "`cwndlab metrics NAME` prints the same. For other names the error says what to write: "
+        + ", ".join(f"`{name}` for `{alias}`" for alias, name in sorted(ALIASES.items()))
         + ".",
         "",
         "<!-- Made from python/cwndlab/metrics; remake it with",

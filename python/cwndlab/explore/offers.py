@@ -130,7 +130,7 @@ def tcp(study: StudySpec) -> dict[str, Axis]:
             "sets": "tcp.initial_window",
         },
     }
-    if not {"cc", "congestion_control", "window_law"} & given.keys():
+    if not {"cc", "window_law"} & given.keys():
         made["cc"] = {"title": "congestion control", "values": [*LAWS], "sets": "tcp.cc"}
     return made
 

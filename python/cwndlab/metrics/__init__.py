@@ -21,10 +21,9 @@ import numpy as np
 
 from cwndlab._core import unit_factor
 from cwndlab.core import Value as Value
-from cwndlab.errors import nearest
 from cwndlab.records.view import Column as Column
 from cwndlab.records.window import FullRun, WindowedRun, window_of
-from cwndlab.spec.measures import ALIASES as ALIASES
+from cwndlab.spec.measures import nearest_metric
 from cwndlab.spec.schema import Quantity
 
 from . import _own
@@ -46,7 +45,7 @@ def names() -> list[str]:
 def get(name: str) -> Metric:
     """The metric of this name."""
     if (found := _own.find(name) or built_in().get(name)) is None:
-        raise ValueError(f'there is no metric "{name}"; {nearest(name, [*names(), *ALIASES])}')
+        raise ValueError(f'there is no metric "{name}"; {nearest_metric(name, names())}')
     return found
 
 

@@ -9,14 +9,14 @@ from typing import Any, get_type_hints
 
 from pydantic import create_model
 
-from cwndlab.errors import StudyError, nearest, problem_at
+from cwndlab.errors import StudyError, problem_at
 from cwndlab.spec.base import Strict
 from cwndlab.spec.catalogue import Catalogue
-from cwndlab.spec.measures import Shape
+from cwndlab.spec.measures import Shape, nearest_metric
 from cwndlab.spec.schema import Quantity
 from cwndlab.spec.validate import validate
 
-from . import ALIASES, built_in, get, names, scale_of
+from . import built_in, get, names, scale_of
 from ._shapes import shapes
 
 
@@ -54,10 +54,9 @@ CATALOGUE = Catalogue(_Metrics())
 def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:
     if quantity.metric is None:
         return
-    if quantity.metric not in {*built_in(), *ALIASES} and quantity.metric not in names():
-        known = [*names(), *ALIASES]
+    if quantity.metric not in built_in() and quantity.metric not in names():
         problem = f'there is no metric "{quantity.metric}"'
-        right = nearest(quantity.metric, known)
+        right = nearest_metric(quantity.metric, names())
         yield problem_at(("quantities", index, "metric"), problem, right)
         return
     try:

@@ -16,7 +16,9 @@ from cwndlab.laws import LawCode, built_in, from_file
 
 from .knobs import word
 
-KEYS = ("cc", "congestion_control")
+KEY = "cc"
+#: What the key was called, too.
+_FORMER_KEY = "congestion_control"
 _STANDARD = {"slow_start": "standard"}
 #: Names that people give to window laws of the engine.
 NAMES: Mapping[str, str] = {"newreno": "reno", "new-reno": "reno", "ledbat++": "ledbat-plus-plus"}
@@ -50,21 +52,23 @@ def spelled_out(
     own_laws: Mapping[str, LawCode] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The knobs of a group with those of its congestion control in place of `cc`."""
-    written = [key for key in KEYS if key in given]
-    if not written:
+    at = (*path, KEY)
+    if _FORMER_KEY in given:
+        right = f"write {KEY} = {given[_FORMER_KEY]!r}"
+        raise problem_at((*path, _FORMER_KEY), f"there is no key {_FORMER_KEY!r} any more", right)
+    if KEY not in given:
         return dict(given)
-    if len(written) == 2 or "window_law" in given:
-        other = "window_law" if "window_law" in given else KEYS[1]
-        raise problem_at((*path, written[0]), f"`{other}` says this already", "leave out one of them")
-    name = given[written[0]]
+    if "window_law" in given:
+        raise problem_at(at, "`window_law` says this already", "leave out one of them")
+    name = given[KEY]
     law = NAMES.get(name, name) if isinstance(name, str) else name
     known = (*built_in(), *own_laws)
     if law not in known:
         right = f"{nearest(str(name), known)}; one of your own needs --cc FILE.py:CLASS"
-        raise problem_at((*path, written[0]), f"there is no congestion control {name!r}", right)
+        raise problem_at(at, f"there is no congestion control {name!r}", right)
     own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
     if law == "cubic" and word(profile["window_law"]).startswith("cubic"):
         own = {}  # the profile's own CUBIC, with its slow start
     else:
         own = {"window_law": law, **own}
-    return {**own, **{key: value for key, value in given.items() if key not in KEYS}}
+    return {**own, **{key: value for key, value in given.items() if key != KEY}}

@@ -12,7 +12,7 @@ from .document import Document
 from .study import StudySpec
 
 #: The keys that name a window law.
-KNOBS = ("window_law", *congestion.KEYS)
+KNOBS = ("window_law", congestion.KEY)
 
 
 def naming_laws(study: StudySpec, laws: Iterable[str]) -> Document:

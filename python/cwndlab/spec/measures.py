@@ -81,7 +81,7 @@ DEFAULT = ("goodput", "share", "loss_rate", "queue_delay", "utilization")
 """What a `[dumbbell]` or `[parking_lot]` measures unless it says otherwise."""
 
 
-#: Names of metrics that people try, and what they are called here.
+#: Names of metrics that people try, and what they are called here: for error messages and the manual.
 ALIASES = {
     "bandwidth": "goodput",
     "throughput": "goodput",
@@ -102,6 +102,11 @@ ALIASES = {
     "time_to_fair": "convergence_time",
     "loss_synchronization": "synchronization",
 }
+
+
+def nearest_metric(name: str, known: Sequence[str]) -> str:
+    """What to write for a name that is none of the known ones."""
+    return f'write "{ALIASES[name]}"' if name in ALIASES else nearest(name, known)
 
 
 class Flows(NamedTuple):
@@ -125,14 +130,13 @@ class Measured(NamedTuple):
 
 def measured(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measured:
     """The quantities of one entry of `measure`; StudyError if nothing is called so."""
-    name = name if name in MEASURES else ALIASES.get(name, name)
     measure = MEASURES.get(name) or next((one for one in MEASURES.values() if one.metric == name), None)
     if measure is None:
         metrics = shapes()
         shape = metrics.get(name)
         if shape is None:
-            known = sorted({*MEASURES, *ALIASES, *metrics})
-            raise problem_at(at, f'there is no measure or metric "{name}"', nearest(name, known))
+            known = sorted({*MEASURES, *metrics})
+            raise problem_at(at, f'there is no measure or metric "{name}"', nearest_metric(name, known))
         measure = _of_metric(name, shape)
     title = measure.of_several if flows.several_lines and measure.of_several else measure.title
     targets = _targets(measure, flows, at)

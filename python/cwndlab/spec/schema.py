@@ -14,12 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from .base import Drawn, Label, Open, Renamed, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
 from .derived import Operation, operation, written
-from .measures import ALIASES
 from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
 from .shorthand import Short
 from .units import SizeBytes, TimeNs, parse_share, parse_time
@@ -350,9 +349,7 @@ class Quantity(Strict):
     unit: str | None = Field(
         None, description="default: the metric's own; another one is converted (s -> ms, 1 -> %)"
     )
-    metric: Annotated[str, AfterValidator(lambda name: ALIASES.get(name, name))] | None = Field(
-        None, description="goodput, loss_rate, …: `cwndlab metrics` lists them"
-    )
+    metric: str | None = Field(None, description="goodput, loss_rate, …: `cwndlab metrics` lists them")
     options: dict[str, object] = Field({}, description='of the metric, as { traffic = "ftp" }')
     within: str | None = Field(
         None,
