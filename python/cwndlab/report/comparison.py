@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Figure
-from cwndlab.stats.difference import Comparison
+from cwndlab.stats.difference import DatasetComparison
 from cwndlab.stats.results import CellInfo, Results, Value
 
 from . import render
@@ -57,6 +57,6 @@ def draw_both(figures: Sequence[Figure], both: Results) -> list[Drawing]:
     return found
 
 
-def page(title: str, names: tuple[str, str], found: Comparison, drawings: Sequence[Drawing]) -> str:
+def page(title: str, names: tuple[str, str], found: DatasetComparison, drawings: Sequence[Drawing]) -> str:
     """The comparison as one self-contained page."""
     return render.comparison(title, names, found, drawings)

@@ -20,7 +20,7 @@ from .model import CountView, ReportView, TableView
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
 
-    from cwndlab.stats.difference import Comparison
+    from cwndlab.stats.difference import DatasetComparison
 
     from .figures import Drawing
 
@@ -109,7 +109,9 @@ def lessons(entries: Sequence[tuple[str, str, str]]) -> str:
     return _environment(False).get_template("lessons.html.j2").render(lessons=entries, css=css)
 
 
-def comparison(title: str, names: tuple[str, str], found: Comparison, drawings: Sequence[Drawing]) -> str:
+def comparison(
+    title: str, names: tuple[str, str], found: DatasetComparison, drawings: Sequence[Drawing]
+) -> str:
     """Two runs on one self-contained page."""
     from .svg import inline_svg
 

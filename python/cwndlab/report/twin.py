@@ -11,7 +11,7 @@ import numpy as np
 
 from cwndlab.files import csv_text
 from cwndlab.spec.outputs import Table
-from cwndlab.stats.difference import difference
+from cwndlab.stats.difference import difference_of_cells
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
@@ -23,7 +23,6 @@ from .view import number
 
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity
-    from cwndlab.stats.intervals import Floats
     from cwndlab.stats.results import Results
 
     from .judge import Judged
@@ -107,7 +106,7 @@ def _of_table(
         ours, theirs = (per_run(results, cells[x.cell], column) for results in (sim, kernel))
         yield Row(
             a.id, x.cell, x.quantity, e.unit, e.value, e.ci_low, e.ci_high, f.value, f.ci_low, f.ci_high,
-            *_apart(ours, theirs, x.cell in sim.deterministic, paired), printed,
+            *difference_of_cells(ours, theirs, x.cell, sim, kernel, paired=paired)[:3], printed,
             _verdict(x.judgement), _verdict(y.judgement),
         )  # fmt: skip
 
@@ -127,14 +126,6 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
             )  # fmt: skip
 
 
-def _apart(x: Floats, y: Floats, exact: bool, paired: bool) -> tuple[float, float, float]:
-    """Kernel minus simulator over the replicates that both have."""
-    if exact and len(x):  # one run represents all of them
-        x = np.full(len(y), x[0])
-    found = difference(x, y, paired=paired)
-    return found.value, found.low, found.high
-
-
 def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]) -> Iterator[Row]:
     """The numbers that are in no table and that either side measured."""
     for cell in kernel.cells:
@@ -145,8 +136,9 @@ def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, s
             x, y = _interval(sim, *key), _interval(kernel, *key)
             if not any(map(math.isfinite, (*x, *y))):  # of another workload of the study
                 continue
-            apart = _apart(sim.values(*key), kernel.values(*key), cell.id in sim.deterministic, paired)
-            yield Row("", cell.id, quantity, unit, *x, *y, *apart)
+            values = sim.values(*key), kernel.values(*key)
+            apart = difference_of_cells(*values, cell.id, sim, kernel, paired=paired)
+            yield Row("", cell.id, quantity, unit, *x, *y, *apart[:3])
 
 
 def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:

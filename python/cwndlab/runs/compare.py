@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import csv
-import math
 from pathlib import Path
-
-import numpy as np
 
 from cwndlab.errors import OutputError
 from cwndlab.records.tracediff import Difference, Event, first_difference, of_columns
 from cwndlab.report import comparison
-from cwndlab.stats.difference import Comparison, Move, difference
+from cwndlab.stats.difference import DatasetComparison, compare_datasets
 
 from . import folder
 from .stated import reading
 
 
-def compare(a: Path, b: Path) -> Comparison:
+def compare(a: Path, b: Path) -> DatasetComparison:
     """Compares every number of every cell that both folders have.
 
     With equal seeds replicate k saw the same random numbers in both, so the difference is paired, over the
@@ -27,31 +24,11 @@ def compare(a: Path, b: Path) -> Comparison:
     with store_a, reading(a):
         left = campaign_a.results()
     if a.resolve() == b.resolve():
-        return Comparison([], len(left.data), [], [])
+        return DatasetComparison([], len(left.data), [], [])
     campaign_b, store_b, _ = folder.load(b)
     with store_b, reading(b):
         right = campaign_b.results()
-    moved: list[Move] = []
-    same = 0
-    for cell, quantity in left.data:
-        if (cell, quantity) not in right.data or left.is_list(quantity):
-            continue
-        x, y = left.values(cell, quantity), right.values(cell, quantity)
-        paired = campaign_a.plan.seed == campaign_b.plan.seed
-        if paired:
-            x, y = x[: len(y)], y[: len(x)]
-        if np.array_equal(x, y, equal_nan=True):
-            same += 1
-            continue
-        apart = difference(x, y, paired=paired, deterministic=len(x) == 1)
-        centre = [float(np.mean(v[~np.isnan(v)])) if (~np.isnan(v)).any() else math.nan for v in (x, y)]
-        moved.append(
-            Move(
-                cell, quantity, left.unit(quantity), centre[0], centre[1], apart.low, apart.high, apart.method
-            )
-        )
-    cells_a, cells_b = {c.id for c in left.cells}, {c.id for c in right.cells}
-    return Comparison(moved, same, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
+    return compare_datasets(left, right, paired=campaign_a.plan.seed == campaign_b.plan.seed)
 
 
 def compare_page(a: Path, b: Path) -> str:

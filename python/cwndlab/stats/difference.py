@@ -1,15 +1,19 @@
-"""How far two sets of replicates are apart, with an interval."""
+"""How far two sets of replicates, or two datasets, are apart, with intervals."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cwndlab.stats import intervals
 from cwndlab.stats.distributions import t_quantile
 from cwndlab.stats.intervals import EXACT, FEWEST, NOT_MEASURABLE, Floats, Interval
+
+if TYPE_CHECKING:
+    from cwndlab.stats.results import Results
 
 
 def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = False) -> Interval:
@@ -39,9 +43,22 @@ def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = Fals
     return Interval(centre, centre - half, centre + half, n, f"Welch, {len(x)} and {len(y)} replicates")
 
 
+def difference_of_cells(x: Floats, y: Floats, cell: str, a: Results, b: Results, *, paired: bool) -> Interval:
+    """`difference` of what a cell has in two datasets, `x` in `a` and `y` in `b`.
+
+    Where nothing is random in one of them, its one value represents all replicates.
+    """
+    exact = [len(values) > 0 and cell in of.deterministic for values, of in ((x, a), (y, b))]
+    if exact[0]:
+        x = np.full(max(1, len(y)), x[0])
+    if exact[1]:
+        y = np.full(len(x), y[0])
+    return difference(x, y, paired=paired, deterministic=all(exact))
+
+
 @dataclass(frozen=True)
-class Move:
-    """One number in both folders, and its difference with a 95 % interval."""
+class NumberDifference:
+    """One number in two datasets, and its difference with a 95 % interval."""
 
     cell: str
     quantity: str
@@ -59,10 +76,36 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The differences between two folders."""
+class DatasetComparison:
+    """The differences between two datasets."""
 
-    moved: list[Move]
+    moved: list[NumberDifference]
     same: int
     only_a: list[str]
     only_b: list[str]
+
+
+def compare_datasets(a: Results, b: Results, *, paired: bool) -> DatasetComparison:
+    """Compares every number that both have; `paired` if replicate k saw the same random numbers in both."""
+    moved: list[NumberDifference] = []
+    same = 0
+    for cell, quantity in a.data:
+        if (cell, quantity) not in b.data or a.is_list(quantity):
+            continue
+        x, y = a.values(cell, quantity), b.values(cell, quantity)
+        if paired:
+            x, y = x[: len(y)], y[: len(x)]
+        if np.array_equal(x, y, equal_nan=True):
+            same += 1
+            continue
+        apart = difference_of_cells(x, y, cell, a, b, paired=paired)
+        mean_x, mean_y = (
+            float(np.mean(v[~np.isnan(v)])) if (~np.isnan(v)).any() else math.nan for v in (x, y)
+        )
+        moved.append(
+            NumberDifference(
+                cell, quantity, a.unit(quantity), mean_x, mean_y, apart.low, apart.high, apart.method
+            )
+        )
+    cells_a, cells_b = {c.id for c in a.cells}, {c.id for c in b.cells}
+    return DatasetComparison(moved, same, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
