@@ -44,7 +44,8 @@ const MAX_SYN_RETRIES: u8 = 6;
 ///
 /// Call order: after each [`Connection::handle_segment`], [`Connection::handle_timeout`], [`Connection::write`],
 /// [`Connection::read`] or [`Connection::close`], call [`Connection::poll_transmit`] until it returns nothing, then
-/// [`Connection::poll_timeout`]. Many connections share a configuration; it must be the same one in every call.
+/// [`Connection::poll_timeout`]. Many connections may share a configuration; every call of a connection must pass the
+/// same one.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub struct Connection {
@@ -55,13 +56,13 @@ pub struct Connection {
     recovery: Recovery,
     /// The options on which both ends agreed.
     agreed: Agreed,
-    /// When TS.Recent was set, see [`stamp_unit`].
+    /// When TS.Recent was set, in the units of [`stamp_unit`].
     stamped_at: u32,
     iss: u32,
     irs: u32,
     /// Retransmission timeouts since the last progress.
     retries: u8,
-    /// The segment outside the stream of data that is to be sent next.
+    /// The next segment to send that is not part of the data stream.
     control: Control,
     was_established: bool,
     /// Whether this connection ends by FIN. If not, it ends once everything is acknowledged after
@@ -81,7 +82,7 @@ struct Agreed {
     timestamps: bool,
 }
 
-/// A segment to be sent that is not part of the stream of data.
+/// A segment to send that is not part of the data stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Control {
     None,
@@ -89,23 +90,26 @@ enum Control {
     SynAck,
     /// A probe of a closed window.
     Probe,
-    /// RST with this sequence number on the wire, in response to an ACK of data that was never sent or that belongs to
-    /// no connection.
+    /// RST with this sequence number (as on the wire), in response to an ACK that acknowledges data never sent, or that
+    /// belongs to no connection.
     Reset(u32),
-    /// RST with this acknowledgment on the wire, in response to a segment without ACK that belongs to no connection.
+    /// RST with this acknowledgment number (as on the wire), in response to a segment without ACK that belongs to no
+    /// connection.
     Refuse(u32),
-    /// RST of our own. It has the ACK flag, as in Linux; in RFC 9293, section 3.10.5, it does not.
+    /// RST because the application aborts. As in Linux, it has the ACK flag; the RST of RFC 9293, section 3.10.5, does
+    /// not.
     Abort,
-    /// ACK of the data before a segment that changed DCTCP.CE, with the previous state (RFC 8257, section 3.2).
+    /// ACK with this acknowledgment number (as on the wire), for the data before a segment that changed DCTCP.CE. It
+    /// reports the state before the change (RFC 8257, section 3.2).
     AckBefore(u32),
     /// ACK with ECE in response to a marked SYN-ACK (RFC 5562, section 3.2).
     EchoSynAck,
-    /// Nothing, but the pacer must be asked before data is sent.
+    /// No segment; but the connection paces, so data needs the pacer's permission.
     AskPacer,
 }
 
 impl Control {
-    /// The value when no such segment is to be sent.
+    /// Returns the value for the time when only data and ACKs are to be sent.
     fn rest(cfg: &TcpConfig) -> Self {
         if cfg.paces() {
             Control::AskPacer
@@ -116,7 +120,7 @@ impl Control {
 }
 
 impl Connection {
-    /// Opens actively: sends a SYN. Without a handshake the connection is established at once.
+    /// Opens actively: sends a SYN. If the configuration has no handshake, the connection is established at once.
     pub fn client(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
         let mut connection = Connection::new(cfg, iss, State::SynSent);
         if cfg.handshake.is_some() {
@@ -128,7 +132,7 @@ impl Connection {
         connection
     }
 
-    /// Waits for a SYN. Without a handshake the connection is established at once.
+    /// Waits for a SYN. If the configuration has no handshake, the connection is established at once.
     pub fn server(cfg: &TcpConfig, iss: u32, now: Time) -> Self {
         let mut connection = Connection::new(cfg, iss, State::Listen);
         if cfg.handshake.is_none() {
@@ -145,7 +149,8 @@ impl Connection {
     }
 
     /// Sets the law that the configuration requests by [`crate::WindowLawKind::External`]. Call it before anything
-    /// else; without a law the window is constant. If the law fails, `failures` reports it with the name `flow`.
+    /// else; without a law the window is constant. If the law fails, `failures` receives the error with the name
+    /// `flow`.
     pub fn attach_law(
         &mut self,
         cfg: &TcpConfig,
@@ -156,7 +161,7 @@ impl Connection {
     ) {
         self.sender.cc.attach(law, flow, failures);
         if self.state == State::Established {
-            self.sender.start(cfg, now); // without a handshake
+            self.sender.start(cfg, now); // again: without a handshake, it started before it had this law
         }
     }
 
@@ -181,8 +186,8 @@ impl Connection {
         }
     }
 
-    /// Both ends have the same configuration, so every offered option is accepted. Both count from 0, because neither
-    /// received the other's initial sequence number.
+    /// Establishes the connection without a handshake. Both ends have the same configuration, so every offered option
+    /// is accepted. Both number their data from 0, because neither receives the other's initial sequence number.
     fn skip_handshake(&mut self, cfg: &TcpConfig, now: Time) {
         self.iss = 0;
         self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps };
@@ -200,7 +205,8 @@ impl Connection {
         self.sender.start(cfg, now);
     }
 
-    /// Restarts the sending half with the effective segment size. Only a SYN may have been sent before.
+    /// Sets the effective segment size: `mss` less the options of each segment. Restarts the controller and loss
+    /// recovery with it, so only a SYN may have been sent before.
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
         let mss = self.less_options(cfg, mss);
         if mss != self.sender.snd.mss {
@@ -218,7 +224,7 @@ impl Connection {
         }
     }
 
-    /// What timestamps and AccECN's option leave of an MSS.
+    /// Returns `mss` less the bytes that timestamps and AccECN's option take in each segment.
     fn less_options(&self, cfg: &TcpConfig, mss: u32) -> u32 {
         let options = self.accurate_option_bytes(cfg) + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
         mss - options.min(mss - 1)
@@ -245,8 +251,8 @@ impl Connection {
                 linux.on_timer(cfg, &self.sender.snd.rtt);
             }
         }
-        // The pacer's timer shares its place with TIME-WAIT's. Its expiry needs no handling here, since the caller
-        // polls next.
+        // TIME-WAIT and the pacer use the same timer. When the pacer's expires, there is nothing to do here, because
+        // the caller polls next.
         if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
             self.state = State::Closed;
         }
@@ -264,7 +270,7 @@ impl Connection {
         }
     }
 
-    /// RFC 6298, section 5 (5.4 to 5.7).
+    /// Handles a retransmission timeout (RFC 6298, section 5, 5.4 to 5.7).
     fn on_retransmission_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         self.stats.timeouts += 1;
         self.retries += 1;
@@ -292,8 +298,9 @@ impl Connection {
         self.report_lost(now);
     }
 
-    /// Sets the retransmission timer, if it counts from the last transmission of the first outstanding segment: Linux
-    /// 2.0.32, `tcp_reset_xmit_timer` (`tcp_timer.c` 43 to 74). A timer that is overdue fires after two ticks.
+    /// Sets the retransmission timer, if the configuration lets it count from the last transmission of the first
+    /// outstanding segment, as in Linux 2.0.32 (`tcp_reset_xmit_timer`, `tcp_timer.c` 43 to 74). If this makes the
+    /// timer overdue, it fires after two ticks.
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
         if let Some(at) = self.first_expiry(cfg, now) {
             self.timers.set(Timer::Retransmit, at);
@@ -310,15 +317,15 @@ impl Connection {
         Some(if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due })
     }
 
-    /// RFC 9293, section 3.8.6.1: a probe of a closed window, so that its opening cannot be missed. As in Linux it
-    /// carries no data, but a sequence number that must be answered.
+    /// Probes a closed window, so that its opening cannot be missed (RFC 9293, section 3.8.6.1). As in Linux, the probe
+    /// of a closed window carries no data, but a sequence number that the peer must answer.
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if s.cc.cwnd() == 0 {
-            return s.cc.on_episode(Episode::Restarted, s.snd.mss); // an echo had closed it: RFC 3168, section 6.1.2
+            return s.cc.on_episode(Episode::Restarted, s.snd.mss); // closed by an ECN echo: RFC 3168, section 6.1.2
         }
         if self.is_held() {
-            return self.push(); // corked for long enough: in Linux, too, the probe sends the data
+            return self.push(); // corked for a whole timeout: the data is sent, as by Linux's probe
         }
         let s = &mut self.sender;
         if s.snd.end > s.snd.nxt {
@@ -400,13 +407,13 @@ impl Connection {
     pub fn state(&self) -> State {
         self.state
     }
-    /// Whether the connection is over.
+    /// Whether this end is in CLOSED.
     #[inline]
     pub fn is_finished(&self) -> bool {
         self.state == State::Closed
     }
-    /// Whether nothing is in flight or waiting to be sent. On a connection without FIN, the end that did not close is
-    /// over once it is quiet and the other end has finished.
+    /// Whether nothing is in flight or waiting to be sent. On a connection without FIN, the end that did not close has
+    /// finished once this holds and the other end is in CLOSED.
     pub fn is_quiet(&self) -> bool {
         self.sender.snd.una == self.sender.limit()
     }
@@ -446,8 +453,8 @@ impl Connection {
     pub fn rto(&self, cfg: &TcpConfig) -> Time {
         self.sender.snd.rtt.rto(&cfg.rto)
     }
-    /// When the retransmission timer expires, or the timer that takes its place (of RACK, a probe or a closed window);
-    /// [`Time::MAX`] if none is running.
+    /// When the retransmission timer expires, or the timer that runs in its place (RACK's reordering timer, the tail
+    /// loss probe's, or the persist timer); [`Time::MAX`] if none is running.
     pub fn retransmission_deadline(&self) -> Time {
         self.timers.at(Timer::Retransmit)
     }
@@ -474,16 +481,16 @@ impl Connection {
     }
 }
 
-/// The age of TS.Recent is stored in units of 2^30 ns.
+/// Converts a time to units of 2^30 ns, in which the age of TS.Recent is measured.
 fn stamp_unit(now: Time) -> u32 {
     (now.as_nanos() >> 30) as u32
 }
 
-/// At this age, half of the range of [`crate::segment::timestamp`], TS.Recent is too old for comparisons (RFC 7323,
-/// section 5.5: 24 days for a clock of 1 ms).
+/// The age, in units of [`stamp_unit`], at which TS.Recent is too old for comparisons: half of the range of
+/// [`crate::segment::timestamp`] (RFC 7323, section 5.5: 24 days for a clock of 1 ms).
 const OUTDATED: u32 = 2000;
 
-/// Schedules an ACK as the acknowledgment policy has decided.
+/// Schedules an ACK for when the acknowledgment policy has decided.
 fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
     match due {
         Due::Now => receiver.ack_now = true,

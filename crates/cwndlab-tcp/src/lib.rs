@@ -1,6 +1,6 @@
 //! A sans-IO TCP endpoint, independent of simulator, links, clock and sockets.
 #![forbid(unsafe_code)]
-// A function marked `inline(always)` is called once per packet, and the benchmark shows what the call would cost.
+// Functions marked `inline(always)` are called once per packet; without the attribute, the benchmark is slower.
 #![allow(clippy::inline_always)]
 
 mod accecn;
@@ -52,5 +52,5 @@ pub use state::{CloseReason, State};
 pub use stats::Stats;
 pub use trace::{Cause, Expired, Trace, Traced};
 
-/// Generator of every random stream.
+/// The random number generator of every stream.
 pub type Rng = rand_pcg::Pcg64Mcg;

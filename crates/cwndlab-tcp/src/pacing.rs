@@ -1,6 +1,6 @@
-//! Pacing: data leaves in trains, whose distance is their length divided by a rate, as in Linux
-//! (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`, `tcp_tso_autosize`). RFC 9002, section 7.7, specifies the
-//! same for QUIC.
+//! Pacing: data leaves in trains (bursts). The next train may begin once a train's length, divided by the pacing rate,
+//! has passed, as in Linux (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`, `tcp_tso_autosize`). RFC 9002,
+//! section 7.7, specifies pacing for QUIC likewise.
 
 use cwndlab_units::Time;
 
@@ -13,12 +13,12 @@ const FREE_SEGMENTS: u8 = 10;
 /// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in per cent of cwnd per round trip.
 const SLOW_START_PERCENT: u128 = 200;
 const AVOIDANCE_PERCENT: u128 = 120;
-/// `sk_pacing_shift`: a train takes up to 2^-10 s.
+/// `sk_pacing_shift`: a train has as many bytes as the rate permits in 2^-10 s.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 /// `sk_gso_max_size`: maximum bytes of a train.
 const MOST_BYTES: u64 = 1 << 16;
-/// `tcp_tso_rtt_log`: trains are larger on near paths, by [`MOST_BYTES`] halved once for each 2^9 us of the minimum
-/// RTT; from 32 halvings on by nothing.
+/// `tcp_tso_rtt_log`: if the RTT is small, trains are larger, by [`MOST_BYTES`] halved once for each 2^9 us of the
+/// minimum RTT; after 32 halvings, by nothing.
 const NEAR_BITS: u32 = 9;
 const NEAR_HALVINGS: u64 = 32;
 
@@ -27,13 +27,14 @@ const NEAR_HALVINGS: u64 = 32;
 pub(crate) struct Pace {
     /// Bytes per second.
     pub rate: u64,
-    /// Bytes of a train; a segment that begins within it is sent whole.
+    /// Maximum bytes of a train; its last segment may exceed this.
     pub train_bytes: u64,
 }
 
 impl Pace {
-    /// The pace that the window law states or, if the endpoint paces, that of its window; `None` if neither applies, or
-    /// before the first round-trip measurement.
+    /// Returns the pace: the rate that the window law states or, if it states none and the configuration requests
+    /// pacing, a rate derived from the window. `None` if neither applies, or if the derived rate is needed before the
+    /// first round-trip measurement.
     pub fn of_grant(cfg: &TcpConfig, snd: &SendState, cc: &Controller, grant: Grant) -> Option<Pace> {
         let rate = match grant.pacing_rate {
             Some(rate) => rate,
@@ -50,7 +51,7 @@ impl Pace {
         Some(Pace { rate, train_bytes })
     }
 
-    /// Bytes of a train in Linux's sizes (`tcp_tso_autosize`).
+    /// Bytes of a train at this rate, as Linux sizes it (`tcp_tso_autosize`).
     fn train_bytes(snd: &SendState, rate: u64, least_segments: u32) -> u64 {
         let halvings = (snd.rtt.min_rtt().as_nanos() / 1000) >> NEAR_BITS;
         let near = if halvings < NEAR_HALVINGS { MOST_BYTES >> halvings } else { 0 };
@@ -59,7 +60,7 @@ impl Pace {
         (bytes / mss).max(u64::from(least_segments)) * mss
     }
 
-    /// The rate by window and smoothed round trip; `None` before the first measurement.
+    /// Derives the rate from the window and the smoothed round-trip time; `None` before the first measurement.
     fn rate_of_window(cfg: &TcpConfig, snd: &SendState, cc: &Controller) -> Option<u64> {
         let srtt = snd.rtt.srtt(&cfg.rto).as_nanos();
         if srtt == 0 {
@@ -73,7 +74,7 @@ impl Pace {
     }
 }
 
-/// When the next train may be sent; on the heap of connections that pace.
+/// The state of a pacer; only connections that pace have one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
     /// When the current train began, its bytes so far, and its maximum.
@@ -81,8 +82,8 @@ pub(crate) struct Pacer {
     bytes: u64,
     most_bytes: u64,
     rate: u64,
-    /// How late the current train began; at most half of the time that the train takes is compensated (Linux: "OS
-    /// jitter").
+    /// How late the current train began. The next train is brought forward by this, but at most by half of the time
+    /// that the current train takes at its rate (Linux: "OS jitter").
     late: Time,
     /// When the next train may begin.
     next: Time,
@@ -92,7 +93,8 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Whether a segment may be sent at `now`: it continues the train, or begins a new one with the pace of `pace`.
+    /// Whether a segment may be sent at `now`, in the current train or as the first of a new one. `pace` returns the
+    /// pace of a new train.
     pub fn admits(&mut self, now: Time, pace: impl FnOnce() -> Option<Pace>) -> bool {
         if now == self.began && self.bytes < self.most_bytes {
             return true;
@@ -113,8 +115,8 @@ impl Pacer {
         true
     }
 
-    /// An ACK without data is sent. Lateness of the following train counts from `now` (Linux: `tcp_wstamp_ns` follows
-    /// every packet).
+    /// Notes that an ACK without data is sent at `now`. The lateness of the next train is then measured from `now` (in
+    /// Linux, `tcp_wstamp_ns` is updated by every packet).
     pub fn on_pure_ack(&mut self, now: Time) {
         self.next = self.next.max(now);
     }
@@ -124,8 +126,8 @@ impl Pacer {
         self.next
     }
 
-    /// Charges the current train for data sent since the last call, at most a segment. `bytes`: total bytes that the
-    /// connection has sent.
+    /// Charges the current train for the data sent since the last call, which is at most one segment. `bytes`: total
+    /// bytes that the connection has sent.
     pub fn charge(&mut self, bytes: u64) {
         let new = bytes - self.charged_bytes;
         if new == 0 {

@@ -21,7 +21,7 @@ impl Default for SegmentSize {
 }
 
 impl SegmentSize {
-    /// An estimate that is too small rather than too large (`tcp_initialize_rcv_mss`).
+    /// Returns the initial estimate, which is rather too small than too large (`tcp_initialize_rcv_mss`).
     pub fn new(mss: u32, window: u32) -> Self {
         SegmentSize { full: mss.min(window / 2).clamp(LEAST, DEFAULT), last: 0 }
     }
@@ -31,8 +31,9 @@ impl SegmentSize {
         self.full
     }
 
-    /// A segment has arrived. Returns whether it is a full one, or the second in a row of a size that is then taken as
-    /// full. `mss` is the largest payload that the peer may send.
+    /// Updates the estimate for an arriving segment. Returns whether the segment is full: at least as long as the
+    /// estimate, or the second in a row of a smaller size, which then becomes the estimate. `mss` is the largest
+    /// payload that the peer may send.
     pub fn measure(&mut self, seg: &Header, mss: u32) -> bool {
         let last = std::mem::take(&mut self.last);
         if seg.len >= self.full {

@@ -12,7 +12,7 @@ use crate::send_state::{Piece, Room, SendState, SendWindow};
 use crate::socket_options::SocketOptions;
 use crate::Rng;
 
-/// Why the sender sends no data in order. The variants are in the sequence of the sender's tests.
+/// Why no data can be sent in order. The variants are listed in the order in which the sender tests for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
     /// Data outstanding at a timeout must be acknowledged first.
@@ -42,7 +42,7 @@ pub(crate) struct Sender {
     pub last_sent: Time,
     /// Binary digits of the largest window that the peer has advertised (RFC 9293, section 3.8.6.2.1: Max(SND.WND)).
     pub window_bits: u8,
-    /// Whether cwnd has just stopped the sender.
+    /// Whether cwnd has stopped the sender since the last call of [`Self::note_usage`].
     pub stopped_by_cwnd: bool,
     /// Whether cwnd stopped the sender, or was full, at any time in this round ([`Self::note_usage`]).
     cwnd_limited: bool,
@@ -52,9 +52,9 @@ pub(crate) struct Sender {
     usage_end: u32,
     /// One past the last small segment of new data (low 32 bits of the position).
     pub small_end: u32,
-    /// Whether the application has closed; the FIN has position `end`.
+    /// Whether the application has closed and a FIN follows the data, at position `snd.end`.
     pub fin: bool,
-    /// The outstanding data, beyond the positions.
+    /// Records about the outstanding data, in addition to the positions in `snd`.
     pub outstanding: Flight,
     /// State that few connections need.
     pub extra: Option<Box<Extra>>,
@@ -99,7 +99,8 @@ impl Sender {
         }
     }
 
-    /// The connection is established.
+    /// Starts the controller, and the measurement of the delivery rate if there is one; called when the connection is
+    /// established.
     pub fn start(&mut self, cfg: &TcpConfig, now: Time) {
         let least = self.snd.rtt.min_rtt();
         if let Some(rate) = self.outstanding.rate().filter(|_| !least.is_never()) {
@@ -111,19 +112,19 @@ impl Sender {
         self.cc.on_start(Start { now, mss: self.snd.mss, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 
-    /// Whether the sender has no [`Extra`] state, so that the short paths may serve it.
+    /// Whether the sender has no [`Extra`] state, which most of the short paths in `connection/fast` do not handle.
     pub fn is_plain(&self) -> bool {
         self.extra.is_none()
     }
 
-    /// Whether less than a full segment waits for the application to write more.
+    /// Whether the application requests that less than a full segment wait for more data (`TCP_CORK`, `MSG_MORE`).
     pub fn holds(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
-    /// The application writes, with `in_flight` bytes in the network. If less than a segment was left to send while the
-    /// window and the peer had room, the application has limited the sender (Linux: `tcp_rate_check_app_limited`, on
-    /// entry to `tcp_sendmsg`).
+    /// Notes that the application writes, with `in_flight` bytes in the network. If less than a segment was left to
+    /// send, cwnd had room, and no go-back after a timeout was in progress, the application has limited the sender
+    /// (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
     pub fn note_write(&mut self, in_flight: u64) {
         let queued = self.snd.end.saturating_sub(self.snd.nxt);
         let idle = queued < u64::from(self.snd.mss) && self.snd.nxt == self.snd.max && in_flight < self.cc.cwnd();
@@ -138,7 +139,7 @@ impl Sender {
         self.snd.end + u64::from(self.fin)
     }
 
-    /// The peer advertises a window of `window` bytes.
+    /// Updates `window_bits` for an advertised window of `window` bytes.
     pub fn note_largest_window(&mut self, window: u32) {
         if u64::from(window) >> self.window_bits != 0 {
             self.window_bits = (u32::BITS - window.leading_zeros()) as u8;
@@ -155,7 +156,7 @@ impl Sender {
         cfg.max_window.bytes(self.snd.mss)
     }
 
-    /// The window by which a recovery sends.
+    /// The limits by which loss recovery sends.
     pub fn send_window(&self, cfg: &TcpConfig) -> SendWindow {
         SendWindow { cwnd: self.cc.cwnd(), most: self.most(cfg), owns_recovery: self.cc.owns_recovery() }
     }
@@ -171,8 +172,8 @@ impl Sender {
         ViewRef { cfg, window: self.send_window(cfg), s: &self.snd, flight: &self.outstanding }
     }
 
-    /// Reduces the window. A loss does not reduce it if an ECN echo has already done so for the same window of data
-    /// (RFC 3168, section 6.1.2). `flight` bytes were outstanding.
+    /// Reduces the window after a congestion event, with `flight` bytes outstanding. A loss does not reduce it if an
+    /// ECN echo has already done so for the same window of data (RFC 3168, section 6.1.2).
     pub fn reduce(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight: u64) {
         if event == CongestionEvent::Loss && self.snd.ecn.covers_loss(self.snd.una) {
             return;
@@ -189,8 +190,8 @@ impl Sender {
             match step {
                 Step::Cut { flight_bytes, recover_fs } => {
                     self.begin_reduction(cfg, recover_fs, recovery);
-                    // Data that Limited Transmit sent beyond cwnd does not count (RFC 5681, section 3.2, step 2), nor
-                    // does data sent before a timeout. Otherwise the loss could enlarge the window.
+                    // Neither data that Limited Transmit sent beyond cwnd counts (RFC 5681, section 3.2, step 2), nor
+                    // data sent before a timeout. Otherwise the loss could enlarge the window.
                     let most = self.cc.cwnd().max(u64::from(mss));
                     self.reduce(cfg, CongestionEvent::Loss, u64::from(flight_bytes).min(most));
                 }
@@ -209,8 +210,8 @@ impl Sender {
         }
     }
 
-    /// Begins proportional rate reduction with `recover_fs`; called before the window is reduced. A `recover_fs` of 0
-    /// means that it does not control the episode.
+    /// Begins proportional rate reduction with `recover_fs`, if the recovery has it and `recover_fs` is not 0. Call it
+    /// before the window is reduced.
     pub fn begin_reduction(&mut self, cfg: &TcpConfig, recover_fs: u32, recovery: &mut Recovery) {
         if let Some(proportional) = recovery.proportional().filter(|_| recover_fs > 0) {
             *proportional = Proportional::new(cfg, recover_fs, self.cc.cwnd(), u64::from(self.snd.mss));
@@ -253,14 +254,15 @@ impl Sender {
         None
     }
 
-    /// The part of a piece that fits into one segment, within its record and the stream.
+    /// The part of a piece that fits into one segment, within its record (`MSG_EOR`) and the stream.
     fn trim(&self, piece: Piece) -> Piece {
         let len = u64::from(piece.len).min(self.snd.end.saturating_sub(piece.start)).min(u64::from(self.snd.mss));
         Piece { len: self.within_record(piece.start, len) as u32, ..piece }
     }
 
-    /// The next piece at `nxt` (new data, or a retransmission after a timeout) for which there is room, by the rules
-    /// against silly windows (RFC 1122, section 4.2.3.4) and Nagle's.
+    /// Returns the next piece at `nxt` (new data, or a retransmission after a timeout) that fits into `room` and that
+    /// neither silly window avoidance (RFC 1122, section 4.2.3.4) nor Nagle's algorithm holds back. The error says why
+    /// there is none.
     pub fn in_order(&self, cfg: &TcpConfig, room: Room) -> Result<Piece, Stop> {
         if self.snd.nxt >= self.snd.max && self.drains(cfg) {
             return Err(Stop::Draining);
@@ -296,7 +298,7 @@ impl Sender {
         }
     }
 
-    /// A piece of `len` bytes from `start`, cut at the end of its record.
+    /// Returns `len`, the length of a piece at `start`, cut at the end of the record (`MSG_EOR`) that it begins in.
     pub fn within_record(&self, start: u64, len: u64) -> u64 {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }
@@ -312,9 +314,9 @@ impl Sender {
         Ok(Piece { start: self.snd.end, len: 0 })
     }
 
-    /// The peer's window has room for less than a segment. Data sent before may be retransmitted. New data that fits is
-    /// sent if it is about half of the largest window ever advertised (RFC 9293, section 3.8.6.2.1 (3)); otherwise the
-    /// persist timer will send it.
+    /// Returns the piece to send if the peer's window has room for only `offered` bytes, less than the next piece has.
+    /// Data sent before may be retransmitted. New data that fits is sent if it is about half of the largest window ever
+    /// advertised (RFC 9293, section 3.8.6.2.1 (3)); otherwise the persist timer will send it.
     fn small_window(&self, offered: u64) -> Result<Piece, Stop> {
         let len = if self.snd.nxt < self.snd.max {
             (self.snd.max.min(self.snd.end) - self.snd.nxt).min(u64::from(self.snd.mss))
@@ -329,10 +331,10 @@ impl Sender {
         Ok(Piece { start: self.snd.nxt, len: self.within_record(self.snd.nxt, len) as u32 })
     }
 
-    /// Nothing more can be sent now: records how much of cwnd is in use. A full window counts as full for a round trip.
-    /// In slow start half a window is enough, because the window doubles (RFC 7661, section 4.1). In Linux this is part
-    /// of `tcp_cwnd_validate`, which is called only after sending, so the last ACKs of a transfer still open a window
-    /// that was full when the data was sent.
+    /// Records how much of cwnd is in use; called when nothing more can be sent now. A window that was full counts as
+    /// full for a round trip. In slow start it is enough that half of the window is used, because the window doubles
+    /// (RFC 7661, section 4.1). In Linux this is part of `tcp_cwnd_validate`, which is called only after sending, so
+    /// the last ACKs of a transfer still open a window that was full when the data was sent.
     pub fn note_usage(&mut self, now: Time) {
         let flight = self.snd.flight();
         let full = self.stopped_by_cwnd || flight + u64::from(self.snd.mss) > self.cc.cwnd();
@@ -348,7 +350,7 @@ impl Sender {
         }
     }
 
-    /// Whether an ACK may open cwnd if only windows in use may grow (`grow_only_if_cwnd_limited`).
+    /// Whether cwnd is in use. If `grow_only_if_cwnd_limited` is set, an ACK may open cwnd only then.
     pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.snd.mss))

@@ -1,5 +1,5 @@
-//! The calls of AccECN ([`crate::accecn`]) in a connection. Connections that do not request AccECN pay only for the
-//! checks whether they do.
+//! Calls of AccECN ([`crate::accecn`]) by a connection. A connection that does not request AccECN only tests whether it
+//! does.
 
 use cwndlab_units::Time;
 
@@ -32,12 +32,13 @@ impl Connection {
         self.sender.extra.as_mut()?.accecn.as_mut()
     }
 
-    /// A SYN or SYN-ACK has arrived at an end that requests AccECN.
+    /// Agrees on the kind of ECN when a SYN or SYN-ACK arrives at an end that requests AccECN.
     pub(super) fn agree_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
         let Some(accecn) = self.accecn() else { return };
         accecn.on_syn(seg);
         match accecn.mode {
-            // L4S without accurate feedback is not allowed (Linux: `TCP_CONG_NO_FALLBACK_RFC3168`).
+            // With ECT(1), which is L4S's identifier, falling back to classic ECN is not allowed (Linux:
+            // `TCP_CONG_NO_FALLBACK_RFC3168`).
             Mode::Classic if cfg.ecn != EcnKind::AccecnEct1 => {
                 self.sender.snd.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
             }
@@ -46,20 +47,20 @@ impl Connection {
         }
     }
 
-    /// Both ends have the same configuration and skip the handshake.
+    /// Enables AccECN without a handshake; both ends have the same configuration.
     pub(super) fn assume_accurate(&mut self, cfg: &TcpConfig) {
         let Some(accecn) = self.accecn() else { return };
         accecn.assume(cfg.ecn.has_option());
         self.note_trust(cfg);
     }
 
-    /// Segments are ECN-capable as long as the feedback is reliable.
+    /// Makes segments ECN-capable if the peer's feedback is trusted, otherwise not ECN-capable.
     fn note_trust(&mut self, cfg: &TcpConfig) {
         let trusted = self.accecn().is_some_and(|accecn| !accecn.distrusted);
         self.sender.snd.ecn.set_accurate(if trusted { cfg.ecn.codepoint() } else { 0 });
     }
 
-    /// The handshake's last segment has arrived at the server.
+    /// Processes the ECN feedback of the segment that ends the handshake in SYN-RECEIVED.
     pub(super) fn third_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
         if let Some(accecn) = self.accecn() {
             accecn.on_third(seg);
@@ -67,14 +68,14 @@ impl Connection {
         }
     }
 
-    /// A segment of an established connection has arrived: counts its codepoint.
+    /// Counts the codepoint of a segment that has arrived on an established connection.
     pub(super) fn count_arrival(&mut self, seg: &Segment) {
         if self.accecn().is_some_and(|accecn| accecn.on_arrival(seg)) {
             self.receiver.ack_now = true;
         }
     }
 
-    /// A SYN-ACK has arrived again, so the next ACK reports the codepoint of the SYN-ACK again.
+    /// Makes the next ACK report the codepoint of the SYN-ACK again, because the SYN-ACK has arrived again.
     pub(super) fn reflect_again(&mut self) {
         if let Some(accecn) = self.accecn() {
             accecn.reflects = accecn.mode == Mode::Accurate;
@@ -118,7 +119,8 @@ impl Connection {
         Feedback { ece: ce_packets > 0, ce_packets, ce_bytes }
     }
 
-    /// Flags and codepoint of a segment; `data` and `again` are those of [`Echo::on_out`]; `bare` is a pure ACK.
+    /// Returns flags and codepoint of a segment. `data` and `again` have the same meaning as for [`Echo::on_out`];
+    /// `bare`: the segment is a pure ACK.
     pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {
         if !self.sender.snd.ecn.is_accurate() {
             return self.sender.snd.ecn.on_out(cfg.ecn, data, again);
@@ -128,7 +130,7 @@ impl Connection {
         (self.accecn().map_or(Flags(0), |accecn| accecn.flags(bare)), codepoint)
     }
 
-    /// The option of a segment. Reduces `sack` to the blocks that fit next to the option.
+    /// Returns the AccECN option of a segment, and reduces `sack` to the blocks that fit next to the option.
     pub(super) fn accurate_option(&mut self, cfg: &TcpConfig, sack: &mut SackBlocks) -> Option<AccEcnOption> {
         if !self.sender.snd.ecn.is_accurate() || !cfg.ecn.has_option() {
             return None;
@@ -139,15 +141,15 @@ impl Connection {
         option
     }
 
-    /// Flags and option of a SYN-ACK after `again` timeouts. The first timeout leaves out the option, later ones also
-    /// the flags, in case these prevented the arrival of the SYN-ACK.
+    /// Returns flags and AccECN option of a SYN-ACK that has timed out `again` times. After the first timeout the
+    /// SYN-ACK has no option, after the second no flags either, in case these prevented its arrival.
     pub(super) fn accurate_syn_ack(&mut self, cfg: &TcpConfig, again: u8) -> (Flags, Option<AccEcnOption>) {
         let option = (cfg.ecn.has_option() && again == 0).then(AccEcn::first_option);
         let flags = self.accecn().filter(|_| again < 2).map_or(Flags(0), |accecn| accecn.syn_ack_flags());
         (flags, option)
     }
 
-    /// Bytes of each segment for the option, if it was agreed on.
+    /// Bytes that AccECN's option takes in each segment; 0 if the option was not agreed on.
     pub(super) fn accurate_option_bytes(&self, cfg: &TcpConfig) -> u32 {
         if self.sender.snd.ecn.is_accurate() && cfg.ecn.has_option() {
             AccEcn::first_option().padded_bytes()

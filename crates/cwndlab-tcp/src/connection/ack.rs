@@ -1,8 +1,8 @@
-//! An ACK: it becomes an [`AckReport`], which passes through loss detection, the episode and the controller to the
-//! timer.
+//! Processing of ACKs. An ACK becomes an [`AckReport`], which is passed to loss recovery and then to the controller of
+//! the window.
 //!
-//! Most ACKs take the short path of `fast/ack.rs`, where the shared steps are inlined. All others use one copy of all
-//! steps ([`Connection::take_new_ack`]).
+//! Most ACKs take the short path of `fast/ack.rs`, into which the shared functions are inlined. The other ACKs of new
+//! data take the full path, [`Connection::take_new_ack`].
 
 use cwndlab_units::Time;
 
@@ -17,11 +17,11 @@ use crate::sequence::from_wire;
 use crate::timers::Timer;
 
 impl Connection {
-    /// Processes an ACK: accounts for it, then runs loss detection and the episode, the controller, and the timer.
+    /// Processes the acknowledgment, the window and the options of a segment that begins at position `start`.
     pub(super) fn on_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.una);
         if ack < self.sender.snd.una as i64 {
-            // An old ACK may report later arrivals.
+            // The SACK blocks of an old ACK may report arrivals that are not known yet.
             if self.recovery.detects_by_time() {
                 let report = self.account_report(cfg, now, seg, false);
                 self.on_reporting_ack(cfg, &report);
@@ -47,14 +47,14 @@ impl Connection {
         self.share_timer(cfg);
     }
 
-    /// Takes the window that a segment advertises with its ACK. RFC 9293, section 3.10.7.4: the newest segment's
-    /// counts; older ones are recognized by their position.
+    /// Sets the peer's window as a segment advertises it with its ACK. Only the newest segment's window counts (RFC
+    /// 9293, section 3.10.7.4); the caller recognizes older segments by their position.
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.snd.edge = ack + u64::from(seg.window);
         self.sender.note_largest_window(seg.window);
     }
 
-    /// Nothing new is acknowledged, but a window that opens ends probing.
+    /// Stops the persist timer if an ACK that acknowledges nothing new has opened the window.
     pub(super) fn note_window_update(&mut self) {
         let s = &self.sender;
         if s.snd.una == s.snd.max && s.snd.edge > s.snd.nxt && s.cc.cwnd() > 0 {
@@ -106,7 +106,8 @@ impl Connection {
         reported
     }
 
-    /// Processes an ACK of new data. `options`: the segment, if it may have options.
+    /// Processes an ACK of new data by the full path. `options`: the whole segment, or `None` if it has neither SACK
+    /// blocks nor AccECN option.
     #[inline(never)]
     pub(super) fn take_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) {
         let report = self.account_new(cfg, now, seg, options);
@@ -114,7 +115,7 @@ impl Connection {
         self.stats.fast_retransmits += u32::from(outcome.began);
         let s = &self.sender;
         if s.snd.una == s.snd.max && s.cc.cwnd() == 0 {
-            // The window is closed by an ECN echo: only the timer opens it (RFC 3168, section 6.1.2).
+            // An ECN echo has closed the window, which only the timer opens (RFC 3168, section 6.1.2).
         } else if s.snd.una == s.snd.max || outcome.restart_timer {
             self.restart_timer(cfg, now);
         }
@@ -123,8 +124,8 @@ impl Connection {
         self.after_new_ack(cfg, now);
     }
 
-    /// Passes a report to the controller (laws that measure the path, before loss detection), then to loss recovery,
-    /// and applies the resulting steps to the window. [`Connection::conclude`] does the rest.
+    /// Passes a report first to the controller, for laws that measure the path, and then to loss recovery; applies the
+    /// steps that recovery requests to the window. The caller then calls [`Connection::conclude`].
     fn decide(&mut self, cfg: &TcpConfig, report: &AckReport) -> Outcome {
         self.sender.cc.on_feedback(report);
         if report.kind == AckKind::Duplicate && report.ece {
@@ -140,8 +141,8 @@ impl Connection {
         outcome
     }
 
-    /// Accounts for an ACK of new data: moves SND.UNA and measures the round trip. `options`: the segment, if it may
-    /// have options.
+    /// Builds the report of an ACK of new data; moves SND.UNA and measures the round trip. `options`: as for
+    /// [`Connection::take_new_ack`].
     fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) -> AckReport {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.una) as u64;
         let blocks = options.filter(|seg| seg.sack.len > 0);
@@ -152,7 +153,7 @@ impl Connection {
         let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(seg));
         let s = &mut self.sender;
         let acked = ack - s.snd.una;
-        // Without SACK, each duplicate ACK stands for a segment that has arrived.
+        // Without SACK, each duplicate ACK reports the arrival of one segment.
         let by_duplicates = u64::from(s.snd.dup_acks) * u64::from(s.snd.mss);
         s.snd.una = ack;
         s.snd.nxt = s.snd.nxt.max(ack);
@@ -197,8 +198,8 @@ impl Connection {
         }
     }
 
-    /// Accounts for an ACK that acknowledges nothing new: what its blocks report. `window_changed`: it advertises
-    /// another window than the last one.
+    /// Builds the report of an ACK that acknowledges nothing new, from its SACK blocks. `window_changed`: the right
+    /// edge of the window differs from the last one advertised.
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.snd.flight_size(), self.in_flight_measured());
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, Some(seg));
@@ -239,8 +240,8 @@ impl Connection {
         }
     }
 
-    /// Begins the account of an ACK. If losses are detected by time, the report gets the duplicate range, the echoed
-    /// timestamp, and the minimum round trip so far.
+    /// Prepares the report of an ACK. If losses are detected by time (RACK), returns the range that a DSACK reports,
+    /// the echoed timestamp, and the minimum round trip so far.
     fn begin_account(&mut self, seg: &Header, blocks: Option<&Segment>) -> (Option<(u64, u64)>, Option<u32>, Time) {
         if !self.recovery.detects_by_time() {
             return (None, None, Time::MAX);
@@ -255,7 +256,8 @@ impl Connection {
         (self.agreed.timestamps && seg.has_timestamps && seg.ts_ecr != 0).then_some(seg.ts_ecr)
     }
 
-    /// New data is acknowledged: stops or restarts the retransmission timer (RFC 6298, 5.2 and 5.3).
+    /// Stops the retransmission timer if nothing is outstanding any more, and otherwise restarts it (RFC 6298, 5.2 and
+    /// 5.3). Called when new data is acknowledged.
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
@@ -266,7 +268,7 @@ impl Connection {
         }
     }
 
-    /// Last steps after the window has taken an ACK of new data.
+    /// Completes an ACK of new data, after the controller has processed it.
     #[inline(always)]
     pub(super) fn after_new_ack(&mut self, cfg: &TcpConfig, now: Time) {
         if self.sender.outstanding.keeps_segments() && Flight::times_segments(cfg) {
@@ -281,7 +283,8 @@ impl Connection {
         }
     }
 
-    /// Passes the ACK to the controller after loss detection. `may_grow`: no ECN echo keeps it from opening the window.
+    /// Passes the ACK to the controller after loss detection. `may_grow` is false if an ECN echo forbids the ACK to
+    /// open the window.
     fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, outcome: &Outcome, may_grow: bool) {
         let measured = if self.sender.outstanding.measures_rate() { self.measured() } else { AfterAck::default() };
         let s = &mut self.sender;
@@ -310,7 +313,8 @@ impl Connection {
         s.cc.on_ack(cfg, report, &after);
     }
 
-    /// Processes an ACK that acknowledges nothing new but may reveal arrivals or losses: a duplicate, or with RACK any.
+    /// Processes an ACK that acknowledges nothing new but may reveal arrivals or losses: a duplicate or, with RACK, any
+    /// such ACK.
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let outcome = self.decide(cfg, report);
         if outcome.began {
@@ -319,13 +323,13 @@ impl Connection {
         self.conclude(cfg, report, &outcome, true);
     }
 
-    /// An episode has begun: restarts the retransmission timer.
+    /// Counts a fast retransmit and restarts the retransmission timer, because an episode of loss recovery has begun.
     pub(super) fn note_beginning(&mut self, cfg: &TcpConfig, now: Time) {
         self.stats.fast_retransmits += 1;
         self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
     }
 
-    /// Takes a round-trip sample if this ACK gives one, by Karn's rule or RFC 7323's timestamps.
+    /// Takes and returns a round-trip sample if this ACK provides one, by Karn's rule or RFC 7323's timestamps.
     #[inline(always)]
     pub(super) fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
@@ -337,7 +341,7 @@ impl Connection {
         }
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
-            // The TCP of RFC 2415's authors uses one-way delays, measured on the timed segment's ACK.
+            // The TCP of RFC 2415's authors samples the one-way delay of the ACK of the timed segment.
             timed.then(|| Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val))))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
             Some(Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_ecr))))
@@ -354,8 +358,8 @@ impl Connection {
     }
 
     /// Takes a sample from each acknowledged segment (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), except
-    /// those outstanding at a timeout. Call it after the window has grown. Afterwards the timer counts from the next
-    /// segment.
+    /// those outstanding at a timeout. Call it after the window has grown. Afterwards the timer counts from the sending
+    /// of the first outstanding segment.
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         let (rtt, una, max, window) = (&mut s.snd.rtt, s.snd.una, s.snd.max, s.cc.cwnd() / u64::from(s.snd.mss));
@@ -367,12 +371,13 @@ impl Connection {
         self.time_first(cfg, now);
     }
 
-    /// Takes the round trips of single segments if their order is recorded, otherwise that of the timestamp. Returns
-    /// the sample for the window law.
+    /// Takes the round trip from the records of single segments, if they provide one, otherwise by [`Self::measure`].
+    /// Returns the sample for the window law.
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let rtts = self.sender.outstanding.round_trips(now).acknowledged();
         let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
-            // The record has no sample: it is not kept, or a segment was retransmitted.
+            // There is no sample: segments are not recorded, one was retransmitted, or the configuration samples
+            // otherwise.
             return self.measure(cfg, now, seg, ack);
         };
         let s = &mut self.sender;
@@ -388,8 +393,9 @@ impl Connection {
     /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed
     /// only above ssthresh. Below it, after a timeout, the echo of a reduction already made continues until new data
     /// can carry CWR; taken literally, the rule would let a go-back fill only one hole per round trip. Linux up to 3.x
-    /// does the same as here (`tcp_may_raise_cwnd`); later kernels and FreeBSD ignore ECE here. ns-2 follows the letter
-    /// (`ecn_holds_slow_start`), but its retransmissions carry CWR (as `rfc2481`).
+    /// also follows the rule only above ssthresh (`tcp_may_raise_cwnd`); later kernels and FreeBSD do not follow it at
+    /// all. ns-2 follows the rule below ssthresh, too (`ecn_holds_slow_start`), but its retransmissions carry CWR, as
+    /// those of the ECN kind `rfc2481` do.
     fn on_echo(&mut self, cfg: &TcpConfig, report: &AckReport) -> bool {
         let s = &mut self.sender;
         if !s.snd.ecn.may_reduce(s.snd.una) {
@@ -437,7 +443,8 @@ impl Connection {
     }
 }
 
-/// The range that arrived twice. RFC 2883, section 4: the first block, if it lies below the ACK or within the second.
+/// Returns the range that a segment reports as received twice: by RFC 2883, section 4, the first SACK block, if it lies
+/// below the ACK or within the second block.
 fn dsack(seg: &Segment, iss: u32, una: u64) -> Option<(u64, u64)> {
     let at = |wire: u32| from_wire(iss, wire, una);
     let first = seg.sack.as_slice().first()?;

@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::timers::{Timer, Timers};
 
 impl Connection {
-    /// Our FIN was sent, for the first time or again.
+    /// Enters the state that follows when our FIN is sent; sending it again changes nothing.
     pub(super) fn on_fin_sent(&mut self) {
         self.state = match self.state {
             State::Established | State::SynReceived => State::FinWait1,
@@ -18,7 +18,7 @@ impl Connection {
         };
     }
 
-    /// Everything up to our FIN is acknowledged.
+    /// Enters the state that follows when our FIN is acknowledged.
     pub(super) fn on_fin_acked(&mut self, cfg: &TcpConfig, now: Time) {
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
@@ -28,7 +28,7 @@ impl Connection {
         }
     }
 
-    /// The peer's FIN has arrived in order.
+    /// Receives the peer's FIN, which has arrived in order: requests an ACK and enters the state that follows.
     pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time) {
         self.receiver.nxt += 1;
         self.receiver.ack_now = true;
@@ -51,14 +51,15 @@ impl Connection {
         self.timers.set(Timer::TimeWait, cfg.expiry(now, cfg.fin.map_or(Time::ZERO, |fin| fin.time_wait_ns)));
     }
 
-    /// For the listening end in TIME-WAIT: whether a SYN cannot be an old duplicate, by its number (RFC 1122, section
-    /// 4.2.2.13) or its timestamp (RFC 6191, section 2).
+    /// Whether a SYN may reopen this connection, which is in TIME-WAIT: this end opened passively, and the SYN cannot
+    /// be an old duplicate, by its sequence number (RFC 1122, section 4.2.2.13) or its timestamp (RFC 6191, section 2).
     pub(super) fn may_reopen(&self, start: i64, seg: &Segment) -> bool {
         let newer = seg.has_timestamps && (self.receiver.ts_recent.wrapping_sub(seg.ts_val) as i32) < 0;
         self.receiver.listens && !seg.flags.has(Flags::ACK) && (start > self.receiver.nxt as i64 || newer)
     }
 
-    /// Restarts with a sequence number larger than any used before (RFC 9293, section 3.10.7.4; Linux: by 65537).
+    /// Reopens the connection for a SYN, with an initial sequence number larger than any used before (RFC 9293, section
+    /// 3.10.7.4; Linux: by 65537).
     pub(super) fn reopen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.listen_again(cfg, self.wire(self.sender.snd.max).wrapping_add(65_537));
         self.on_listen(cfg, now, seg);
@@ -71,7 +72,7 @@ impl Connection {
         self.receiver.auto_read = auto_read;
     }
 
-    /// Without FIN the closed end is over once everything is acknowledged.
+    /// Enters CLOSED if the connection ends without FIN, the application has closed, and everything is acknowledged.
     pub(super) fn finish_without_fin(&mut self) {
         if self.closing && !self.ends_by_fin && self.sender.snd.una == self.sender.snd.end && self.was_established {
             self.state = State::Closed;
@@ -80,14 +81,14 @@ impl Connection {
         }
     }
 
-    /// Both sides have closed, so the end is not an error.
+    /// Enters CLOSED and stops all timers, without recording an error.
     pub(super) fn end_quietly(&mut self) {
         self.state = State::Closed;
         self.timers = Timers::new();
         self.note_ack(true);
     }
 
-    /// Closed before anything was exchanged: the peer is not notified.
+    /// Enters CLOSED from LISTEN or SYN-SENT, without notifying the peer or recording an error.
     pub(super) fn fail_quietly(&mut self) {
         self.control = super::Control::None;
         self.end_quietly();

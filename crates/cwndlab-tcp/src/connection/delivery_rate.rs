@@ -7,7 +7,7 @@ use crate::congestion::{AckReport, AfterAck};
 use crate::pacing::Pacer;
 
 impl Connection {
-    /// Estimated bytes in the network, if the controller requests the delivery rate.
+    /// Estimated bytes in the network; 0 unless the controller requests the delivery rate.
     pub(super) fn in_flight_measured(&self) -> u64 {
         if self.sender.outstanding.measures_rate() {
             self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding)
@@ -16,7 +16,8 @@ impl Connection {
         }
     }
 
-    /// An [`AfterAck`] with the fields that only controllers with the delivery rate use; the caller completes it.
+    /// Returns an [`AfterAck`] whose fields for controllers that request the delivery rate are filled in; the caller
+    /// fills in the others.
     pub(super) fn measured(&mut self) -> AfterAck {
         let in_flight_bytes = self.in_flight_measured();
         let s = &mut self.sender;

@@ -28,23 +28,23 @@ impl Connection {
         }
     }
 
-    /// RFC 5562, section 3: whether the SYN-ACK that was sent, or is about to be, is ECN-capable. The first one is;
-    /// after a mark or a retransmission none is.
+    /// Whether the SYN-ACK that was sent, or is about to be sent, is ECN-capable (RFC 5562, section 3): only the first
+    /// one is, and only until it is reported as marked.
     fn tries_syn_ack(&self, cfg: &TcpConfig) -> bool {
         let ecn = self.sender.snd.ecn;
         let first = self.sender.timed_end == 1 && !ecn.syn_ack_was_marked();
         cfg.shaking().ecn_capable && cfg.ecn.tries_syn_ack() && ecn.is_agreed() && first
     }
 
-    /// In SYN-SENT (RFC 5562, section 3.2): a marked SYN-ACK is answered with ECE and does not establish the
-    /// connection.
+    /// In SYN-SENT: whether to answer this SYN-ACK with ECE, without establishing the connection, because it is marked
+    /// (RFC 5562, section 3.2).
     pub(super) fn refuses_marked_syn_ack(&self, cfg: &TcpConfig, seg: &Segment) -> bool {
         let capable = cfg.shaking().ecn_capable && cfg.ecn.tries_syn_ack();
         capable && seg.ecn == CE && self.sender.snd.ecn.is_agreed()
     }
 
-    /// In SYN-RECEIVED (RFC 5562, section 3.2): the peer reports that the SYN-ACK was marked. Another one is sent at
-    /// once, without ECT, and the initial window is one segment.
+    /// In SYN-RECEIVED: if the peer reports that the SYN-ACK was marked (RFC 5562, section 3.2), sends another one at
+    /// once, without ECT, and limits the initial window to one segment. Returns whether the peer reports this.
     pub(super) fn takes_syn_ack_back(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         if !seg.flags.has(Flags::ECE) || !self.tries_syn_ack(cfg) {
             return false;
@@ -55,7 +55,7 @@ impl Connection {
         true
     }
 
-    /// The answer to a marked SYN-ACK.
+    /// The answer to a marked SYN-ACK: an ACK with ECE.
     pub(super) fn mark_echo(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let ack = self.pure_ack(cfg, now);
         Segment { header: Header { flags: ack.flags | Flags::ECE, ..ack.header }, ..ack }

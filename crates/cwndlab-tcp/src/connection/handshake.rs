@@ -13,10 +13,10 @@ use crate::tuned_buffer::TunedBuffer;
 
 /// RFC 9293, section 3.7.1: without the MSS option the peer accepts segments of 536 bytes.
 const DEFAULT_MSS: u32 = 536;
-/// RFC 7323, section 2.3.
+/// The maximum of the window scale option (RFC 7323, section 2.3).
 const MAX_SHIFT: u8 = 14;
 
-/// The shift with which the whole receive buffer can be advertised.
+/// The smallest window scale with which the whole receive buffer can be advertised.
 pub(super) fn wanted_shift(cfg: &TcpConfig) -> u8 {
     if let ReceiveTuning::Linux { most_bytes, .. } = cfg.tuning() {
         return TunedBuffer::shift(most_bytes);
@@ -25,7 +25,7 @@ pub(super) fn wanted_shift(cfg: &TcpConfig) -> u8 {
 }
 
 impl Connection {
-    /// In LISTEN: a SYN begins a connection.
+    /// Processes a segment in LISTEN, where a SYN begins a connection.
     pub(super) fn on_listen(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         if seg.flags.has(Flags::RST) {
             return;
@@ -43,7 +43,7 @@ impl Connection {
         self.time_syn(cfg, now);
     }
 
-    /// In SYN-SENT: a SYN-ACK establishes the connection.
+    /// Processes a segment in SYN-SENT, where a SYN-ACK establishes the connection.
     pub(super) fn on_syn_sent(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         let acks_syn = seg.flags.has(Flags::ACK) && from_wire(self.iss, seg.ack, 1) == 1;
         if seg.flags.has(Flags::ACK) && !acks_syn {
@@ -98,7 +98,7 @@ impl Connection {
         self.receiver.edge = 1 + u64::from(self.receiver.first_window(cfg, mss));
     }
 
-    /// Our SYN is acknowledged.
+    /// Establishes the connection; called when our SYN is acknowledged.
     pub(super) fn establish(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         self.state = State::Established;
         self.was_established = true;

@@ -9,7 +9,7 @@ use crate::recovery::{RecoveryCounts, Shown};
 /// The congestion state of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CongestionState {
-    /// Nothing unusual.
+    /// No sign of loss, reordering or congestion.
     Open,
     /// Duplicate ACKs or SACK blocks, but no loss detected.
     Disorder,
@@ -30,31 +30,32 @@ pub struct Info {
     pub mss: u32,
     /// Segments sent and not cumulatively acknowledged.
     pub unacked: u64,
-    /// Of these, segments known to have arrived: reported by SACK or, without SACK, counted by duplicate ACKs.
+    /// Of `unacked`: segments known to have arrived, because SACK or, without SACK, duplicate ACKs reported them.
     pub sacked: u64,
-    /// Of these, segments deemed lost (RFC 6675, section 4: `IsLost`) and not reported by SACK.
+    /// Of `unacked`: segments deemed lost (RFC 6675, section 4: `IsLost`) and not reported by SACK.
     pub lost: u64,
-    /// Of these, segments retransmitted and neither acknowledged nor lost again; only with RACK.
+    /// Of `unacked`: segments retransmitted and neither acknowledged nor lost again; only with RACK.
     pub retransmitted: Option<u64>,
     /// ACKs that revealed reordering; only with RACK.
     pub reorderings: Option<u32>,
-    /// What RACK has counted; 0 without it.
+    /// RACK's counters; 0 without RACK.
     pub counts: RecoveryCounts,
     /// Round-trip time variation (RFC 6298's RTTVAR).
     pub rttvar: Time,
     /// Minimum round trip; [`Time::MAX`] before the first measurement.
     pub min_rtt: Time,
-    /// Estimated extent of reordering, in segments: `dup_thresh`, or more if RACK has seen more.
+    /// Estimated extent of reordering, in segments: `dup_thresh`, or the extent that RACK has seen if that is larger.
     pub reordering: u32,
     /// Timeouts since the last progress.
     pub backoffs: u32,
-    /// Payload of the peer's full segments as estimated by a Linux receiver.
+    /// Payload of the peer's full segments, as this end's receiver estimates it; only with Linux's acknowledgment
+    /// policy.
     pub receive_mss: Option<u32>,
     /// AccECN's counters; `None` if the configuration does not request AccECN.
     pub delivered_ce: Option<DeliveredCe>,
 }
 
-/// Counters of AccECN (RFC 9768): how our packets arrived.
+/// Counters of AccECN (RFC 9768): the codepoints with which our packets arrived at the peer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct DeliveredCe {
     /// Packets with CE.
@@ -65,7 +66,7 @@ pub struct DeliveredCe {
     pub ect0_bytes: u32,
     /// Payload bytes with ECT(1).
     pub ect1_bytes: u32,
-    /// Whether the peer sends the option, so that the bytes are known.
+    /// Whether the peer sends AccECN's option, without which the counts of bytes are unknown.
     pub by_option: bool,
 }
 

@@ -36,7 +36,7 @@ impl Connection {
         self.take_any(cfg, now, &Segment::from(*seg));
     }
 
-    /// Takes a segment's timestamp (RFC 7323, section 4.3).
+    /// Updates TS.Recent by a segment's timestamp (RFC 7323, section 4.3).
     pub(super) fn note_timestamp(&mut self, now: Time, start: i64, ts_val: u32) {
         let unit = stamp_unit(now);
         let outdated = unit.wrapping_sub(self.stamped_at) >= OUTDATED;
@@ -57,7 +57,8 @@ impl Connection {
         }
     }
 
-    /// In CLOSED (RFC 9293, section 3.10.7.1): a RST answers everything except a RST. Without FIN nothing is answered.
+    /// In CLOSED (RFC 9293, section 3.10.7.1): queues a RST in response to any segment except a RST; if the connection
+    /// ends without FIN, queues nothing.
     fn on_closed(&mut self, seg: &Segment) {
         if seg.flags.has(Flags::RST) || !self.ends_by_fin {
             return;
@@ -80,8 +81,8 @@ impl Connection {
             return;
         }
         if start > self.receiver.edge as i64 {
-            // Beyond the window (RFC 9293, section 3.10.7.4, first check). An empty segment is not answered, or two
-            // ends could answer each other endlessly.
+            // The segment lies beyond the window (RFC 9293, section 3.10.7.4, first check). An empty one is not
+            // answered, because otherwise two ends could answer each other endlessly.
             self.receiver.ack_now |= seg.len > 0 || !plain;
             return;
         }
@@ -89,7 +90,7 @@ impl Connection {
             return;
         }
         if from_wire(self.iss, seg.ack, self.sender.snd.una) > self.sender.snd.max as i64 {
-            // It acknowledges data that was never sent: it is answered and dropped, and its timestamp ignored.
+            // The segment acknowledges data that was never sent: it is answered and dropped, and its timestamp ignored.
             self.receiver.ack_now = true;
             return;
         }
@@ -117,13 +118,13 @@ impl Connection {
             }
             self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
         }
-        // A FIN behind payload that exceeds the window is cut off with it.
+        // A FIN that follows payload beyond the window is cut off with this payload.
         if seg.flags.has(Flags::FIN) && end > 0 && end <= self.receiver.edge.max(self.receiver.nxt) as i64 {
             if !self.receiver.fin_received() {
                 self.receiver.fin_at = end as u64;
             }
             if self.receiver.nxt > end as u64 {
-                self.receiver.ack_now = true; // the FIN again
+                self.receiver.ack_now = true; // the FIN arrived again
                 if self.state == State::TimeWait {
                     self.enter_time_wait(cfg, now);
                 }
@@ -146,8 +147,8 @@ impl Connection {
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 
-    /// Data that may change the ECN echo. If it changes DCTCP.CE (RFC 8257, section 3.2), a delayed ACK is sent first,
-    /// and this segment is acknowledged at once.
+    /// Updates the ECN echo for a data segment that may change it. If the segment changes DCTCP.CE (RFC 8257, section
+    /// 3.2), a delayed ACK that is pending is sent first, and the segment is acknowledged at once.
     fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment) {
         if !self.sender.snd.ecn.is_agreed() {
             return;
@@ -163,7 +164,8 @@ impl Connection {
         self.sender.snd.ecn.on_data_in(seg);
     }
 
-    /// RST, SYN and FIN of a synchronized connection; returns whether to process the segment further.
+    /// Processes the RST, SYN and FIN flags on a synchronized connection. Returns whether to process the segment
+    /// further.
     fn on_control(&mut self, cfg: &TcpConfig, now: Time, start: i64, seg: &Segment) -> bool {
         if seg.flags.has(Flags::RST) {
             // RFC 5961, section 3.2: a RST is accepted only at exactly RCV.NXT. Elsewhere in the window it triggers a
@@ -188,14 +190,14 @@ impl Connection {
                     return true; // the other half of a simultaneous open
                 }
                 self.control = Control::SynAck; // our SYN-ACK was lost
-                self.sender.timed_end = 0; // Karn: an ACK would not tell which of the two it answers
+                self.sender.timed_end = 0; // Karn: an ACK would not show which SYN-ACK it answers
                 return false;
             }
             if self.state == State::TimeWait && self.may_reopen(start, seg) {
                 self.reopen(cfg, now, seg);
                 return false;
             }
-            // RFC 5961, section 4.2: a challenge ACK. A SYN-ACK that came again is answered likewise.
+            // RFC 5961, section 4.2: a challenge ACK. It also answers a SYN-ACK that arrived again.
             self.receiver.ack_now = true;
             if seg.flags.has(Flags::ACK) && self.sender.snd.ecn.is_accurate() {
                 self.reflect_again();

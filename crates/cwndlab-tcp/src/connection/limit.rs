@@ -10,9 +10,10 @@ use crate::state::State;
 /// are both full, the limit is cwnd, as in Linux's `tcp_write_xmit`, which tests cwnd first.
 ///
 /// RFC 4898's `SndLimTimeRwin` is [`Limit::ReceiveWindow`]; `SndLimTimeCwnd` is [`Limit::Cwnd`], [`Limit::MaxWindow`],
-/// [`Limit::Recovery`] and the three timers; `SndLimTimeSnd` is the rest. Linux's `tcpi_busy_time` is everything but
-/// [`Limit::Handshake`], [`Limit::Idle`] and [`Limit::Closed`], and `tcpi_rwnd_limited` is [`Limit::ReceiveWindow`].
-/// There is no send buffer here, so nothing corresponds to `tcpi_sndbuf_limited`.
+/// [`Limit::Recovery`], [`Limit::Timeout`], [`Limit::Probe`] and [`Limit::Reordering`]; `SndLimTimeSnd` is the rest.
+/// Linux's `tcpi_busy_time` is everything but [`Limit::Handshake`], [`Limit::Idle`] and [`Limit::Closed`], and
+/// `tcpi_rwnd_limited` is [`Limit::ReceiveWindow`]. There is no send buffer here, so nothing corresponds to
+/// `tcpi_sndbuf_limited`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// The connection is not established.
@@ -23,7 +24,7 @@ pub enum Limit {
     MaxWindow,
     /// The peer's receive window is full, or has too little room for a segment (RFC 9293, section 3.8.6.2.1).
     ReceiveWindow,
-    /// Loss detection or recovery holds data back: pipe, the allowance of PRR, or an ACK for which the algorithm waits.
+    /// Loss detection or recovery holds data back: pipe is full, PRR allows no more, or the algorithm waits for an ACK.
     Recovery,
     /// The pacer holds back data that the windows permit.
     Pacing,
@@ -35,8 +36,8 @@ pub enum Limit {
     Idle,
     /// Our FIN is acknowledged, or the connection is over.
     Closed,
-    /// Nothing arrived and nothing was sent until the retransmission timer expired. Only [`crate::Trace`] knows this,
-    /// afterwards.
+    /// Nothing arrived and nothing was sent until the retransmission timer expired. Only [`crate::Trace`] reports this,
+    /// in retrospect.
     Timeout,
     /// As [`Limit::Timeout`], but until the timer of the tail loss probe expired (RFC 8985, section 7).
     Probe,
@@ -63,7 +64,7 @@ impl Connection {
             None => s.in_order(cfg, room).err(),
         };
         match stop {
-            // Recovery, which the sender asks first, sends nothing now.
+            // `decided` is `None`: recovery, which the sender asks first, permits nothing now.
             None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if decided.is_none() => Limit::Recovery,
             None => Limit::Pacing,
             Some(Stop::NoData) => Limit::Application,

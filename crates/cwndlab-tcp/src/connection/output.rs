@@ -56,8 +56,8 @@ impl Connection {
         None
     }
 
-    /// Nothing more can be sent now: records how much of cwnd is in use. If recovery validates the window, an unused
-    /// one shrinks.
+    /// Records how much of cwnd is in use; called when nothing more can be sent now. If recovery validates the window,
+    /// an unused one shrinks.
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         s.note_usage(now);
@@ -88,8 +88,8 @@ impl Connection {
         }
     }
 
-    /// Starts the persist timer if data waits for the peer's window, or for the application to write more, and nothing
-    /// is in flight.
+    /// Starts the persist timer if nothing is in flight, and data waits for the peer's window to open or for the
+    /// application to write more.
     fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
         let waits = s.snd.edge < s.snd.end || s.holds();
@@ -161,7 +161,8 @@ impl Connection {
         self.segment(cfg, now, position, header)
     }
 
-    /// A segment of an established connection; `header` has its flags, its payload and its bytes without options.
+    /// Returns a segment of an established connection. `header` has the flags, the payload length, and the wire bytes
+    /// without options.
     fn segment(&mut self, cfg: &TcpConfig, now: Time, position: u64, header: Header) -> Segment {
         let window = self.receiver.offer(cfg);
         let mut sack = if self.receiver.beyond.is_some() && self.agreed.sack {
@@ -203,8 +204,8 @@ impl Connection {
         }
     }
 
-    /// Bytes of the options of a segment after the handshake. Profiles without headers state wire sizes that include
-    /// options, except SACK blocks, which ns-2's sink adds to the ACK.
+    /// Bytes of the options of a segment after the handshake. In profiles whose `header_bytes` is 0, the packet sizes
+    /// include all options except SACK blocks, which ns-2's sink adds to the ACK.
     pub(super) fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
         if cfg.header_bytes == 0 {
             return SACK_BLOCK_BYTES * u32::from(blocks);
@@ -225,22 +226,22 @@ impl Connection {
         let duplicates = usize::from(beyond.has_duplicate() && most > 0);
         let mut blocks = beyond.sack_blocks(irs, most);
         if self.receiver.fin_at != 0 {
-            // A FIN has a sequence number of its own and is reported with the data before it, except in a duplicate of
-            // that data.
+            // A FIN has a sequence number, so a block that ends at the FIN includes this number. A block that reports
+            // duplicate data (DSACK, always first) does not.
             let held = &mut blocks.as_mut_slice()[duplicates..];
             held.iter_mut().filter(|block| block.1 == fin).for_each(|block| block.1 = fin.wrapping_add(1));
         }
         blocks
     }
 
-    /// A probe: the little that the peer's window permits or, if it permits nothing, an empty segment at SND.UNA - 1,
-    /// which triggers an ACK.
+    /// Returns a window probe: the data that the peer's window permits, up to a segment, or, if it permits none, an
+    /// empty segment at SND.UNA - 1, which triggers an ACK.
     fn window_probe(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let s = &self.sender;
         let len = s.snd.edge.saturating_sub(s.snd.nxt).min(s.snd.end - s.snd.nxt).min(u64::from(s.snd.mss)) as u32;
         let piece = Piece { start: s.snd.nxt, len };
         if len > 0 {
-            // RFC 3168, section 6.1.6: neither ECT nor CWR.
+            // RFC 3168, section 6.1.6: a window probe carries neither ECT nor CWR.
             let ecn = std::mem::take(&mut self.sender.snd.ecn);
             let probe = self.data_segment(cfg, now, piece);
             self.sender.snd.ecn = ecn;
@@ -249,10 +250,10 @@ impl Connection {
         self.empty_segment(cfg, now, self.sender.snd.una - 1)
     }
 
-    /// An ACK of the data before DCTCP.CE changed. Another one is due for the data that changed it.
+    /// Returns an ACK of the data that arrived before DCTCP.CE changed. The data that changed it needs another ACK.
     fn ack_before(&mut self, cfg: &TcpConfig, now: Time, ack: u32) -> Segment {
         let due = self.receiver.ack_now;
-        // Several segments may have arrived since; the next ACK reports duplicates among them.
+        // Several segments may have arrived since the change; the next ACK reports duplicates among them.
         let (before, next) = (ack.wrapping_sub(self.irs), self.receiver.nxt as u32);
         let later = self.receiver.beyond.as_mut().and_then(|beyond| beyond.take_duplicate_of(before, next));
         let segment = self.pure_ack(cfg, now);

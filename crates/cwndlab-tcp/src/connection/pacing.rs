@@ -1,4 +1,4 @@
-//! The calls of the pacer in a connection.
+//! Calls of the pacer by a connection.
 
 use cwndlab_units::Time;
 
@@ -9,8 +9,9 @@ use crate::segment::Segment;
 use crate::timers::Timer;
 
 impl Connection {
-    /// Whether data may be sent now. The pace is determined once per train, with the present window. Data sent since
-    /// the last call is charged first, so that the code that sends does not depend on pacing.
+    /// Whether the pacer permits data now; false if a segment outside the data stream is to be sent first. The pace is
+    /// determined once per train, from the window at that time. Data sent since the last call is charged first, so that
+    /// the code that sends does not depend on pacing.
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {
             return false; // another segment is to be sent first
@@ -39,7 +40,7 @@ impl Connection {
         admitted
     }
 
-    /// Holds data back, but not ACKs.
+    /// Returns the ACK that is due, if any, while the pacer holds data back.
     pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         self.note_usage(cfg, now);
         self.receiver.ack_now.then(|| self.pure_ack(cfg, now))

@@ -1,5 +1,5 @@
-//! Timers of loss recovery that share the retransmission timer, and Linux 2's timer, which counts from the first
-//! segment.
+//! Timers of loss recovery that share the retransmission timer, and Linux 2's retransmission timer, which counts from
+//! the sending of the first outstanding segment.
 
 use cwndlab_units::Time;
 
@@ -17,7 +17,8 @@ impl Connection {
         self.time_first(cfg, sent.now);
     }
 
-    /// The retransmission timer has expired. Returns whether it stood for another timer of loss recovery.
+    /// Handles an expiry of the retransmission timer if it ran in place of another timer of loss recovery (RACK's
+    /// reordering timer, the tail loss probe's). Returns whether it did.
     pub(super) fn recovery_expiry(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if !self.was_established {
             return false;
@@ -36,7 +37,7 @@ impl Connection {
         true
     }
 
-    /// Lets loss recovery set its own timers after an event.
+    /// Lets loss recovery set the shared timer after an event.
     pub(super) fn share_timer(&mut self, cfg: &TcpConfig) {
         self.recovery.share_timer(cfg, &self.sender.snd, &mut self.timers);
     }

@@ -29,15 +29,15 @@ impl Connection {
         }
     }
 
-    /// Sets whether less than a full segment waits (`TCP_CORK`), whatever the flags of writes; with nothing in flight,
-    /// it waits at most for a retransmission timeout.
+    /// Sets whether less than a full segment waits for more data (`TCP_CORK`), regardless of the flags of writes. With
+    /// nothing in flight, it waits for at most one retransmission timeout.
     pub fn set_corked(&mut self, corked: bool) {
         if corked || !self.sender.is_plain() {
             self.socket_options().corked = corked;
         }
     }
 
-    /// Releases the data written so far, corked or not (as setting `TCP_NODELAY` does on Linux).
+    /// Sends the data written so far without waiting for more, corked or not (as setting `TCP_NODELAY` does on Linux).
     pub fn push(&mut self) {
         if let Some(extra) = &mut self.sender.extra {
             extra.socket.pushed = true;
@@ -53,7 +53,8 @@ impl Connection {
         }
     }
 
-    /// The application will read no more. Once it has also closed, new data is answered by a RST (RFC 1122, 4.2.2.13).
+    /// Notes that the application will read no more. Once it has also closed, new data is answered by a RST (RFC 1122,
+    /// 4.2.2.13).
     pub fn close_read(&mut self) {
         self.socket_options().read_closed = true;
     }
@@ -62,8 +63,8 @@ impl Connection {
         &mut self.sender.extra.get_or_insert_default().socket
     }
 
-    /// New data has arrived. Returns whether it ends the connection, because the application has closed and no longer
-    /// reads.
+    /// Aborts the connection with a RST if new data arrives after the application has closed and stopped reading.
+    /// Returns whether it did.
     pub(super) fn refuses_data(&mut self, seg: &Segment) -> bool {
         use State::{Closing, FinWait1, FinWait2, LastAck, TimeWait};
         let read_closed = self.sender.extra.as_ref().is_some_and(|extra| extra.socket.read_closed);
@@ -75,12 +76,13 @@ impl Connection {
         refuses
     }
 
-    /// When the user timeout expires.
+    /// When the user timeout expires; [`Time::MAX`] if it is not running.
     pub(super) fn gives_up_at(&self) -> Time {
         self.sender.extra.as_ref().and_then(|extra| extra.socket.gives_up_at).unwrap_or(Time::MAX)
     }
 
-    /// The retransmission timer has expired: the first such timeout without progress starts the user timeout.
+    /// Starts the user timeout, if there is one, with the first expiry of the retransmission timer since the last
+    /// progress.
     pub(super) fn start_user_timeout(&mut self, now: Time) {
         let unanswered = self.retries > 0 || self.sender.snd.una == self.sender.snd.max;
         let waits = unanswered && self.timers.is_running(Timer::Retransmit);
@@ -96,7 +98,8 @@ impl Connection {
         s.holds() && s.snd.edge > s.snd.nxt && s.snd.nxt < s.snd.end
     }
 
-    /// An ACK has arrived. `progress`: it acknowledges something new or opens a window that was probed.
+    /// Notes an arriving ACK, which ends `MSG_MORE` and, with `progress`, stops the user timeout. `progress`: the ACK
+    /// acknowledges something new, or opens a window that was probed.
     pub(super) fn note_ack(&mut self, progress: bool) {
         if let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() {
             socket.more = false;

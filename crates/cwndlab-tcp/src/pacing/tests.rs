@@ -33,7 +33,8 @@ fn the_rate_is_a_share_of_cwnd_a_round_trip() {
     assert_eq!(pace(10, 0, 0), None, "no round trip has been measured");
 }
 
-/// A train has the whole segments that fit into 2^-10 s at the rate, at least two; on near paths more.
+/// A train has the whole segments that fit into 2^-10 s at the rate, but at least two. If the RTT is small, it has
+/// more.
 #[test]
 fn a_train_is_a_millisecond_of_the_rate_and_two_segments_at_least() {
     for (what, cwnd, rtt_us, train) in [
@@ -106,7 +107,8 @@ fn a_short_train_is_charged_what_it_was() {
     assert!(pacer.admits(Time::from_millis(100), two), "more of the same train");
 }
 
-/// Linux: `tcp_wstamp_ns` follows every packet, including ACKs without data; the lateness of a train counts from there.
+/// In Linux, `tcp_wstamp_ns` is updated by every packet, including ACKs without data, and the lateness of a train is
+/// measured from it.
 #[test]
 fn an_ack_without_data_ends_what_is_forgiven_for_lateness() {
     let next = |acked_at: Option<u64>| {
