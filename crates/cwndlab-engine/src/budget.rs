@@ -3,12 +3,12 @@
 use cwndlab_units::Time;
 use thiserror::Error;
 
-/// The resources of one run. The defaults are far above what studies of the field need. They are low enough that a run
-/// started by mistake (a rate in the wrong unit, too long a duration) ends within minutes and without filling the
+/// The resources that one run may use. The defaults are far above what studies of the field need, but low enough that a
+/// run started by mistake (a rate in the wrong unit, too long a duration) ends within minutes and without filling the
 /// memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Events: arrivals of packets, services, timers.
+    /// Number of events: arrivals of packets, services, timers.
     pub events: u64,
     /// Bytes of memory, estimated: connections, packets in flight, applications and records.
     pub memory_bytes: u64,
@@ -48,9 +48,9 @@ pub enum RunError {
         at: Time,
         /// the scenario's duration
         duration: Time,
-        /// memory is reserved for this many simultaneous connections
+        /// number of simultaneous connections for which memory is reserved
         connections: u64,
-        /// packets inside links
+        /// number of packets inside links
         packets: u64,
     },
     /// Simulated time does not advance.

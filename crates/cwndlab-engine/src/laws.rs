@@ -6,7 +6,7 @@ use cwndlab_traffic::Side;
 /// Creates the window laws that a scenario's configurations request by
 /// [`WindowLawKind::External`](cwndlab_tcp::WindowLawKind::External).
 pub trait Laws {
-    /// The law for one end of a connection.
+    /// Creates the law for one end of a connection.
     ///
     /// # Errors
     ///
@@ -23,7 +23,7 @@ pub struct Flow {
     pub connection: u32,
     /// The end of the connection.
     pub side: Side,
-    /// Seed for the random numbers of this law, different for each seed of a study, replicate and flow.
+    /// Seed for the random numbers of this law; it depends on the seed of the study, the replicate and the flow.
     pub seed: u64,
 }
 

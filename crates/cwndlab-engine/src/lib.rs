@@ -1,6 +1,7 @@
 //! The simulator: clock, event queue, random streams, routes, run loop.
 //!
-//! [`Scenario`] in, calls of a [`Probe`] out. One run is one thread; parallelism is across runs.
+//! The input is a [`Scenario`]; the simulator reports to a [`Probe`]. One run uses one thread; parallelism is across
+//! runs.
 #![forbid(unsafe_code)]
 
 mod budget;

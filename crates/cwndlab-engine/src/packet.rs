@@ -1,4 +1,4 @@
-//! The simulator's packet: a value of 56 bytes, which with its arrival time fills a cache line.
+//! The simulator's packet: a value of 56 bytes, so that the packet and its arrival time fill a cache line.
 
 use cwndlab_net::Ecn;
 use cwndlab_tcp::{AccEcnOption, Header, SackBlocks, Segment};
@@ -12,19 +12,19 @@ pub(crate) struct Packet {
     pub(crate) to: u32,
     /// Position of the next hop in the routes.
     pub(crate) route: u32,
-    /// Slot of its options in the side table plus one; 0 = none.
+    /// Slot of the packet's options in the side table, plus one; 0 if it has none.
     sack: u32,
-    /// Identification field of the IP header; 0 unless a probe needs it.
+    /// Identification field of the IP header; 0 unless a probe records it.
     pub(crate) ip_id: u16,
-    /// The number by which class-based queues identify its traffic.
+    /// The number by which class-based queues identify the packet's traffic.
     pub(crate) traffic: u8,
-    /// Time at which it was sent, in units of [`TICK_NS`], modulo 2^32; 0 where delays are not recorded.
+    /// Time at which the packet was sent, in units of [`TICK_NS`], modulo 2^32; 0 if delays are not recorded.
     sent_at: u32,
 }
 
 const _: () = assert!(size_of::<Packet>() <= 56);
 
-/// Delays of up to 68 s are unambiguous.
+/// The unit of [`Packet::sent_at`]; delays of up to 68 s are then unambiguous.
 const TICK_NS: u64 = 16;
 
 impl Packet {
@@ -36,7 +36,7 @@ impl Packet {
         Packet { sack, ..Packet::bare_of(&segment.header, to, route) }
     }
 
-    /// A packet for a segment that consists of its header.
+    /// A packet for a segment without SACK blocks and AccECN option, which its header describes completely.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn bare_of(header: &Header, to: u32, route: u32) -> Packet {
@@ -51,13 +51,13 @@ impl Packet {
         Segment { header: self.header, sack, accecn }
     }
 
-    /// Its header, if the segment has no options in the side table.
+    /// The segment's header, if the segment has no options in the side table.
     #[inline]
     pub(crate) fn bare(&self) -> Option<&Header> {
         (self.sack == 0).then_some(&self.header)
     }
 
-    /// The packet after a hop.
+    /// The packet for the next hop of its route.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn onward(&self) -> Packet {
@@ -69,17 +69,17 @@ impl Packet {
         self.header.retransmission
     }
 
-    /// Stores the time at which it is sent.
+    /// Stores `now` as the time at which the packet is sent.
     pub(crate) fn stamp(&mut self, now: Time) {
         self.sent_at = (now.as_nanos() / TICK_NS) as u32;
     }
 
-    /// The time since it was sent, with a resolution of 16 ns, modulo 68 s.
+    /// The time since the packet was sent, with a resolution of 16 ns, modulo 68 s.
     pub(crate) fn age(&self, now: Time) -> Time {
         Time::from_nanos(u64::from(((now.as_nanos() / TICK_NS) as u32).wrapping_sub(self.sent_at)) * TICK_NS)
     }
 
-    /// Gives a copy made by duplication a slot of its own for its options.
+    /// Gives a duplicate of a packet its own slot in the side table, because each copy frees its slot.
     pub(crate) fn own_sacks(&mut self, sacks: &mut SackTable) {
         if self.sack != 0 {
             self.sack = sacks.store(sacks.slots[self.sack as usize - 1]);

@@ -33,21 +33,21 @@ pub struct Opened {
 /// What happened to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentEvent {
-    /// An endpoint at the observed node sent it.
+    /// An endpoint at the observed node sent the segment.
     Sent {
         /// whether it was retransmitted after a retransmission timeout
         timeout: bool,
     },
-    /// It arrived at the observed node.
+    /// The segment arrived at the observed node.
     Received,
-    /// A link dropped it.
+    /// A link dropped the segment.
     Dropped {
         /// index of the link
         link: u32,
         /// why
         cause: DropCause,
     },
-    /// A link marked it CE.
+    /// A link marked the segment CE.
     Marked {
         /// index of the link
         link: u32,
@@ -111,14 +111,14 @@ pub struct QueueSample {
     pub link: u32,
     /// Packets waiting or in service.
     pub packets: u32,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
-    /// The average that the queue computes, if it does.
+    /// The average queue length, if the queue computes one.
     pub average: Option<f64>,
 }
 
-/// A recorder. Each method does nothing by default. Methods are called only if [`Probe::ENABLED`] is true; for records
-/// that a [`crate::ProbeSpec`] can switch off, only if the scenario's probes request them.
+/// A recorder. Each method does nothing by default. The simulator calls methods only if [`Probe::ENABLED`] is true, and
+/// reports the records that a [`crate::ProbeSpec`] can switch off only if the scenario's probes request them.
 pub trait Probe {
     /// Whether anything is recorded.
     const ENABLED: bool;
@@ -126,34 +126,35 @@ pub trait Probe {
     fn held_bytes(&self) -> u64 {
         0
     }
-    /// A connection is opened. Called whatever the probes request, before anything else is reported about the
-    /// connection.
+    /// Reports that a connection is opened, before anything else about the connection, whichever records the scenario's
+    /// probes request.
     fn opened(&mut self, _opened: &Opened) {}
-    /// A segment at the observed node, or dropped or marked anywhere. `ip_id` is the packet's identification (RFC 791,
-    /// section 3.1), counted by its sending host: a retransmission has a new one, a copy made by a link the same.
+    /// Reports a segment that is sent or received at the observed node, or dropped or marked anywhere. `ip_id` is the
+    /// packet's identification (RFC 791, section 3.1), counted by the sending host: a retransmission has a new one, a
+    /// copy made by a link has that of the original.
     fn segment(&mut self, _now: Time, _event: SegmentEvent, _way: Way, _ip_id: u16, _segment: &Segment) {}
-    /// A packet with `payload` bytes has reached its end, `delay` after it was sent.
+    /// Reports that a packet with `payload` bytes has reached its destination, `delay` after it was sent.
     fn delay(&mut self, _now: Time, _way: Way, _delay: Time, _payload: u32) {}
-    /// A connection, when it ends or at the end of the run.
+    /// Reports a connection, when it ends or at the end of the run.
     fn connection(&mut self, _record: &ConnectionRecord) {}
-    /// A snapshot of an open connection, taken just before the start or end of one of the scenario's windows.
+    /// Reports an open connection at a snapshot, just before the start or end of one of the scenario's windows.
     fn snapshot_connection(&mut self, _at: Time, _record: &ConnectionRecord) {}
-    /// An unfinished object, as [`Probe::object`] would record it if the run ended at this snapshot.
+    /// Reports an unfinished object at a snapshot, as [`Probe::object`] would if the run ended then.
     fn snapshot_object(&mut self, _at: Time, _traffic: u32, _record: &ObjectRecord) {}
-    /// A link's counters at a snapshot.
+    /// Reports a link's counters at a snapshot.
     fn snapshot_link(&mut self, _at: Time, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
-    /// A page, file, transaction or object, when it ends or at the end of the run.
+    /// Reports a page, file, transaction or object, when it ends or at the end of the run.
     fn object(&mut self, _traffic: u32, _record: &ObjectRecord) {}
-    /// A queue, at the sampling interval.
+    /// Reports a queue, at each sampling time.
     fn queue(&mut self, _now: Time, _sample: &QueueSample) {}
-    /// A sender's window, when it has changed.
+    /// Reports a sender's window, when it has changed.
     fn window(&mut self, _now: Time, _way: Way, _sample: &WindowSample) {}
-    /// The AccECN counters of a sender, when they have changed.
+    /// Reports the AccECN counters of a sender, when they have changed.
     fn accecn(&mut self, _now: Time, _way: Way, _counters: &DeliveredCe) {}
-    /// What limited a sender, its states and its expired timers, once known.
+    /// Reports, once known, what limited a sender, a state that it was in, or a timer that expired.
     fn traced(&mut self, _way: Way, _traced: &Traced) {}
-    /// A link's counters at the end of the run, and the time that its queue's average spent in each region, if the
-    /// queue has thresholds for an average.
+    /// Reports a link's counters at the end of the run, and the time that its queue's average spent in each region, if
+    /// the queue has thresholds for an average.
     fn link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
 }
 

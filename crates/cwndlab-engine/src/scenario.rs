@@ -1,7 +1,7 @@
-//! The compiled scenario: the output of the study's compiler, as plain data in base units.
+//! The compiled scenario: what the study's compiler produces, as plain data in base units.
 //!
-//! Names are resolved to indices, quantities to integers. [`Scenario::from_json`] rejects invalid values and says where
-//! they are.
+//! Names have been replaced by indices, and quantities by integers. [`Scenario::from_json`] rejects invalid values and
+//! says where they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -21,8 +21,8 @@ use thiserror::Error;
 pub struct Scenario {
     /// Simulated duration.
     pub duration_ns: Time,
-    /// Time windows used by metrics: start and end by name. Counters and unfinished objects are also recorded at these
-    /// times.
+    /// Time windows used by metrics: the start and end of each, by name. Counters and unfinished objects are also
+    /// recorded at these times.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub windows: BTreeMap<String, (Time, Time)>,
     /// Names of the nodes; everything else refers to them by index.
@@ -48,15 +48,15 @@ pub struct Scenario {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// Its name; also names its random stream.
+    /// The link's name; also names its random stream.
     pub name: String,
     /// Node it leaves.
     pub from: u32,
     /// Node it enters.
     pub to: u32,
-    /// Bit rate in bit/s; with `capacity`, the rate that its queue assumes.
+    /// Bit rate in bit/s; if there is a `capacity`, the rate that the link's queue assumes.
     pub rate_bps: Rate,
-    /// How its rate varies; if left out, it is constant.
+    /// How the link's rate varies; if left out, it is constant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<CapacityConfig>,
     /// Propagation delay.
@@ -64,15 +64,16 @@ pub struct LinkSpec {
     /// Bytes that the link adds to each packet.
     #[serde(default)]
     pub header_bytes: u32,
-    /// Its queue.
+    /// The link's queue.
     pub queue: QueueConfig,
-    /// Losses, delays, reordering, duplication; applied in this order.
+    /// Losses, delays, reordering and duplication, applied in the order of the list.
     #[serde(default)]
     pub impairments: Vec<ImpairmentConfig>,
 }
 
 impl LinkSpec {
-    /// Builds the link. `queue` is the specification's, possibly with the numbers of its traffic filled in.
+    /// Builds the link. `queue` is the specification's queue, in which the numbers of the traffic of its classes may
+    /// have been filled in.
     pub fn build<P: Packet + Copy>(&self, queue: &QueueConfig, rng: Rng) -> Link<P> {
         let mut link = Link::new(self.rate_bps, self.delay_ns, self.header_bytes, queue, rng);
         if !self.impairments.is_empty() {
@@ -84,7 +85,7 @@ impl LinkSpec {
         }
     }
 
-    /// Lower bound on the time that a packet of this size takes to pass the link.
+    /// A lower bound on the time that a packet of `bytes` bytes needs to pass the link.
     pub fn least_time(&self, bytes: u32) -> Time {
         let bytes = bytes + self.header_bytes;
         let service = match &self.capacity {
@@ -128,14 +129,14 @@ pub struct TrafficSpec {
 }
 
 impl TrafficSpec {
-    /// Whether this is the traffic with that name, or one of its instances: `name.0`, `name.1`, …
+    /// Whether the traffic has this name, or is one of the instances `name.0`, `name.1`, … of an entry with this name.
     pub(crate) fn is_of(&self, name: &str) -> bool {
         let instance = self.name.strip_prefix(name);
         instance.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(|k| k.parse::<u32>().is_ok()))
     }
 }
 
-/// What to record; a probe that is off costs nothing.
+/// What to record; a probe that is off takes no time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeSpec {
@@ -145,13 +146,13 @@ pub struct ProbeSpec {
     /// Links whose queue length is sampled.
     #[serde(default)]
     pub queues: Vec<u32>,
-    /// Interval of the samples. If left out, a sample is taken at every arrival at the link.
+    /// Interval between samples of the queues. If left out, a sample is taken at every arrival at the link.
     #[serde(default)]
     pub queue_interval_ns: Option<Time>,
     /// Whether to record every connection, ended or open.
     #[serde(default)]
     pub connections: bool,
-    /// Whether to record the one-way delay of every packet that reaches its end.
+    /// Whether to record the one-way delay of every packet that reaches its destination.
     #[serde(default)]
     pub delays: bool,
     /// Whether to record cwnd, ssthresh and srtt whenever cwnd or ssthresh changes.
@@ -168,7 +169,7 @@ pub struct ProbeSpec {
     pub accecn: bool,
 }
 
-/// Why a scenario cannot be run. The message names the place.
+/// Why a scenario cannot be run. The message says where the error is.
 #[derive(Debug, Error)]
 pub enum ScenarioError {
     /// The text is not the JSON of a scenario.
@@ -177,7 +178,7 @@ pub enum ScenarioError {
     /// An invalid value.
     #[error("{place}: {why}")]
     Invalid {
-        /// Like `links[2].to`.
+        /// Where the value is, like `links[2].to`.
         place: String,
         /// What is wrong and what would be right.
         why: String,
@@ -207,7 +208,8 @@ pub(crate) fn invalid(place: impl Into<String>, why: impl Display) -> ScenarioEr
     ScenarioError::Invalid { place: place.into(), why: why.to_string() }
 }
 
-/// The error for a scenario that cannot be read. For a knob of an earlier version it names the successor.
+/// The error for a scenario that cannot be parsed. If the reason is a knob of an earlier version, the error names the
+/// knob that replaced it.
 fn unreadable(error: serde_json::Error) -> ScenarioError {
     let text = error.to_string();
     let old = text.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()).unwrap_or_default();
@@ -215,16 +217,16 @@ fn unreadable(error: serde_json::Error) -> ScenarioError {
     renamed.map_or(error.into(), |(_, new)| invalid("tcp", format!("the knob {old:?} has another place: write {new}")))
 }
 
-/// A day. For comparison: light from Saturn takes about 80 minutes.
+/// The longest propagation delay: a day. For comparison, light from Saturn takes about 80 minutes.
 const LONGEST_DELAY: Time = Time::from_secs(86_400);
 const YEAR: Time = Time::from_secs(366 * 86_400);
-/// At each start or end of a window, the state of every application is copied.
+/// The maximum number of windows: at each start or end of one, the state of every application is copied.
 const MAX_WINDOWS: usize = 500;
-/// This many samples are 3 GB of records.
+/// The maximum number of samples of queues; their records take 3 GB.
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
 impl Scenario {
-    /// Names of the traffic that class-based queues distinguish, each once, in order of the links.
+    /// The names of traffic that the classes of queues contain, each once, in order of the links.
     pub(crate) fn classified(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for name in self.links.iter().flat_map(|link| link.queue.traffic()) {
@@ -235,7 +237,7 @@ impl Scenario {
         names
     }
 
-    /// Checks that the scenario has the traffic named by classes.
+    /// Checks that the scenario has the traffic that the classes of queues name.
     fn check_classes(&self) -> Result<(), ScenarioError> {
         for (i, link) in self.links.iter().enumerate() {
             for name in link.queue.traffic() {
@@ -274,7 +276,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// There is no error for a scenario that was parsed from JSON.
+    /// None for a scenario that was parsed from JSON.
     pub fn to_json(&self) -> Result<String, ScenarioError> {
         Ok(serde_json::to_string(self)?)
     }
@@ -282,7 +284,7 @@ impl Scenario {
     /// Checks every index and value.
     ///
     /// # Errors
-    /// The first value out of range.
+    /// The first value that is out of range.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let nodes = self.nodes.len();
         let node = |place: String, index: u32| {

@@ -1,7 +1,7 @@
 //! Random streams: one per (seed, replicate, component name).
 //!
-//! Adding a component changes no other component's draws; replicate k runs without replicates 0..k-1;
-//! the same replicate draws the same numbers in every cell of a sweep (common random numbers).
+//! Adding a component changes no other component's draws. Replicate k can run without replicates 0 to k-1. The same
+//! replicate draws the same numbers in every cell of a sweep (common random numbers).
 
 use cwndlab_net::Rng;
 use rand::SeedableRng;
@@ -14,7 +14,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// For one replicate of a study.
+    /// The streams of one replicate of a study.
     pub const fn new(seed: u64, replicate: u64) -> Streams {
         Streams { seed, replicate }
     }
@@ -30,7 +30,7 @@ impl Streams {
         self.stream(&format!("tcp:{traffic}:{number}:{end}"))
     }
 
-    /// The stream of a component; repeated calls return the same stream.
+    /// The stream of a component; each call returns it from its beginning.
     ///
     /// A 128-bit FNV-1a hash over seed, replicate and name, finished by an avalanche, seeds a PCG generator.
     pub fn stream(self, component: &str) -> Rng {

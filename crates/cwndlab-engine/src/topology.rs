@@ -5,31 +5,31 @@ use std::rc::Rc;
 
 use crate::scenario::{invalid, Scenario, ScenarioError};
 
-/// Ends a route in [`Routes::hops`].
+/// The mark that ends each route in [`Routes::hops`]: the packet has reached its destination.
 pub(crate) const DELIVER: u32 = u32::MAX;
 
-/// All routes that the traffic uses. A packet carries the position of its next hop; the following hop is the next
-/// element.
+/// All routes that the traffic uses. A packet carries the position of its next hop in `hops`; the hop after that is the
+/// next element.
 #[derive(Debug, Default)]
 pub struct Routes {
     /// Link indices, each route ended by [`DELIVER`].
     pub(crate) hops: Vec<u32>,
     starts: BTreeMap<(u32, u32), u32>,
-    /// The scenario's explicit routes by their end nodes; the first one if there are several.
+    /// The index of the scenario's explicit route between two nodes; the first one, if there are several.
     explicit: BTreeMap<(u32, u32), usize>,
     /// Links that leave each node, in order of their index.
     leaving: Vec<Vec<u32>>,
-    /// Shortest-path trees by their root: the link by which each node is entered, or [`NO_LINK`].
+    /// Shortest-path trees, by root: the link by which each node is entered on the way from the root, or [`NO_LINK`].
     trees: BTreeMap<u32, Rc<[u32]>>,
 }
 
 const NO_LINK: u32 = u32::MAX;
-/// Most nodes are hosts with one link, so their routes share the trees of a few routers. At most this many trees are
-/// stored.
+/// The maximum number of trees stored. Most nodes are hosts with one link, whose routes share the trees of a few
+/// routers.
 const MAX_TREES: usize = 64;
 
 impl Routes {
-    /// Empty: no route is resolved yet.
+    /// Prepares routing in this scenario; no route is resolved yet.
     pub fn new(scenario: &Scenario) -> Routes {
         let mut leaving = vec![Vec::new(); scenario.nodes.len()];
         for (index, link) in scenario.links.iter().enumerate() {
@@ -39,7 +39,8 @@ impl Routes {
         Routes { leaving, explicit: ends.collect(), ..Routes::default() }
     }
 
-    /// The links from one node to another, explicit or shortest, as a run takes them; `None` if there is no path.
+    /// The links on the route from one node to another, as a run uses it: the explicit route or the shortest path;
+    /// `None` if there is no path.
     ///
     /// # Errors
     /// If the scenario's explicit route between them is broken.
@@ -56,8 +57,8 @@ impl Routes {
         self.hops[start as usize..].iter().copied().take_while(|&hop| hop != DELIVER)
     }
 
-    /// The position in `hops` of the route's first hop: explicit if the scenario has one, else a shortest path
-    /// in hops, ties to the lower link index.
+    /// Returns the position in `hops` of the first hop of the route between two nodes: the explicit route, if the
+    /// scenario has one, or else the path with the fewest hops; ties go to the lower link index.
     pub(crate) fn resolve(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<u32, ScenarioError> {
         if let Some(&start) = self.starts.get(&(from, to)) {
             return Ok(start);
@@ -128,7 +129,7 @@ impl Routes {
     }
 }
 
-/// An explicit route must be a chain of links from its first to its last node.
+/// Checks that an explicit route is a chain of links from its first to its last node.
 fn check_route(scenario: &Scenario, index: usize) -> Result<(), ScenarioError> {
     let route = &scenario.routes[index];
     let mut at = route.from;

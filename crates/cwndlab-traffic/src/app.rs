@@ -1,4 +1,4 @@
-//! The list of all applications, as a scenario states them and as they run.
+//! The list of all applications: their specifications in a scenario, and their state machines.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,16 @@ use crate::short_flows::{ShortFlows, ShortFlowsSpec};
 use crate::spec::{Application as _, Setup, Spec as _};
 use crate::web::{Web, WebSpec};
 
-/// Makes the enums of all applications and of their specifications. A row of `specs` names the application that it
-/// makes; its `kind` in a scenario is its name in kebab case.
+/// Defines the enums [`App`] and [`AppSpec`]. Each row of `specs` names the row of `apps` whose application it builds;
+/// the `kind` of an application in a scenario is the name of its row in `specs`, in kebab case.
 macro_rules! applications {
     (
         apps {$($(#[$app_doc:meta])+ $app:ident($app_type:ty),)+}
         specs {$($(#[$doc:meta])+ $spec:ident($spec_type:ty) => $made:ident,)+}
     ) => {
-        /// One application. Only the most common kind is stored in place, as there may be 100,000 of them; the others
-        /// are boxed. Call [`App::handle`] with each event, in order, and carry out the commands in order.
+        /// The state machine of one application. Only the most common kind is stored in place, as there may be 100,000
+        /// of them; the others are boxed. Call [`App::handle`] with each event, in order, and carry out the commands in
+        /// order.
         #[derive(Clone)]
         pub enum App {
             $($(#[$app_doc])+ $app($app_type),)+
@@ -58,7 +59,7 @@ macro_rules! applications {
             }
         }
 
-        /// One application of the scenario.
+        /// The specification of one application in a scenario.
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
         pub enum AppSpec {
@@ -66,7 +67,7 @@ macro_rules! applications {
         }
 
         impl AppSpec {
-            /// Whether it sends datagrams, which have no connection.
+            /// Whether the application sends datagrams, which have no connection.
             pub fn is_unresponsive(&self) -> bool {
                 match self {
                     $(AppSpec::$spec(s) => s.is_unresponsive(),)+

@@ -10,7 +10,7 @@ use crate::error::AppError;
 use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 use crate::spec::{client, Application, Setup, Spec};
 
-/// This many segments of 64 KiB are [`MAX_BYTES`].
+/// Maximum number of segments; of 64 KiB each, they are [`MAX_BYTES`].
 const MAX_SEGMENTS: u64 = 1 << 34;
 
 /// One transfer on one connection, without a request.
@@ -26,8 +26,8 @@ pub struct BulkSpec {
     /// The sending end.
     #[serde(default = "client")]
     pub from: Side,
-    /// Rate at which the receiving application reads, in bit/s, a full segment at a time; if left out, it reads
-    /// immediately. A reader slower than the network fills the receive buffer and closes the window.
+    /// Rate at which the receiving application reads, in bit/s, a full segment at a time; if left out, it reads data as
+    /// soon as it arrives. A reader slower than the network fills the receive buffer, and the window closes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_rate_bps: Option<u64>,
     /// Seconds from the application's start to the opening of the connection; 0 if left out.
@@ -35,8 +35,8 @@ pub struct BulkSpec {
     pub first_s: Option<Box<Dist>>,
 }
 
-/// One transfer. Its time runs from the SYN to the arrival in order of the last byte or, with a paced reader, to the
-/// reading of that byte.
+/// The state of one transfer. Its time runs from the SYN to the arrival in order of the last byte or, if a reader has a
+/// rate, until that byte is read.
 #[derive(Clone)]
 pub struct Bulk {
     tcp_client: u16,
@@ -63,8 +63,8 @@ struct Reader {
     rate_bps: u64,
     chunk: u64,
     read: u64,
-    /// The sender has closed, but not everything is read: closing now would reset the connection (RFC 2525, section
-    /// 2.17).
+    /// Whether the sender has closed before everything was read. Closing at once in response would reset the connection
+    /// (RFC 2525, section 2.17).
     peer_closed: bool,
 }
 
@@ -200,7 +200,8 @@ impl Bulk {
         }
     }
 
-    /// Reads one chunk of the received data. After the last one, closes if the sender has closed.
+    /// Reads one chunk of the received data. After the last chunk, closes if the sender has closed; otherwise waits for
+    /// the time that the chunk takes.
     fn read(&mut self, now: Time, conn: u32, side: Side, total: u64, out: &mut Vec<Command>) {
         let whole = self.bytes();
         let Some(reader) = self.extra.as_mut().and_then(|extra| extra.reader.as_mut()) else { return };
@@ -216,7 +217,7 @@ impl Bulk {
         }
     }
 
-    /// Records the transfer once. An unlimited transfer has no delay to record.
+    /// Records the transfer, unless it has been recorded. An unlimited transfer has no delay to record.
     fn record(&mut self, end: Time, losses: Losses, out: &mut Vec<Command>) {
         if !std::mem::take(&mut self.open) {
             return;

@@ -1,4 +1,4 @@
-//! Connect-request-response transactions without a pause, as netperf's `TCP_CRR` (RFC 2884, section 4.2).
+//! Connect-request-response transactions without a pause, like those of netperf's `TCP_CRR` (RFC 2884, section 4.2).
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::event::{Command, Event, ObjectKind};
 use crate::series::{Plan, Series};
 use crate::spec::{zero, Application, Clock, ServerCloses, Setup, Spec, TransactionEnd};
 
-/// Connect-request-response transactions without a pause. Each is timed from its SYN.
+/// Connect-request-response transactions without a pause. The time of each starts with its SYN.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrrSpec {
@@ -17,7 +17,7 @@ pub struct CrrSpec {
     pub request_bytes: Dist,
     /// Bytes of a response.
     pub response_bytes: Dist,
-    /// When a transaction ends, and the next begins.
+    /// When a transaction ends. The next one then begins.
     #[serde(default = "closed")]
     pub ends: TransactionEnd,
     /// Seconds from the application's start to the first transaction.
@@ -35,7 +35,7 @@ fn closed() -> TransactionEnd {
     TransactionEnd::Closed
 }
 
-/// A client whose next transaction begins when the last one ends; each has a new connection.
+/// A client that makes one transaction after another, without a pause, each on a new connection.
 #[derive(Clone)]
 pub struct Crr(Series);
 

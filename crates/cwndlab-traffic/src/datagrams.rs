@@ -1,4 +1,4 @@
-//! Unresponsive traffic: datagrams sent at a given pace, independent of the network.
+//! Unresponsive traffic: datagrams whose departures do not depend on the network.
 
 mod media;
 mod spec;
@@ -13,11 +13,11 @@ use crate::event::{Command, Event, Side};
 use crate::spec::{Application, Setup};
 use media::{Video, Voice};
 
-/// An IPv4 header without options (RFC 791) and a UDP header (RFC 768).
+/// Bytes of an IPv4 header without options (RFC 791) and a UDP header (RFC 768).
 pub(crate) const HEADER_BYTES: u32 = 28;
-/// [`HEADER_BYTES`] and an RTP header without contributing sources (RFC 3550, section 5.1).
+/// [`HEADER_BYTES`] and the bytes of an RTP header without contributing sources (RFC 3550, section 5.1).
 const RTP_HEADERS: u32 = HEADER_BYTES + 12;
-/// The total length of an IPv4 packet has 16 bits.
+/// The maximum total length of an IPv4 packet, a field of 16 bits.
 const MAX_PACKET_BYTES: u64 = 65_535;
 
 /// A sender of datagrams. It receives no feedback and never slows down.
@@ -44,7 +44,7 @@ enum Pattern {
     Video(Video),
 }
 
-/// Packets back to back at a rate. Times are computed from the bits since the origin, so that rounding errors do not
+/// Packets back to back at a rate. Times are computed from the bits sent since `origin`, so that rounding errors do not
 /// add up.
 #[derive(Clone)]
 struct Pace {
@@ -62,7 +62,7 @@ impl Pace {
         (self.origin, self.bits) = (now, 0);
     }
 
-    /// Departure of the packet that follows one of `bytes` bytes.
+    /// The departure time of the packet that follows one of `bytes` bytes.
     fn after(&mut self, bytes: u32) -> Time {
         self.bits += 8 * u64::from(bytes);
         let nanos = u128::from(self.bits) * 1_000_000_000 / u128::from(self.rate_bps);
@@ -183,7 +183,7 @@ impl Pattern {
         }
     }
 
-    /// Departure of the packet that follows one of `bytes` bytes sent now.
+    /// The departure time of the packet that follows one of `bytes` bytes, sent now.
     fn after(&mut self, now: Time, bytes: u32) -> Time {
         match self {
             Pattern::Constant(pace) => pace.after(bytes),
@@ -193,7 +193,7 @@ impl Pattern {
                 if next < *end {
                     return next;
                 }
-                // A burst has at least one packet, so it lasts at least as long as one.
+                // A burst has at least one packet, so it lasts at least until that packet has been sent.
                 let idle_from = if is_first { next.max(*end) } else { *end };
                 let begin = idle_from + off.0.draw_time(&mut off.1);
                 self.begin(begin);

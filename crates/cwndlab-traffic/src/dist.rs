@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{AppError, DistError};
 
-/// The largest object, transfer or request. The bytes of a page's objects must add up within 64 bits.
+/// Maximum bytes of an object, transfer or request. The bytes of all objects of a page must fit in 64 bits.
 pub(crate) const MAX_BYTES: u64 = 1 << 50;
 
 /// The random stream of one purpose of one application (object sizes, think times, …).
@@ -78,14 +78,14 @@ pub enum Dist {
     /// Measured values with counts. Value k is drawn with probability counts\[k\] / sum(counts); values in between are
     /// never drawn.
     Empirical {
-        /// ascending
+        /// the values, in ascending order
         values: Vec<f64>,
         /// how often each value was observed
         counts: Vec<u64>,
     },
     /// One of the scenario's shared [`Distributions`], by name.
     Named {
-        /// key
+        /// key in [`Distributions`]
         name: String,
     },
 }
@@ -96,11 +96,11 @@ pub enum Dist {
 pub struct Distributions(pub BTreeMap<String, Dist>);
 
 impl Distributions {
-    /// Each distribution, checked and prepared for drawing, once for all applications.
+    /// Checks each distribution and prepares it for drawing, once for all applications.
     ///
     /// # Errors
     ///
-    /// The name of an invalid distribution and what is wrong with it.
+    /// If a distribution is invalid; the error has its name.
     pub fn samplers(&self) -> Result<BTreeMap<String, Sampler>, DistError> {
         let none = BTreeMap::new();
         let wrong = |name: &String, error| DistError::Shared { name: name.clone(), error: Box::new(error) };
@@ -111,7 +111,7 @@ impl Distributions {
     }
 }
 
-/// A distribution ready to draw from; cloning shares an empirical table.
+/// A distribution prepared for drawing. Clones share an empirical table.
 #[derive(Clone, Debug)]
 pub struct Sampler(Kind);
 
@@ -129,10 +129,11 @@ enum Kind {
 #[derive(Debug)]
 struct Table {
     values: Vec<f64>,
-    /// Running sums of the counts: value k covers `cumulative[k-1]..cumulative[k]`.
+    /// Running sums of the counts: value k is drawn for numbers in `cumulative[k-1]..cumulative[k]`.
     cumulative: Vec<u64>,
-    /// The search for a value begins here: a draw's bits above `part_bits` index the first value that such a draw can
-    /// give. The last entry is the last value. There are as many parts as values, or up to twice as many.
+    /// An index for the search of a number in `cumulative`. All numbers with the same bits above `part_bits` form a
+    /// part; the entry of a part is the index of the first value that is drawn for a number of the part. One more entry
+    /// at the end has the index of the last value. There are at most twice as many parts as values.
     firsts: Vec<u32>,
     part_bits: u32,
 }
@@ -154,7 +155,7 @@ impl Table {
         Table { values, cumulative, firsts, part_bits }
     }
 
-    /// The value that covers `number`, which must be below the last sum.
+    /// The index of the value that is drawn for `number`, which must be below the last sum.
     fn position(&self, number: u64) -> usize {
         let part = (number >> self.part_bits) as usize;
         let (first, last) = (self.firsts[part] as usize, self.firsts[part + 1] as usize);
@@ -163,7 +164,7 @@ impl Table {
 }
 
 impl Dist {
-    /// [`Self::sampler`] for a field of an application.
+    /// As [`Self::sampler`], with errors that name the field of the application.
     pub(crate) fn of_field(
         &self,
         field: &'static str,
@@ -172,10 +173,10 @@ impl Dist {
         self.sampler(shared).map_err(|error| AppError::Field { field, error })
     }
 
-    /// The distribution ready to draw from: checked, with names looked up in `shared`.
+    /// Checks the distribution and prepares it for drawing; names are looked up in `shared`.
     ///
     /// # Errors
-    /// Says what is wrong and what would be right.
+    /// If the distribution is invalid; the error says what would be right.
     pub fn sampler(&self, shared: &BTreeMap<String, Sampler>) -> Result<Sampler, DistError> {
         let finite = |name: &'static str, value: f64| {
             if value.is_finite() && value >= 0.0 {
@@ -251,7 +252,7 @@ impl Dist {
 }
 
 impl Sampler {
-    /// One value.
+    /// Draws one value.
     pub fn draw(&self, rng: &mut Rng) -> f64 {
         match &self.0 {
             Kind::Fixed(v) => *v,
@@ -276,16 +277,17 @@ impl Sampler {
             }
         }
     }
-    /// One value of the exponential distribution.
+    /// Draws one value of an exponential distribution.
     pub(crate) fn exponential(mean: f64, rng: &mut Rng) -> f64 {
         // 1 - U is in (0, 1], so the logarithm is finite.
         -mean * libm::log(1.0 - rng.random::<f64>())
     }
-    /// One size in bytes, at least 1 (an empty object still needs a packet to be seen) and at most 2^50.
+    /// Draws a size in bytes, at least 1 (an empty object would send nothing, so its end could not be observed) and at
+    /// most 2^50.
     pub fn draw_bytes(&self, rng: &mut Rng) -> u64 {
         (self.draw(rng).round() as u64).clamp(1, MAX_BYTES)
     }
-    /// One span of time, from seconds.
+    /// Draws a time; the distribution's unit is seconds.
     pub fn draw_time(&self, rng: &mut Rng) -> Time {
         Time::from_secs_f64(self.draw(rng))
     }

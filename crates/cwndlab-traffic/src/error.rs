@@ -1,11 +1,12 @@
-//! What can be wrong with distributions and applications.
+//! Errors in the specifications of distributions and applications.
 
 use thiserror::Error;
 
-/// Each in-line object may have a connection of its own, and all are opened at the same time.
+/// The maximum number of in-line objects of a page: each may have a connection of its own, and all of these are opened
+/// at the same time.
 pub(crate) const MAX_INLINE_OBJECTS: u32 = 10_000;
 
-/// A distribution that nothing can be drawn from; the message says what would be right.
+/// An invalid distribution; the message says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum DistError {
     /// A parameter that is negative or not finite.
@@ -123,7 +124,7 @@ pub enum AppError {
         /// The least size with these headers.
         least: u32,
     },
-    /// A packet of next to no speech.
+    /// A packet interval that is too short for any speech.
     #[error("voip: interval is {0} s; it must be at least 10 us")]
     SpeechInterval(f64),
     /// Silence suppression with only one of its two fields.

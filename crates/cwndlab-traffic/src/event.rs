@@ -36,7 +36,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// The sum of both.
+    /// The sum of these losses and `other`.
     #[must_use]
     pub fn plus(self, other: Losses) -> Losses {
         Losses {
@@ -61,7 +61,7 @@ pub enum Event {
     Start,
     /// The application's timer has expired.
     Timer,
-    /// One end is established. The driver must allow data written in response to the client's event to travel in the
+    /// One end is established. The driver must let data that is written in response to the client's event travel in the
     /// third packet of the handshake (RFC 9293, section 3.5, permits this).
     Established {
         /// connection slot
@@ -69,7 +69,7 @@ pub enum Event {
         /// which end
         side: Side,
     },
-    /// The in-order bytes received at `side` have reached the total of [`Command::NotifyAt`].
+    /// The number of in-order bytes received at `side` has reached the total that [`Command::NotifyAt`] requested.
     Delivered {
         /// connection slot
         conn: u32,
@@ -77,7 +77,7 @@ pub enum Event {
         side: Side,
         /// in-order payload bytes delivered at `side` so far (at least the requested total)
         total: u64,
-        /// of the connection so far
+        /// losses of the connection so far
         losses: Losses,
     },
     /// The other end's FIN has been received in order at `side`.
@@ -93,10 +93,10 @@ pub enum Event {
         conn: u32,
         /// whether the connection was aborted (given up, reset) rather than closed
         failed: bool,
-        /// of the connection
+        /// losses of the connection
         losses: Losses,
     },
-    /// The end of the run; delivered once. Objects in progress are recorded as unfinished.
+    /// The end of the run; delivered once. The application then records objects in progress as unfinished.
     End,
 }
 
@@ -139,15 +139,16 @@ pub enum Command {
         /// payload bytes
         bytes: u64,
     },
-    /// No more writes from this end: send a FIN, with the last data segment if that has not been sent yet.
+    /// Close this end, which must not write any more: send a FIN, with the last data segment if that has not been sent
+    /// yet.
     Close {
         /// connection slot
         conn: u32,
         /// the closing end
         side: Side,
     },
-    /// Request one [`Event::Delivered`] as soon as the in-order bytes received at `side` reach `total` (immediately if
-    /// they already have). There is one request per end; a new one replaces the old.
+    /// Request one [`Event::Delivered`] for when the in-order bytes received at `side` reach `total` (immediately if
+    /// they already have). Each end has at most one request; a new one replaces the old.
     NotifyAt {
         /// connection slot
         conn: u32,
@@ -156,14 +157,15 @@ pub enum Command {
         /// in-order payload bytes since the start of the connection
         total: u64,
     },
-    /// Keep the bytes received at `side` in its buffer until [`Command::Read`]. Must come before any have arrived.
+    /// Keep the bytes received at `side` in its buffer until [`Command::Read`]. The command must precede the arrival of
+    /// the first byte.
     Hold {
         /// connection slot
         conn: u32,
         /// the receiving end
         side: Side,
     },
-    /// Read bytes received at `side`; all of them must be there.
+    /// Read bytes from the buffer of `side`, which must have at least as many.
     Read {
         /// connection slot
         conn: u32,
@@ -172,12 +174,12 @@ pub enum Command {
         /// payload bytes
         bytes: u64,
     },
-    /// Request one [`Event::Timer`] at this time. There is one timer per application; a new one replaces the old.
+    /// Request one [`Event::Timer`] at this time. Each application has at most one timer; a new one replaces the old.
     Timer {
         /// when
         at: Time,
     },
-    /// Record an object that has finished or, at the end of the run, has not.
+    /// Record an object that has finished or, at the end of the run, one that has not.
     Record(ObjectRecord),
 }
 
@@ -220,11 +222,11 @@ pub struct ObjectRecord {
     pub kind: ObjectKind,
     /// number within the application, from 0 (objects: page number times objects per page, plus the index in the page)
     pub index: u32,
-    /// when its time began: at its request or, depending on the application, when its connection was opened
+    /// when its time started: at its request or, depending on the application, at the opening of its connection
     pub start: Time,
-    /// when its last byte arrived in order; [`Time::MAX`] if it never did
+    /// when its last byte had arrived in order; [`Time::MAX`] if it never did
     pub end: Time,
-    /// payload bytes (for an unfinished page those of its finished objects)
+    /// payload bytes (for an unfinished page, the bytes of its finished objects)
     pub bytes: u64,
     /// connections it used
     pub connections: u16,
@@ -235,7 +237,7 @@ pub struct ObjectRecord {
 }
 
 impl ObjectRecord {
-    /// The record of an object that used one connection. Its bytes count once all of them have arrived.
+    /// The record of an object that used one connection. `bytes` count only if all of them arrived.
     pub(crate) fn of_one_connection(
         kind: ObjectKind,
         index: u32,

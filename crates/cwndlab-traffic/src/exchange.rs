@@ -1,14 +1,14 @@
-//! One connection with one request from the client and one response from the server, which then closes.
+//! One connection with one request from the client and one response from the server. The server then closes.
 
 use crate::event::{Command, Event, Losses, Side};
 use crate::spec::ServerCloses;
 
-/// The state of one such connection. Pass it the connection's events; it returns what they mean.
+/// The state of such a connection. Pass the connection's events to [`Exchange::handle`], which returns their meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     request: u64,
     response: u64,
-    /// Whether to report the response's first data, too.
+    /// Whether to report the arrival of the response's first data as a [`Step::First`].
     tell_first: bool,
     closes: ServerCloses,
     replied: bool,
@@ -22,7 +22,7 @@ pub(crate) enum Step {
     Requested,
     /// The response's first data arrived (and all of it, if `complete`).
     First {
-        /// of the connection so far
+        /// losses of the connection so far
         losses: Losses,
         /// whether the whole response has arrived
         complete: bool,
@@ -31,14 +31,14 @@ pub(crate) enum Step {
     Complete(Losses),
     /// The server's FIN arrived.
     Closed,
-    /// The connection has closed; `lost` if the whole response never arrived.
+    /// The connection has ended.
     Gone {
         /// whether the whole response never arrived
         lost: bool,
-        /// of the connection
+        /// losses of the connection
         losses: Losses,
     },
-    /// Nothing that the client notices.
+    /// The event concerns the server only, or changes nothing.
     Quiet,
 }
 
@@ -90,7 +90,7 @@ impl Exchange {
     }
 }
 
-/// The connection an event belongs to.
+/// The slot number of the connection that an event concerns; `None` if it concerns none.
 pub(crate) fn conn_of(event: Event) -> Option<u32> {
     match event {
         Event::Established { conn, .. }

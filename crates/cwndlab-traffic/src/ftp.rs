@@ -39,12 +39,12 @@ fn syn() -> Clock {
     Clock::Syn
 }
 
-/// The ftp request of the 1998 agents (`baytcp`).
+/// The request size of ftp over ns-2's `baytcp` agents of 1998.
 fn eighty_bytes() -> Dist {
     Dist::Fixed { value: 80.0 }
 }
 
-/// A client that fetches one file after another. A file ends with its last byte in order.
+/// A client that fetches one file after another. The time of a file ends when its last byte has arrived in order.
 #[derive(Clone)]
 pub struct Ftp(Series);
 

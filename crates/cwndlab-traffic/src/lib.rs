@@ -1,9 +1,9 @@
 //! Applications, sans-IO: state machines that receive [`Event`]s and return [`Command`]s.
 //!
 //! One application drives both sides of its connections (a web client and its server), so its state machine reads like
-//! the protocol. An application knows no simulator and no TCP, and time is an argument. Random numbers come from named
-//! streams, drawn in page order, so that a replicate has the same sizes and think times in every cell of a study,
-//! whatever the network does.
+//! the protocol. An application depends on neither the simulator nor TCP, and time is an argument. Random numbers come
+//! from named streams and are drawn in the order of pages or transactions, so that a replicate has the same sizes and
+//! think times in every cell of a study, whatever the network does.
 #![forbid(unsafe_code)]
 
 mod app;

@@ -1,4 +1,4 @@
-//! Requests and responses in turn over one persistent connection, as netperf's `TCP_RR`.
+//! Requests and responses in turn over one persistent connection, like those of netperf's `TCP_RR`.
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -28,8 +28,8 @@ pub struct RrSpec {
     pub transactions: Option<u32>,
 }
 
-/// A client whose next request follows a think time after the last response. A transaction lasts from its request to
-/// the last byte of its response. A connection that breaks is opened again.
+/// A client that sends its next request a think time after the last response. A transaction lasts from its request to
+/// the last byte of its response. If the connection breaks, it is opened again.
 #[derive(Clone)]
 pub struct Rr {
     tcp_client: u16,

@@ -1,4 +1,5 @@
-//! One exchange after another, each on a connection of its own: the common part of ftp and CRR.
+//! One exchange of request and response after another, each on a connection of its own: the common part of `ftp` and
+//! `crr`.
 
 use cwndlab_units::Time;
 
@@ -10,7 +11,7 @@ use crate::slots::Slots;
 use crate::spec::Setup;
 use crate::spec::{Clock, ServerCloses, TransactionEnd};
 
-/// The differences between kinds of series.
+/// The settings in which `ftp` and `crr` differ.
 #[derive(Clone)]
 pub(crate) struct Plan {
     pub(crate) kind: ObjectKind,
@@ -20,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) limit: Option<u32>,
 }
 
-/// Requests and responses in turn.
+/// A client that makes one exchange after another.
 #[derive(Clone)]
 pub(crate) struct Series {
     plan: Plan,

@@ -30,7 +30,8 @@ pub struct ShortFlowsSpec {
     pub flows: Option<u32>,
 }
 
-/// Transfers that start independently of earlier ones. Each is timed from its SYN to its last in-order byte.
+/// A source of transfers that start independently of earlier ones. The time of each runs from its SYN until its last
+/// byte has arrived in order.
 #[derive(Clone)]
 pub struct ShortFlows {
     tcp_client: u16,
@@ -91,7 +92,7 @@ impl Spec for ShortFlowsSpec {
 impl Application for ShortFlows {
     fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>) {
         match event {
-            // The first arrival, too, comes after an exponential time.
+            // The first flow, too, arrives after an exponentially distributed time.
             Event::Start => {
                 let first = self.first.0.draw_time(&mut self.first.1);
                 self.wait(now + first, out);
@@ -144,7 +145,7 @@ impl ShortFlows {
     }
 }
 
-/// Records a flow, once.
+/// Records a flow, unless it has been recorded.
 fn record(flow: &mut Flow, end: Time, losses: Losses, out: &mut Vec<Command>) {
     if std::mem::replace(&mut flow.recorded, true) {
         return;
@@ -176,7 +177,7 @@ mod tests {
         // a handshake and half a round trip for the data, on a network without rate
         let done: Vec<_> = net.records.iter().filter(|record| !record.end.is_never()).collect();
         assert!(done.iter().all(|record| record.end - record.start == Time::from_millis(60)));
-        // each arrival is recorded once, those under way at the end as unfinished
+        // each flow is recorded once; those in progress at the end are recorded as unfinished
         assert_eq!(net.records.len(), net.connects.len());
         assert!(net.records.len() - done.len() < 12);
     }

@@ -1,5 +1,5 @@
-//! The parts of an application: its specification in a scenario, what it is built with, and its state machine. `app.rs`
-//! lists them.
+//! The interface of an application: its specification in a scenario, the inputs from which it is built, and its state
+//! machine. `app.rs` lists all applications.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
 use crate::event::{Command, Event, Side};
 
-/// What a scenario states of one kind of application.
+/// The specification of one kind of application in a scenario.
 pub(crate) trait Spec {
     /// The application that it describes.
     type App: Application;
@@ -37,7 +37,7 @@ pub(crate) trait Application {
     /// Whether it sends datagrams, which have no connection.
     const IS_UNRESPONSIVE: bool = false;
 
-    /// Takes an event; its commands are appended to `out`.
+    /// Handles an event; appends the application's commands to `out`.
     fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>);
 
     /// Approximate maximum memory use at any time, excluding its connections.
@@ -60,7 +60,7 @@ pub struct Setup<'a> {
     pub stream: &'a mut dyn FnMut(&str) -> Rng,
 }
 
-/// When the time of a page, object or file starts.
+/// The event at which the time of a page, object or file starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
@@ -77,17 +77,17 @@ pub enum ServerCloses {
     /// Together with the response: its last segment carries the FIN.
     #[default]
     WithResponse,
-    /// When the client has the response: the FIN is a packet of its own.
+    /// When the client has received the response: the FIN is a packet of its own.
     AfterResponse,
 }
 
 /// How a page's objects share connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Protocol {
-    /// A connection for each object; those of in-line objects are opened at the same time.
+    /// A connection for each object; the connections of in-line objects are opened at the same time.
     #[serde(rename = "http/1.0")]
     Http10,
-    /// One connection per page; its second request is for all in-line objects.
+    /// One connection per page; its second request asks for all in-line objects.
     #[serde(rename = "http/1.1")]
     Http11,
 }

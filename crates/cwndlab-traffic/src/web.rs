@@ -1,9 +1,9 @@
 //! Web pages, one after another, with time to read between (RFC 2415, section 2).
 //!
-//! A page is a primary object and some in-line objects. With http/1.0 each object has a connection of its own, and
-//! those of the in-line objects are opened at the same time. With http/1.1 one connection carries all objects, and a
-//! second request is for the in-line ones. All sizes of page k are drawn when it begins, in page order, from separate
-//! streams: a replicate browses the same pages in every cell.
+//! A page is a primary object and some in-line objects. With http/1.0 each object has a connection of its own, and the
+//! connections of the in-line objects are opened at the same time. With http/1.1 one connection carries all objects,
+//! and its second request asks for all in-line objects. All sizes of a page are drawn when it begins, in page order,
+//! from separate streams: a replicate browses the same pages in every cell.
 
 mod carrier;
 mod page;
@@ -26,14 +26,14 @@ use crate::spec::{zero, Application, Clock, InlineTrigger, Protocol, ServerClose
 pub struct WebSpec {
     /// How objects share connections.
     pub protocol: Protocol,
-    /// Bytes of an object (primary, and in-line unless `inline_bytes` is given).
+    /// Bytes of an object: of the primary object and, unless `inline_bytes` is given, of in-line objects.
     pub object_bytes: Dist,
-    /// Bytes of an in-line object.
+    /// Bytes of an in-line object; if left out, as `object_bytes`.
     #[serde(default)]
     pub inline_bytes: Option<Dist>,
     /// Bytes of a request.
     pub request_bytes: Dist,
-    /// In-line objects of a page.
+    /// Number of in-line objects of a page.
     #[serde(default = "three")]
     pub inline_objects: u32,
     /// Seconds between a page's last byte and the next page.
@@ -45,7 +45,7 @@ pub struct WebSpec {
     pub clock: Clock,
     /// The event that makes the client request the in-line objects.
     pub inline_trigger: InlineTrigger,
-    /// Whether every object gets a record in addition to its page's.
+    /// Whether each object is recorded, in addition to its page.
     #[serde(default)]
     pub record_objects: bool,
     /// When the server closes a connection.
@@ -85,7 +85,8 @@ pub struct Web {
     page: Option<Page>,
 }
 
-/// A connection, its page, what it carries, and which of its losses have been counted for the page.
+/// A connection: the page for which it was opened, the objects that it carries, and the losses that have been added to
+/// the page's.
 #[derive(Clone)]
 struct Connection {
     page: u32,
@@ -143,7 +144,7 @@ impl Spec for WebSpec {
 }
 
 impl Application for Web {
-    /// Memory of a page with its objects, and of the ends of http/1.1's responses.
+    /// Memory of a page with its objects and, for http/1.1, of the position at which each response ends.
     fn memory_bytes(&self) -> u64 {
         (u64::from(self.inline_objects) + 1) * (size_of::<page::Object>() + size_of::<u64>()) as u64
     }
@@ -205,7 +206,7 @@ impl Web {
         if matches!(event, Event::Finished { .. }) {
             self.slots.remove(conn);
         }
-        // A connection may still be closing when its page is over. Its events are then ignored.
+        // A connection may still be closing when its page is over. The events of such a connection are ignored.
         let Some(mut page) = self.page.take_if(|p| p.index == of_page) else { return };
         page.losses = page.losses.plus(suffered);
         let ask_inline = self.protocol == Protocol::Http10 && news.primary_seen(self.trigger);

@@ -1,9 +1,9 @@
-//! Voice and live video as senders of RTP packets that do not adapt.
+//! Voice and live video: senders of RTP packets that do not adapt to the network.
 //!
-//! Video has the steady state of the statistical model of `syncodecs` (cisco/syncodecs, `StatisticsCodec` in a
-//! `ShapedPacketizer`), the code behind RFC 8593: a frame has `rate / (8 × frames per second)` bytes, its size and the
-//! time to the next frame scatter by a Laplace distribution, and its packets are spread over that time. The model's
-//! large first frames after a change of the rate are left out, since the rate does not change here.
+//! Video is the steady state of the statistical model of `syncodecs` (cisco/syncodecs, `StatisticsCodec` in a
+//! `ShapedPacketizer`), the code behind RFC 8593: a frame has `rate / (8 × frames per second)` bytes in the mean, its
+//! size and the time to the next frame scatter by a Laplace distribution, and its packets are spread over that time.
+//! The model's large first frames after a change of rate are left out, because the rate does not change here.
 
 use cwndlab_units::Time;
 use rand::Rng as _;
@@ -39,7 +39,7 @@ impl Voice {
         }
     }
 
-    /// Departure of the packet that follows one at `now`. A talkspurt lasts for whole packets.
+    /// The departure time of the packet that follows one at `now`. A talkspurt lasts for whole packets.
     pub(super) fn after(&mut self, now: Time) -> Time {
         let next = now + self.interval.0.draw_time(&mut self.interval.1);
         match &mut self.spurts {
@@ -62,7 +62,7 @@ pub(super) struct Video {
     interval_scale: f64,
     shaped: bool,
     scatter: Rng,
-    /// Bytes of the frame that have not been sent, and how many of them a packet takes.
+    /// Bytes of the frame that have not been sent (`left`), and how many of them a packet takes (`payload`).
     left: u64,
     payload: u64,
     /// When the next frame begins.
@@ -87,8 +87,8 @@ impl Video {
         }
     }
 
-    /// Bytes of the packet that is sent now, at most `most`, headers included. It begins a frame if the last one has
-    /// been sent.
+    /// Bytes of the packet that is sent now, at most `most`, headers included. If the last frame has been sent
+    /// completely, the packet begins a new one.
     pub(super) fn packet_bytes(&mut self, now: Time, most: u32) -> u32 {
         if self.left == 0 {
             let size = self.frame_bytes * (1.0 + laplace(self.size_scale, &mut self.scatter));
@@ -102,7 +102,7 @@ impl Video {
         payload as u32 + RTP_HEADERS
     }
 
-    /// Departure of the packet that follows one at `now`.
+    /// The departure time of the packet that follows one at `now`.
     pub(super) fn after(&mut self, now: Time) -> Time {
         match self.left.div_ceil(self.payload) {
             0 => self.next_frame,

@@ -1,4 +1,4 @@
-//! Unresponsive traffic as the scenario states it.
+//! The specifications of unresponsive traffic in a scenario.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,14 @@ pub enum EcnField {
     /// Not ECN-capable.
     #[default]
     NotEct = 0,
-    /// L4S's identifier (RFC 9331, section 4.1).
+    /// ECT(1), which identifies L4S (RFC 9331, section 4.1).
     Ect1 = 1,
-    /// Classic ECN.
+    /// ECT(0), for classic ECN.
     Ect0 = 2,
 }
 
-/// Defines specifications: the default packet size, the fields of every sender, and those of one kind.
+/// Defines the specification of each kind of traffic: the fields that all kinds share, with the kind's default packet
+/// size, and the fields of its own.
 macro_rules! datagram_specs {
     ($($(#[$about:meta])* $name:ident, $packet:literal { $($own:tt)* })+) => {$(
         $(#[$about])*
@@ -235,10 +236,10 @@ impl Spec for VideoSpec {
     }
 }
 
-/// Packets at shorter intervals contain no speech.
+/// The shortest interval between packets; shorter ones contain no speech.
 const SHORTEST_INTERVAL_S: f64 = 1e-5;
 
-/// As for links: at a higher rate a small packet would take no time.
+/// Checks a rate, with the limits of a link's rate: at a higher rate a small packet would take no time.
 fn check_rate(app: &'static str, field: &'static str, rate_bps: u64) -> Result<(), AppError> {
     if (8..=400_000_000_000).contains(&rate_bps) {
         return Ok(());

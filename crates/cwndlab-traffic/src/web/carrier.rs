@@ -1,4 +1,4 @@
-//! The content of one connection for a page: one object (http/1.0) or all of them (http/1.1).
+//! The objects that one connection of a page carries: one (http/1.0) or all of them (http/1.1).
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::event::{Command, Event, Losses, Side};
 use crate::exchange::{Exchange, Step};
 use crate::spec::{InlineTrigger, ServerCloses};
 
-/// The content of one connection.
+/// The objects that one connection carries.
 #[derive(Clone)]
 pub(super) enum Carrier {
     /// Object `k` of the page.
@@ -16,7 +16,7 @@ pub(super) enum Carrier {
     All(Persistent),
 }
 
-/// The meaning of an event on a connection for its page.
+/// What an event on a connection means for its page.
 #[derive(Default)]
 pub(super) struct News {
     /// Objects requested just now.
@@ -32,7 +32,8 @@ pub(super) struct News {
 }
 
 impl News {
-    /// Whether the primary object has just reached the point that `trigger` names.
+    /// Whether this event is the one that `trigger` names: the arrival of the primary object's first data, or of its
+    /// last byte.
     pub(super) fn primary_seen(&self, trigger: InlineTrigger) -> bool {
         match trigger {
             InlineTrigger::FirstPacket => self.first_data,
@@ -69,7 +70,8 @@ impl Carrier {
     }
 }
 
-/// http/1.1 as RFC 2415 models it: one connection, the primary's request, then one request for all in-line objects.
+/// http/1.1 as RFC 2415 models it: one connection, a request for the primary object, then one request for all in-line
+/// objects.
 #[derive(Clone)]
 pub(super) struct Persistent {
     /// Bytes of the first and of the second request.
@@ -78,7 +80,7 @@ pub(super) struct Persistent {
     ends: Vec<u64>,
     trigger: InlineTrigger,
     closes: ServerCloses,
-    /// Number of requests that the client has sent, and that the server has answered.
+    /// Number of requests that the client has sent (`asked`) and that the server has answered (`answered`).
     asked: usize,
     answered: usize,
     /// Objects complete at the client.
@@ -155,8 +157,7 @@ impl Persistent {
         self.asked += 1;
     }
 
-    /// The server answers every complete request. With the last answer it closes its side, if it closes with the
-    /// response.
+    /// Answers each complete request. With the last answer the server closes its side, if it closes with the response.
     fn answer(&mut self, conn: u32, total: u64, out: &mut Vec<Command>) {
         let mut needed: u64 = self.requests[..=self.answered].iter().sum();
         while total >= needed {

@@ -1,4 +1,4 @@
-//! One page: its objects, their times, and its losses.
+//! One page: its objects, the times at which they start and end, and its losses.
 
 use cwndlab_units::Time;
 
@@ -45,18 +45,18 @@ impl Page {
     pub(super) fn is_complete(&self) -> bool {
         self.missing == 0
     }
-    /// The object's connection is opened now, which starts its time.
+    /// Starts the object's time when its connection is opened.
     pub(super) fn start_clock(&mut self, k: u32, now: Time) {
         self.objects[k as usize].start = now;
     }
-    /// The object is requested now, and its time (for the primary object also the page's) counts from the request.
+    /// Restarts the object's time, and for the primary object the page's time, when the object is requested.
     pub(super) fn restart_clock(&mut self, k: u32, now: Time) {
         self.start_clock(k, now);
         if k == 0 {
             self.start = now;
         }
     }
-    /// The object's last byte arrived.
+    /// Ends the object's time when its last byte has arrived.
     pub(super) fn complete(&mut self, k: u32, now: Time, out: &mut Vec<Command>) {
         self.objects[k as usize].end = now;
         self.missing -= 1;

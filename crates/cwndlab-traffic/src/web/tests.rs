@@ -133,14 +133,15 @@ proptest! {
         for r in &p {
             prop_assert!(r.end >= r.start);
         }
-        // Only the last page may be cut short by the end; the others by a broken connection.
+        // Only the last page may be cut short by the end of the run; others are unfinished only because a connection
+        // broke.
         let unfinished = p.iter().filter(|r| r.end.is_never()).count();
         prop_assert!(unfinished <= 1 + 6);
     }
 }
 
-/// Quantiles of Mah's reply lengths, read off the cumulative counts (web-sizes/mah_reply_quantiles.csv of the
-/// study `rfc2415`): the sampler must give them back.
+/// Quantiles of Mah's reply lengths, read off the cumulative counts (web-sizes/mah_reply_quantiles.csv of the study
+/// `rfc2415`). The sampler must reproduce them.
 #[test]
 fn empirical_reply_sizes_have_mahs_quantiles() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/cwndlab/studies/rfc2415/sizes/");
@@ -157,7 +158,7 @@ fn empirical_reply_sizes_have_mahs_quantiles() {
     let n = 200_000;
     let mut drawn: Vec<f64> = (0..n).map(|_| sampler.draw(&mut rng)).collect();
     drawn.sort_by(f64::total_cmp);
-    // p, bytes: the share of draws up to the value brackets p within four standard errors.
+    // p, bytes: the share of draws up to this value must equal p within four standard errors.
     for (p, bytes) in
         [(0.1, 110.0), (0.25, 560.0), (0.5, 2112.0), (0.75, 4797.0), (0.9, 12581.0), (0.95, 23332.0), (0.99, 67379.0)]
     {
