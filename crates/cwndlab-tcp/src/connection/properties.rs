@@ -33,7 +33,7 @@ struct Pipe {
     /// Number of the first segment that an outage loses, and of the first one after the outage.
     outage: (u32, u32),
     seed: u64,
-    /// One in this many segments is also taken the long way, and the results compared.
+    /// One in this many segments is also processed by the full path, and the results are compared.
     compares_one_in: u64,
 }
 
@@ -50,7 +50,7 @@ struct Plan {
 struct Outcome {
     ends: [Connection; 2],
     end: Time,
-    /// Whether both ends are over.
+    /// Whether both ends have finished.
     over: bool,
 }
 
@@ -71,7 +71,7 @@ fn transmit(pipe: &Pipe, dice: &mut Dice, wire: &mut Wire, (now, sent): (Time, u
     }
 }
 
-/// Runs until both ends are over, or no event is left.
+/// Runs until both ends have finished, or no event is left.
 fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outcome {
     let mut dice = Dice(pipe.seed | 1);
     let mut now = start;
@@ -131,7 +131,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
         if now >= next_read {
             next_read = now + Time::from_millis(100);
         }
-        // Without FIN, the end that did not close is over once it is quiet.
+        // Without FIN, the end that did not close has finished once nothing is in flight or waiting.
         let over = |side: usize| {
             let e = &ends[side];
             e.is_finished()
@@ -187,7 +187,7 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
         }
     }
     for end in [a, b] {
-        // Segments whose ACK has not arrived yet are still in the sampler's list.
+        // The rate sampler has counted all bytes as delivered, unless segments are still outstanding.
         let delivered = end.sender.outstanding.clone().rate().map(|rate| rate.delivered_bytes());
         let counted = delivered.is_none_or(|bytes| bytes == end.sender.snd.una - 1);
         assert!(
@@ -195,7 +195,7 @@ fn check(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan) {
             "delivered otherwise: {state}"
         );
     }
-    let gave_up = a.error().is_some() || b.error().is_some(); // the other end need not hear of it
+    let gave_up = a.error().is_some() || b.error().is_some(); // the other end may not have learned of it
     assert!(gave_up || outcome.over, "does not end: {state}");
     if pipe.loss < 0.05 {
         // with more loss, giving up is possible
@@ -320,7 +320,7 @@ prop_compose! {
     }
 }
 
-/// `cases`, unless `PROPTEST_CASES` states another number.
+/// The number of cases: `cases`, unless `PROPTEST_CASES` states another number.
 fn cases(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").map_or(cases, |cases| cases.parse().expect("a number of cases"));
     ProptestConfig { cases, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() }
@@ -352,7 +352,7 @@ fn seen(outcome: &Outcome, start: Time) -> String {
 }
 
 prop_compose! {
-    /// A profile with any of the laws and recoveries, and any ECN.
+    /// A profile with any window law, any recovery and any kind of ECN.
     fn profiled()(
         profile in prop::sample::select(&Profile::ALL),
         recovery in prop::sample::select(RecoveryKind::ALL),
@@ -391,7 +391,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(cases(400))]
-    /// With RACK, every segment and every poll is compared with the long way.
+    /// With RACK, every segment and every poll is also processed by the full path, and the results are compared.
     #[test]
     fn racks_short_paths_do_what_the_long_ones_do((configs, pipe, plan) in case(), law in 0..3_usize, (extra, linux) in any::<(bool, bool)>()) {
         let laws = [

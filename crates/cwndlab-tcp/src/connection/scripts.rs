@@ -1,4 +1,5 @@
-//! Tests of the endpoint by scripts: at a time, a segment in or out, a call of the application, or what must hold.
+//! Tests of the endpoint by scripts. A line states a segment that arrives or is sent at a time, a call of the
+//! application at a time, or what must hold now.
 //!
 //! One event per line; positions are payload offsets from 0:
 //!
@@ -139,7 +140,7 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// Delivers a segment; the response is not compared.
+    /// Delivers a segment and discards the response.
     fn take(&mut self, at: Time, fields: &str) {
         self.poll();
         self.now = at;
@@ -159,7 +160,7 @@ impl<'a> Script<'a> {
     fn advance(&mut self, until: Time) -> Result<(), String> {
         self.poll();
         if until > self.now {
-            // Earlier segments must have been stated by a line of that time.
+            // Every segment sent so far must have been expected by a line with the time at which it was sent.
             self.nothing_left()?;
         }
         while self.end.poll_timeout() <= until {

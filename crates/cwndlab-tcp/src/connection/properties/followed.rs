@@ -1,4 +1,5 @@
-//! Checks a traced sender: its intervals cover its life without gaps, and the reported limit is the one that limits it.
+//! Checks the trace of a sender: its intervals cover the sender's life without gaps, and the limit that it reports is
+//! the one that keeps the sender from sending.
 
 use super::Connection;
 use crate::*;
@@ -12,7 +13,7 @@ pub(super) struct Followed {
     reported: Reported,
 }
 
-/// The time up to which each kind has been reported.
+/// The time up to which intervals of each kind have been reported.
 #[derive(Default)]
 struct Reported {
     limited: Time,
@@ -44,7 +45,7 @@ impl Followed {
         Followed { trace: Trace::new(Time::ZERO), reported: Reported::default() }
     }
 
-    /// Looks at an end that has been polled until it returned nothing.
+    /// Traces and checks an end that has been polled until it returned nothing.
     pub fn look(&mut self, cfg: &TcpConfig, now: Time, end: &Connection) {
         self.trace.look(cfg, now, end, |traced| self.reported.take(traced));
         check_limit(cfg, now, end);
@@ -69,7 +70,7 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
         Limit::Handshake => return assert!(!end.state.may_send(), "{end:?}"),
         Limit::Closed => return assert!(s.snd.una == s.limit() || !end.state.may_send(), "{end:?}"),
         Limit::Timeout | Limit::Probe | Limit::Reordering => panic!("an endpoint does not know {limit:?}"),
-        // The condition for which the algorithm waits cannot be removed.
+        // The test cannot bring about the condition for which the algorithm waits.
         Limit::Recovery => {
             let waits = cfg.drains_after_timeout || end.recovery.room(&s.read(&cfg)).is_none();
             return assert!(end.in_recovery() || waits, "{end:?}");
@@ -82,7 +83,7 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
         Limit::Cwnd => {
             let shrinks = end.recovery.shown().is_reduced;
             if s.cc.owns_recovery() || shrinks {
-                return; // writing the window does not open it
+                return; // setting cwnd does not open the window
             }
             s.cc.on_episode(Episode::Inflated(1 << 28), s.snd.mss);
         }

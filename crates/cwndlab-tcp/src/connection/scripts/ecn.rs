@@ -166,7 +166,7 @@ fn a_lost_syn_ack_goes_again_without_ect() {
     assert_eq!(a.state(), State::Established);
 }
 
-/// RFC 8257, section 3.6; RSTs as well. Their marks are ignored.
+/// RFC 8257, section 3.6. RSTs are ECN-capable, too. Marks of all these packets are ignored.
 #[test]
 fn with_dctcp_syn_syn_ack_and_rst_are_ecn_capable_and_their_marks_ignored() {
     let (cfg, mut a, mut b) = capable_ends(EcnKind::Dctcp);
@@ -180,9 +180,9 @@ fn with_dctcp_syn_syn_ack_and_rst_are_ecn_capable_and_their_marks_ignored() {
     assert_eq!(cross(&cfg, now, &mut a, Some(&mut b)), (Flags::RST | Flags::ACK, crate::ecn::ECT_0));
 }
 
-/// Before the receiver is polled, two segments arrive, the second of which changes DCTCP.CE, and then the second again.
-/// The ACK that reports the state before the change (RFC 8257, section 3.2) has no block for the second segment, which
-/// it does not acknowledge; the next ACK has.
+/// Before the receiver is polled, three segments arrive: one, then one that changes DCTCP.CE, then a copy of the
+/// latter. The ACK that reports the state before the change (RFC 8257, section 3.2) does not acknowledge the second
+/// segment, so it reports no duplicate of it; the next ACK does.
 #[test]
 fn the_ack_before_a_change_of_dctcp_ce_reports_no_duplicate_that_came_after_it() {
     let cfg = TcpConfig {

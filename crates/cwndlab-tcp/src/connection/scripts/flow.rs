@@ -187,8 +187,8 @@ fn no_more_than_the_configured_window_is_ever_out() {
 }
 
 /// RFC 2861, section 3.2, with a timeout of 1 s: cwnd was last full at 0.1 s, so data sent after 1.1 s finds it unused.
-/// Of 16 segments only 1 was used, but the initial window of 4 is the minimum: (16 + 4) / 2. A timeout later the same
-/// again: (10 + 4) / 2.
+/// Of 16 segments only 1 was used, but the initial window of 4 is the minimum: (16 + 4) / 2. After another timeout the
+/// window is (10 + 4) / 2.
 #[test]
 fn a_window_that_was_not_full_for_a_timeout_falls_half_the_way_to_what_was_used() {
     let slow = "0.0 write 4000

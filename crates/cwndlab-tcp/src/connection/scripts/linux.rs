@@ -29,7 +29,8 @@ fn sixteen_segments_are_acknowledged_one_by_one_then_every_second_or_after_40_ms
     server(&linux(), &script);
 }
 
-/// `tcp_event_data_recv`: data that comes slowly but within the delay makes it longer, quick data shorter.
+/// `tcp_event_data_recv`: data that arrives slowly, but within the delay, lengthens the delay; data that arrives
+/// quickly shortens it.
 #[test]
 fn the_delay_follows_the_gaps_between_segments() {
     let script = quick(16)
@@ -60,8 +61,8 @@ fn a_read_of_pushed_data_draws_an_ack_at_once() {
     server(&linux(), &script);
 }
 
-/// `tcp_event_data_sent`: an end that answers within the delay is interactive, and its ACKs ride on its answers; an
-/// answer that does not come in time ends this (`tcp_delack_timer_handler`).
+/// `tcp_event_data_sent`: an end that answers within the delay is interactive, and its answers carry its ACKs. If an
+/// answer does not come in time, the end is no longer interactive (`tcp_delack_timer_handler`).
 #[test]
 fn an_ack_waits_for_the_answer_where_there_was_one_before() {
     server(
@@ -82,7 +83,7 @@ fn an_ack_waits_for_the_answer_where_there_was_one_before() {
     );
 }
 
-/// `tcp_enter_quickack_mode`, which Linux enters after a duplicate or a CE mark.
+/// `tcp_enter_quickack_mode`, which Linux calls after a duplicate or a CE mark.
 #[test]
 fn a_duplicate_makes_acknowledgments_quick_again() {
     let script = quick(16)

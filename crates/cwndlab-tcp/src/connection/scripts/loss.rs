@@ -411,8 +411,8 @@ fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
 }
 
 /// RFC 9937, section 6, in the case of its figure 1: 20 segments, the first lost, Limited Transmit, ssthresh 10.
-/// `RecoverFS` is 22 - 3 + 1 segments. The figure counts in segments; in bytes, half a segment waits for the other
-/// half, one ACK later:
+/// `RecoverFS` is 22 - 3 + 1 segments. The figure counts in segments. Here PRR counts in bytes: if it allows half a
+/// segment, the segment is sent one ACK later:
 ///
 /// ```text
 /// ACK         1  2  3  4  5  6  7  8  9 10 11 12 13 14 15 16 17 18 19 20 21 22

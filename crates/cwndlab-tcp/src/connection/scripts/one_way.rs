@@ -7,8 +7,8 @@ fn of_1998(kind: RecoveryKind) -> TcpConfig {
     TcpConfig { recovery: Profile::Ns2_1998.recovery(kind), packet_stamps: true, ..recovering(kind) }
 }
 
-/// Until an episode begins, ACKs with SACK blocks release nothing. During it, cwnd grows from one segment with every
-/// ACK, and a retransmission counts as in flight until it has arrived.
+/// Until an episode begins, ACKs with SACK blocks let no segment be sent. During the episode, cwnd grows from one
+/// segment with every ACK, and a retransmission counts as in flight until it has arrived.
 #[test]
 fn fack_of_1998_holds_back_and_then_opens_the_window_by_every_ack() {
     after_ten(
@@ -130,7 +130,7 @@ fn sack_of_1998_sends_while_the_pipe_holds_less_than_cwnd() {
     );
 }
 
-/// Reports from before the timeout are forgotten, and duplicates do not count until new data is acknowledged.
+/// SACK blocks from before the timeout are forgotten, and duplicate ACKs do not count until new data is acknowledged.
 #[test]
 fn sack_of_1998_takes_no_duplicates_after_a_timeout() {
     let end = after_ten(

@@ -45,7 +45,7 @@ fn a_lost_syn_is_sent_again_and_costs_the_initial_window() {
     );
 }
 
-/// Linux's `tcp_init_transfer`: one SYN may be lost.
+/// Linux's `tcp_init_transfer`: the loss of one SYN does not reduce the initial window.
 #[test]
 fn linux_reduces_the_initial_window_only_if_a_syn_was_sent_again_twice() {
     let cfg = TcpConfig {

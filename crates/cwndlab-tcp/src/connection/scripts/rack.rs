@@ -12,7 +12,7 @@ fn retransmits_and_timeouts(end: &Connection) -> (u32, u32) {
     (end.stats().retransmits, end.stats().timeouts)
 }
 
-/// One segment and its ACK give a round trip of 0.1 s before the three segments that matter.
+/// One segment and its ACK, which give a round trip of 0.1 s, then the three segments to which the test applies.
 const MEASURED: &str = "0 write 1000
     0 > data 0-1000
     0.1 < ack 1000
@@ -63,7 +63,7 @@ fn a_loss_that_the_probe_itself_repaired_reduces_the_window() {
     assert_eq!(retransmits_and_timeouts(&end), (1, 0));
 }
 
-/// RFC 8985, section 7.4.2: a DSACK says that the probe was not needed.
+/// RFC 8985, section 7.4.2: a DSACK shows that the probe was not needed.
 #[test]
 fn a_probe_that_was_not_needed_leaves_the_window_alone() {
     client(

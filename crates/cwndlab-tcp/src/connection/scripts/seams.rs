@@ -1,5 +1,5 @@
-//! Guarantees on which window laws, recoveries and traces rely, one per test. In most tests a law from outside records
-//! the reports that it receives and sets the window.
+//! Guarantees on which window laws, recoveries and traces rely, one per test. In most tests an external window law
+//! records the reports that it receives, and sets the window.
 
 use std::sync::{Arc, Mutex};
 
@@ -69,7 +69,8 @@ fn external(cfg: TcpConfig) -> TcpConfig {
 }
 
 /// `tcp_rate.c`, by hand: a segment remembers how much had been delivered when it was sent, and when. The interval of
-/// its sample is the longer of the times in which the data delivered meanwhile was sent and was acknowledged.
+/// its sample is the longer of two times: the time in which the data delivered meanwhile was sent, and the time in
+/// which it was acknowledged.
 #[test]
 fn rate_sample_of_each_segment_counts_what_was_delivered_since_it_was_sent() {
     let script = "0 write 8000
@@ -254,8 +255,8 @@ fn trains(cfg: &TcpConfig, end: Connection, rtt: Time) -> Vec<(Time, usize)> {
     sent
 }
 
-/// 160 kb/s are trains of two segments every 100 ms. Half of the first train's time is forgiven, because nothing was
-/// sent for long before it.
+/// At 160 kb/s, a train of two segments leaves every 100 ms. The first train begins late, because nothing was sent for
+/// long before it, so the next one may follow after half of that time.
 #[test]
 fn pacing_rate_of_the_law_spaces_the_trains() {
     let cfg = external(config(10));
@@ -399,8 +400,8 @@ fn trace_names_what_limits_the_sender() {
     assert_eq!(limits(&seen), expected);
 }
 
-/// Linux 2.0's FIN waits until fewer whole segments are in flight than the window holds; in recovery, pipe is in
-/// flight.
+/// Linux 2.0's FIN waits until fewer whole segments are in flight than the window holds. In recovery, pipe is the
+/// amount in flight.
 #[test]
 fn recovery_limits_a_fin_that_waits_for_pipe() {
     let fin = Some(FinConfig { alone: true, ..FIN });
@@ -464,7 +465,7 @@ fn trace_shows_states_expiries_and_when_the_timer_was_set() {
     assert!(limits(&seen).contains(&(s(0), Limit::Timeout)), "the silence before counts as waiting for the timer");
 }
 
-/// RFC 3522: the ACK that ends recovery echoes the stamp of the first transmission, so nothing had been lost.
+/// RFC 3522: the ACK that ends recovery echoes the timestamp of the first transmission, so nothing had been lost.
 #[test]
 fn trace_shows_an_undo() {
     let cfg = TcpConfig { timestamps: true, mss: 1012, ..recovering(RecoveryKind::Rack) };

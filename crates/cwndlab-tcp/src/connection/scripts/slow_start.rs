@@ -1,4 +1,4 @@
-//! Slow start that ends by round trips (RFC 9406), without timestamps and without RACK's record.
+//! Slow start that ends because round trips become longer (RFC 9406), measured without timestamps and without RACK.
 
 use super::*;
 
@@ -32,8 +32,8 @@ fn after_slower_round(slow_start: SlowStartKind) -> Connection {
     end
 }
 
-/// RFC 9406, section 4.2: eight round-trip samples per round. With only one timed segment per round, slow start would
-/// never end by them.
+/// RFC 9406, section 4.2: eight round-trip samples per round. With only one timed segment per round, there would never
+/// be enough samples to end slow start.
 #[test]
 fn hystart_measures_every_ack_without_timestamps() {
     let plus_plus = after_slower_round(SlowStartKind::HystartPlusPlus);
