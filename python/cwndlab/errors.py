@@ -80,7 +80,7 @@ class StudyError(CwndlabError):
         """The same error with other values of these attributes."""
         return _rebuild_study_error({**self._fields(), **fields})
 
-    def alone(self) -> StudyError:
+    def without_others(self) -> StudyError:
         """The same error without others."""
         return self.replace(others=())
 

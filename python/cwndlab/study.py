@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from cwndlab.errors import OutputError, StudyError, check_mapping
 from cwndlab.files import write_atomic, writing
 from cwndlab.metrics._catalogue import CATALOGUE
-from cwndlab.plan.check import checked, rebuilt
+from cwndlab.plan.check import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs import run
 from cwndlab.runs.folder import files_of
@@ -46,7 +46,7 @@ class Study(StudySpec):
             StudyError: there is no such study, or it is invalid; with file, line, column and key.
 
         """
-        return checked(cls, read_document(name_or_path), CATALOGUE)
+        return build_checked(cls, read_document(name_or_path), CATALOGUE)
 
     @classmethod
     def build(cls, title: str, *, name: str = "study", **sections: Unpack[Sections]) -> Self:
@@ -88,7 +88,7 @@ class Study(StudySpec):
         check_mapping("raw", raw)
         tables = {key: plain(value) for key, value in raw.items()}
         file = Path(folder) / STUDY if folder is not None else None
-        return checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
+        return build_checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
 
     @classmethod
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
@@ -98,7 +98,7 @@ class Study(StudySpec):
             StudyError: the text is invalid; with line, column and key.
 
         """
-        return checked(cls, document_of_text(text, name=name), CATALOGUE)
+        return build_checked(cls, document_of_text(text, name=name), CATALOGUE)
 
     def set(self, changes: Keys) -> Self:
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
@@ -114,7 +114,7 @@ class Study(StudySpec):
         others = {key: value for key, value in changes.items() if not is_short(key)}
         study = self
         for part in (short, others) if short and others else (changes,):
-            study = rebuilt(study, modify(study, part))
+            study = rebuild(study, modify(study, part))
         return study
 
     def with_laws(self, laws: Mapping[str, LawCode | None]) -> Self:
@@ -128,7 +128,7 @@ class Study(StudySpec):
         """
         from cwndlab.spec.laws import naming_laws  # few studies have such laws
 
-        study = rebuilt(self, naming_laws(self, laws))
+        study = rebuild(self, naming_laws(self, laws))
         own = {name: law for name, law in laws.items() if law is not None}
         return replace(study, catalogue=replace(self.catalogue, laws={**self.laws, **own}))
 
@@ -164,7 +164,7 @@ class Study(StudySpec):
 
         for text in edit.texts(self):
             with suppress(StudyError):
-                made = rebuilt(self, document_of_text(text, name=self.name, file=self.file))
+                made = rebuild(self, document_of_text(text, name=self.name, file=self.file))
                 if edit.content(made) == edit.content(self) and made._cells() == self._cells():
                     return text
         raise StudyError(

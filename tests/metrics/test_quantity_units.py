@@ -7,7 +7,7 @@ import pytest
 
 from cwndlab import metrics
 from cwndlab.errors import StudyError
-from cwndlab.spec.derived import written
+from cwndlab.spec.derived import expression_of
 from cwndlab.spec.schema import Quantity
 from cwndlab.study import Study
 from small_study import edited
@@ -51,7 +51,7 @@ def test_a_unit_that_does_not_fit_is_found_with_its_line() -> None:
 
 def test_a_sum_of_different_units_is_an_error() -> None:
     def of(kind: str, a: str, b: str) -> Quantity:
-        return Quantity(name="d", derived=written(kind, a, b))
+        return Quantity(name="d", derived=expression_of(kind, a, b))
 
     kilobytes = Quantity(name="kilobytes", metric="transferred", unit="kB")
     for kind in ("sum", "difference", "increase"):

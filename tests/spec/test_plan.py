@@ -178,9 +178,9 @@ def test_a_cell_of_several_grids_runs_as_often_as_any_of_them_asks_for(few: int)
 
 def test_beside_a_kernel_the_simulator_runs_as_often_as_the_study_asks_for_or_more() -> None:
     cells = study("").plan(replicates=2)
-    assert {cells.beside_a_kernel().asked_of(c) for c in cells.cells} == {3}
+    assert {cells.for_comparison().requested_of(c) for c in cells.cells} == {3}
     more = study("").plan(replicates=4)
-    assert {more.beside_a_kernel().asked_of(c) for c in more.cells} == {4}
+    assert {more.for_comparison().requested_of(c) for c in more.cells} == {4}
 
 
 def test_a_sweep_of_a_thousand_million_cells_is_refused_before_it_is_expanded(

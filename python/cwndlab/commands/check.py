@@ -48,7 +48,7 @@ def check(
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
     plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
-    some = plan.spread(MOST_CELLS)
+    some = plan.evenly_spaced(MOST_CELLS)
     if some is plan:
         plan.check()
     else:

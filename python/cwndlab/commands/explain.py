@@ -20,12 +20,14 @@ from .options import (
     SeedOption,
     SetOption,
     StackOption,
-    parsed,
+    parse_option,
 )
 from .output import echo, echo_json
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
+    from cwndlab.runs.options import RunOptions
+    from cwndlab.study import Study
 
 
 #: Waits that are explained unless told otherwise.
@@ -68,7 +70,7 @@ def explain(
     from cwndlab.diagnosis.from_capture import is_capture
     from cwndlab.spec.units import parse_seconds
 
-    moment = None if at is None else parsed(at, parse_seconds, "--at")
+    moment = None if at is None else parse_option(at, parse_seconds, "--at")
     given: dict[str, object] = {
         "--set": set_ or more,
         "--flow": flow,
@@ -95,13 +97,28 @@ def explain(
         return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
     if budgets:
         raise StudyError("only a finished run has --budgets", key="--budgets", right="name its folder")
+    from cwndlab.runs.options import RunOptions
+
+    options = RunOptions(backend=backend, stack=stack)
+    loaded = load(study, set_, more, cc=cc, metrics=metric)
+    _show(_explain_cell(loaded, options, seed, replicate, flow, moment, longest), json_)
+
+
+def _explain_cell(
+    loaded: Study,
+    options: RunOptions,
+    seed: int | None,
+    replicate: int,
+    flow: str | None,
+    moment: float | None,
+    longest: int,
+) -> Diagnosis:
+    """The diagnosis of one run of the first cell of a study."""
     from cwndlab.runs.again import OneCell, OneKernelCell
     from cwndlab.runs.explain import explain_run
-    from cwndlab.runs.options import RunOptions
     from cwndlab.runs.run import kernel_of
 
-    loaded = load(study, set_, more, cc=cc, metrics=metric)
-    kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
+    kernel = kernel_of(options, loaded)
     plan = loaded.plan(seed=seed)
     cell = plan.cells[0]
     cell.check()
@@ -109,10 +126,9 @@ def explain(
         echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
     source = OneCell(cell, plan.seed) if kernel is None else OneKernelCell(cell, plan.seed, kernel)
     try:
-        found = explain_run(source, cell.id, replicate, flow, moment, longest)
+        return explain_run(source, cell.id, replicate, flow, moment, longest)
     except KeyError as error:
         raise StudyError(str(error.args[0]), key="--flow") from None
-    _show(found, json_)
 
 
 def _refuse(what: str, given: Mapping[str, object], applicable: Collection[str]) -> None:

@@ -12,7 +12,7 @@ from cwndlab.errors import StudyError
 T = TypeVar("T")
 
 
-def parsed(text: str, parse: Callable[[str], T], option: str) -> T:
+def parse_option(text: str, parse: Callable[[str], T], option: str) -> T:
     """An option's value; StudyError at the option if it cannot be read."""
     try:
         return parse(text)

@@ -44,7 +44,7 @@ def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:
     return nullcontext(Lines(lambda line: echo(f"{indent}{line}", err=True)))
 
 
-def estimated(value: float, low: float, high: float, unit: str) -> str:
+def estimate_text(value: float, low: float, high: float, unit: str) -> str:
     """An estimate with its interval, if it has one."""
     known = math.isfinite(low) and math.isfinite(high)
     interval = f" ({low:.4g} to {high:.4g})" if known else ""
@@ -64,9 +64,13 @@ def columns(rows: list[tuple[str, str]]) -> str:
 
 def same_replicates(plan: Plan) -> str:
     """What to say of cells whose replicates would all be the same; nothing if there is none."""
-    if not plan.alike:
+    if not plan.counted_once:
         return ""
-    cells = f"{plan.alike} of {len(plan.cells)} cells" if plan.alike < len(plan.cells) else "this study"
+    cells = (
+        f"{plan.counted_once} of {len(plan.cells)} cells"
+        if plan.counted_once < len(plan.cells)
+        else "this study"
+    )
     return (
         f"nothing is random in {cells}, so one replicate is all. To make replicates differ, draw the start "
         'of flows, start = { uniform = ["0s", "1s"] }, or add jitter at a host: '

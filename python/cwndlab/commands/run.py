@@ -32,7 +32,7 @@ from .options import (
     StudyArgument,
     ThreadsOption,
     limits_of,
-    parsed,
+    parse_option,
 )
 from .output import echo, number_of, progress, same_replicates
 
@@ -183,7 +183,7 @@ def _print_failures(failures: Sequence["Failure"]) -> None:
 def _size(text: str | None) -> int | None:
     from cwndlab._core import parse_bytes
 
-    return None if text is None else parsed(text, parse_bytes, "--max-memory")
+    return None if text is None else parse_option(text, parse_bytes, "--max-memory")
 
 
 def _share(until: str | None) -> float | None:
@@ -191,7 +191,7 @@ def _share(until: str | None) -> float | None:
         return None
     from cwndlab.spec.units import parse_share
 
-    value = parsed(until, parse_share, "--until")
+    value = parse_option(until, parse_share, "--until")
     if not 0 < value < 1:
         raise StudyError(f"{until} is no precision", key="--until", right="between 0% and 100%")
     return value

@@ -11,7 +11,7 @@ from cwndlab.errors import StudyError
 
 from .loading import load
 from .options import CcOption, MetricOption, SeedOption, SetOption, StudyArgument, ThreadsOption
-from .output import echo, estimated
+from .output import echo, estimate_text
 
 if TYPE_CHECKING:
     from cwndlab.search.worst import Tried
@@ -75,4 +75,4 @@ def search(
 
 
 def _words(estimate: Estimate) -> str:
-    return estimated(estimate.value, estimate.ci_low, estimate.ci_high, estimate.unit)
+    return estimate_text(estimate.value, estimate.ci_low, estimate.ci_high, estimate.unit)

@@ -11,7 +11,7 @@ from cwndlab.report.index import incompatible, tally
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Incompatible, Verdict
 
-from .output import echo, echo_json, estimated, number_of
+from .output import echo, echo_json, estimate_text, number_of
 
 if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult
@@ -69,7 +69,7 @@ def _counts(tally: Mapping[str, int]) -> str:
 def estimates(result: RunResult) -> None:
     """Every number with its interval."""
     for row in result.estimates.to_pylist():
-        words = estimated(row["value"], row["ci_low"], row["ci_high"], row["unit"])
+        words = estimate_text(row["value"], row["ci_low"], row["ci_high"], row["unit"])
         echo(f"{row['cell']}  {row['quantity']}: {words}")
 
 

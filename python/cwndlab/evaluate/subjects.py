@@ -10,7 +10,7 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.laws import LawCode, built_in
-from cwndlab.plan.check import rebuilt
+from cwndlab.plan.check import rebuild
 from cwndlab.spec.congestion import NAMES
 from cwndlab.spec.congestion import congestion_control as spec_of
 from cwndlab.study import Study
@@ -102,7 +102,7 @@ def with_subjects(
     names = [subject.name for subject in subjects]
     others = [name for name in dict.fromkeys((*references, *declared)) if name not in (*names, *without)]
     values += [declared[name] for name in others]
-    made = rebuilt(study, study.document.change({f"axes.{AXIS}.values": values}))
+    made = rebuild(study, study.document.change({f"axes.{AXIS}.values": values}))
     return made.with_laws({subject.name: subject.law for subject in subjects if subject.law is not None})
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab.errors import StudyError
-from cwndlab.plan.check import rebuilt
+from cwndlab.plan.check import rebuild
 from cwndlab.plan.plan import Cell, make_plan
 from cwndlab.spec import schema
 from cwndlab.spec.document import Document, is_short
@@ -155,7 +155,7 @@ def explored(study: StudySpec) -> Explored:
     start = make_plan(study).cells[0]
     start.check()
     raw, groups = _derived(study, start)
-    derived = rebuilt(study, Document(study.name, raw, file=study.file))
+    derived = rebuild(study, Document(study.name, raw, file=study.file))
     axes = dict(start.axes)
     if any(name in raw for name in SHORT):  # a list in a short form is an axis of every cell
         axes = {name: axes.get(name, axis.names[0]) for name, axis in derived.outline.axes.items()}

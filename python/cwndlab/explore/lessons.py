@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.metrics._catalogue import CATALOGUE
-from cwndlab.plan.check import checked
+from cwndlab.plan.check import build_checked
 from cwndlab.report import render
 from cwndlab.report.index import LIST
 from cwndlab.spec.document import read_document, read_toml
@@ -26,7 +26,7 @@ INDEX = "index.html"
 
 def study(name: str) -> StudySpec:
     """The study of a lesson."""
-    return checked(StudySpec, read_document(FOLDER / name), CATALOGUE)
+    return build_checked(StudySpec, read_document(FOLDER / name), CATALOGUE)
 
 
 def tries(name: str) -> list[Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from cwndlab.spec import schema
 from cwndlab.spec.build import S, build
 from cwndlab.spec.catalogue import Catalogue
 from cwndlab.spec.changes import RateTrace
-from cwndlab.spec.check import located
+from cwndlab.spec.check import locate_outside
 from cwndlab.spec.document import Document
 from cwndlab.spec.files import inside
 from cwndlab.spec.findings import Findings
@@ -24,7 +24,7 @@ from cwndlab.spec.values import label
 from .plan import Cell, make_plan
 
 
-def checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
+def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
     """The study of a document; StudyError with everything that is wrong with it."""
     study, findings, left_out = build(kind, document, catalogue)
     if not left_out & {"parameters", "axes"}:
@@ -42,7 +42,7 @@ def checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
     return study
 
 
-def rebuilt(study: S, document: Document) -> S:
+def rebuild(study: S, document: Document) -> S:
     """The study with another document, checked; cells are restricted without another check."""
     restricted = replace(study.document, chosen=document.chosen)
     known = {name: {label(value) for value in axis.names} for name, axis in study.outline.axes.items()}
@@ -53,7 +53,7 @@ def rebuilt(study: S, document: Document) -> S:
         for value in values
     ):
         return replace(study, document=document)
-    return checked(type(study), document, study.catalogue)
+    return build_checked(type(study), document, study.catalogue)
 
 
 def _check_files(study: StudySpec, findings: Findings) -> None:
@@ -71,7 +71,7 @@ def _check_files(study: StudySpec, findings: Findings) -> None:
             try:
                 inside(study.folder, name)
             except StudyError as error:
-                raise located(study, error, path) from None
+                raise locate_outside(study, error, path) from None
 
 
 def _check_names(study: StudySpec) -> None:

@@ -188,7 +188,7 @@ class _Compiler:
     def _queue(self, queue: schema.Queue, index: int, at: KeyPath) -> dict[str, Any]:
         given = dict(queue.knobs())
         levels = {key: given.pop(key) for key in RED_LEVELS if queue.kind in RED_KINDS and key in given}
-        made: dict[str, Any] = {"kind": queue.kind, **knobs.free(given, at)}
+        made: dict[str, Any] = {"kind": queue.kind, **knobs.in_base_units(given, at)}
         if queue.limit is not None:
             made |= self._room(queue.kind, queue.limit, index, (*at, "limit"))
         in_bytes = queue.kind == "linux-red" or made.get("unit") == "bytes"
@@ -318,7 +318,7 @@ class _Compiler:
     ) -> dict[str, Any]:
         """A configuration with a group's knobs, its congestion control among them."""
         choices = choices.with_words("window_law", self.laws)
-        made = knobs.tcp(start, congestion.spelled_out(given, start, at, self.laws), at, choices)
+        made = knobs.tcp(start, congestion.spell_out(given, start, at, self.laws), at, choices)
         own = self.laws.get(knobs.word(made["window_law"]))
         return made if own is None else {**made, "window_law": own.knob}
 

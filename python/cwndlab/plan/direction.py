@@ -39,7 +39,10 @@ def direction(
     rate_bps, varying = capacity(
         rate, [(start, end) for start, end in down], folder, place("rate"), (*place("down"), "down")
     )
-    made = [{"kind": item.kind, **knobs.free(item.knobs(), (*listed_at, i))} for i, item in enumerate(listed)]
+    made = [
+        {"kind": item.kind, **knobs.in_base_units(item.knobs(), (*listed_at, i))}
+        for i, item in enumerate(listed)
+    ]
     origins = {"impairments": listed_at, "capacity": (*place("rate"), "rate")}
     if loss is not None:
         origins[f"impairments.{len(made)}"] = (*place("loss"), "loss")

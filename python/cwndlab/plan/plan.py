@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cwndlab.core import core
 from cwndlab.errors import StudyError, check_whole
 from cwndlab.spec import schema
-from cwndlab.spec.choices import Wanted, around, wanted
+from cwndlab.spec.choices import Wanted, parse_choices, variations_around
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.resolve import Names
 from cwndlab.spec.schema import GRID
@@ -115,7 +115,7 @@ class Plan:
 
     def __repr__(self) -> str:
         lines = [f"<Plan of {self.study.name}: {len(self.cells)} cells, seed {self.seed}"]
-        lines += [f"    {cell.id}: {self.asked_of(cell)} replicates" for cell in self.cells[:SHOWN]]
+        lines += [f"    {cell.id}: {self.requested_of(cell)} replicates" for cell in self.cells[:SHOWN]]
         lines += [f"    … {len(self.cells) - SHOWN} more"] if len(self.cells) > SHOWN else []
         return "\n".join(lines) + ">"
 
@@ -131,23 +131,23 @@ class Plan:
 
     def replicates_of(self, cell: Cell) -> int:
         """Replicates of a cell; one is all where nothing is random."""
-        return 1 if cell.deterministic else self.asked_of(cell)
+        return 1 if cell.deterministic else self.requested_of(cell)
 
-    def asked_of(self, cell: Cell) -> int:
+    def requested_of(self, cell: Cell) -> int:
         """Replicates of a cell if something in it is random, as on the kernel something always is."""
         return self.replicates or cell.replicates
 
     @property
-    def alike(self) -> int:
+    def counted_once(self) -> int:
         """Cells of which several replicates are asked, but that run once since nothing in them is random."""
-        return sum(cell.deterministic and self.asked_of(cell) > 1 for cell in self.cells)
+        return sum(cell.deterministic and self.requested_of(cell) > 1 for cell in self.cells)
 
-    def beside_a_kernel(self) -> Plan:
+    def for_comparison(self) -> Plan:
         """What the simulator runs for comparison with a kernel: the study's replicates, if those are more."""
         asked = self.replicates or 0
         return replace(self, replicates=None) if all(c.replicates >= asked for c in self.cells) else self
 
-    def spread(self, most: int) -> Plan:
+    def evenly_spaced(self, most: int) -> Plan:
         """The plan of at most so many of its cells, evenly spaced."""
         count = len(self.cells)
         if count <= most:
@@ -194,7 +194,7 @@ def make_plan(
     run = study.base.run
     if replicates is not None and replicates < 1:
         raise StudyError(f"{replicates} replicates measure nothing", key="--replicates", right="at least 1")
-    asked = wanted(study, sensitivity)
+    asked = parse_choices(study, sensitivity)
     total, where = _count(study, asked)
     if total > MAX_CELLS:
         error = StudyError(
@@ -220,7 +220,7 @@ def make_plan(
             StudyError("no cell is left", right="no combination fulfils `when`"), ("grids",)
         )
     for cell in list(cells.values()):
-        for name, choices in around(study, cell.axes, asked):
+        for name, choices in variations_around(study, cell.axes, asked):
             axes = {**cell.axes, **choices}
             made = Cell(cell_id(axes), axes, study, name, cell.own_replicates)
             cells[made.id] = made
@@ -313,7 +313,7 @@ def _expand(study: StudySpec) -> Iterator[tuple[dict[str, schema.Scalar], int | 
                 for (group, _), row in zip(loops, combination, strict=True)
                 for axis, value in zip(group, row, strict=True)
             }
-            for axis, value in grid.held.items():
+            for axis, value in grid.held_axes.items():
                 values[axis] = _canonical(study, axis, value)
             axes = {name: values[name] for name in order if name in values}
             if _chosen(study, axes) and (grid.when is None or _fulfils(study, grid, axes)):

@@ -119,7 +119,7 @@ class Campaign:
         if self._exact(cell):
             return 1
         if self.rule is None:
-            return self.plan.asked_of(cell)
+            return self.plan.requested_of(cell)
         return min(self.rule.cap, max(self.rule.first_look, 1))
 
     def key(self, cell: str, replicate: int) -> str:

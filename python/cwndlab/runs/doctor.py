@@ -13,7 +13,7 @@ from pathlib import Path
 from cwndlab.backends.threads import available
 from cwndlab.errors import install
 from cwndlab.metrics._catalogue import CATALOGUE
-from cwndlab.plan.check import checked
+from cwndlab.plan.check import build_checked
 from cwndlab.spec.document import read_document, shipped
 from cwndlab.spec.study import StudySpec
 
@@ -68,7 +68,7 @@ def examine() -> Iterator[Item]:
         yield Item("linux", False, False, f"the kernel backends need Linux; this is {sys.platform}")
     try:
         for name in shipped():
-            checked(StudySpec, read_document(name), CATALOGUE)
+            build_checked(StudySpec, read_document(name), CATALOGUE)
         yield Item("studies", True, True, f"{', '.join(shipped())}")
     except Exception as error:  # doctor reports any failure
         yield Item("studies", False, True, str(error))

@@ -19,7 +19,7 @@ from cwndlab.files import write_atomic, writing
 from cwndlab.laws import LawCode
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.metrics._own import MetricCode, described, reopened
-from cwndlab.plan.check import checked, rebuilt
+from cwndlab.plan.check import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.study import REPORT
 from cwndlab.spec import toml
@@ -258,9 +258,9 @@ def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, d
     content = read_provenance(folder)
     counts = {cell.id: cell.replicates for cell in stated(folder / _MARK, content).cells}
     _reopen_metrics(folder, content)
-    study = checked(kind, read_document(folder / "study.toml"), CATALOGUE)
+    study = build_checked(kind, read_document(folder / "study.toml"), CATALOGUE)
     study = replace(study, catalogue=replace(CATALOGUE, laws=_laws(folder, content)))
-    study = rebuilt(study, modify(study, content.get("set", {})))
+    study = rebuild(study, modify(study, content.get("set", {})))
     sensitivity = content.get("sensitivity")
     plan = make_plan(
         study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity

@@ -32,7 +32,7 @@ _WORDS = {
 def simulate(kernel: Campaign) -> Campaign:
     """The simulator's campaign of the same plan as a kernel's; what of it is missing in the store is run."""
     # The simulator's runs have other keys, so one store holds both.
-    simulator = Campaign(kernel.plan.beside_a_kernel(), kernel.store, Threads(None), kernel.rule)
+    simulator = Campaign(kernel.plan.for_comparison(), kernel.store, Threads(None), kernel.rule)
     simulator.run()
     return simulator
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.plan.check import rebuilt
+from cwndlab.plan.check import rebuild
 from cwndlab.study import Study
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"
@@ -105,12 +105,12 @@ class Space:
             for point in points
         ]
         shown: dict[str, object] = {"tables": [], "figures": []}
-        return rebuilt(self.study, self.study.document.change({**values, "grids": grids, **shown}))
+        return rebuild(self.study, self.study.document.change({**values, "grids": grids, **shown}))
 
     def at(self, point: Mapping[str, float]) -> Study:
         """The study at one point, with its tables and figures."""
         values = {f"axes.{axis}.values": [_number(value)] for axis, value in point.items()}
-        return rebuilt(self.study, self.study.document.change(values))
+        return rebuild(self.study, self.study.document.change(values))
 
     def words(self, point: Mapping[str, float]) -> str:
         """A point as the user writes one."""
@@ -178,10 +178,10 @@ def _parameter(study: Study, range_: Range, key: str, name: str) -> tuple[Study,
     else:
         parameter = f"{name}_value"
         target = f"parameters.{parameter}"
-        made = rebuilt(study, study.document.change({target: range_.low}))
+        made = rebuild(study, study.document.change({target: range_.low}))
         made = made.set({key: f"{{{parameter}}}{range_.unit}" if range_.unit else f"${parameter}"})
     axis = {"title": key, "sets": target, "values": [range_.low, range_.high]}
-    return rebuilt(made, made.document.change({f"axes.{name}": axis})), name, range_
+    return rebuild(made, made.document.change({f"axes.{name}": axis})), name, range_
 
 
 def _number(value: float) -> float | int:

@@ -167,7 +167,7 @@ def _grids(study: StudySpec) -> None:
                     nearest(unknown[0], known),
                 )
         for name, value in grid.where.items():
-            if isinstance(value, list) and name not in grid.swept:
+            if isinstance(value, list) and name not in grid.swept_axes:
                 problem = f'axis "{name}" is held at one value, since it is not among the axes of the grid'
                 raise _fail(study, (*at, "where", name), problem, "write one value, or name it in `axes`")
     for name, cell in outline.cells.items():
@@ -183,7 +183,7 @@ def _published(study: StudySpec) -> None:
         try:
             columns = read_csv(study.folder, table.published).columns
         except StudyError as error:
-            raise located(study, error, at) from None
+            raise locate_outside(study, error, at) from None
         if isinstance(table, Listing):
             named: list[tuple[str | None, KeyPath]] = [
                 (name, at) for name in [*table.axes, "time_s", "event"]
@@ -199,7 +199,7 @@ def _published(study: StudySpec) -> None:
                 raise _fail(study, path, problem, nearest(name, columns))
 
 
-def located(study: StudySpec, error: StudyError, path: KeyPath) -> StudyError:
+def locate_outside(study: StudySpec, error: StudyError, path: KeyPath) -> StudyError:
     """An error in another file keeps that file's place; one about the name gets the key's."""
     return error if error.file is not None and error.line is not None else study.place.locate(error, path)
 

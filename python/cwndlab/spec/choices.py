@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
         return len(self.combinations)
 
 
-def wanted(study: StudySpec, name: str | None) -> Wanted:
+def parse_choices(study: StudySpec, name: str | None) -> Wanted:
     """What a name refers to: an axis of [sensitivity], "combinations", or "all"."""
     known = study.outline.sensitivity
     if name is None:
@@ -56,27 +56,27 @@ def draw(study: StudySpec) -> tuple[Mapping[str, Scalar], ...]:
     number = study.outline.combinations
     source = random.Random(study.base.run.seed)
     columns: dict[str, list[Scalar]] = {}
-    for name, axis in combined(study).items():
+    for name, axis in combined_axes(study).items():
         column = [axis.names[k % len(axis.names)] for k in range(number)]
         source.shuffle(column)
         columns[name] = column
     return tuple({name: column[k] for name, column in columns.items()} for k in range(number))
 
 
-def combined(study: StudySpec) -> dict[str, Sensitivity]:
+def combined_axes(study: StudySpec) -> dict[str, Sensitivity]:
     """The axes that take part in combinations."""
     return {name: axis for name, axis in study.outline.sensitivity.items() if axis.combined}
 
 
-def around(
+def variations_around(
     study: StudySpec, axes: Mapping[str, Scalar], asked: Wanted
 ) -> Iterator[tuple[str, Mapping[str, Scalar]]]:
     """What is changed in a cell: the axis (or "combinations"), and the choices made."""
     known = study.outline.sensitivity
     for name in asked.axes:
-        if selected(axes, known[name].where):
+        if is_selected(axes, known[name].where):
             yield from ((name, {name: value}) for value in known[name].names)
-    if asked.combinations and all(selected(axes, axis.where) for axis in combined(study).values()):
+    if asked.combinations and all(is_selected(axes, axis.where) for axis in combined_axes(study).values()):
         yield from ((COMBINATIONS, combination) for combination in asked.combinations)
 
 
@@ -87,7 +87,7 @@ def words(study: StudySpec, made: Mapping[str, Scalar]) -> str:
     return ", ".join(changed) or "nothing changed"
 
 
-def selected(axes: Mapping[str, Scalar], where: Where) -> bool:
+def is_selected(axes: Mapping[str, Scalar], where: Where) -> bool:
     """Whether a cell has the given axis values."""
     for name, chosen in where.items():
         values: Sequence[Scalar] = chosen if isinstance(chosen, list) else [chosen]

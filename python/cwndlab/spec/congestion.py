@@ -45,7 +45,7 @@ def congestion_control(given: str) -> tuple[str, LawCode | None]:
     return name, None
 
 
-def spelled_out(
+def spell_out(
     given: Mapping[str, Any],
     profile: Mapping[str, Any],
     path: KeyPath,

@@ -38,7 +38,7 @@ def operation(text: str) -> Operation:
     raise ValueError(f"{text!r} does not combine two quantities; {_RIGHT}")
 
 
-def written(kind: str, of: str, by: str) -> str:
+def expression_of(kind: str, of: str, by: str) -> str:
     """The expression of an operation."""
     signs = {"sum": "+", "difference": "-", "product": "*", "ratio": "/"}
     return f"increase({by}, {of})" if kind == "increase" else f"{of} {signs.get(kind, '/')} {by}"

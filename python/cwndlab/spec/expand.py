@@ -17,7 +17,7 @@ from cwndlab.errors import KeyPath, problem_at
 from . import measures
 from .base import Drawn
 from .findings import Findings
-from .partial import readable
+from .partial import read_short_forms
 from .queues import SEVERAL_LINES
 from .shorthand import NETWORKS, Flow, Network, ParkingLot, Short
 from .units import parse_rate, parse_share, parse_time, parse_zero_rate
@@ -62,7 +62,7 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
         return Expanded(dict(raw))
     _check_kinds(raw)
     made = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
-    short = readable({key: raw[key] for key in SHORT if key in raw}, made.wrong)
+    short = read_short_forms({key: raw[key] for key in SHORT if key in raw}, made.wrong)
     networks = [name for name in NETWORKS if name in raw]
     if len(networks) > 1:
         raise problem_at((networks[1],), f"this study has a [{networks[0]}] already", "keep one of them")
@@ -133,7 +133,7 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
     for position, name in enumerate(asked or []):
         at: KeyPath = ("measure", position)
         with made.wrong:
-            group = measures.measured(name, flows, metrics, at)
+            group = measures.quantities_of(name, flows, metrics, at)
             if group.name in groups:
                 raise problem_at(at, f'"{group.name}" is listed already', "leave one of them out")
             groups[group.name] = group

@@ -32,7 +32,7 @@ class Findings:
     def note(self, error: StudyError) -> None:
         """Notes an error, and those that it brings along; of several at one key the first."""
         for one in (error, *error.others):
-            alone = one.alone()
+            alone = one.without_others()
             text, place = str(alone), (one.file, one.key, one.line, one.column, one.path)
             if (place in self._places) if one.key or one.path else (text in self._texts):
                 continue

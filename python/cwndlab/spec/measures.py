@@ -128,7 +128,7 @@ class Measured(NamedTuple):
     headings: list[str]
 
 
-def measured(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measured:
+def quantities_of(name: str, flows: Flows, shapes: Shapes, at: KeyPath) -> Measured:
     """The quantities of one entry of `measure`; StudyError if nothing is called so."""
     measure = MEASURES.get(name) or next((one for one in MEASURES.values() if one.metric == name), None)
     if measure is None:

@@ -21,7 +21,7 @@ STAND_INS: dict[str | int, Any] = {
 }
 
 
-def readable(given: dict[str, Any], wrong: Findings) -> Short:
+def read_short_forms(given: dict[str, Any], wrong: Findings) -> Short:
     """The short forms. What does not fit is noted and left out, so that the rest can be checked as well."""
     with wrong:
         return validate(Short, given)

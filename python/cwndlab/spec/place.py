@@ -40,26 +40,26 @@ class Place(NamedTuple):
     def locate(self, error: StudyError, path: KeyPath | None = None) -> StudyError:
         """The error at this path, by default its own, and its others at theirs: with file, line and key."""
         findings = Findings()
-        findings.note(self._located(error.alone(), (error.path or ()) if path is None else path))
+        findings.note(self._located(error.without_others(), (error.path or ()) if path is None else path))
         for one in error.others:
             findings.note(one if one.path is None else self._located(one, one.path))
         return findings.error()
 
     def _located(self, error: StudyError, path: KeyPath) -> StudyError:
         """The error with this place filled in, where it has none of its own."""
-        if (option := self._option(dotted(self.raw, path), error.key)) is not None:
+        if (option := self._option(dotted_key(self.raw, path), error.key)) is not None:
             return StudyError(error.problem, key=f"--set {option}", right=error.right)
         raw, missing = self.raw, str(path[0]) if path else None
         if self.written is not None:
             raw, path = self.written, _present(self.written, self.written_path(path))
-            if (option := self._option(dotted(raw, path))) is not None:
+            if (option := self._option(dotted_key(raw, path))) is not None:
                 return StudyError(error.problem, key=f"--set {option}", right=error.right)
         place = place_of(self.text, path) if self.text is not None and path else None
         line, column = place or (None, None)
         return StudyError(
             error.problem,
             file=error.file or self.file,
-            key=(dotted(raw, path) if path else None) or error.key or missing,
+            key=(dotted_key(raw, path) if path else None) or error.key or missing,
             line=line,
             column=column,
             right=error.right,
@@ -71,7 +71,7 @@ class Place(NamedTuple):
         return next((o for o, key in pairs if f"{o}.".startswith(f"{key}.") or key.startswith(f"{o}.")), None)
 
 
-def dotted(raw: object, path: Sequence[str | int]) -> str:
+def dotted_key(raw: object, path: Sequence[str | int]) -> str:
     """A path as people write it: list elements by their `name` or `id`, else by their number (from 1)."""
     parts: list[str] = []
     here = raw

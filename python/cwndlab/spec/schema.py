@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from .base import Drawn, Label, Open, Renamed, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
-from .derived import Operation, operation, written
+from .derived import Operation, expression_of, operation
 from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
 from .shorthand import Short
 from .units import SizeBytes, TimeNs, parse_share, parse_time
@@ -308,14 +308,14 @@ class Grid(Strict):
     )
 
     @property
-    def swept(self) -> set[str]:
+    def swept_axes(self) -> set[str]:
         """The axes that vary in the grid."""
         return {*self.axes, *(axis for group in self.zip for axis in group)}
 
     @property
-    def held(self) -> Mapping[str, Scalar]:
+    def held_axes(self) -> Mapping[str, Scalar]:
         """The other axes, each at one value; part of the cell's name."""
-        held = {name: value for name, value in self.where.items() if name not in self.swept}
+        held = {name: value for name, value in self.where.items() if name not in self.swept_axes}
         return {name: value for name, value in held.items() if not isinstance(value, list)}
 
     def values_of(self, axis: str) -> list[Scalar] | None:
@@ -417,7 +417,9 @@ class Quantity(Strict):
 
 def _derived_in(table: Mapping[str, object]) -> str:
     """How a derived quantity is written whose operands had keys of their own."""
-    return f'write derived = "{written(*(str(table.get(key, key)) for key in ("derived", "of", "by")))}"'
+    return (
+        f'write derived = "{expression_of(*(str(table.get(key, key)) for key in ("derived", "of", "by")))}"'
+    )
 
 
 class Source(Strict):

@@ -16,7 +16,7 @@ from .catalogue import Catalogue
 from .document import Document
 from .findings import Findings
 from .partial import leave_out
-from .place import Place, dotted
+from .place import Place, dotted_key
 from .resolve import Names, put, resolve, steps
 from .validate import validate
 from .values import label
@@ -180,9 +180,9 @@ def _blamed(error: StudyError, place: Place, written: Sequence[Written]) -> Stud
     """An error in a cell's model at its key, or at that of the axis that set the value."""
     for path, key, value in reversed(written):
         if error.path and _nested(error.path, path):
-            problem = f"{error.problem} (in {dotted(place.raw, error.path)}, set by {key} = {value!r})"
+            problem = f"{error.problem} (in {dotted_key(place.raw, error.path)}, set by {key} = {value!r})"
             return place.locate(StudyError(problem, right=error.right), tuple(key.split(".")))
-    return place.locate(error.alone())
+    return place.locate(error.without_others())
 
 
 def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]]:
