@@ -1,8 +1,8 @@
 //! The event queue.
 //!
-//! A calendar queue (Brown, "Calendar queues", Communications of the ACM 31, 1988) for events of the near future, most
-//! of them packet arrivals, and a binary heap for events beyond the calendar's year, most of them timers. The length of
-//! a day adapts to the traffic; the order of events does not depend on it.
+//! It consists of a calendar queue (Brown, "Calendar queues", Communications of the ACM 31, 1988) for events of the
+//! near future, most of them packet arrivals, and a binary heap for events beyond the calendar's year, most of them
+//! timers. The length of a day adapts to the traffic; the order of events does not depend on it.
 
 mod calendar;
 
@@ -138,7 +138,7 @@ impl EventQueue {
         Some((Time::from_nanos(time), source))
     }
 
-    /// The calendar is empty: moves it to the first event of the heap, if that is due.
+    /// Moves the calendar, which is empty, to the first event of the heap, if this event is due by `until`.
     #[cold]
     fn jump(&mut self, until: Time) -> Option<u64> {
         let time = self.first_overflow().filter(|&time| time <= until.as_nanos())?;
@@ -183,8 +183,8 @@ impl EventQueue {
         }
     }
 
-    /// Each change of direction doubles the time to the next review. Otherwise days could alternate forever between two
-    /// lengths that are both wrong.
+    /// Changes the length of a day to `2^bits` ns. Each change of direction doubles the time to the next review;
+    /// otherwise days could alternate forever between two lengths that are both wrong.
     fn change_days(&mut self, bits: u32) {
         let longer = bits > self.calendar.day_bits();
         self.review_after = if longer == self.made_longer { REVIEW_AFTER } else { 2 * self.review_after };

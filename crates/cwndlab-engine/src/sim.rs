@@ -48,9 +48,9 @@ pub struct Summary {
     pub dropped: u64,
     /// Packets inside links at the end.
     pub in_flight: u64,
-    /// Packets that crossed a link.
+    /// Number of times that a packet crossed a link.
     pub hops: u64,
-    /// Events handled, including stale ones.
+    /// Events handled, including stale ones (of a timer that has been set to another time since).
     pub events: u64,
     /// Connections opened.
     pub connections: u64,
@@ -68,7 +68,7 @@ pub struct Simulation<P: Probe> {
     /// Routes of all connections: link indices, each route ended by [`crate::topology::DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,
-    /// Congestion signals by connection slot, as `conns`.
+    /// Congestion signals of each connection, by the same slots as `conns`.
     signals: Vec<Signals>,
     /// Datagram flows, in the order of opening.
     datagrams: Vec<DatagramFlow>,
@@ -81,7 +81,7 @@ pub struct Simulation<P: Probe> {
     traffic_names: Vec<String>,
     /// Endpoints to poll before the clock advances, because an application has called them.
     dirty: VecDeque<u32>,
-    /// The end whose application is being notified; it is polled next. `u32::MAX` if none.
+    /// The end whose application is being notified, which is polled afterwards in any case; `u32::MAX` if none.
     notified: u32,
     commands: Vec<Command>,
     /// Node at which segments are observed; `u32::MAX` if none.
@@ -114,7 +114,7 @@ struct LawBook {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Sets another budget than the default.
+    /// Replaces the default budget.
     #[must_use]
     pub fn with_budget(mut self, budget: Budget) -> Simulation<P> {
         self.watch.budget = budget;
@@ -139,7 +139,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// As [`Simulation::run`], but calls `go_on` every 2^16 events (2^10 with laws from outside the engine), and ends
-    /// with [`RunError::Stopped`] if it returns false.
+    /// with [`RunError::Stopped`] if `go_on` returns false.
     ///
     /// # Errors
     ///
@@ -184,7 +184,8 @@ impl<P: Probe> Simulation<P> {
         count - left
     }
 
-    /// Handles an event other than an arrival: of a service, an application, the queue sampler or a connection's end.
+    /// Handles an event other than an arrival: the end of a service, or a timer of an application, of the queue sampler
+    /// or of an endpoint.
     fn on_other(&mut self, source: u32) {
         let wires = self.wires.len() as u32;
         let apps = self.apps.len() as u32;
@@ -226,7 +227,8 @@ impl<P: Probe> Simulation<P> {
         self.probe.queue(self.now, &sample);
     }
 
-    /// Records open connections, unfinished objects and links in their state before the events of this instant.
+    /// Records open connections, unfinished objects and links in the state that they had before the events of this
+    /// instant.
     #[cold]
     fn snapshot(&mut self) {
         self.snapshot_apps();
@@ -267,7 +269,7 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED {
             for (index, wire) in self.wires.iter_mut().enumerate() {
                 if wire.link.has_bounded_class() {
-                    wire.link.serve(self.now); // unlike in a snapshot, the events of this instant count
+                    wire.link.serve(self.now); // unlike a snapshot, the end includes the events of its instant
                 }
                 let counters = wire.link.counters_at(self.now);
                 let regions = wire.link.regions(self.now);

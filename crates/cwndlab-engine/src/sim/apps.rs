@@ -23,7 +23,7 @@ pub(super) struct AppSlot {
     armed: Time,
 }
 
-// A run may have 100,000 of them.
+// A run may have 100,000 applications.
 const _: () = assert!(size_of::<AppSlot>() <= 80);
 
 impl AppSlot {
@@ -31,7 +31,7 @@ impl AppSlot {
         AppSlot { app, first_conn: u32::MAX, conns: Box::default(), routes, nodes, started: false, armed: start }
     }
 
-    /// The place that stores the slot of the application's connection `number`; `None` if there has been no such
+    /// The field that stores the slot of the application's connection `number`; `None` if there has been no such
     /// connection.
     fn conn(&mut self, number: u32) -> Option<&mut u32> {
         match number.checked_sub(1) {
@@ -147,7 +147,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Stores the slot of the connection to which the application gave this number.
+    /// Stores the slot of the connection that the application calls `conn`.
     fn number(&mut self, app: u32, conn: u32, slot: u32) {
         let app = &mut self.apps[app as usize];
         if app.conns.len() < conn as usize {
@@ -161,7 +161,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The end to which an application refers; `None` if that connection is already over.
+    /// The end that an application calls `side` of its connection `conn`; `None` if the connection is already over.
     fn end(&mut self, app: u32, conn: u32, side: Side) -> Option<u32> {
         let slot = *self.apps[app as usize].conn(conn)?;
         (slot != u32::MAX).then_some(slot << 1 | u32::from(side == Side::Server))

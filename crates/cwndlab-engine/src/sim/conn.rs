@@ -11,7 +11,7 @@ pub(super) struct Conn {
     pub(super) ends: [Connection; 2],
     /// Time of each end's live timer event; an entry of the queue at another time is stale.
     pub(super) armed: [Time; 2],
-    /// Position of each end's route.
+    /// Position, in [`super::Simulation::hops`], of the route that begins at each end.
     pub(super) routes: [u32; 2],
     pub(super) configs: [u16; 2],
     /// Number of in-order bytes at each end at which the application is to be notified.
@@ -31,7 +31,7 @@ pub(super) struct Conn {
     pub(super) established: Time,
 }
 
-/// Marks a slot that holds a connection, not a datagram flow.
+/// The value of [`Conn::datagrams`] in a slot that holds a connection, not a datagram flow.
 pub(super) const TCP: u32 = u32::MAX;
 
 // At most 1 kB for each live connection including its memory on the heap, excluding its links.
@@ -82,7 +82,7 @@ impl Conn {
         !self.live || told.state != Some(tcp.state()) || tcp.received() >= self.notify_at[side] || tcp.peer_closed()
     }
 
-    /// When an end's timer is due, if that is before the pending event.
+    /// When an end's timer is due, if this is before the event that is pending for it.
     #[inline]
     pub(super) fn earlier_deadline(&self, end: u32) -> Option<Time> {
         let side = (end & 1) as usize;

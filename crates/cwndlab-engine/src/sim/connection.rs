@@ -13,7 +13,7 @@ use crate::laws::Flow;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
 
-/// The meaning of an end's new state for the application.
+/// What the application is to be notified of at an end.
 pub(super) enum Notice {
     Established,
     PeerClosed,
@@ -108,7 +108,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A packet has reached its endpoint.
+    /// Delivers a packet that has reached its endpoint.
     #[inline(never)]
     pub(super) fn deliver(&mut self, packet: &Packet) {
         if P::ENABLED && self.probes.delays {
@@ -123,7 +123,8 @@ impl<P: Probe> Simulation<P> {
         self.after_delivery(packet.to);
     }
 
-    /// Does everything that can follow once an end has taken a packet.
+    /// Completes a delivery after the end has processed the packet: notifies the application, sends what may be sent,
+    /// polls other ends that the application has called, and frees the slot if the connection is over.
     #[inline(never)]
     pub(super) fn after_delivery(&mut self, end: u32) {
         self.pump(end, false);
@@ -140,7 +141,7 @@ impl<P: Probe> Simulation<P> {
         conn.armed[side] = Time::MAX;
         let deadline = conn.ends[side].poll_timeout();
         if deadline > self.now {
-            // The deadline has moved since, so the entry is scheduled again.
+            // The deadline has moved since this event was scheduled, so another event is scheduled.
             if !deadline.is_never() {
                 self.arm(end, deadline);
             }
@@ -184,8 +185,9 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Called after anything has happened at an end: notifies the application, sends what may be sent, schedules the
-    /// timer. `expired`: its retransmission timer expired, which is reported to the probe.
+    /// Notifies the application, sends what may be sent, and schedules the timer; called after anything has happened at
+    /// an end. `expired`: the end's retransmission timer has just expired, which is reported to the probe with a
+    /// retransmission.
     #[inline(never)]
     fn pump(&mut self, end: u32, mut expired: bool) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
@@ -283,7 +285,8 @@ impl<P: Probe> Simulation<P> {
         *id
     }
 
-    /// Notifies the application of everything that is new at an end, including what its own answers cause.
+    /// Notifies the application of everything that is new at an end, including the consequences of the application's
+    /// own commands.
     #[inline(never)]
     fn attend(&mut self, end: u32) {
         self.notified = end;

@@ -1,4 +1,4 @@
-//! Datagram flows. No endpoint answers, so a flow consists of what was sent and what arrived.
+//! Datagram flows. No endpoint answers, so the state of a flow is how much has been sent and how much has arrived.
 
 use cwndlab_tcp::{Header, Segment};
 use cwndlab_traffic::EcnField;
@@ -31,7 +31,7 @@ impl<P: Probe> Simulation<P> {
         let (side, route) = ((end & 1) as usize, conn.routes[(end & 1) as usize]);
         let flow = &mut self.datagrams[conn.datagrams as usize];
         conn.in_network += 1;
-        // Numbered like TCP's data: position 1 is the first byte.
+        // Sequence numbers are those of TCP: the first byte has number 1.
         let seq = (flow.offset[side] as u32).wrapping_add(1);
         flow.offset[side] += u64::from(payload);
         flow.sent += 1;
@@ -48,7 +48,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A datagram has reached its end.
+    /// Counts a datagram that has reached its destination.
     #[inline(never)]
     pub(super) fn deliver_datagram(&mut self, packet: &Packet) {
         let conn = &mut self.conns[(packet.to >> 1) as usize];

@@ -1,4 +1,5 @@
-//! The way of a packet out of its endpoint: the parts of a run that sending needs while the connection is borrowed.
+//! Sends packets from an endpoint into the first link of their route. The connection is borrowed meanwhile, so [`Exit`]
+//! borrows only the other fields of the simulation that sending needs.
 
 use cwndlab_net::Packet as _;
 use cwndlab_tcp::{Polled, Quick, TcpConfig};
@@ -9,7 +10,7 @@ use super::{Summary, Wire};
 use crate::events::EventQueue;
 use crate::packet::{Packet, SackTable};
 
-/// The parts of [`super::Simulation`] that are needed to send a packet.
+/// The fields of [`super::Simulation`] that are needed to send a packet.
 pub(super) struct Exit<'a> {
     pub(super) wires: &'a mut [Wire],
     pub(super) hops: &'a [u32],
@@ -22,7 +23,8 @@ pub(super) struct Exit<'a> {
     pub(super) plain_below: u64,
 }
 
-/// Borrows these parts of a simulation. A macro, because a connection of the simulation is borrowed at the same time.
+/// Borrows these fields of a simulation. It is a macro, because a connection of the simulation is borrowed at the same
+/// time.
 macro_rules! exit_of {
     ($simulation:expr) => {
         $crate::sim::exit::Exit {
@@ -39,8 +41,9 @@ macro_rules! exit_of {
 pub(super) use exit_of;
 
 impl Exit<'_> {
-    /// Sends what an end may send, as long as its packets enter an ordinary link and nothing else has to be done.
-    /// Returns the first other packet, already counted as sent.
+    /// Sends the packets that an end may send, as long as each enters an ordinary link ([`Wire::ordinary`]) and no
+    /// packet needs a label or a check of the budget. Returns the first packet for which this does not hold: it is
+    /// counted, and the caller must send it.
     #[allow(clippy::inline_always)] // once per delivered packet
     #[inline(always)]
     pub(super) fn send(&mut self, conn: &mut Conn, end: u32, config: &TcpConfig) -> Option<Packet> {
@@ -67,7 +70,8 @@ impl Exit<'_> {
         }
     }
 
-    /// Whether a packet can enter the first link of its route on the short path.
+    /// Passes a packet to the first link of its route by the short path. Returns false, with no effect, if the link or
+    /// its queue does not permit this.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn enter(&mut self, route: u32, packet: &Packet) -> bool {

@@ -32,7 +32,7 @@ pub(super) struct Watch {
     /// Simulated time at the last check, and the number of events handled since it last advanced.
     last: Time,
     standing: u64,
-    /// When this many packets have been sent, check inside the event.
+    /// The number of packets sent at which the budget is next checked inside an event.
     pub(super) look_at_packet: u64,
     /// The first error found inside an event.
     broken: Option<RunError>,
@@ -82,7 +82,7 @@ impl<P: Probe> Simulation<P> {
         self.check_memory()
     }
 
-    /// A check inside an event. Returns whether to continue the event; if not, the run ends with it.
+    /// Checks the budget inside an event. Returns whether to continue the event; if not, the run ends after it.
     #[cold]
     #[inline(never)]
     pub(super) fn look_inside(&mut self) -> bool {
@@ -95,7 +95,7 @@ impl<P: Probe> Simulation<P> {
         self.watch.broken.is_none()
     }
 
-    /// Whether there is room for one more connection. If not, the run ends with this event.
+    /// Whether there is room for one more connection. If not, the run ends after this event.
     #[cold]
     pub(super) fn has_room(&mut self) -> bool {
         let open = self.conns.len();
@@ -107,7 +107,8 @@ impl<P: Probe> Simulation<P> {
         self.watch.broken.is_none()
     }
 
-    /// Ends the run: discards scheduled events. An endpoint that still has to be polled sends at most one packet.
+    /// Ends the run after this event: discards all scheduled events. An endpoint that still has to be polled sends at
+    /// most one packet.
     pub(super) fn break_off(&mut self, error: RunError) {
         self.watch.broken.get_or_insert(error);
         self.watch.look_at_packet = 0;

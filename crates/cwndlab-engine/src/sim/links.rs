@@ -20,7 +20,8 @@ impl<P: Probe> Simulation<P> {
         // A link without impairments has no stale entries.
         debug_assert_eq!(wire.arrival_armed, self.now);
         let hop = self.hops[wire.link.first().route as usize];
-        // `DELIVER` is not an index of a link.
+        // At the end of the route `hop` is `DELIVER`, which is not the index of a link, so there are no two links to
+        // borrow.
         let Ok([from, to]) = self.wires.get_disjoint_mut([index as usize, hop as usize]) else {
             return self.on_last_arrival(index);
         };
@@ -40,7 +41,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A packet has arrived at its endpoint.
+    /// Handles an arrival at the end of a route: delivers the packet.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn on_last_arrival(&mut self, index: u32) {
@@ -74,7 +75,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// A packet has arrived at an impaired link, or at a node where packets are observed.
+    /// Handles an arrival from an impaired link, or at a node where packets are observed.
     #[inline(never)]
     pub(super) fn on_special_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
@@ -102,8 +103,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Offers a packet to a link and handles every possible consequence: a copy, a mark, a drop, a link that is not
-    /// plain.
+    /// Offers a packet to any link, and handles every possible result: a copy, a mark, a drop, or new events of the
+    /// link.
     #[inline(never)]
     pub(super) fn offer_any(&mut self, index: u32, packet: &Packet) {
         let offered = self.wires[index as usize].link.offer(self.now, packet);
@@ -126,7 +127,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Reports a mark or a drop. Returns whether the packet is in the link.
+    /// Reports a mark or a drop. Returns whether the packet has entered the link.
     pub(super) fn is_inside(&mut self, index: u32, offered: Offered, packet: &Packet) -> bool {
         match offered {
             Offered::Queued => {}
@@ -149,10 +150,10 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// After a packet has entered a link, schedules the link's new events.
+    /// Schedules the new events of a link that a packet has entered.
     pub(super) fn arm_link(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
-        // Behind another packet, this one does not change the link's next arrival, unless an extra delay holds the one
+        // A packet behind another one does not change the link's next arrival, unless an impairment holds back the one
         // ahead.
         if wire.arrival_armed.is_never() || wire.link.is_impaired() {
             wire.arm_arrival(&mut self.events, index);

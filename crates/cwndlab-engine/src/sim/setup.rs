@@ -17,7 +17,7 @@ use crate::streams::Streams;
 use crate::topology::Routes;
 
 impl<P: Probe> Simulation<P> {
-    /// One replicate of a scenario.
+    /// Builds the simulation of one replicate of a scenario.
     ///
     /// # Errors
     ///
@@ -94,7 +94,8 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-/// Timestamps count microseconds in 32 bits, so the age of one is known up to half of that range.
+/// The longest round trip that TCP can measure: timestamps count microseconds in 32 bits, so the age of one is known up
+/// to half of that range.
 const LONGEST_ROUND_TRIP: Time = Time::from_micros(1 << 31);
 
 /// Rejects a path whose round-trip time TCP could not measure.
@@ -109,8 +110,8 @@ fn check_round_trip(scenario: &Scenario, index: usize, path: impl Iterator<Item 
 }
 
 impl Scenario {
-    /// The application of a traffic entry, for another driver than the simulator. It draws the same numbers from the
-    /// same streams. `segment_bytes` is the payload of that driver's full segment.
+    /// Builds the application of a traffic entry, for a driver other than the simulator. It draws the same numbers,
+    /// from the same streams, as in the simulator. `segment_bytes` is the payload of a full segment in that driver.
     ///
     /// # Errors
     ///

@@ -48,7 +48,7 @@ struct Seen {
     segments: Vec<Sight>,
     connections: Vec<ConnectionRecord>,
     objects: Vec<ObjectRecord>,
-    /// Those of the bottleneck's queue.
+    /// The time that the average of the bottleneck's queue spent in each region.
     regions: Option<Regions>,
 }
 
@@ -70,7 +70,7 @@ impl Probe for Seen {
     }
 }
 
-/// What a node of the chain sees: 0 is the client's, 3 the server's.
+/// What a node of the chain sees. Node 0 is the client's, node 3 the server's.
 fn watch(mut scenario: Scenario, node: u32) -> Seen {
     scenario.probes.segments_at = Some(node);
     Simulation::new(&scenario, 1, 0, Seen::default()).unwrap().run().unwrap().1
@@ -164,7 +164,8 @@ proptest! {
     }
 }
 
-/// A class of 300 kb/s that may not borrow, for `claimed`; all else has the rest of 1.5 Mb/s.
+/// A class of 300 kb/s for the traffic named `claimed`, which may not borrow; all other traffic has the rest of 1.5
+/// Mb/s.
 fn classes(claimed: &str) -> String {
     let leaf = |rate: u32, more: &str| {
         format!(r#"{{"parent": 0, "rate_bps": {rate}, "max_packet_bytes": 1000, "queue": {DROP_TAIL}{more}}}"#)

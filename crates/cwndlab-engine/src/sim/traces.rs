@@ -18,7 +18,7 @@ impl ProbeSpec {
         self.cwnd || self.accecn || self.traces_senders()
     }
 
-    /// Whether the probe records this kind of trace.
+    /// Whether the scenario's probes request this kind of trace.
     fn asks_for(&self, traced: &Traced) -> bool {
         match traced {
             Traced::Limited { .. } => self.limits,
@@ -43,7 +43,8 @@ impl Traces {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Reports to the probe what it records about senders, after an end has sent all that it may send now.
+    /// Reports the sender of an end to the probe, as far as the probes of the scenario request it, once the end has
+    /// sent all that it may send now.
     #[inline(never)]
     pub(super) fn sample_sender(&mut self, end: u32) {
         if self.probes.cwnd {
@@ -85,7 +86,7 @@ impl<P: Probe> Simulation<P> {
         });
     }
 
-    /// Ends the traces of a connection that is over; at the end of the run, of any connection.
+    /// Ends the traces of a connection that is over or, at the end of the run, still open.
     pub(super) fn end_traces(&mut self, slot: u32) {
         for end in [slot << 1, slot << 1 | 1] {
             let Some((serial, trace)) = self.traces.0.get_mut(end as usize).and_then(Option::take) else { continue };

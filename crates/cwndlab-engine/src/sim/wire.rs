@@ -1,4 +1,4 @@
-//! A link in the run loop: its events, and the short paths where nothing is recorded.
+//! A link in the run loop: its events, and the short path for packets about which nothing is recorded.
 
 use cwndlab_net::Link;
 use cwndlab_units::Time;
@@ -28,8 +28,8 @@ pub(super) struct Wire {
 const _: () = assert!(size_of::<Wire>() == 256);
 
 impl Wire {
-    /// Accepts a packet of this size if the link is plain and its queue has room. Returns whether it did. Call it only
-    /// if the link is [`Wire::ordinary`].
+    /// Passes a packet of this size to [`Link::offer_plain`], and schedules its arrival if necessary. Returns whether
+    /// the link accepted the packet. Call it only if the link is [`Wire::ordinary`].
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn take(
@@ -41,7 +41,7 @@ impl Wire {
         write: impl FnOnce(&mut Packet),
     ) -> bool {
         let Some(arrival) = self.link.offer_plain(now, wire_bytes, write) else { return false };
-        // Behind another packet, this one does not change the link's next arrival.
+        // A packet behind another one does not change the link's next arrival.
         if self.arrival_armed.is_never() {
             self.arrival_armed = arrival;
             events.push_own(arrival, index);

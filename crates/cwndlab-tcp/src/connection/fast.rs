@@ -1,17 +1,19 @@
-//! Short paths. Each does what a longer path elsewhere does, with fewer tests. `comparison` compares the two on random
-//! connections. A short path stays only while it saves 3 % of the instructions of a row of `make bench`.
+//! Short paths for the most frequent cases. A short path has the same effect as the full path, with fewer tests.
+//! `comparison` compares the two on random connections. A short path stays only as long as it saves 3 % of the
+//! instructions of a row of `make bench`.
 //!
-//! Instructions per hop that switching off each path alone adds, for the row that gains most (25 November 2026):
+//! Additional instructions per hop when one path alone is switched off, in the row where this costs most (25 November
+//! 2026):
 //!
 //! | path | where | saves |
 //! |---|---|---|
 //! | header prediction | `ack.rs`, `take_expected` | 13 % of `fq-codel-cell`, 6 % of `50x100M` |
 //! | an ACK after which only the window grows | `ack.rs`, `take_calm_ack` | 11 % of `50x100M` |
-//! | the same for a segment with data | `ack.rs`, `take_calm_ack_with` | 3 % of `rfc2415-cell` |
-//! | the same with RACK's record | `ack.rs`, `take_calm_ack_by_record` | 11 % of `fq-codel-cell` |
+//! | such an ACK on a segment with data or FIN | `ack.rs`, `take_calm_ack_with` | 3 % of `rfc2415-cell` |
+//! | such an ACK, with RACK's records of segments | `ack.rs`, `take_calm_ack_by_record` | 11 % of `fq-codel-cell` |
 //! | data that acknowledges nothing, with RACK | `ack.rs`, `is_unreported` | 19 % of `fq-codel-cell` |
 //! | what to send is predicted from a few fields | `poll.rs`, `outlook` | 23 % of `50x100M` |
-//! | a segment returned as its header | `poll.rs`, `poll_quick` | 14 % of `50x100M` |
+//! | a segment returned as a header | `poll.rs`, `poll_quick` | 14 % of `50x100M` |
 //! | the record of the next segment sent | `poll.rs`, `record_next` | 4 % of `rfc2884-cell` |
 
 mod ack;

@@ -27,7 +27,7 @@ fn a_run_takes_as_many_events_as_its_budget_has_and_no_more() {
     assert!(at > Time::ZERO && at < duration && error.at() == at, "{error}");
 }
 
-/// Two hundred senders put 65 535 segments each into the first link's endless queue, in two hundred events.
+/// Two hundred senders put 65,535 segments each into the unlimited queue of the first link, in two hundred events.
 #[test]
 fn a_burst_within_few_events_ends_at_the_memorys_budget() {
     let mut scenario = chain(&tcp(Profile::Ns2_1998, RecoveryKind::Reno), 1 << 40, DROP_TAIL, "", 100);

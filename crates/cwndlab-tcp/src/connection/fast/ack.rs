@@ -1,7 +1,7 @@
 //! Short paths for most arriving segments: header prediction (Jacobson 1990), then an ACK after which only the window
 //! grows.
 //!
-//! No report is built for such an ACK: it only opens the window, restarts the timer and gives a round-trip sample.
+//! For such an ACK no report is built: it only opens the window, restarts the timer and provides a round-trip sample.
 
 use cwndlab_units::Time;
 
@@ -13,9 +13,9 @@ use crate::sequence::to_wire;
 use crate::state::State;
 
 impl Connection {
-    /// Whether a segment without blocks is, according to its header, of the usual kind ("header prediction", Jacobson
-    /// 1990): in order or beyond a hole, without flags other than ACK and PSH, on an established connection with
-    /// nothing unusual in progress.
+    /// Whether a segment without SACK blocks passes header prediction (Jacobson 1990): it is in order or beyond a hole
+    /// and has no flags other than ACK and PSH, the connection is established and has received no FIN, and the sender
+    /// has no extra state ([`Sender::is_plain`](crate::sender::Sender::is_plain)).
     pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
         self.state == State::Established
             && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
@@ -24,13 +24,14 @@ impl Connection {
             && self.sender.is_plain()
     }
 
-    /// How far a segment begins beyond RCV.NXT; a large number if it begins before.
+    /// Distance from RCV.NXT to the beginning of a segment; a large number if the segment begins before RCV.NXT.
     fn distance_ahead(&self, seg: &Header) -> u64 {
         u64::from(seg.seq.wrapping_sub(to_wire(self.irs, self.receiver.nxt)))
     }
 
-    /// Takes a plain ACK of new data, or data that acknowledges nothing new, as [`Self::take_any`] would, without the
-    /// tests for other kinds. Returns false, with no effect, if the segment is neither.
+    /// Processes a pure ACK of new data, or data that acknowledges nothing new, with the same effect as
+    /// [`Self::take_any`], but without the tests for other kinds of segment. Returns false, with no effect, if the
+    /// segment is neither.
     #[inline(always)]
     pub(in crate::connection) fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
         let s = &self.sender;
@@ -61,14 +62,16 @@ impl Connection {
         true
     }
 
-    /// Whether an ACK of nothing new, without blocks, needs no report. If so, RACK has already processed it.
+    /// Whether an ACK that acknowledges nothing new and has no SACK blocks needs no report. If this returns true, RACK
+    /// has already processed the ACK.
     pub(in crate::connection) fn is_unreported(&mut self) -> bool {
         let s = &self.sender;
         self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.needs().every_ack && rack.take_idle())
     }
 
-    /// Takes an expected ACK of new data without options, as [`Connection::take_new_ack`] would. Returns false, with no
-    /// effect, if the ACK may do more than open the window.
+    /// Processes an ACK of new data that passed [`Self::is_expected`], with the same effect as
+    /// [`Connection::take_new_ack`]. Returns false, with no effect, if the ACK may do more than open the window,
+    /// restart the timer and provide a round-trip sample.
     #[inline(always)]
     fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
         if self.recovery.detects_by_time() {
@@ -98,8 +101,8 @@ impl Connection {
         true
     }
 
-    /// As [`Self::take_calm_ack`], for a segment that is more than an ACK: the response to a request, a FIN. Returns
-    /// false with RACK, which uses the segment's options.
+    /// As [`Self::take_calm_ack`], for an ACK on a segment with data or a FIN. Returns false with RACK, which uses the
+    /// segment's options.
     #[inline(never)]
     pub(in crate::connection) fn take_calm_ack_with(
         &mut self,
@@ -111,7 +114,7 @@ impl Connection {
         !self.recovery.detects_by_time() && self.take_calm_ack(cfg, now, seg, ack)
     }
 
-    /// As [`Self::take_calm_ack`] with RACK, which takes the round trip from its record.
+    /// As [`Self::take_calm_ack`], with RACK, which takes the round trip from its records of segments.
     #[inline(never)]
     fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, ack: u64) -> bool {
         let Some(rack) = self.recovery.rack() else { return false };
@@ -139,7 +142,7 @@ impl Connection {
         true
     }
 
-    /// Moves SND.UNA to `ack`. Returns the bytes of payload acknowledged.
+    /// Moves SND.UNA to `ack`. Returns the payload bytes acknowledged.
     #[inline(always)]
     fn advance(&mut self, ack: u64) -> u64 {
         let s = &mut self.sender;
@@ -151,7 +154,7 @@ impl Connection {
         acked_bytes
     }
 
-    /// Opens the window for the ACK.
+    /// Passes the ACK to the controller, which may open the window.
     #[inline(always)]
     fn grow_plainly(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;

@@ -1,5 +1,5 @@
-//! Compares each short path with the long way: the same segments, and the same state afterwards.
-//! `connection::properties` runs these comparisons on random connections over random paths.
+//! Compares each short path with the full path: both must send the same segments and leave the connection in the same
+//! state. `connection::properties` runs these comparisons on random connections over random paths.
 
 use cwndlab_units::Time;
 
@@ -14,7 +14,8 @@ pub fn state(end: &Connection) -> String {
     format!("{end:?}")
 }
 
-/// Delivers a segment. If `compare`, an expected segment is also taken the long way, which must have the same result.
+/// Delivers a segment. If `compare` is set and the segment is expected, a copy of the connection processes the segment
+/// by the full path, which must have the same result.
 pub fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segment, compare: bool) {
     let full = (compare && segment.sack.len == 0 && segment.accecn.is_none() && end.is_expected(segment)).then(|| {
         let mut full = end.clone();
@@ -27,7 +28,7 @@ pub fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segme
     assert!(same, "an expected segment is taken otherwise than in full: {segment:?}");
 }
 
-/// Polls. If `compares`, the result is compared with that of the long way.
+/// Polls a connection. If `compares` is set, the result is compared with that of the full path on a copy.
 pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) -> Option<Segment> {
     let full = compares.then(|| {
         let mut full = end.clone();
@@ -43,7 +44,7 @@ pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) ->
         Quick::Ask => end.poll_asked(cfg, now, &last),
     };
     if let Some((segment, mut full)) = full {
-        // This field matters only if only windows in use may grow.
+        // `stopped_by_cwnd` matters only if `grow_only_if_cwnd_limited` is set.
         full.sender.stopped_by_cwnd = end.sender.stopped_by_cwnd;
         assert_eq!(segment, polled, "a short path gives another segment");
         assert_eq!(format!("{full:?}"), format!("{end:?}"), "a short path leaves another state");

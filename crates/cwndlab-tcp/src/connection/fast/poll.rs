@@ -1,6 +1,7 @@
-//! Short paths for most segments that are sent: full segments of new data, and ACKs, both without rare options.
+//! Short paths for most segments that are sent: full segments of new data and pure ACKs, without SACK blocks and AccECN
+//! option.
 //!
-//! They are returned as headers, so that the simulator writes them straight into the packet.
+//! Such a segment is returned as a header, which the simulator writes straight into the packet.
 
 use cwndlab_units::Time;
 
@@ -20,14 +21,15 @@ pub(in crate::connection) enum Outlook {
     PureAck,
     /// A full segment of new data.
     FullSegment,
-    /// Nothing, because the congestion window is full; this has to be recorded.
+    /// Nothing, because the congestion window is full; [`Connection::follow`] records this.
     FullWindow,
     /// Unknown: [`Connection::poll_any`] decides.
     #[default]
     Open,
 }
 
-/// The state that [`Connection::poll_quick`] keeps from one segment to the next; at first the default.
+/// The state that [`Connection::poll_quick`] keeps from one segment to the next. Pass the default value for the first
+/// segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Polled(Outlook);
 
@@ -36,11 +38,11 @@ pub struct Polled(Outlook);
 pub enum Quick {
     /// Nothing is to be sent.
     Nothing,
-    /// A segment that consists of its header. If it is the last one, nothing follows.
+    /// A segment without SACK blocks and AccECN option, so that its header describes it completely.
     Segment {
         /// The segment.
         header: Header,
-        /// Whether nothing can follow.
+        /// Whether no other segment can follow now, so that the caller need not poll again.
         last: bool,
     },
     /// There may be a segment; call [`Connection::poll_asked`].
@@ -48,8 +50,9 @@ pub enum Quick {
 }
 
 impl Connection {
-    /// As [`Connection::poll_transmit`]. The caller must repeat the call until nothing is left to send, with no other
-    /// call of the connection in between: conditions that the last segment did not change are not tested again.
+    /// As [`Connection::poll_transmit`], with less work. The caller must repeat the call until nothing is left to send,
+    /// with no other call of the connection in between, because conditions that the last segment cannot have changed
+    /// are not tested again.
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
         let s = &self.sender;
@@ -72,7 +75,7 @@ impl Connection {
         }
     }
 
-    /// Sends the predicted segment.
+    /// Does what `outlook` predicts. Returns the segment to send, if any.
     #[inline(always)]
     pub(in crate::connection) fn follow(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Option<Segment> {
         match outlook {
@@ -91,7 +94,8 @@ impl Connection {
         }
     }
 
-    /// Predicts the result of [`Connection::poll_any`] on connections with nothing unusual in progress.
+    /// Predicts the result of [`Connection::poll_any`] from a few fields; [`Outlook::Open`] if these do not decide it,
+    /// for example in loss recovery.
     #[inline(always)]
     pub(in crate::connection) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
@@ -116,7 +120,8 @@ impl Connection {
         if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end {
             return if self.receiver.ack_now { Outlook::Open } else { self.window_outlook(cfg) };
         }
-        // Everything has been sent. If only windows in use may grow, the use has to be recorded.
+        // Everything has been sent. If `grow_only_if_cwnd_limited` is set, the full path has to record how much of cwnd
+        // is in use.
         if s.snd.nxt == s.limit() && !cfg.grow_only_if_cwnd_limited {
             return no_data;
         }
@@ -129,7 +134,7 @@ impl Connection {
         let mss = u64::from(s.snd.mss);
         let in_flight = s.snd.nxt - s.snd.una + mss;
         if in_flight > s.cc.cwnd() {
-            // If only windows in use may grow, the use has to be recorded.
+            // If `grow_only_if_cwnd_limited` is set, it has to be recorded that cwnd is full.
             return if !cfg.grow_only_if_cwnd_limited {
                 Outlook::Nothing
             } else if self.state.may_send() && !s.drains(cfg) {
@@ -153,7 +158,7 @@ impl Connection {
         self.follow(cfg, now, last.0)
     }
 
-    /// Whether a segment carries neither SACK blocks nor the AccECN option.
+    /// Whether the segments sent now carry neither SACK blocks nor the AccECN option.
     fn needs_no_options(&self) -> bool {
         self.receiver.beyond.is_none() && self.sender.is_plain()
     }
@@ -165,7 +170,8 @@ impl Connection {
         s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && self.timers.is_running(Timer::Retransmit)
     }
 
-    /// The next full segment of new data, as [`Self::data_segment`] would make it. Only if [`Self::is_simple`].
+    /// The next full segment of new data, as [`Self::data_segment`] would make it. Call it only if [`Self::is_simple`]
+    /// returns true.
     #[inline(always)]
     fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
         let s = &mut self.sender;
@@ -196,8 +202,8 @@ impl Connection {
         self.complete(cfg, now, header)
     }
 
-    /// As [`Self::record_sent`] for a full segment of new data, if the timer is running and only the window decides
-    /// what is sent.
+    /// Records a full segment of new data, with the same effect as [`Self::record_sent`]. Call it only if the
+    /// retransmission timer is running and only the windows limit what is sent.
     #[inline(never)]
     fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
         let sent = Transmission { now, piece, end, again: false, was_quiet: false };
