@@ -32,10 +32,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// The one-way TCP agents of the 1998 simulator.
+    /// ns-2's one-way TCP agents as of 1998.
     #[serde(rename = "ns2-1998")]
     Ns2_1998,
-    /// The standards, without later additions.
+    /// RFC 5681 and the standards of its time: without CUBIC, RACK and the initial window of RFC 6928.
     #[serde(rename = "rfc5681")]
     Rfc5681,
     /// Linux 2.0.32 (1997).
@@ -65,7 +65,7 @@ pub enum InitialWindow {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MaxWindow {
-    /// In segments of MSS.
+    /// In segments of one MSS.
     Segments(u32),
     /// In bytes.
     Bytes(u64),
@@ -100,25 +100,27 @@ pub enum AckPolicy {
     /// The TCP of RFC 2415's authors: every segment for the first `quick_bytes` of a connection and after a loss
     /// or reordering, then every `every`-th, or at the next point of a heartbeat grid.
     QuickThenHeartbeat {
-        /// segments are acknowledged one by one while less than this has come
+        /// segments are acknowledged one by one until this many bytes have arrived
         quick_bytes: u64,
-        /// then every n-th segment
+        /// after that, every n-th segment is acknowledged
         every: u32,
         /// grid spacing
         grid_ns: Time,
     },
     /// Linux: every segment for the first `quick_segments` of a connection (its "quickack" mode), then as `Delayed`.
     QuickThenDelayed {
-        /// segments acknowledged one by one
+        /// number of segments that are acknowledged one by one
         quick_segments: u32,
-        /// then by this timer or every second full segment
+        /// after that, every second full segment is acknowledged, others when this timer expires
         timeout_ns: Time,
     },
-    /// Linux 2.0 and 2.2: every second full segment, else by a timer that follows the time between segments.
+    /// Linux 2.0 and 2.2: every second full segment; otherwise when a timer expires that adapts to the time between
+    /// segments.
     Adaptive(AdaptiveAcks),
-    /// Linux 6: up to 16 segments one by one at first and after trouble; then once more than one full segment has
-    /// arrived, or after a delay that adapts between 40 and 200 ms; at once after a read of pushed data. Of
-    /// out-of-order segments, the first three are acknowledged without delay, then one per millisecond.
+    /// Linux 6: up to 16 segments one by one at first and after losses. After that, an ACK is sent when more than one
+    /// full segment has arrived, when a delay has passed that adapts between 40 and 200 ms, or when the application has
+    /// read pushed data. Of out-of-order segments, the first three are acknowledged without delay, then one per
+    /// millisecond.
     Linux,
 }
 
@@ -126,7 +128,7 @@ pub enum AckPolicy {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdaptiveAcks {
-    /// The timer of the first segment; 0 = acknowledged at once.
+    /// Timer for the first segment; with 0, it is acknowledged at once.
     pub first_ns: Time,
     /// Longest timer.
     pub max_ns: Time,
@@ -146,7 +148,7 @@ pub enum ReceiveTuning {
     None,
     /// The buffer grows as the application reads, as with Linux's `tcp_moderate_rcvbuf`.
     Linux {
-        /// memory at first (`tcp_rmem[1]`), of which half is offered until the size of segments is known
+        /// initial memory (`tcp_rmem[1]`), of which half is offered until the size of segments is known
         initial_bytes: u64,
         /// maximum memory (`tcp_rmem[2]`)
         most_bytes: u64,
@@ -171,7 +173,7 @@ pub enum SlowStartKind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NagleRule {
-    /// An ACK of everything (RFC 1122, 4.2.3.4).
+    /// An ACK of all data sent before (RFC 1122, 4.2.3.4).
     Rfc1122,
     /// An ACK of the last small segment (draft-minshall-nagle-01; Linux: `tcp_minshall_check`).
     Minshall,
@@ -181,10 +183,10 @@ pub enum NagleRule {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReductionBase {
-    /// What is in flight (RFC 5681, equation 4; RFC 9438, 4.6).
+    /// The data in flight (RFC 5681, equation 4; RFC 9438, 4.6).
     FlightSize,
-    /// The usable window, fractions kept (ns-2.35).
+    /// The usable window; the result keeps its fraction (ns-2.35).
     Cwnd,
-    /// The usable window, the result rounded down to whole segments (Linux; ns-2 before 2006).
+    /// The usable window; the result is rounded down to whole segments (Linux; ns-2 before 2006).
     CwndWholeSegments,
 }

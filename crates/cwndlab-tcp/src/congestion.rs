@@ -3,12 +3,12 @@
 //! Contract of the calls of [`Controller`], for every law:
 //! - `on_feedback(&AckReport)`: once per ACK with new information, before loss detection.
 //! - `on_ack(&AckReport, &AfterAck)`: once per ACK with new information, also during recovery, after loss detection.
-//! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards cwnd is ssthresh (`Loss`, `Ecn`) or the
-//!   loss window (`Rto`, `RtoRepeat`). After `Ecn` it may be below ssthresh, which has a minimum of its own
-//!   ([`crate::TcpConfig::ecn_to_one_segment`], windows in packets). Laws that control their recovery decide the window
-//!   alone.
-//! - `on_episode(episode, …)`: each step of an episode that the window follows. Recovery reports the step; only the
-//!   controller writes cwnd and ssthresh.
+//! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards cwnd equals ssthresh (`Loss`, `Ecn`) or
+//!   the loss window (`Rto`, `RtoRepeat`). There are two exceptions. cwnd may be smaller than the minimum of ssthresh:
+//!   after `Ecn` if [`crate::TcpConfig::ecn_to_one_segment`] is set, and always if the law counts windows as real
+//!   numbers of packets. Laws that control their recovery, and external laws, set cwnd themselves.
+//! - `on_episode(episode, …)`: once per step of a recovery episode that sets the window. Recovery reports the step;
+//!   only the controller writes cwnd and ssthresh.
 //! - `on_undo()`: at most once, if the last episode is found spurious.
 //! - `on_start(Start)`: once, when the connection is established, for laws that need it.
 //! - `grant()`: what may be sent, and how fast; may be called at any time.
@@ -43,8 +43,8 @@ pub use crate::flight::{AckKind, AckReport, AfterAck};
 
 use cwndlab_units::Time;
 
-/// What a law permits the sender. If a law states no rate, its window determines the pace, provided that the endpoint
-/// paces.
+/// What a law permits the sender. If the law states no rate and the endpoint paces ([`crate::TcpConfig::pacing`]), the
+/// pacing rate is computed from the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grant {
     /// Congestion window in bytes, not necessarily whole segments.
@@ -96,7 +96,7 @@ pub enum CongestionEvent {
     Ecn,
     /// The retransmission timer expired for a segment not yet retransmitted by the timer.
     Rto,
-    /// The retransmission timer expired again for the same segment (RFC 5681, section 3.1: ssthresh is held).
+    /// The retransmission timer expired again for the same segment (RFC 5681, section 3.1: ssthresh is held constant).
     RtoRepeat,
 }
 
@@ -116,10 +116,11 @@ pub enum Episode {
     },
     /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
     Deflated(u32),
-    /// As [`Episode::Deflated`], by this many whole segments: a window counted in packets keeps its fraction.
+    /// ns-2's NewReno: as [`Episode::Deflated`], but by this many whole segments, so that a window that is a real
+    /// number of packets keeps its fraction.
     DeflatedBySegments(u32),
-    /// These bytes, by which fast recovery had inflated the window, become part of cwnd: in Linux 2.0, when the timer
-    /// expires in recovery.
+    /// Linux 2.0: the timer expires in fast recovery, and cwnd grows by these bytes, by which fast recovery had
+    /// inflated the window.
     Inflated(u32),
     /// After a timeout, this many bytes are assumed to be still in the network (Linux: `tcp_enter_loss`).
     StillInNetwork(u64),

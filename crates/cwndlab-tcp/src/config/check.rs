@@ -1,4 +1,4 @@
-//! Whether an endpoint can run with the values of its knobs, wise or not.
+//! Checks whether an endpoint can run with the values of its knobs, regardless of whether the values make sense.
 
 use std::fmt;
 
@@ -11,19 +11,19 @@ use thiserror::Error;
 
 /// The largest window that the window scale option can offer (RFC 7323, section 2.3).
 pub(super) const LARGEST_WINDOW: u64 = 1 << 30;
-/// Linux's `SOCK_MIN_RCVBUF`: one packet of 1500 bytes.
+/// Linux's `SOCK_MIN_RCVBUF`: the memory that one packet of 1500 bytes takes.
 const LEAST_BUFFER: u64 = 2304;
 /// Shorter timers could expire so often that the run's clock hardly advances.
 const SHORTEST_TIMER: Time = Time::from_micros(1);
-/// The longest time of a knob; sums and products of such times stay far below the clock's 584 years.
+/// The longest time that a knob may have. Sums and products of such times stay far below the clock's 584 years.
 const LONGEST_TIME: Time = Time::from_secs(24 * 3600);
 /// The ranges of timers and of other times, as errors state them.
 pub(crate) const TIMER_RANGE: &str = "in 1us..=24h";
 pub(crate) const TIME_RANGE: &str = "at most 24h";
-/// The most segments of a knob.
+/// The largest number of segments that a knob may have.
 pub(super) const MOST_SEGMENTS: u32 = 1 << 20;
 
-/// A knob with whose value an endpoint cannot run. Names are those of the table of knobs, such as `rto.min_ns`.
+/// A knob whose value keeps an endpoint from running. Names are those of the table of knobs, such as `rto.min_ns`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ConfigError {
     /// The value is outside its range, regardless of other knobs.
@@ -36,7 +36,7 @@ pub enum ConfigError {
         /// The values that it may have.
         right: &'static str,
     },
-    /// The value does not go with another knob's.
+    /// The value conflicts with that of another knob.
     #[error("{value} does not fit; with {other} it must be {right}")]
     Conflict {
         /// The knob.
@@ -107,17 +107,17 @@ impl Errors {
         self.range((SHORTEST_TIMER..=LONGEST_TIME).contains(&time), knob, Shown(time), TIMER_RANGE);
     }
 
-    /// A time that may be 0.
+    /// Checks a time that may be 0.
     pub(crate) fn time(&mut self, knob: &'static str, time: Time) {
         self.range(time <= LONGEST_TIME, knob, Shown(time), TIME_RANGE);
     }
 }
 
 impl TcpConfig {
-    /// Whether an endpoint can run with these values.
+    /// Checks that an endpoint can run with these values.
     ///
     /// # Errors
-    /// Every knob that is out of its range or contradicts another one.
+    /// Returns one error for each value that is out of its range or conflicts with another knob's value.
     pub fn check(&self) -> Result<(), Vec<ConfigError>> {
         let mut errors = Errors::default();
         self.check_ranges(&mut errors);
@@ -160,7 +160,8 @@ impl TcpConfig {
         }
     }
 
-    /// ns-2's agents have none of Linux 2.0's rules, and ns-2's FACK needs a timestamp echo on every ACK.
+    /// Checks the knobs that ns-2's rules restrict: ns-2's agents have none of Linux 2.0's rules, and ns-2's FACK needs
+    /// a timestamp echo on every ACK.
     fn check_rules(&self, errors: &mut Errors) {
         if let RecoveryConfig::Reno(reno @ RenoConfig { rules: RecoveryRules::Ns2_1998, .. }) = &self.recovery {
             let rules = "recovery.reno.rules = ns2-1998";
@@ -205,7 +206,7 @@ impl TcpConfig {
     }
 }
 
-/// Range checks of the types that are not made by `knobs!`.
+/// Range checks of knobs' types that `knobs!` does not define.
 pub(super) trait CheckRanges {
     fn check_ranges(&self, errors: &mut Errors);
 }

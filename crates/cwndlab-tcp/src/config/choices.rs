@@ -1,12 +1,12 @@
-//! The knobs that each named alternative of a study has in a profile.
+//! The alternatives that a study can name, and the values that a profile gives to their knobs.
 
 use serde_json::{json, Map, Value};
 
 use super::{FinConfig, HandshakeConfig, Profile, RecoveryKind, WindowLawKind};
 
-/// The knobs behind the words of a study, with the profile's values. `alternatives`: for each knob that takes a word,
-/// the knobs of each of its words, or null for a word that has none. `switches`: the knobs of each feature that a study
-/// can switch on and off.
+/// The alternatives that a study can name, and their knobs with the profile's values. `alternatives` maps `recovery`
+/// and `window_law` to the words that name their alternatives, and each word to the knobs of the alternative, or to
+/// null if it has none. `switches` maps each feature that a study can switch on and off to its knobs.
 pub(crate) fn choices(profile: Profile) -> Value {
     let recoveries = RecoveryKind::ALL.iter().map(|&kind| serde_json::to_value(profile.recovery(kind)));
     let laws = WindowLawKind::all(profile).into_iter().map(serde_json::to_value);
@@ -19,7 +19,7 @@ pub(crate) fn choices(profile: Profile) -> Value {
     })
 }
 
-/// The knobs of externally tagged values by their tags.
+/// Maps the tags of serde's externally tagged enum values to the knobs that they contain, or to null.
 fn by_word(values: impl Iterator<Item = Value>) -> Map<String, Value> {
     let mut words = Map::new();
     for value in values {

@@ -7,17 +7,17 @@ use super::{
 use crate::ecn::EcnKind;
 use cwndlab_units::Time;
 
-/// A knob whose value has no effect in this configuration, and what would give it one.
+/// A knob whose value has no effect in a configuration, and the values of other knobs that would give it one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WithoutEffect {
-    /// Its name, as in the table of knobs.
+    /// The knob's name, as in the table of knobs.
     pub knob: &'static str,
-    /// The values of other knobs with which it has an effect.
+    /// The values of other knobs with which it would have an effect.
     pub needs: &'static str,
 }
 
-/// Makes the list of rules: a knob has no effect if the condition holds; after the arrow follows what would give it
-/// one.
+/// Returns the knobs without effect, by rules of the form `knob if condition => needs`: if the condition holds, the
+/// knob has no effect; `needs` is [`WithoutEffect::needs`].
 macro_rules! rules {
     ($($knob:literal if $idle:expr => $needs:literal;)+) => {
         [$(($idle, WithoutEffect { knob: $knob, needs: $needs })),+]

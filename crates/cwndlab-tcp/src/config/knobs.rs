@@ -9,11 +9,11 @@ use super::{
 /// One knob of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Knob {
-    /// Its path in study files: `rto.min_ns`, `handshake.timed`, `recovery.rack.f_rto`.
+    /// The knob's path in study files: `rto.min_ns`, `handshake.timed`, `recovery.rack.f_rto`.
     pub name: &'static str,
-    /// What a value looks like.
+    /// What a value is, such as `bool`, `bytes` or `draft | google-v3`.
     pub kind: &'static str,
-    /// What it does.
+    /// What the knob does.
     pub doc: &'static str,
     /// The values that it may have, as the error for any other value states them; empty if its type alone limits them.
     pub range: &'static str,
@@ -28,8 +28,8 @@ impl Knob {
     }
 }
 
-/// Every knob, in the order of [`TcpConfig`]. A knob is followed by those within its alternatives: `recovery` by
-/// `recovery.rack.f_rto`.
+/// Every knob, in the order of [`TcpConfig`]. The knobs of a knob's alternatives follow that knob, such as
+/// `recovery.rack.f_rto` after `recovery`.
 pub fn all_knobs() -> Vec<Knob> {
     let inner = [
         HandshakeConfig::KNOBS,
@@ -52,10 +52,10 @@ pub fn all_knobs() -> Vec<Knob> {
     own.chain(RtoConfig::KNOBS.iter().copied()).collect()
 }
 
-/// ns-2's one-way agents as they were in 1998.
+/// Sources of values that are those of ns-2's one-way agents in 1998.
 pub(super) const NS2: &str = "ns-2 (1998): the one-way agents";
 pub(super) const NS2_NONE: &str = "ns-2 (1998): the one-way agents have none";
-/// The source of Linux 2.0's or 2.2's value where it equals that of `rfc5681`.
+/// The source of a value of Linux 2.0 or 2.2 that equals that of `rfc5681`.
 pub(crate) const AS_RFC5681: &str = "as rfc5681; the kernel has nothing else";
 
 /// `knobs! { pub struct Name("prefix.") { field: type [kind; range] { profile: value => source, … } … } }`.

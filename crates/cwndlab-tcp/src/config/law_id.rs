@@ -1,9 +1,9 @@
-//! Names of laws that come from outside.
+//! Identifiers of external laws.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Tells one external law from another: 128 bits of a digest of its code, in JSON as 32 hexadecimal digits.
+/// Identifies an external law by 128 bits of a digest of its code. JSON has them as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LawId(pub u128);
 

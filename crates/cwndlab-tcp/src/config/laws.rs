@@ -1,4 +1,4 @@
-//! Window laws: each with the knobs that only it has.
+//! The window laws, each with its own knobs.
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -10,10 +10,10 @@ use super::{LawId, Profile};
 const RFC6817: &str = "RFC 6817, 2.5";
 const LEDBAT: &str = "draft-irtf-iccrg-ledbat-plus-plus-01, 4.5";
 
-/// Makes the window laws that a study can name, and the one that the caller attaches.
+/// Makes `WindowLawKind`: the window laws that a study can name, and the external law, which the caller attaches.
 macro_rules! laws {
     ($($(#[$doc:meta])+ $name:ident$(($config:ty))? = $word:literal,)*) => {
-        /// Window law.
+        /// A window law, with its knobs.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         pub enum WindowLawKind {
             $($(#[$doc])+ #[serde(rename = $word)] $name$(($config))?,)*
@@ -22,7 +22,7 @@ macro_rules! laws {
             External {
                 /// a digest of the law's code, which identifies it
                 code: LawId,
-                /// whether it draws random numbers
+                /// whether the law draws random numbers
                 random: bool,
             },
         }
@@ -49,24 +49,26 @@ macro_rules! laws {
 }
 
 laws! {
-    /// RFC 5681, bytes.
+    /// RFC 5681, counted in bytes.
     Reno = "reno",
-    /// Counted in packets: +1 per ACK in slow start, +1/cwnd per ACK after.
+    /// Counted in packets, as in ns-2: +1 per ACK in slow start, +1/cwnd per ACK in congestion avoidance.
     RenoPackets = "reno-packets",
-    /// Counted in packets as by Linux 2.0 and 2.2: in slow start up to and including ssthresh, then +1 every cwnd + 1 ACKs.
+    /// Counted in packets, as in Linux 2.0 and 2.2: +1 per ACK in slow start, which includes cwnd = ssthresh; then +1
+    /// every cwnd + 1 ACKs.
     RenoLinux2 = "reno-linux2",
     /// RFC 9438.
     Cubic(CubicConfig) = "cubic",
     /// CUBIC as the Linux kernel computes it.
     CubicLinux(CubicConfig) = "cubic-linux",
-    /// DCTCP (RFC 8257); Reno where ECN is not agreed on. Needs `ecn = dctcp` or `ecn = l4s` at both ends.
+    /// DCTCP (RFC 8257); Reno if the ends do not agree on ECN. Needs `ecn = dctcp` or `ecn = l4s` at both ends.
     Dctcp = "dctcp",
-    /// BBR version 1 as in Linux 6.12; paces, and owns its recovery.
+    /// BBR version 1 as in Linux 6.12. Sets a pacing rate, and its window also applies in recovery.
     Bbr1 = "bbr1",
-    /// BBR version 3 by draft-ietf-ccwg-bbr-06 or Google's branch v3; paces, and owns its recovery.
+    /// BBR version 3 by draft-ietf-ccwg-bbr-06 or Google's branch v3. Sets a pacing rate, and its window also applies
+    /// in recovery.
     Bbr3(Bbr3Config) = "bbr3",
-    /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); paces, and owns its recovery. Reno where AccECN
-    /// is not agreed on. Needs `ecn = accecn-ect1` at both ends.
+    /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); Reno if the ends do not agree on AccECN. Sets a
+    /// pacing rate, and its window also applies in recovery. Needs `ecn = accecn-ect1` at both ends.
     Prague = "prague",
     /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01), for background traffic.
     LedbatPlusPlus(LedbatPlusPlusConfig) = "ledbat-plus-plus",
@@ -74,7 +76,7 @@ laws! {
     Ledbat(LedbatConfig) = "ledbat",
 }
 
-/// The sources of BBR version 3; docs/models/bbr.md has each difference.
+/// The sources of BBR version 3; docs/models/bbr.md lists their differences.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bbr3Rules {

@@ -1,4 +1,4 @@
-//! Loss recovery: each kind with the knobs that only it has.
+//! The kinds of loss recovery, each with its own knobs.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,8 @@ use super::Profile;
 
 const UNUSED: &str = "the standard's; unused by its recovery";
 
-/// Data that must be acknowledged before another fast retransmit, which would otherwise answer the losses of an earlier
-/// episode.
+/// Data that must be acknowledged before another fast retransmit. Without this condition, duplicate ACKs that an
+/// earlier episode caused could start a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RetransmitGuard {
@@ -34,8 +34,8 @@ pub enum RecoveryRules {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RackTimers {
-    /// The earliest of timeout, probe and reordering timer fires; the timeout counts from the last ACK of new data (RFC
-    /// 8985; RFC 6298, 5.3).
+    /// Timeout, probe and reordering timer run at the same time, and the earliest fires; the timeout counts from the
+    /// last ACK of new data (RFC 8985; RFC 6298, 5.3).
     #[serde(rename = "rfc8985")]
     Rfc8985,
     /// Only the timer set last runs, as in Linux. A timeout that replaces a probe's or the reordering timer counts from
@@ -44,33 +44,33 @@ pub enum RackTimers {
     Linux,
 }
 
-/// Makes two enums of the kinds of loss recovery, from the simplest: one of names, and one with the knobs of each kind.
-/// Those marked `@selective` need SACK.
+/// Makes two enums of the kinds of loss recovery, in the given order: `RecoveryKind` without and `RecoveryConfig` with
+/// their knobs. Kinds marked `@selective` need SACK.
 macro_rules! recoveries {
     ($($(#[$doc:meta])+ $(@$needs:ident)? $name:ident$(($config:ty))? = $word:literal,)*) => {
-        /// The kinds of loss recovery, by name.
+        /// The kinds of loss recovery, without their knobs.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum RecoveryKind {
             $($(#[$doc])+ $name,)*
         }
 
-        /// Loss recovery with its knobs. On a connection without SACK, NewReno with the knobs in `without_sack`
-        /// replaces the selective kinds.
+        /// A kind of loss recovery, with its knobs. On a connection without SACK, NewReno replaces the kinds that need
+        /// SACK, and uses the knobs in their `without_sack`.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         pub enum RecoveryConfig {
             $($(#[$doc])+ #[serde(rename = $word)] $name$(($config))?,)*
         }
 
         impl RecoveryKind {
-            /// Every kind, from the simplest.
+            /// All kinds, from the simplest to the most complex.
             pub const ALL: &'static [RecoveryKind] = &[$(RecoveryKind::$name,)*];
 
-            /// This kind with its standard's knobs.
+            /// This kind, with the knobs of the profile `rfc5681`.
             pub const fn standard(self) -> RecoveryConfig {
                 Profile::Rfc5681.recovery(self)
             }
 
-            /// Whether it needs SACK.
+            /// Whether this kind needs SACK.
             pub const fn is_selective(self) -> bool {
                 match self {
                     $($(RecoveryKind::$name => { stringify!($needs); true })?)*
@@ -82,7 +82,7 @@ macro_rules! recoveries {
         impl RecoveryConfig {
             pub(super) const WORDS: &'static str = recoveries!(@words $($word)*);
 
-            /// Its kind.
+            /// The kind, without its knobs.
             pub const fn kind(&self) -> RecoveryKind {
                 match self {
                     $(RecoveryConfig::$name { .. } => RecoveryKind::$name,)*
@@ -287,7 +287,7 @@ inner {
 }
 
 impl RecoveryConfig {
-    /// Knobs of Reno; the standard's values if another kind of recovery is configured.
+    /// Returns the knobs of Reno, or the standard's if another kind of recovery is configured.
     pub(crate) fn reno(&self) -> RenoConfig {
         match self {
             RecoveryConfig::Reno(reno) => *reno,
@@ -295,7 +295,8 @@ impl RecoveryConfig {
         }
     }
 
-    /// Knobs of NewReno, also where it replaces a SACK-based kind; the standard's values for other recoveries.
+    /// Returns the knobs with which NewReno runs: its own if NewReno is configured, and those in `without_sack` if the
+    /// configured kind needs SACK. For Tahoe and Reno, returns the standard's.
     pub(crate) fn new_reno(&self) -> NewRenoConfig {
         match self {
             RecoveryConfig::NewReno(new_reno)
@@ -307,17 +308,17 @@ impl RecoveryConfig {
         }
     }
 
-    /// Whether RACK sets its timers as Linux does.
+    /// Whether RACK is configured with [`RackTimers::Linux`].
     pub(crate) fn has_linux_timers(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(RackConfig { timers: RackTimers::Linux, .. }))
     }
 
-    /// Whether F-RTO tests timeouts.
+    /// Whether F-RTO is configured, which detects spurious timeouts.
     pub(crate) fn has_f_rto(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(RackConfig { f_rto: true, .. }))
     }
 
-    /// Whether an unused window shrinks.
+    /// Whether RACK is configured with `window_validation`, which reduces an unused window.
     pub(crate) fn validates_window(&self) -> bool {
         matches!(self, RecoveryConfig::Rack(RackConfig { window_validation: true, .. }))
     }

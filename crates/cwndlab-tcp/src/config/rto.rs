@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use super::knobs::knobs;
 use super::Profile;
 
-/// HZ = 100 on a PC (include/asm-i386/param.h).
+/// The clock's tick in Linux 2.0 and 2.2: HZ = 100 on a PC (include/asm-i386/param.h).
 const JIFFY: Time = Time::from_millis(10);
 
 /// The rule that computes the retransmission timeout from round trips.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
-    /// RFC 6298, section 2; with a coarse tick Jacobson's integers of 1988.
+    /// RFC 6298, section 2; with a coarse tick, in the integer arithmetic of Jacobson (1988).
     Rfc6298,
     /// Linux 2.0: RTO = R + R/4 + (R >> (cwnd - 1)) with R = srtt + 4 mean deviations, in ticks.
     #[serde(rename = "linux-2.0")]
@@ -26,13 +26,13 @@ pub enum Estimator {
 }
 
 impl Estimator {
-    /// Whether it is the estimator of Linux 2.0 or 2.2; their clock's tick is `tick_ns`.
+    /// Whether this is the estimator of Linux 2.0 or 2.2. Both measure in ticks of [`RtoConfig::tick_ns`].
     pub(crate) fn is_linux_2(self) -> bool {
         matches!(self, Estimator::Linux2_0 | Estimator::Linux2_2)
     }
 }
 
-/// What the estimator takes as samples.
+/// The measurements that the estimator takes as samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RttSamples {
@@ -42,18 +42,18 @@ pub enum RttSamples {
     /// The round trip of each segment that an ACK acknowledges, from when it was last sent. After a timeout there are
     /// no samples until all data that was then outstanding is acknowledged (Linux 2.0).
     EachSegment,
-    /// The one-way delay of each ACK that gives a round trip (its arrival less the stamp of its sender), as with the
-    /// agents of RFC 2415's authors. Both ends then need the same clock.
+    /// The one-way delay of each ACK from which a round trip can be measured: its arrival time less the time at which
+    /// its sender stamped it, as in the agents of RFC 2415's authors. Both ends need the same clock.
     OneWayDelay,
 }
 
-/// Where the retransmission timeout counts from.
+/// The event from which the retransmission timeout counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimerStart {
     /// The last ACK of new data, or the first segment sent with nothing in flight (RFC 6298, 5.1 and 5.3).
     LastAck,
-    /// When the first unacknowledged segment was last sent (Linux 2.0 and 2.2).
+    /// The last transmission of the first unacknowledged segment (Linux 2.0 and 2.2).
     FirstSegment,
 }
 

@@ -320,8 +320,8 @@ impl TcpConfig {
         self.reduce_from == ReductionBase::CwndWholeSegments
     }
 
-    /// Whether idle windows, RACK and the end of RACK's episodes follow Linux where it departs from the RFCs. Kernels
-    /// that count whole segments do all of this, so it has no knob of its own.
+    /// Whether the window after idle times, RACK's use of timestamp echoes and the end of RACK's episodes follow Linux
+    /// instead of the RFCs. Kernels that count whole segments do all of this, so it has no knob of its own.
     pub(crate) fn departs_as_linux(&self) -> bool {
         self.counts_whole_segments()
     }
@@ -331,17 +331,18 @@ impl TcpConfig {
         self.pacing || self.window_law.needs().paces
     }
 
-    /// The handshake's knobs; the standards' for a connection that is opened without one.
+    /// The handshake's knobs, or the standards' if connections have no handshake.
     pub(crate) fn shaking(&self) -> HandshakeConfig {
         self.handshake.unwrap_or(HandshakeConfig::STANDARD)
     }
 
-    /// Whether FIN has a segment of its own.
+    /// Whether FIN is sent in a segment of its own.
     pub(crate) fn sends_fin_alone(&self) -> bool {
         self.fin.is_some_and(|fin| fin.alone)
     }
 
-    /// How the receive buffer is sized: kernels with `adaptive` acknowledgments did not tune it.
+    /// How the receive buffer is sized. With `adaptive` acknowledgments it is not tuned, as in the kernels that used
+    /// them.
     pub(crate) fn tuning(&self) -> ReceiveTuning {
         match self.ack_policy {
             AckPolicy::Adaptive { .. } => ReceiveTuning::None,
@@ -349,8 +350,8 @@ impl TcpConfig {
         }
     }
 
-    /// Payload bytes of a full segment to this peer: the smaller MSS, less what timestamps take where both offer them
-    /// (RFC 6691; RFC 7323, appendix A).
+    /// Payload bytes of a full segment to this peer: the smaller MSS of the two ends, less the bytes of the timestamps
+    /// option if both offer it (RFC 6691; RFC 7323, appendix A).
     pub fn full_segment_bytes(&self, peer: &TcpConfig) -> u32 {
         let options = if self.timestamps && peer.timestamps { TIMESTAMPS_BYTES } else { 0 };
         self.mss.min(peer.mss).saturating_sub(options).max(1)

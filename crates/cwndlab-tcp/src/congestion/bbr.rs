@@ -48,14 +48,14 @@ const SYN: u64 = 1;
 /// grew by less than a quarter.
 const GROWTH: u64 = UNIT * 5 / 4;
 const FULL_ROUNDS: u32 = 3;
-/// `bbr_min_tso_rate` in bytes per second. At lower rates a train has one segment.
+/// `bbr_min_tso_rate` in bytes per second. At lower rates a train (the segments sent at once) has one segment.
 const ONE_SEGMENT_RATE: u64 = 1_200_000 >> 3;
 /// `sk_pacing_shift`, `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER` and the limit in `bbr_tso_segs_goal`.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 const MOST_TRAIN_BYTES: u64 = 65_536 - 1 - 320;
 const MOST_TRAIN_PACKETS: u64 = 0x7f;
 
-/// `bbr_rate_bytes_per_sec`: a rate times a gain, less 1 %.
+/// `bbr_rate_bytes_per_sec`: a rate times a gain, less 1 %, in bytes per second.
 fn bytes_per_second(rate: u64, gain: u64, mss: u64) -> u64 {
     (((rate * mss * gain) >> 8) * (1_000_000 / 100 * 99)) >> 24
 }
@@ -110,7 +110,7 @@ pub(super) struct Bbr {
     delivered: u64,
     delivered_at: Time,
     lost: u64,
-    /// Target number of packets in the network; `None` before the pipe has been full.
+    /// Target number of packets in the network, set when the pipe is full; `None` before. It is reported as ssthresh.
     ssthresh: Option<u64>,
 }
 
@@ -189,7 +189,7 @@ impl Bbr {
         self.sample_policer(sample.losses, sample.app_limited);
         let rate = delivered * RATE_UNIT / us;
         if !sample.app_limited || rate >= u64::from(self.bandwidth.get()) {
-            let rate = rate.min(u64::from(u32::MAX)) as u32; // at most 256 packets/us, where Linux's 32 bits wrap
+            let rate = rate.min(u64::from(u32::MAX)) as u32; // saturates at 256 packets/us; Linux's 32 bits wrap there
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds.count, rate);
         }
     }
@@ -270,7 +270,7 @@ impl Bbr {
         self.cycle_began_us = micros(self.delivered_at);
     }
 
-    /// `bbr_reset_probe_bw_mode`: starts in a random phase, except the one that drains.
+    /// `bbr_reset_probe_bw_mode`: starts `PROBE_BW` in a random phase other than the one that drains.
     fn probe_bandwidth(&mut self) {
         self.mode = Mode::ProbeBandwidth;
         let drawn = self.random.as_mut().map_or(0, |random| random.random_range(0..RANDOM_PHASES));
@@ -439,7 +439,7 @@ impl Law for Bbr {
         true
     }
 
-    /// `bbr_ssthresh`: the window is not reduced. `bbr_set_state`: a timeout ends a round.
+    /// Does not reduce the window (`bbr_ssthresh`). A timeout counts as the end of a round (`bbr_set_state`).
     fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
         if event != CongestionEvent::RtoRepeat {
             self.save_cwnd(u64::from(windows.cwnd / mss));
@@ -476,7 +476,8 @@ impl Law for Bbr {
         windows.set_cwnd(after * u64::from(mss));
     }
 
-    /// In `PROBE_RTT`, `bbr_update_min_rtt` marks the connection as limited by the application (`app_limited`).
+    /// True in `PROBE_RTT`: there, `bbr_update_min_rtt` marks the connection as limited by the application
+    /// (`app_limited`).
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt
     }

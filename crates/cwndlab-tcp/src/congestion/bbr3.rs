@@ -109,7 +109,7 @@ pub(super) struct Bbr3 {
     rounds: Rounds,
     /// `drain_start_round`
     drain_round: u32,
-    /// `max_bw_filter`: the current and the previous cycle.
+    /// `max_bw_filter`: the maximum rates of the current and of the previous cycle.
     max_bw: [u64; 2],
     bw_shortterm: u64,
     inflight_shortterm: u64,
@@ -132,7 +132,8 @@ pub(super) struct Bbr3 {
     delivered: u64,
     lost: u64,
     ce: u64,
-    /// Target volume in the network; `None` before the pipe has been full. Only for records, as in Google's branch.
+    /// Target volume in the network, set when the pipe is full; `None` before. It is only reported, as ssthresh, as in
+    /// Google's branch.
     ssthresh: Option<u64>,
 }
 
@@ -250,8 +251,8 @@ impl Bbr3 {
         self.max_bw().min(self.bw_shortterm)
     }
 
-    /// `CheckFullBWReached`. The draft checks once per round; Google's branch takes growth from every ACK and counts
-    /// rounds.
+    /// `CheckFullBWReached`. The draft checks the rate once per round; Google's branch checks with every ACK whether it
+    /// has grown, and counts the rounds without growth.
     fn look_for_full_pipe(&mut self, sample: &Sample) {
         let looks = self.rounds.started || self.is.growth_with_every_ack;
         if self.full.now || sample.app_limited || sample.prior_delivered.is_none() || !looks {
@@ -278,8 +279,8 @@ impl Bbr3 {
         }
     }
 
-    /// `CheckDrainDone`. Google's branch has no time limit, compares with `max_bw`, and subtracts what arrives before
-    /// the pacer sends next.
+    /// `CheckDrainDone`. Google's branch has no time limit, uses `max_bw` instead of `bw`, and subtracts the data that
+    /// will have arrived when the pacer sends next.
     fn leave_drain(&mut self, sample: &Sample) {
         if self.state != State::Drain {
             return;
@@ -328,8 +329,9 @@ impl Law for Bbr3 {
         self.handle_lost(segment, now);
     }
 
-    /// Recovery begins after a loss, a timeout or an ECN echo (`OnEnterFastRecovery`, `OnEnterRTO`). After a timeout
-    /// the caller sets the window to one segment more than is in flight (section 5.6.4.4).
+    /// Saves the state at the beginning of a recovery, after a loss, a timeout or an ECN echo (`OnEnterFastRecovery`,
+    /// `OnEnterRTO`), and does not reduce the window. After a timeout, the caller sets the window to one segment more
+    /// than is in flight (section 5.6.4.4).
     fn takes_congestion(&mut self, event: CongestionEvent, _: u32, windows: &mut Windows) -> bool {
         if event != CongestionEvent::RtoRepeat {
             self.cwnd = u64::from(windows.cwnd);
@@ -362,7 +364,7 @@ impl Law for Bbr3 {
         windows.set_cwnd(self.cwnd);
     }
 
-    /// `HandleProbeRTT` marks the connection as limited by the application.
+    /// True in `ProbeRTT`: there, `HandleProbeRTT` marks the connection as limited by the application.
     fn limits_itself(&self) -> bool {
         self.state == State::ProbeRtt
     }

@@ -14,8 +14,8 @@ use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
 use crate::Rng;
 
-/// State needed only until the first reduction (HyStart, SEARCH), or only after one (for an undo): never both at the
-/// same time.
+/// State needed only until the first reduction (HyStart, SEARCH), or only after a reduction (the windows that an undo
+/// restores). The two are never needed at the same time.
 #[derive(Clone, Debug)]
 enum Phase {
     Plain,
@@ -35,14 +35,14 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// At the start of a connection, once the effective `mss` (payload bytes) is known.
+    /// The controller of a new connection whose effective `mss` (payload bytes) is known.
     pub fn new(cfg: &TcpConfig, mss: u32) -> Self {
         let cwnd = initial_window_bytes(cfg.initial_window, mss);
         let ssthresh = match cfg.initial_ssthresh_segments {
             0 => NO_THRESHOLD,
             k => k.saturating_mul(mss).min(MAX_WINDOW_BYTES),
         };
-        // These laws have a slow start of their own.
+        // Laws that end slow start by rules of their own: `CubicLinux` contains HyStart.
         let own = cfg.window_law.models_path()
             || matches!((cfg.slow_start, cfg.window_law), (SlowStartKind::Hystart, WindowLawKind::CubicLinux(_)));
         Controller {
@@ -65,7 +65,8 @@ impl Controller {
         }
     }
 
-    /// Restarts with another `mss`. Call it before anything but a SYN has been sent.
+    /// Replaces the state, except an external law, by that of a new connection with another `mss`. Call it before
+    /// anything but a SYN has been sent.
     pub fn restart(&mut self, cfg: &TcpConfig, mss: u32) {
         let made = Controller::new(cfg, mss);
         let before = std::mem::replace(self, made);
@@ -74,7 +75,7 @@ impl Controller {
         }
     }
 
-    /// A timer has expired; `now` is the time of the calls that follow.
+    /// Tells the law that a timer has expired; `now` is the time of the calls that follow.
     pub fn on_timer(&mut self, now: Time) {
         each_law!(&mut self.law, law => law.on_timer(now));
     }
@@ -84,15 +85,15 @@ impl Controller {
         each_law!(&mut self.law, law => law.set_random(random));
     }
 
-    /// AccECN was not agreed on, so a law that needs it becomes Reno (Linux: `prague_reno`). Call it before
-    /// [`Controller::on_start`].
+    /// Replaces a law that needs AccECN by Reno (Linux: `prague_reno`), because the two ends have not agreed on AccECN.
+    /// Call it before [`Controller::on_start`].
     pub fn do_without_accecn(&mut self) {
         if matches!(self.law, AnyLaw::Prague(_)) {
             self.law = AnyLaw::Reno(Reno::default());
         }
     }
 
-    /// The connection is established.
+    /// Starts the law, and SEARCH if it is configured, when the connection is established.
     pub fn on_start(&mut self, start: Start) {
         if let Phase::Search(search) = &mut self.phase {
             search.start(start.now, start.srtt);
@@ -143,8 +144,8 @@ impl Controller {
         self.in_slow_start() && matches!(&self.phase, Phase::Hystart(h) if h.in_css())
     }
 
-    /// A step of an episode; `mss`: the current segment size. If the law controls its own recovery, only
-    /// [`Episode::Restarted`] and [`Episode::StillInNetwork`] have an effect.
+    /// Applies a step of a recovery episode to the window; `mss`: the current segment size. If the law controls its own
+    /// recovery, only [`Episode::Restarted`] and [`Episode::StillInNetwork`] have an effect.
     pub fn on_episode(&mut self, episode: Episode, mss: u32) {
         if self.owns_recovery() && !matches!(episode, Episode::Restarted | Episode::StillInNetwork(_)) {
             return;
@@ -174,7 +175,7 @@ impl Controller {
         self.windows.cwnd = each_law!(&mut self.law, law => law.set_window(self.windows.cwnd, mss));
     }
 
-    /// Takes an ACK, also in recovery, if the law models the path. Returns false for other laws, which take it by
+    /// Passes an ACK, also in recovery, to a law that models the path. Returns false for other laws, which take ACKs by
     /// [`Controller::on_ack`].
     pub fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck) -> bool {
         each_law!(&mut self.law, law => law.on_measured_ack(ack, after, &mut self.windows))
@@ -185,19 +186,19 @@ impl Controller {
         each_law!(&self.law, law => law.limits_itself())
     }
 
-    /// Sending resumes with nothing in the network, after the application had no data to send.
+    /// Tells the law that sending resumes with nothing in the network, after the application had no data to send.
     pub fn on_app_restart(&mut self, now: Time, mss: u32) {
         each_law!(&mut self.law, law => law.on_app_restart(now, mss, &mut self.windows));
     }
 
-    /// A segment is deemed lost; called before [`Controller::on_measured_ack`] if an ACK revealed it. `delivered`:
-    /// segments that have arrived.
+    /// Tells the law that a segment is deemed lost. If an ACK revealed the loss, call it before
+    /// [`Controller::on_measured_ack`]. `delivered`: number of segments known to have arrived.
     pub(crate) fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time) {
         each_law!(&mut self.law, law => law.on_lost(segment, delivered, now, self.windows));
     }
 
-    /// An ACK reports a one-way delay, offset by the unknown difference of the two clocks. Only for laws that need it
-    /// ([`super::Needs::delays`]), before [`Controller::on_feedback`].
+    /// Passes a one-way delay, offset by the unknown difference of the two clocks, to the law. Call it only for laws
+    /// that need it ([`super::Needs::delays`]), before [`Controller::on_feedback`].
     pub fn on_one_way_delay(&mut self, now: Time, delay: Time) {
         each_law!(&mut self.law, law => law.on_one_way_delay(now, delay));
     }
@@ -207,26 +208,26 @@ impl Controller {
         self.law.needs()
     }
 
-    /// Lets a law from outside set the window.
+    /// Calls an external law, which may set the window.
     fn ask(&mut self, mss: u32, call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>) {
         if let AnyLaw::External(external) = &mut self.law {
             external.call(mss, &mut self.windows, call);
         }
     }
 
-    /// Takes any ACK, before loss detection, for laws that measure the path.
+    /// Passes any ACK to the law, before loss detection.
     #[inline(never)]
     pub fn on_feedback(&mut self, ack: &AckReport) {
         each_law!(&mut self.law, law => law.on_feedback(ack, &mut self.windows));
     }
 
-    /// As [`Controller::on_feedback`], for a plain ACK, which has no report.
+    /// As [`Controller::on_feedback`], for a [`PlainAck`] instead of a report.
     #[inline(never)]
     pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
         each_law!(&mut self.law, law => law.on_plain_feedback(ack, &mut self.windows));
     }
 
-    /// Sending resumes after an idle time with nothing in flight.
+    /// Tells the law that sending resumes after an idle time with nothing in flight.
     pub fn on_resume(&mut self, now: Time, idle: Time) {
         each_law!(&mut self.law, law => law.on_resume(now, idle));
     }
@@ -236,8 +237,8 @@ impl Controller {
 fn initial_window_bytes(rule: InitialWindow, mss: u32) -> u32 {
     match rule {
         InitialWindow::Segments(k) => k.saturating_mul(mss).min(MAX_WINDOW_BYTES),
-        // RFC 3390, equation 1, in bytes: 4380 bytes are three segments of 1460 bytes, but only two whole segments of
-        // 1500 (three of which RFC 5681, section 3.1, allows).
+        // RFC 3390, equation 1, in bytes. 4380 bytes hold three segments of 1460 bytes but only two of 1500 bytes,
+        // although RFC 5681, section 3.1, allows three segments of 1500 bytes.
         InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
         // RFC 6928, section 2
         InitialWindow::Rfc6928 => (10 * mss).min((2 * mss).max(14_600)),

@@ -19,13 +19,14 @@ pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// keep the state small; those that grow by fractions per ACK are f64.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Cubic {
-    /// Window just before the last reduction, after fast convergence. With 0 (none) the next epoch starts with K = 0.
+    /// Window just before the last reduction, in segments, lowered by fast convergence if it applied. 0 if there is
+    /// none, or after a timeout; the next stage then starts with K = 0.
     pub w_max: f32,
     /// Time to grow back to `w_max`, in s.
     pub k_s: f32,
     /// cwnd when ssthresh was last set, in segments.
     pub cwnd_prior: f32,
-    /// Fraction of a segment, in bytes, that has not yet been added to cwnd.
+    /// Fraction of a byte that has not yet been added to cwnd.
     credit_bytes: f32,
     /// Window of the Reno-friendly estimate, in segments.
     pub w_est: f64,
@@ -118,7 +119,7 @@ impl Law for Cubic {
         self.open(cwnd, growth)
     }
 
-    /// An ACK that may not open the window: the stage's clock stops (section 5.8).
+    /// Excludes the time since the last ACK from the stage, because cwnd did not limit the sender (section 5.8).
     fn on_limited_ack(&mut self, _: &TcpConfig, ack: &AckReport, _: &mut Windows) {
         if !self.epoch_start.is_never() {
             self.epoch_start += ack.now.saturating_sub(self.last_ack);
@@ -131,7 +132,7 @@ impl Law for Cubic {
         self.on_congestion(cwnd, cut.base, cut.mss, converges) / cut.unit * cut.unit
     }
 
-    /// Section 4.8: after a timeout the next stage starts with K = 0 and `W_max` = cwnd.
+    /// Clears `w_max`, so that the next stage starts with K = 0 and `W_max` = cwnd (section 4.8).
     fn on_timeout(&mut self, _: &TcpConfig) {
         self.w_max = 0.0;
     }

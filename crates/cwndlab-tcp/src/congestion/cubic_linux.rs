@@ -1,8 +1,9 @@
-//! CUBIC as in the Linux kernel (`tcp_cubic.c`): whole segments, integers, a clock of 1 ms, with its HyStart.
+//! CUBIC as in the Linux kernel (`tcp_cubic.c`): in whole segments and integers, with a clock of 1 ms and the kernel's
+//! HyStart.
 //!
-//! Differences from RFC 9438: the kernel grows the window by a segment per 20 acknowledged while there is no earlier
-//! maximum, looks ahead by the minimum RTT instead of SRTT, keeps alpha = 0.53 permanently, and restores only the
-//! window in an undo.
+//! Differences from RFC 9438: until the first reduction, the kernel grows the window by at least a segment per 20
+//! acknowledged; it looks ahead by the minimum RTT instead of SRTT, keeps alpha = 0.53 permanently, and after a
+//! spurious reduction restores cwnd and ssthresh, but not the curve.
 
 use super::hystart_linux::HystartLinux;
 use super::law::{Cut, Growth, Law, Windows};
@@ -18,16 +19,18 @@ const ONE: u64 = 1024;
 const TIME_BITS: u32 = 10;
 /// C = 410 / 2^10 (RFC 9438, section 5.1: 0.4).
 const C: u64 = 410;
-/// Reno's rate: a segment per 15/8 windows, 1/alpha of RFC 9438, section 4.3, equation 4.
+/// Reno's estimate grows by one segment per 15/8 windows acknowledged (1/alpha of RFC 9438, section 4.3, equation 4).
+/// In eighths of a window.
 const WINDOWS_PER_SEGMENT: u64 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
-/// Segments acknowledged per segment of growth: the maximum while `w_max` is unknown, the minimum, and the value per
-/// segment of cwnd where the curve lies below cwnd.
+/// Upper bound of `per_segment` while `w_max` is unknown.
 const MOST_UNKNOWN: u32 = 20;
+/// Lower bound of `per_segment`.
 const LEAST: u32 = 2;
+/// While the curve does not lie above cwnd, `per_segment` is cwnd (in segments) times this.
 const SLOW: u32 = 100;
 /// While cwnd is unchanged, the curve is evaluated at this interval, in ms (HZ / 32).
 const REFRESH_MS: u64 = 31;
-/// RTT samples are ignored in the first second of a stage.
+/// RTT samples are ignored in the first second of a congestion avoidance stage.
 const DEAF: Time = Time::from_secs(1);
 
 /// The state is on the heap, because it is larger than that of other laws.
@@ -35,9 +38,9 @@ const DEAF: Time = Time::from_secs(1);
 pub(super) struct CubicLinux {
     /// Window before the last reduction, after fast convergence, segments; 0 = unknown.
     w_max: u32,
-    /// Window that the curve reaches again at `k`.
+    /// Window at the plateau of the curve, in segments.
     origin: u32,
-    /// In 2^-10 s.
+    /// Time from the start of the stage to the plateau (K), in 2^-10 s.
     k: u64,
     /// Start of the congestion avoidance stage; MAX if it has not begun.
     epoch_start: Time,
@@ -47,7 +50,7 @@ pub(super) struct CubicLinux {
     /// Segments to be acknowledged per segment of growth, and those acknowledged since the last one.
     per_segment: u32,
     credit: u32,
-    /// Reno's window, and segments acknowledged since its last increase.
+    /// Window that Reno would have (RFC 9438: `W_est`), and segments acknowledged since its last increase.
     reno_cwnd: u32,
     reno_acked: u64,
     /// Minimum round trip in us; 0 if unknown.
@@ -91,7 +94,7 @@ impl CubicLinux {
         self.look(now, cwnd, acked);
         let mut grown = 0;
         if self.credit >= self.per_segment {
-            self.credit = 0; // credit from times of slower growth counts once
+            self.credit = 0; // credit collected while growth was slower adds only one segment
             grown = 1;
         }
         self.credit += acked;
@@ -100,7 +103,7 @@ impl CubicLinux {
         grown
     }
 
-    /// Sets `per_segment` from the curve, or from Reno's window if that is larger.
+    /// Sets `per_segment` from the curve, or from Reno's window if it makes cwnd grow faster.
     fn look(&mut self, now: Time, cwnd: u32, acked: u32) {
         self.reno_acked += u64::from(acked);
         let now_ms = now.as_nanos() / 1_000_000;
@@ -154,7 +157,7 @@ impl CubicLinux {
         }
     }
 
-    /// A reduction (RFC 9438, sections 4.6 and 4.7). Returns ssthresh in segments.
+    /// Responds to congestion (RFC 9438, sections 4.6 and 4.7). Returns the new ssthresh in segments.
     pub fn on_congestion(&mut self, cfg: &TcpConfig, cwnd: u32) -> u32 {
         self.epoch_start = Time::MAX;
         self.credit = 0;
@@ -186,12 +189,12 @@ impl Law for CubicLinux {
         self.on_congestion(cut.cfg, cwnd / cut.mss).saturating_mul(cut.mss)
     }
 
-    /// A timeout resets the state, and HyStart may end slow start again.
+    /// Resets the state, so that HyStart may also end the slow start after the timeout.
     fn on_timeout(&mut self, cfg: &TcpConfig) {
         *self = CubicLinux::new(cfg);
     }
 
-    /// The curve does not advance during idle times.
+    /// Moves the start of the stage forward by the idle time, so that the curve does not advance in it.
     fn on_resume(&mut self, now: Time, idle: Time) {
         if !self.epoch_start.is_never() {
             self.epoch_start = (self.epoch_start + idle).min(now);

@@ -4,7 +4,8 @@ use super::law::{Cut, Growth, Law, Windows};
 use super::reno::Reno;
 use super::{AckKind, AckReport, CongestionEvent};
 
-/// alpha = 1 in the Linux kernel's integers. It is also the first value, which is the conservative choice (RFC 8257, section 4.2).
+/// alpha = 1 in the Linux kernel's integers. It is also alpha's initial value, which is the conservative choice (RFC
+/// 8257, section 4.2).
 const ONE: u32 = 1 << 10;
 /// g = 1/16 (RFC 8257, section 4.2).
 const GAIN_SHIFT: u32 = 4;
@@ -34,7 +35,7 @@ impl Dctcp {
         self.acked = self.acked.saturating_add(delivered as u32);
         self.marked = self.marked.saturating_add(marked as u32);
         if una < self.window_end {
-            return; // the RFC waits for one ACK more: una > window_end
+            return; // the RFC also returns if una == window_end, and so waits for one more ACK
         }
         // alpha = (1 - g) alpha + g M. As in the kernel, values below 1/64 become 0: integer arithmetic could not
         // reduce them further.

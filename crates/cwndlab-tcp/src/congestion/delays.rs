@@ -12,7 +12,8 @@ pub(super) const CURRENT_SAMPLES: usize = 4;
 /// Minimum delays of the last minutes, and the last measurements.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
-    /// The minimum of each minute that had a measurement, at the index minute modulo `BASE_MINUTES`.
+    /// The minimum delay of each of the last minutes, infinite for a minute without a measurement. Minute `m` is at
+    /// index `m % BASE_MINUTES`.
     base: [Time; BASE_MINUTES],
     /// The minute of the last measurement.
     minute: u64,
@@ -31,8 +32,7 @@ impl Delays {
         }
     }
 
-    /// Takes a measured delay (`update_current_delay`, `update_base_delay`). Minutes without a measurement count as
-    /// infinite.
+    /// Takes a measured delay (`update_current_delay`, `update_base_delay`).
     pub fn note(&mut self, now: Time, delay: Time) {
         self.current[self.next_sample] = (now, delay);
         self.next_sample = (self.next_sample + 1) % CURRENT_SAMPLES;
@@ -55,7 +55,8 @@ impl Delays {
         self.queueing_since(Time::ZERO)
     }
 
-    /// As [`Delays::queueing`], from the last measurement and those since `earliest`.
+    /// As [`Delays::queueing`], but the current delay is the minimum of the measurements since `earliest` and the last
+    /// measurement.
     pub fn queueing_since(&self, earliest: Time) -> Time {
         let last = (self.next_sample + CURRENT_SAMPLES - 1) % CURRENT_SAMPLES;
         let recent = self.current.iter().filter(|(at, _)| *at >= earliest).map(|(_, delay)| *delay);

@@ -9,8 +9,8 @@ use super::law::{Law, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
 use super::needs::Needs;
 use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
-/// The window that a law decides, in bytes. cwnd keeps its fraction, but only its whole bytes count, and it counts as
-/// at least one segment.
+/// The window that a law sets, in bytes. The law may set a fractional cwnd and gets it back at its next call; the
+/// engine uses its whole bytes, and at least one segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     cwnd_bytes: f64,
@@ -21,7 +21,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window, with the threshold up to which the engine's slow start opens it (infinite: none yet).
+    /// A window and its slow-start threshold; an infinite threshold stands for none.
     pub fn new(cwnd_bytes: f64, ssthresh_bytes: f64) -> Window {
         Window { cwnd_bytes, ssthresh_bytes, ssthresh_chosen: false, pacing_rate_bps: None }
     }
@@ -36,8 +36,8 @@ impl Window {
         self.ssthresh_bytes
     }
 
-    /// Sets the congestion window. In [`CongestionControl::on_loss`] the threshold follows, unless the law sets it,
-    /// too.
+    /// Sets the congestion window. After [`CongestionControl::on_loss`], the engine sets the slow-start threshold to
+    /// the same value, unless the law has set the threshold in that call.
     pub fn set_cwnd_bytes(&mut self, bytes: f64) {
         self.cwnd_bytes = bytes;
     }
@@ -48,7 +48,8 @@ impl Window {
         self.ssthresh_chosen = true;
     }
 
-    /// Sets the threshold to the window after a loss (RFC 5681, section 3.1), unless the law has set another.
+    /// Sets the threshold to cwnd, as after a loss (RFC 5681, section 3.1), unless the law has set the threshold in
+    /// this call.
     pub fn follow(&mut self) {
         if !self.ssthresh_chosen {
             self.set_ssthresh_bytes(self.cwnd_bytes);
@@ -86,13 +87,14 @@ pub struct LossEvent {
     pub mss: u32,
 }
 
-/// The error of a law, with its place in the law's code.
+/// The error of a law, including where in the law's code it occurred.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct LawError(pub String);
 
-/// A window law of one sender, sans-IO. At each call `window` has the current values: the engine, too, sets them, in
-/// recovery, after a timeout and after an idle time. An error in any call ends the run, and no call follows it.
+/// A window law of one sender, sans-IO. In each call, `window` has the current values, which the engine may have
+/// changed since the last call: in recovery, after a timeout or after an idle time. An error in any call ends the run,
+/// and no call follows it.
 #[expect(clippy::missing_errors_doc, reason = "every call may fail, for reasons of the law's own")]
 pub trait CongestionControl: fmt::Debug + Send {
     /// Whether the engine's slow start opens the window below the threshold. If not, `growth_bytes` contains all
@@ -106,15 +108,15 @@ pub trait CongestionControl: fmt::Debug + Send {
         false
     }
 
-    /// The connection is established. `window` is the configured initial window.
+    /// Called when the connection is established. `window` is the configured initial window.
     fn on_start(&mut self, start: &Start, window: &mut Window) -> Result<(), LawError> {
         let _ = (start, window);
         Ok(())
     }
 
-    /// An ACK with new information, also in recovery. `growth_bytes`: the acknowledged bytes for which the window may
-    /// open. It is 0 in recovery and where cwnd did not limit the sender, and excludes the bytes used by the engine's
-    /// slow start.
+    /// Takes an ACK with new information, also in recovery. `growth_bytes`: the acknowledged bytes for which the window
+    /// may open, without those used by the engine's slow start. It is 0 in recovery, and if cwnd did not limit the
+    /// sender and [`crate::TcpConfig::grow_only_if_cwnd_limited`] is set.
     fn on_ack(
         &mut self,
         ack: &AckReport,
@@ -123,11 +125,11 @@ pub trait CongestionControl: fmt::Debug + Send {
         window: &mut Window,
     ) -> Result<(), LawError>;
 
-    /// Losses or an ECN echo, once per episode.
+    /// Responds to losses or an ECN echo; called once per episode.
     fn on_loss(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError>;
 
-    /// The retransmission timer has expired. The default follows RFC 5681, section 3.1: the first expiry counts as a
-    /// loss, and each expiry leaves a window of one segment.
+    /// Responds to an expiry of the retransmission timer. The default follows RFC 5681, section 3.1: the first expiry
+    /// for a segment counts as a loss, and each expiry leaves a window of one segment.
     fn on_timeout(&mut self, event: &LossEvent, window: &mut Window) -> Result<(), LawError> {
         if event.event != CongestionEvent::RtoRepeat {
             self.on_loss(event, window)?;
@@ -137,7 +139,8 @@ pub trait CongestionControl: fmt::Debug + Send {
         Ok(())
     }
 
-    /// The last reduction was spurious. The engine has restored `window`, unless it had grown larger.
+    /// Called when the last reduction was found spurious. The engine has already restored `window`, unless its values
+    /// had grown beyond the former ones.
     fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
         let _ = (now, window);
         Ok(())
@@ -151,7 +154,7 @@ pub struct LawFailures(Arc<OnceLock<LawFailure>>);
 /// The failure of a law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LawFailure {
-    /// The flow of the law.
+    /// The flow whose sender uses the law.
     pub flow: String,
     /// Time of the failure.
     pub at: Time,
@@ -183,7 +186,7 @@ pub(super) struct External {
     window: Option<Window>,
 }
 
-/// Tests compare built-in laws by cloning connections.
+/// Clones without the law. Tests clone only connections with built-in laws.
 #[cfg(test)]
 impl Clone for External {
     fn clone(&self) -> Self {
@@ -197,7 +200,8 @@ impl External {
         *self = External { law: Some(law), flow, failures, uses_slow_start, owns_recovery, ..External::default() };
     }
 
-    /// Calls the law with the current windows, and replaces them by those that it decides.
+    /// Calls the law with the current windows, and replaces them by the windows that it sets. After an error, records
+    /// the error and removes the law.
     pub fn call(
         &mut self,
         mss: u32,
@@ -206,7 +210,7 @@ impl External {
     ) {
         let current = *windows;
         let Some(law) = self.law.as_deref_mut().filter(|_| self.started) else { return };
-        // The law's fractions are kept unless the engine has changed the value since.
+        // The law gets back its fractions, unless the engine has changed cwnd or ssthresh since the last call.
         let own = self.window.filter(|own| whole(own, mss) == current);
         let pacing_rate_bps = self.window.and_then(|window| window.pacing_rate_bps);
         let engines = || Window::new(f64::from(current.cwnd), threshold(current.ssthresh));
@@ -244,7 +248,7 @@ fn whole(window: &Window, mss: u32) -> Windows {
 }
 
 impl Law for External {
-    // The law may set a rate. The caller that attaches it provides random numbers.
+    // `paces`: the law may set a rate. Not `draws`: the caller that attaches the law provides its random numbers.
     const NEEDS: Needs = Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, every_ack: true, ..Needs::NONE };
 
     fn on_start(&mut self, start: &Start, windows: &mut Windows) {

@@ -12,7 +12,7 @@ const CSS_ROUNDS: u8 = 5;
 /// No measurement (the RFC's infinity).
 const NONE: u32 = u32::MAX;
 
-/// The phase of slow start for an ACK.
+/// How the window grows with an ACK in slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Growth {
     /// Grow as in slow start.
@@ -23,8 +23,8 @@ pub(super) enum Growth {
     Exit,
 }
 
-/// State of the first slow start. Times are in microseconds: the thresholds are milliseconds, and the state must be
-/// small.
+/// State of the first slow start. Times are in microseconds, in 32 bits, to keep the state small; the thresholds are
+/// milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hystart {
     /// The round ends when this position is acknowledged; 0 before the first round.
@@ -53,9 +53,9 @@ impl Hystart {
         self.css_baseline_min_rtt_us != NONE
     }
 
-    /// One ACK of new data in slow start (RFC 9406, section 4.2).
+    /// Takes an ACK of new data in slow start (RFC 9406, section 4.2). Returns how the window grows with it.
     pub fn on_ack(&mut self, snd_una: u64, snd_nxt: u64, rtt: Option<Time>) -> Growth {
-        // "When windowEnd is ACKed, the current round ends": this ACK opens the next.
+        // "When windowEnd is ACKed, the current round ends": this ACK begins the next one.
         if snd_una >= self.window_end {
             self.window_end = snd_nxt;
             self.last_round_min_rtt_us = self.current_round_min_rtt_us;

@@ -10,7 +10,8 @@ const DELAY_MIN_US: u32 = 4_000;
 const DELAY_MAX_US: u32 = 16_000;
 /// ACKs at most this far apart belong to the same train.
 const ACK_DELTA_US: u32 = 2_000;
-/// Time added to the minimum RTT for the sender's own bursts; the kernel's upper bound.
+/// Time added to the minimum RTT for the sender's own bursts. The kernel computes it from the pacing rate; this is its
+/// upper bound.
 const SEND_DELAY_US: u32 = 1_000;
 /// No measurement in this round.
 const NONE: u32 = u32::MAX;
@@ -18,7 +19,7 @@ const NONE: u32 = u32::MAX;
 /// State of the first slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct HystartLinux {
-    /// A new round begins once more than this is acknowledged.
+    /// A new round begins with the first ACK beyond this position.
     round_end: u64,
     round_start: Time,
     /// Time from `round_start` to the train's last ACK.

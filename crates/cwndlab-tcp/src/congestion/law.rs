@@ -72,7 +72,7 @@ pub(crate) struct Growth {
 /// decides the window alone. Any other law implements `avoid` and `reduce`; the controller does slow start and the rest
 /// of a reduction.
 pub(crate) trait Law {
-    /// What its connection must provide.
+    /// What the law needs from its connection.
     const NEEDS: Needs = Needs::NONE;
     /// Whether the law models the path and has a slow start of its own.
     const MODELS_PATH: bool = false;
@@ -80,36 +80,40 @@ pub(crate) trait Law {
     /// Sets the source of random numbers for this end of the connection. Called before anything else.
     fn set_random(&mut self, _random: Rng) {}
 
-    /// The connection is established.
+    /// Called when the connection is established.
     fn on_start(&mut self, _start: &Start, _windows: &mut Windows) {}
 
-    /// A timer has expired; `now` is the time of the calls that follow.
+    /// Called when a timer has expired; `now` is the time of the calls that follow.
     fn on_timer(&mut self, _now: Time) {}
 
-    /// An ACK reports a one-way delay, offset by the unknown difference of the two clocks. Called before [`Law::on_feedback`].
+    /// Called when an ACK reports a one-way delay, before [`Law::on_feedback`]. The delay is offset by the unknown
+    /// difference of the two clocks.
     fn on_one_way_delay(&mut self, _now: Time, _delay: Time) {}
 
     /// Takes any ACK, before loss detection: for laws that measure the path.
     fn on_feedback(&mut self, _ack: &AckReport, _windows: &mut Windows) {}
 
-    /// As [`Law::on_feedback`], for a plain ACK, which has no report; called only if [`Needs::plain_feedback`].
+    /// As [`Law::on_feedback`], for a [`PlainAck`] instead of a report. Called only if [`Needs::plain_feedback`] is
+    /// set.
     fn on_plain_feedback(&mut self, _ack: &PlainAck, _windows: &mut Windows) {}
 
-    /// A segment is deemed lost; called before [`Law::on_measured_ack`] if an ACK revealed it.
+    /// Called when a segment is deemed lost; before [`Law::on_measured_ack`] if an ACK revealed the loss.
     fn on_lost(&mut self, _segment: &LostSegment, _delivered: u64, _now: Time, _windows: Windows) {}
 
-    /// Takes any ACK after loss detection, also in recovery, and decides the window alone. Returns false if the law instead uses the
-    /// methods below, which get the ACKs that may open the window.
+    /// Takes any ACK after loss detection, also in recovery. Returns true if the law sets the window itself; otherwise
+    /// the methods below are called for ACKs that may open the window.
     fn on_measured_ack(&mut self, _ack: &AckReport, _after: &AfterAck, _windows: &mut Windows) -> bool {
         false
     }
 
-    /// Opens the window for one ACK, however much it acknowledges. Returns false if the law counts bytes.
+    /// Opens the window for one ACK, regardless of the bytes that it acknowledges. Returns false if the law counts
+    /// bytes instead.
     fn count_ack(&mut self, _windows: &mut Windows, _mss: u32) -> bool {
         false
     }
 
-    /// Opens the window by a rule of its own, without RFC 5681's slow start. Returns false if the law uses that slow start.
+    /// Opens the window by the law's own rule, without RFC 5681's slow start. Returns false if the law uses RFC 5681's
+    /// slow start and [`Law::avoid`].
     fn grow(&mut self, _cfg: &TcpConfig, _ack: &AckReport, _windows: &mut Windows) -> bool {
         false
     }
@@ -122,41 +126,42 @@ pub(crate) trait Law {
     /// Takes an ACK that may not open the window because cwnd did not limit the sender.
     fn on_limited_ack(&mut self, _cfg: &TcpConfig, _ack: &AckReport, _windows: &mut Windows) {}
 
-    /// Responds to congestion, if the law does so alone; the controller then only sets the loss window after a timeout. Returns
-    /// false otherwise.
+    /// Responds to congestion and returns true, if the law sets the window itself; the controller then only sets the
+    /// loss window after a timeout. Otherwise returns false.
     fn takes_congestion(&mut self, _event: CongestionEvent, _mss: u32, _windows: &mut Windows) -> bool {
         false
     }
 
-    /// Returns the new ssthresh; the controller applies the minimum.
+    /// Returns the new ssthresh after congestion; the controller applies the minimum.
     fn reduce(&mut self, cut: &Cut<'_>, _cwnd: u32) -> u32 {
         cut.half
     }
 
-    /// A timeout; called after the window was reduced.
+    /// Called when a timeout has reduced the window.
     fn on_timeout(&mut self, _cfg: &TcpConfig) {}
 
     /// Saves what [`Law::on_undo`] restores; called before a reduction.
     fn remember(&mut self) {}
 
-    /// The last reduction was spurious; the controller has restored the windows.
+    /// Called when the last reduction was found spurious and the controller has restored cwnd and ssthresh.
     fn on_undo(&mut self) {}
 
-    /// As [`Law::on_undo`], for a law that decides its window alone. Returns false otherwise.
+    /// Responds to a spurious reduction and returns true, if the law restores the window itself. Otherwise returns
+    /// false, and the controller restores it.
     fn takes_undo(&mut self, _mss: u32, _windows: &mut Windows) -> bool {
         false
     }
 
-    /// The window restarts after an idle time.
+    /// Called when the window restarts after an idle time.
     fn on_idle_restart(&mut self) {}
 
-    /// Sending resumes after an idle time with nothing in flight.
+    /// Called when sending resumes after an idle time with nothing in flight.
     fn on_resume(&mut self, _now: Time, _idle: Time) {}
 
-    /// Sending resumes with nothing in the network, after the application had no data to send.
+    /// Called when sending resumes with nothing in the network, after the application had no data to send.
     fn on_app_restart(&mut self, _now: Time, _mss: u32, _windows: &mut Windows) {}
 
-    /// The controller sets the window. Returns the window as the law can represent it.
+    /// Takes the window that the controller sets. Returns it as the law can represent it.
     fn set_window(&mut self, bytes: u32, _mss: u32) -> u32 {
         bytes
     }
@@ -172,8 +177,8 @@ pub(crate) trait Law {
         false
     }
 
-    /// Whether windows are real numbers of packets, as in ns-2: every timeout reduces the window, and cwnd may fall
-    /// below the minimum ssthresh.
+    /// Whether windows are real numbers of packets, as in ns-2. Then each timeout reduces ssthresh, even repeated
+    /// timeouts of the same segment, and cwnd may fall below the minimum of ssthresh.
     fn counts_packets(&self) -> bool {
         false
     }
@@ -273,5 +278,5 @@ laws! { $(cfg, cwnd, mss)
     }
 }
 
-#[allow(clippy::single_component_path_imports)] // it names the macro that `laws!` makes
+#[allow(clippy::single_component_path_imports)] // exports the macro that `laws!` defines
 pub(super) use each_law;

@@ -63,12 +63,12 @@ impl Law for Ledbat {
         true
     }
 
-    /// The rule also limits a window that is not fully used.
+    /// Applies the same rule as to other ACKs, because the rule also limits a window that is not fully used.
     fn on_limited_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) {
         self.grow(cfg, ack, windows);
     }
 
-    /// Section 2.4.2, "on data loss": half of the window.
+    /// Returns half of the window (section 2.4.2, "on data loss").
     fn reduce(&mut self, _: &Cut<'_>, cwnd: u32) -> u32 {
         self.fraction = 0.0;
         cwnd / 2

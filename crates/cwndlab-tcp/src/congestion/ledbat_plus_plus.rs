@@ -1,6 +1,7 @@
-//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a window for background traffic. The queueing delay, the minimum of
-//! the last round trips less the minimum of the last minutes, is controlled to a target. Where the draft leaves a
-//! choice, the code follows Qian Li's `tcp_ledbatpp.c`; docs/models/ledbat.md lists the sources and the differences.
+//! LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01): a window for background traffic that keeps the queueing delay near
+//! a target. The queueing delay is the minimum of the last round-trip times less their minimum over the last minutes.
+//! Where the draft leaves a choice, the code follows Qian Li's `tcp_ledbatpp.c`; docs/models/ledbat.md lists the
+//! sources and the differences.
 
 use cwndlab_units::Time;
 
@@ -48,7 +49,8 @@ impl LedbatPlusPlus {
         1.0 / divisor.clamp(1.0, MOST_DIVISOR)
     }
 
-    /// Takes an ACK that may change the window. In slow start `doubling` bytes count, otherwise `acked`.
+    /// Takes an ACK that may change the window. Returns the new windows. `doubling`: the bytes that count in slow
+    /// start; `acked`: the bytes that count in congestion avoidance.
     pub fn on_ack(&mut self, ack: &AckReport, doubling: u64, acked: u64, mut windows: Windows) -> Windows {
         if self.delays.base() == Time::MAX {
             return windows;
@@ -78,7 +80,7 @@ impl LedbatPlusPlus {
         windows
     }
 
-    /// Section 4.4: returns whether a slowdown keeps the window at two segments.
+    /// Starts a slowdown when it is due (section 4.4). Returns whether a slowdown keeps the window at two segments now.
     fn is_slowed(&mut self, ack: &AckReport, windows: &mut Windows) -> bool {
         let two_rounds = ack.srtt + ack.srtt;
         if let Some(began) = self.slowdown {
@@ -93,7 +95,8 @@ impl LedbatPlusPlus {
         begins
     }
 
-    /// Section 4.4: schedules the next slowdown after slow start; the first one follows after two round trips.
+    /// Schedules the next slowdown when slow start is over (section 4.4). The first one begins two round trips after
+    /// the first slow start.
     fn end_slow_start(&mut self, ack: &AckReport, windows: Windows) {
         if windows.in_slow_start() {
             return;
@@ -106,9 +109,9 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// By how many segments a window of `window` segments changes when `acked` of them are acknowledged. Per round
-    /// trip, the change is GAIN while the delay is at most the target, and otherwise max(GAIN - W (delay / target - 1),
-    /// -W / 2) (section 4.3, with its constant 1).
+    /// Returns by how many segments a window of `window` segments changes when `acked` of them are acknowledged. Per
+    /// round trip, the change is GAIN while the delay is at most the target, and otherwise
+    /// max(GAIN - W (delay / target - 1), -W / 2) (section 4.3, with its constant 1).
     fn change(&self, acked: f64, window: f64) -> f64 {
         let gain = self.gain();
         let excess = self.delays.queueing().as_secs_f64() / self.target.as_secs_f64() - 1.0;

@@ -14,11 +14,11 @@ pub struct Needs {
     pub draws: bool,
     /// Whether the law uses one-way delays measured by timestamps ([`crate::Controller::on_one_way_delay`]).
     pub delays: bool,
-    /// Whether the law needs every ACK, including those that acknowledge and report nothing.
+    /// Whether the law needs every ACK, including those that neither acknowledge nor report (by SACK) anything.
     pub every_ack: bool,
-    /// Whether the law uses no fields of an ACK's report but those of a `PlainAck`.
+    /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` has, too.
     pub(crate) plain_acks: bool,
-    /// Whether the law also measures plain ACKs, before they open the window.
+    /// Whether the law's `on_plain_feedback` is called for each `PlainAck`, before the ACK opens the window.
     pub(crate) plain_feedback: bool,
 }
 

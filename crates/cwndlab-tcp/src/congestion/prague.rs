@@ -15,7 +15,8 @@ const GAIN: f64 = 1.0 / 16.0;
 const TARGET_RTT: Time = Time::from_millis(25);
 /// Growth is not corrected for round trips longer than this (`MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: Time = Time::from_millis(100);
-/// The correction starts this many rounds after slow start (`DEFAULT_RTT_TRANSITION`, which is 4 in version 0.7 of the module).
+/// The correction for short round trips starts this many rounds after slow start (`DEFAULT_RTT_TRANSITION`, which is 4
+/// in version 0.7 of the module).
 const RTT_TRANSITION_ROUNDS: u32 = 500;
 /// Minimum window in segments (`MIN_CWND_RTT`), and minimum rate in bytes per second (`MINIMUM_RATE`).
 const LEAST_SEGMENTS: u64 = 2;
@@ -32,7 +33,7 @@ pub(super) struct Prague {
     alpha: f64,
     /// Time of the last ACK.
     now: Time,
-    /// Bytes per second, and bytes sent at once.
+    /// Pacing rate in bytes per second, and bytes sent at once.
     rate: Option<u64>,
     burst_bytes: u64,
     /// Rounds since slow start, and the position whose acknowledgment ends the current round.
@@ -41,14 +42,14 @@ pub(super) struct Prague {
     /// Packets delivered and marked in this round.
     delivered: u64,
     marked: u64,
-    /// Whether any mark has been reported: there is an AQM on the path.
+    /// Whether any mark has been reported, which shows that a queue on the path sets marks.
     saw_ce: bool,
     /// The last reduction was for a loss and its recovery has not ended, so the window does not grow.
     in_loss: bool,
     /// When the window was last reduced for marks, and when alpha was last updated.
     reduced_at: Option<Time>,
     alpha_at: Time,
-    /// The windows, in segments, before the last loss.
+    /// The fractional window and cwnd, in segments, before the last loss.
     before_loss: (f64, u64),
 }
 
@@ -84,7 +85,7 @@ impl Prague {
         ratio * ratio
     }
 
-    /// An ACK (`prague_cong_control`).
+    /// Takes an ACK (`prague_cong_control`). Returns the new windows.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut windows: Segments) -> Segments {
         let delivered = ack.delivered_bytes.div_ceil(u64::from(ack.mss));
         self.delivered += delivered;
@@ -169,7 +170,7 @@ impl Prague {
         self.burst_bytes = (rate / mss / BURSTS_PER_SECOND).max(1) * mss;
     }
 
-    /// The first mark of a window (`prague_enter_cwr`): reduces the fractional window by alpha / 2 of it.
+    /// Reduces the fractional window by alpha / 2 of its size, at the first mark of a window (`prague_enter_cwr`).
     pub fn on_marks(&mut self, windows: Segments) {
         let recent = self.reduced_at.is_some_and(|at| self.now.saturating_sub(at) < TARGET_RTT);
         if self.is_rtt_independent(windows) && recent {
@@ -179,14 +180,14 @@ impl Prague {
         self.window -= self.alpha * self.window / 2.0;
     }
 
-    /// A loss or a timeout (`prague_enter_loss`): reduces the window as Reno.
+    /// Halves the fractional window after a loss or a timeout (`prague_enter_loss`).
     pub fn on_loss(&mut self, cwnd: u64) {
         self.before_loss = (self.window, cwnd);
         self.window /= 2.0;
         self.in_loss = true;
     }
 
-    /// The windows in segments.
+    /// Converts windows in bytes to segments.
     fn segments(windows: Windows, mss: u32) -> Segments {
         let ssthresh = if windows.ssthresh == NO_THRESHOLD { u64::MAX } else { u64::from(windows.ssthresh / mss) };
         Segments { cwnd: u64::from(windows.cwnd / mss), ssthresh }
@@ -194,11 +195,11 @@ impl Prague {
 }
 
 impl Law for Prague {
-    // Of the delivery rate, only the volume in flight is used.
+    // Prague does not use the delivery rate, but `AfterAck::in_flight_bytes` is known only if the rate is measured.
     const NEEDS: Needs = Needs::RATE;
     const MODELS_PATH: bool = true;
 
-    /// The connection is established (`prague_init`).
+    /// Initializes the state when the connection is established (`prague_init`).
     fn on_start(&mut self, start: &Start, windows: &mut Windows) {
         let cwnd = u64::from(windows.cwnd / start.mss);
         (self.now, self.alpha_at, self.window) = (start.now, start.now, cwnd as f64);
@@ -219,7 +220,7 @@ impl Law for Prague {
         true
     }
 
-    /// Marks or a loss reduce the fractional window; cwnd follows with the next ACKs.
+    /// Reduces the fractional window; cwnd follows with the next ACKs.
     fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
         let segments = Prague::segments(*windows, mss);
         match event {

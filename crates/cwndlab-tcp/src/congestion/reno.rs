@@ -20,7 +20,7 @@ impl Reno {
             self.acked_bytes = acked as u32;
             return cwnd;
         }
-        // An ACK of more than a window counts once, and at most a window is carried over.
+        // Each ACK adds at most one segment. Of the bytes left over, at most a window counts towards the next one.
         self.acked_bytes = (acked - u64::from(cwnd)).min(u64::from(cwnd)) as u32;
         cwnd + mss
     }
@@ -38,7 +38,8 @@ impl RenoPackets {
         self.cwnd_packets += if slow_start { 1.0 } else { 1.0 / self.cwnd_packets };
     }
 
-    /// Halves the usable window, but keeps at least `least` packets. ns-2 uses min(cwnd, window), not the flight size.
+    /// Halves the usable window, but keeps at least `least` packets; if `whole` is set, rounds down to whole packets.
+    /// The usable window is min(cwnd, `max_window`), as in ns-2, not the flight size.
     pub fn halve(&mut self, max_window: MaxWindow, whole: bool, least: f64, mss: u32) {
         let limit = (max_window.bytes(mss) / u64::from(mss)) as f64;
         let window = self.cwnd_packets.min(limit);
@@ -51,7 +52,7 @@ impl RenoPackets {
         (self.cwnd_packets as u64 * u64::from(mss)).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The state for a window that was set from outside.
+    /// The state for a window of this many bytes, not necessarily whole packets.
     pub fn from_bytes(bytes: u32, mss: u32) -> Self {
         RenoPackets { cwnd_packets: f64::from(bytes) / f64::from(mss) }
     }
@@ -68,7 +69,7 @@ impl RenoLinux2 {
     /// Takes one ACK of new data. Returns the new window in bytes.
     pub fn on_ack(&mut self, cwnd: u32, ssthresh: u32, mss: u32) -> u32 {
         if cwnd == 0 {
-            return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
+            return 0; // closed by an ECN echo: only the retransmission timer reopens it (RFC 3168, 6.1.2)
         }
         if cwnd <= ssthresh {
             return cwnd + mss;
@@ -81,7 +82,8 @@ impl RenoLinux2 {
         cwnd
     }
 
-    /// Half of the usable window, min(cwnd, window) and not the flight size, in bytes of whole packets.
+    /// Returns half of the usable window in bytes, rounded down to whole packets. The usable window is
+    /// min(cwnd, `max_window`), not the flight size.
     pub fn halve(&mut self, cwnd: u32, max_window: MaxWindow, mss: u32) -> u32 {
         self.count = 0;
         let limit = (max_window.bytes(mss) / u64::from(mss)) as u32;
@@ -90,7 +92,7 @@ impl RenoLinux2 {
 }
 
 /// Bytes that count towards growth: those cumulatively acknowledged (RFC 5681, RFC 3465). If slow start has no limit
-/// (L), as in the kernel, only those of them that were not known to have arrived.
+/// (L), as in the kernel, bytes that SACK or a duplicate ACK had already reported do not count.
 pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     if cfg.slow_start_limit_segments == 0 {
         ack.fresh_bytes.min(ack.acked_bytes)
@@ -153,7 +155,7 @@ impl Law for RenoPackets {
         true
     }
 
-    /// Keeps the fraction of a packet.
+    /// Adds the segments to the real number of packets, so that its fraction is kept.
     fn add_segments(&mut self, segments: i32, _: u32, mss: u32) -> u32 {
         self.cwnd_packets = (self.cwnd_packets + f64::from(segments)).max(1.0);
         self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)

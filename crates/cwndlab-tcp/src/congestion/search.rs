@@ -8,9 +8,10 @@ use super::AckReport;
 
 /// Number of bins in a window (line 2: W).
 const WINDOW_BINS: u64 = 10;
-/// Additional bins, so that the window one round trip earlier is available (line 3).
+/// Additional bins, so that the deliveries of one round trip earlier are still stored (line 3).
 const EXTRA_BINS: u64 = 15;
-/// Number of bins stored. Line 4 has one bin less, which would overwrite the share of the oldest bin before it is read.
+/// Number of bins stored. Line 4 of the listing has one bin less, so that the oldest bin would be overwritten before it
+/// is read.
 const BINS: usize = (WINDOW_BINS + EXTRA_BINS) as usize + 1;
 /// A bin lasts 3.5 initial round trips divided by W (lines 1, 5); in per cent of a round trip.
 const BIN_PERCENT: u64 = 35;
@@ -33,7 +34,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Takes the first round trip (lines 1 to 9). No effect if it is zero.
+    /// Takes the first round-trip time (lines 1 to 9). Has no effect if `rtt` is zero.
     pub fn start(&mut self, now: Time, rtt: Time) {
         self.initial_rtt = rtt;
         self.bin_duration = Time::from_nanos(rtt.as_nanos() * BIN_PERCENT / 100);

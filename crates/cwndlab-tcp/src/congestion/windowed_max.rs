@@ -54,8 +54,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The result is a value of the window, at least the largest of its last quarter and at most the largest of
-        /// all.
+        /// The result is at least the latest value and at most the largest value in the window.
         #[test]
         fn it_stays_between_the_last_quarter_and_the_window(
             steps in proptest::collection::vec((0_u32..3, 1_u32..1000), 1..200)

@@ -20,9 +20,9 @@ pub(super) fn value(knob: &Knob, config: &Value, choices: &Value) -> Value {
     found.or_else(|| config.pointer(&path)).cloned().unwrap_or_default()
 }
 
-/// The alternatives and switches of a profile, as JSON. `alternatives` maps each knob that selects an alternative by a
-/// word to its words, and each word to the knobs of that alternative (null if it has none). `switches` maps each part
-/// that can be switched off to its knobs.
+/// The alternatives and switches of a profile, as JSON. `alternatives` maps `recovery` and `window_law` to the words
+/// that name their alternatives, and each word to the knobs of the alternative (null if it has none). `switches` maps
+/// `handshake` and `fin`, which can be switched off, to their knobs.
 pub fn choices_json(profile: Profile) -> String {
     choices(profile).to_string()
 }

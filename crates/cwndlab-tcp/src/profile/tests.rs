@@ -22,8 +22,8 @@ fn every_profile_survives_its_json() {
     }
 }
 
-/// Paths of all knobs as study files write them. Omits `without_sack`, which has the knobs of `new-reno`, and those of
-/// `cubic-linux`, which are those of `cubic`.
+/// Paths of all knobs as study files write them. Omits `without_sack`, whose knobs are those of `new-reno`, and the
+/// knobs of `cubic-linux`, which are those of `cubic`.
 fn field_names() -> Vec<String> {
     let Ok(Value::Object(fields)) = serde_json::to_value(Profile::Rfc5681.config()) else { panic!("a struct") };
     let choices = choices(Profile::Rfc5681);
@@ -67,7 +67,7 @@ fn words<T: serde::de::DeserializeOwned>() -> BTreeSet<String> {
     words.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// A law or recovery that is missing in either place cannot be named in studies.
+/// A law or recovery that is missing in the choices or in the table of knobs cannot be named in studies.
 #[test]
 fn every_window_law_and_recovery_is_among_the_choices_and_in_the_table() {
     let choices = choices(Profile::Rfc5681);
@@ -186,7 +186,7 @@ fn page() -> String {
     page
 }
 
-/// In these profiles, every value that differs from RFC 5681's cites the kernel's source.
+/// In `linux-2.0` and `linux-2.2`, every value that differs from that of `rfc5681` cites the kernel's source.
 #[test]
 fn every_value_in_which_linux_2_differs_has_its_file_and_line() {
     for profile in [Profile::Linux2_0, Profile::Linux2_2] {
@@ -201,7 +201,7 @@ fn every_value_in_which_linux_2_differs_has_its_file_and_line() {
     }
 }
 
-/// docs/models/profiles.md is made from KNOBS.
+/// docs/models/profiles.md is generated from the table of knobs.
 #[test]
 fn profiles_page_is_up_to_date() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/models/profiles.md");

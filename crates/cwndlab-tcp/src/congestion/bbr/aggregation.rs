@@ -4,9 +4,9 @@ use super::RATE_UNIT;
 
 /// Round trips after which the older of the two maxima expires (`bbr_extra_acked_win_rtts`).
 const WINDOW_ROUNDS: u32 = 5;
-/// Packets after which a new epoch starts (`bbr_ack_epoch_acked_reset_thresh`).
+/// After this many acknowledged packets, a new epoch of the measurement starts (`bbr_ack_epoch_acked_reset_thresh`).
 const MOST_ACKED: u64 = 1 << 20;
-/// The allowance is at most this time's worth of packets (`bbr_extra_acked_max_us`).
+/// The allowance is at most the packets that arrive in this time at the estimated rate (`bbr_extra_acked_max_us`).
 const MOST_US: u64 = 100_000;
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -17,7 +17,7 @@ const SERVES_ROUNDS: u32 = 48;
 /// The relevant content of one ACK; counts are in packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Interval {
-    /// Packets newly lost according to this ACK; total lost and delivered.
+    /// Packets newly lost according to this ACK, and the totals of packets lost and delivered.
     pub losses: u64,
     pub lost: u64,
     pub delivered: u64,
@@ -94,7 +94,7 @@ impl Policer {
         false
     }
 
-    /// Ends an interval, which happens at a loss, when the tokens are used up.
+    /// Ends an interval at a loss, which shows that the policer's tokens are used up, if the interval is lossy.
     fn end(&mut self, now: &Interval) {
         let (lost, delivered) = (now.lost - self.lost, now.delivered - self.delivered);
         if delivered == 0 || lost << 8 < LOSSY * delivered {

@@ -27,8 +27,8 @@ impl Repair {
 /// The values of one ACK; counts are in packets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// Packets delivered between the transmission of a packet and its ACK, the length of that time, and the packets
-    /// delivered before the transmission. `None` if no valid rate was measured.
+    /// Packets delivered between the transmission of a packet and its ACK, the length of this interval in microseconds,
+    /// and the packets delivered before the transmission. `None` if no valid rate was measured.
     pub rate: Option<(u64, u64, u64)>,
     pub app_limited: bool,
     /// Newly delivered and newly lost.

@@ -1,5 +1,5 @@
-//! Each rule, with ACKs made by hand, on a path of one packet per millisecond (12 Mb/s with 1500 bytes) and a round
-//! trip of 40 ms.
+//! Tests each rule with ACKs made by hand, on a path of one packet per millisecond (12 Mb/s with 1500 bytes) and a
+//! round trip of 40 ms.
 
 use super::*;
 use crate::flight::RateSample;
@@ -22,9 +22,9 @@ struct Flow {
 struct Ack {
     packets: u64,
     after_ms: u64,
-    /// Packets delivered before the acknowledged one was sent; `None`: 40 less than now.
+    /// Packets delivered before the acknowledged one was sent; `None`: 40 fewer than after this ACK.
     prior: Option<u64>,
-    /// Packets delivered in a measured 40 ms.
+    /// Packets delivered in the 40 ms of the rate sample.
     rate: u64,
     rtt_ms: u64,
     in_flight: u64,
@@ -111,7 +111,7 @@ impl Flow {
         self.ack(Ack { prior: Some(self.bbr.rounds.ends_at), ..ack });
     }
 
-    /// A flow past STARTUP and DRAIN that knows the path's rate.
+    /// A flow in `PROBE_BW` that has measured the path's rate.
     fn probing() -> Flow {
         let mut flow = Flow::new();
         for _ in 0..4 {
@@ -194,10 +194,11 @@ fn a_phase_lasts_a_round_trip_probing_until_its_target_or_a_loss_and_draining_un
         flow.bbr.cycle
     };
     assert_eq!((phase_after(3, 40, 40, 0), phase_after(3, 41, 40, 0)), (3, 4));
-    // 5/4 of 40 packets, three trains, two more; a train is about to go, and one packet has just left
+    // The target is 58 packets: 5/4 of 40, three trains of two, and two more. In the network count the packets in
+    // flight, the one that this ACK acknowledges, and a train of two that is about to be sent.
     assert_eq!((phase_after(0, 41, 54, 0), phase_after(0, 41, 55, 0)), (0, 1));
     assert_eq!((phase_after(0, 41, 40, 1), phase_after(0, 30, 60, 1)), (1, 0));
-    // The target: 40 packets and three trains.
+    // The target is 46 packets: 40 and three trains of two. The acknowledged packet counts as in flight.
     assert_eq!((phase_after(1, 1, 46, 0), phase_after(1, 1, 45, 0), phase_after(1, 41, 60, 0)), (1, 2, 2));
 }
 

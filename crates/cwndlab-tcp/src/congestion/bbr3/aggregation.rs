@@ -10,10 +10,11 @@ use crate::congestion::windowed_max::WindowedMax;
 
 /// `ExtraAckedFilterLen`, in rounds; one round in Startup.
 const DRAFT_ROUNDS: u32 = 10;
-/// `bbr_extra_acked_win_rtts`: Google's branch stores the maximum of this many rounds and of as many before them; in
-/// Startup, of one round each.
+/// `bbr_extra_acked_win_rtts`: Google's branch stores the maxima of the current and the previous window, which have
+/// this many rounds each; in Startup, one round each.
 const GOOGLE_ROUNDS: u32 = 5;
-/// `bbr_extra_acked_max_us`: in Google's branch the allowance is at most this time's worth of data.
+/// `bbr_extra_acked_max_us`: in Google's branch, the allowance is at most the data that arrives in this time at the
+/// estimated rate.
 const GOOGLE_MOST: Time = Time::from_millis(100);
 
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,7 @@ impl Aggregation {
         (self.began, self.delivered) = (now, 0);
     }
 
-    /// Takes an ACK. `bandwidth` and `cwnd` are the current ones of the model; `full`: the pipe has been full.
+    /// Takes an ACK. `bandwidth` and `cwnd`: the current values of the model; `full`: whether the pipe has been full.
     pub fn on_ack(&mut self, sample: &Sample, bandwidth: u64, cwnd: u64, rounds: &Rounds, full: bool) {
         if sample.acked == 0 {
             return;

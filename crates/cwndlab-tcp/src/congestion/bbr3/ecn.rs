@@ -1,4 +1,4 @@
-//! The response of Google's branch v3 (`net/ipv4/tcp_bbr.c`) to marks that a queue sets from a shallow threshold on.
+//! The response of Google's BBR branch v3 (`net/ipv4/tcp_bbr.c`) to the CE marks of queues with a shallow threshold.
 //! draft-ietf-ccwg-bbr-06 leaves ECN to future work (section 3.7).
 
 use cwndlab_units::Time;
@@ -13,13 +13,13 @@ const FULL_ROUNDS: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ecn {
-    /// Whether the minimum round trip has been short enough.
+    /// Whether the minimum round trip has ever been at most [`LONGEST_RTT`]; until then, marks are ignored.
     eligible: bool,
     /// `ecn_alpha`: the moving average of the marked share.
     alpha: f64,
     last_delivered: u64,
     last_ce: u64,
-    /// Consecutive rounds of Startup with more marks than the threshold.
+    /// Consecutive rounds whose marked share reached [`THRESHOLD`].
     startup_rounds: u32,
     pub in_round: bool,
     pub in_cycle: bool,
@@ -35,8 +35,8 @@ impl Ecn {
         self.in_round |= self.eligible && marked;
     }
 
-    /// Ends a round (`bbr_update_ecn_alpha`). `delivered` and `ce` are total bytes delivered and marked. Returns
-    /// whether marks end Startup.
+    /// Updates alpha at the end of a round (`bbr_update_ecn_alpha`). `delivered` and `ce` are total bytes delivered and
+    /// marked. Returns whether there were too many marks for too many rounds, which ends Startup.
     pub fn on_round(&mut self, min_rtt: Time, delivered: u64, ce: u64) -> bool {
         self.eligible |= min_rtt <= LONGEST_RTT;
         let new = delivered - self.last_delivered;
@@ -60,7 +60,7 @@ impl Ecn {
         1.0 - self.alpha * FACTOR
     }
 
-    /// Whether marks have ceased in a cycle that had some (`bbr_ecn_reprobe_gain`).
+    /// Whether the cycle has had marks, so that bandwidth is probed as soon as they cease (`bbr_ecn_reprobe_gain`).
     pub fn reprobes(&self) -> bool {
         self.eligible && self.in_cycle
     }

@@ -114,7 +114,7 @@ impl Bbr3 {
         (inflight_before + budget / (1.0 - self.is.loss_threshold)) as u64
     }
 
-    /// `IsInflightTooHigh`; with ECN also the threshold of Google's branch for marks.
+    /// `IsInflightTooHigh`. With the knob `ecn`, also compares marks with the threshold of Google's branch.
     pub(super) fn is_inflight_too_high(&self, sample: &Sample) -> bool {
         let losses = sample.lost > 0 && sample.lost as f64 > sample.tx_in_flight as f64 * self.is.loss_threshold;
         losses || self.ecn.is_some_and(|ecn| ecn.is_too_high(sample.ce, sample.delivered))
@@ -154,7 +154,8 @@ impl Bbr3 {
         }
     }
 
-    /// Startup has met too many losses or marks, so the volume delivered is taken as safe.
+    /// Ends Startup because of losses or marks. `inflight_longterm` becomes the volume delivered in the last round
+    /// trip, or `Inflight(max_bw, 1)` if that is larger.
     pub(super) fn leave_startup_by_congestion(&mut self) {
         (self.full.now, self.full.reached) = (true, true);
         let product = self.inflight(self.max_bw(), 1.0);

@@ -73,7 +73,7 @@ impl Bbr3 {
         self.state = State::Cruise;
     }
 
-    /// `StartProbeBW_REFILL`. The following probe starts as if after `up_rounds` rounds.
+    /// `StartProbeBW_REFILL`. The probe that follows grows as fast as after `up_rounds` rounds of UP.
     pub(super) fn start_refill(&mut self, up_rounds: u32) {
         self.reset_short_term();
         (self.probe.up_rounds, self.probe.up_acked) = (up_rounds, 0);
@@ -95,8 +95,8 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// `UpdateProbeBWCyclePhase`. As in Google's branch, the volume in flight before the ACK counts: after the
-    /// ACK the window would never be full.
+    /// `UpdateProbeBWCyclePhase`. Uses the volume in flight before the ACK, as Google's branch does: the volume after
+    /// the ACK would never fill the window.
     pub(super) fn update_cycle(&mut self, sample: &Sample) {
         if !self.full.reached || self.adapt_long_term(sample) || !self.state.is_probe_bw() {
             return;
@@ -136,7 +136,7 @@ impl Bbr3 {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
-    /// `IsTimeToProbeBW`; with ECN, Google's branch probes immediately when marking stops.
+    /// `IsTimeToProbeBW`. With the knob `ecn`, probes as soon as marks cease, as Google's branch does.
     fn probe_if_due(&mut self, sample: &Sample) -> bool {
         let calm = !self.latest.loss_in_cycle && sample.repair == Repair::None;
         if calm && self.ecn.is_some_and(|ecn| ecn.reprobes()) {
@@ -221,7 +221,8 @@ impl Bbr3 {
             }
         }
         if self.is_inflight_too_high(sample) {
-            // The draft reacts to each lost segment, Google's branch also to ACKs. Marks are reported only by ACKs.
+            // The draft reacts when a segment is deemed lost (`handle_lost`), so here only to marks (`lost` is 0).
+            // Google's branch also reacts to the losses of an ACK.
             if self.probe.samples && (self.is.acks_end_probe || sample.lost == 0) {
                 self.handle_inflight_too_high(sample);
             }

@@ -28,13 +28,13 @@ rules! {
     beta: f64 = 0.7, 180.0 / 256.0;
     /// `Headroom`; `bbr_inflight_headroom`
     headroom: f64 = 0.15, 38.0 / 256.0;
-    /// Share of the first pacing rate that is used (`InitPacingRate`): Google's branch subtracts its margin there,
-    /// too.
+    /// Factor of the first pacing rate (`InitPacingRate`): Google's branch subtracts its margin from this rate, too.
     first_rate_share: f64 = 1.0, super::control::MARGIN;
-    /// Whether trains have Linux's sizes, which also grow on short paths (`bbr_tso_segs_generic`); otherwise those of
-    /// `SetSendQuantum`.
+    /// Whether trains (the segments sent at once) have Linux's sizes, which are larger on short paths
+    /// (`bbr_tso_segs_generic`); otherwise those of `SetSendQuantum`.
     linux_trains: bool = false, true;
-    /// Whether data in flight excludes what will have arrived when the pacer sends next (`bbr_packets_in_net_at_edt`).
+    /// Whether data that will have arrived when the pacer sends next does not count as in flight
+    /// (`bbr_packets_in_net_at_edt`).
     excludes_arrivals: bool = false, true;
     /// Whether a timeout restarts the search for a full pipe and limits the short-term model (`bbr_set_state`).
     timeout_resets_model: bool = false, true;
@@ -44,22 +44,24 @@ rules! {
     undo_restores_state: bool = true, false;
     /// Whether Startup ends after a number of lost ranges; otherwise after a number of ACKs that report losses.
     counts_lost_ranges: bool = true, false;
-    /// Whether growth of the rate is looked for with every ACK; otherwise once per round.
+    /// Whether every ACK is checked for growth of the rate; otherwise one ACK per round.
     growth_with_every_ack: bool = false, true;
     /// Whether Drain resets the congestion signals (`bbr_check_drain`).
     drain_resets_signals: bool = false, true;
-    /// Whether Drain compares with `max_bw`, without a time limit; otherwise with `bw`, for at most a few rounds.
+    /// Whether Drain's target is computed with `max_bw`, and Drain has no time limit; otherwise the target is computed
+    /// with `bw`, and Drain ends after a few rounds at the latest.
     drain_by_max_bw: bool = false, true;
     /// Whether CRUISE limits the short-term model by the long-term one.
     cruise_bounds_short_term: bool = false, true;
     /// Whether UP restarts the clock of the cycle (`bbr_start_bw_probe_up` sets `cycle_mstamp`).
     up_restarts_clock: bool = false, true;
-    /// Whether the target volume in flight includes trains.
+    /// Whether the target volume in flight includes room for trains.
     target_includes_trains: bool = false, true;
-    /// Whether ACKs that report too many losses end a probe, in addition to each lost segment.
+    /// Whether a probe also ends with an ACK that reports too many losses; otherwise only when a segment is deemed
+    /// lost.
     acks_end_probe: bool = false, true;
-    /// Whether the window grows freely below twice the initial window; otherwise until the initial window has been
-    /// delivered.
+    /// Whether Startup's window may exceed its target below twice the initial window; otherwise until an initial window
+    /// has been delivered.
     grows_to_twice_initial: bool = false, true;
 }
 

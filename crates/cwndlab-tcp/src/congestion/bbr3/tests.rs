@@ -1,6 +1,6 @@
-//! The draft's example test cases (draft-ietf-ccwg-bbr-06, appendix A), each in the order of the appendix, and what else the
-//! sources say. Single rules by hand, on a path of one packet per millisecond and a round trip of 40 ms; the others on a
-//! simulated path.
+//! The example test cases of draft-ietf-ccwg-bbr-06, appendix A, in the order of the appendix, and tests of other
+//! rules. Single rules are tested with ACKs made by hand, on a path of one packet per millisecond and a round trip of
+//! 40 ms; the others on a simulated path.
 
 mod by_hand;
 mod flow;

@@ -40,13 +40,13 @@ impl Controller {
         }
     }
 
-    /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called: the law reads only the
-    /// fields of a plain ACK.
+    /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called: the law, and the rule
+    /// by which slow start ends, need only the fields of a `PlainAck`.
     pub fn takes_plain_acks(&self) -> bool {
         self.law.needs().plain_acks && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
     }
 
-    /// As [`Controller::on_ack`], for a plain ACK, which may open the window.
+    /// As [`Controller::on_ack`], for a [`PlainAck`] that may open the window.
     #[inline(always)]
     pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
         let PlainAck { now, mss, acked_bytes, .. } = *ack;
@@ -60,7 +60,7 @@ impl Controller {
         self.avoid(&Acked { now, mss, srtt: Time::ZERO, bytes });
     }
 
-    /// Passes an ACK to a law from outside, which also gets those that do not open the window.
+    /// Passes an ACK to an external law, which also gets the ACKs that may not open the window.
     fn external_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, after: &AfterAck, limited: bool) {
         let AnyLaw::External(external) = &self.law else { return };
         let mut growth = if after.may_grow && !limited { new_bytes(cfg, ack) } else { 0 };
@@ -74,7 +74,7 @@ impl Controller {
     /// avoidance.
     fn slow_start(&mut self, cfg: &TcpConfig, ack: &AckReport) -> u64 {
         if self.windows.cwnd == 0 {
-            return 0; // closed by an echo: only the timer opens it (RFC 3168, 6.1.2)
+            return 0; // closed by an ECN echo: only the retransmission timer reopens it (RFC 3168, 6.1.2)
         }
         let mut increase = slow_start_increase(cfg, ack);
         let ends = match &mut self.phase {
@@ -87,7 +87,7 @@ impl Controller {
                 growth == Growth::Exit
             }
             Phase::Search(search) => search.on_ack(ack).is_some_and(|beyond| {
-                let cwnd = self.cwnd().saturating_sub(beyond).max(2 * u64::from(ack.mss)); // lines 41 and 42
+                let cwnd = self.cwnd().saturating_sub(beyond).max(2 * u64::from(ack.mss)); // SEARCH: lines 41 and 42
                 self.set_cwnd(cwnd, ack.mss);
                 true
             }),
@@ -101,13 +101,12 @@ impl Controller {
         self.widen(cfg, increase)
     }
 
-    /// Grows the window by the part of `increase` that slow start allows. Returns the bytes left for congestion
-    /// avoidance.
+    /// Grows the window by `increase`, but at most to ssthresh. Returns the bytes left for congestion avoidance.
     fn widen(&mut self, cfg: &TcpConfig, increase: u64) -> u64 {
         let room = u64::from(self.windows.ssthresh.min(MAX_WINDOW_BYTES).saturating_sub(self.windows.cwnd));
         self.windows.cwnd += increase.min(room) as u32;
-        // Bytes that slow start could not use count in congestion avoidance only if slow start has no limit (L): with
-        // L = 1 an ACK counts once.
+        // The bytes left at ssthresh count in congestion avoidance only if slow start has no limit (L), as in the
+        // kernel. With a limit, an ACK opens the window by one of the two rules only.
         if cfg.slow_start_limit_segments == 0 {
             increase.saturating_sub(room)
         } else {

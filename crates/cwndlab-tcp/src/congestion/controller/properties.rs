@@ -50,7 +50,7 @@ fn episode() -> impl Strategy<Value = Episode> {
     ]
 }
 
-/// Laws whose window is reduced only by losses and marks, not by other ACKs.
+/// Whether the law reduces its window only for losses and marks.
 fn is_loss_based(law: WindowLawKind) -> bool {
     use WindowLawKind::{Cubic, CubicLinux, Dctcp, Prague, Reno, RenoLinux2, RenoPackets};
     matches!(law, Reno | RenoPackets | RenoLinux2 | Cubic(_) | CubicLinux(_) | Dctcp | Prague)
@@ -96,7 +96,7 @@ fn sample(law: &Controller, (una, bytes): (u64, u64), rtt: Time) -> RateSample {
 }
 
 proptest! {
-    /// The window has at least one segment, unless an echo arrived at one segment, and at most 2^30 bytes. A reduction
+    /// The window has at least one segment, unless an ECN echo has closed it, and at most 2^30 bytes. A reduction
     /// never raises the window and leaves ssthresh at two segments or more. An ACK never lowers the window (except the
     /// one by which SEARCH ends slow start), nor raises it in recovery or while the application limits it. An undo
     /// never lowers the window.

@@ -32,7 +32,7 @@ impl Controller {
         }
     }
 
-    /// RFC 5681, equation 4.
+    /// Sets ssthresh and cwnd after congestion, with the law's own factor (RFC 5681, equation 4).
     fn reduce(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
         let base = if cfg.reduce_from == ReductionBase::FlightSize { flight_bytes } else { self.cwnd() };
         let unit = if cfg.counts_whole_segments() { mss } else { 1 };
@@ -55,7 +55,7 @@ impl Controller {
         };
     }
 
-    /// Passes congestion to a law from outside.
+    /// Passes congestion to an external law. `held`: the same segment has timed out before, so ssthresh is to stay.
     fn external_congestion(&mut self, event: CongestionEvent, held: bool, flight_bytes: u64, mss: u32) {
         let AnyLaw::External(external) = &self.law else { return };
         let event = match event {
@@ -73,8 +73,8 @@ impl Controller {
         });
     }
 
-    /// The last reduction was spurious (RFC 9438, section 4.9; RFC 3522, RFC 5682): restores the window, unless it has
-    /// grown beyond its former value.
+    /// Restores cwnd and ssthresh after a spurious reduction (RFC 9438, section 4.9; RFC 3522, RFC 5682), unless they
+    /// have grown beyond their former values.
     pub fn on_undo(&mut self, mss: u32) {
         if each_law!(&mut self.law, law => law.takes_undo(mss, &mut self.windows)) {
             return;
@@ -90,9 +90,9 @@ impl Controller {
         }
     }
 
-    /// Sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW = min(IW, cwnd)). `times`:
-    /// how many RTOs it lasted. Linux halves the window for each (RFC 2861, section 3.2) and raises ssthresh to at
-    /// least 3/4 of the former window.
+    /// Reduces the window when sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1:
+    /// RW = min(IW, cwnd)). `times`: the number of RTOs that the idle time lasted. Linux instead halves the window once
+    /// per RTO, at most down to RW (RFC 2861, section 3.2), and raises ssthresh to at least 3/4 of the former window.
     pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32, times: u64) {
         let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
         if cfg.departs_as_linux() {
@@ -105,9 +105,9 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_idle_restart());
     }
 
-    /// For one RTO, at most `used` segments of the window were in use (RFC 2861, section 3.2). The window falls half of
-    /// the way to them, or to the initial window if that is larger, and ssthresh rises to at least 3/4 of the former
-    /// window.
+    /// Reduces a window of which at most `used` segments were in use for one RTO (RFC 2861, section 3.2): halfway to
+    /// `used` segments, or halfway to the initial window if that is larger. Raises ssthresh to at least 3/4 of the
+    /// former window.
     pub fn on_unused(&mut self, cfg: &TcpConfig, mss: u32, used: u32) {
         let used = used.saturating_mul(mss).max(initial_window_bytes(cfg.initial_window, mss));
         if used >= self.windows.cwnd {

@@ -82,7 +82,7 @@ fn packets_grow_per_ack_whatever_it_acknowledges() {
         law.on_ack(&cfg, &ack(2000), &AfterAck::CALM);
         assert_eq!(law.cwnd(), expected);
     }
-    // 4.25, 4.485, 4.708, 4.921, 5.124
+    // cwnd in packets: 4.25, 4.485, 4.708, 4.921, 5.124
     for expected in [4000, 4000, 4000, 4000, 5000] {
         law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
         assert_eq!(law.cwnd(), expected);
@@ -104,8 +104,8 @@ fn packets_halve_the_usable_window() {
     assert_eq!((law.cwnd(), law.ssthresh()), (1000, 2000));
 }
 
-/// ns-2.35 keeps cwnd = 13/2 = 6.5 (ssthresh 6), so that 4 ACKs bring it to 7; ns-2 of 1998 begins at 6 and needs
-/// 7 ACKs.
+/// After a loss at 13 packets, ns-2.35 sets cwnd to 13/2 = 6.5 (ssthresh 6), so that 4 ACKs bring it to 7; ns-2 of 1998
+/// sets it to 6, and 7 ACKs bring it to 7.
 #[test]
 fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
     for (reduce_from, acks) in [(ReductionBase::Cwnd, 4), (ReductionBase::CwndWholeSegments, 7)] {
@@ -178,7 +178,8 @@ fn the_window_does_not_grow_while_the_application_limits_it() {
     assert_eq!(law.cwnd(), 11_000);
 }
 
-/// Linux opens by all that one ACK acknowledges, stops at ssthresh and hands the rest to congestion avoidance.
+/// In Linux, slow start opens the window by all bytes that an ACK acknowledges, up to ssthresh. The rest counts in
+/// congestion avoidance.
 #[test]
 fn slow_start_without_limit_stops_at_ssthresh() {
     let cfg = TcpConfig { window_law: WindowLawKind::Reno, ..Profile::Linux6.config() };
@@ -187,7 +188,8 @@ fn slow_start_without_limit_stops_at_ssthresh() {
     law.on_congestion(&cfg, CongestionEvent::Rto, 8000, MSS); // ssthresh 4
     law.on_ack(&cfg, &ack(2000), &AfterAck::CALM);
     assert_eq!(law.cwnd(), 3000);
-    // One segment up to ssthresh; the other three count towards the four that the next increase needs.
+    // The ACK of four segments opens the window by one, up to ssthresh. The other three count towards the four that
+    // congestion avoidance needs for the next increase.
     law.on_ack(&cfg, &ack(4000), &AfterAck::CALM);
     assert_eq!(law.cwnd(), 4000);
     law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);
@@ -231,7 +233,8 @@ fn conservative_slow_start_grows_by_a_quarter() {
     assert_eq!(law.ssthresh() / 1000, sizes[7].0);
 }
 
-/// The kernel takes 0.7 of cwnd in whole segments though one segment is in flight; the RFCs take what is in flight.
+/// The kernel sets ssthresh to 0.7 of cwnd in whole segments, even if only one segment is in flight; the RFCs set it to
+/// 0.7 of the data in flight.
 #[test]
 fn reductions_start_from_cwnd_or_from_the_flight() {
     for (reduce_from, ssthresh) in

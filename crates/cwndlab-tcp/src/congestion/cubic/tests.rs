@@ -22,7 +22,7 @@ fn ack(now: Time, rtt: Time) -> AckReport {
     AckReport { now, mss: MSS, acked_bytes: mss, fresh_bytes: mss, srtt: rtt, ..AckReport::default() }
 }
 
-/// The law alone, one ACK a segment, evenly spaced: cwnd segments a round-trip time.
+/// A simulated path for the law alone: one ACK per segment, evenly spaced, so that a window is acknowledged per RTT.
 struct Path {
     cfg: TcpConfig,
     law: Controller,
@@ -77,8 +77,8 @@ fn k_is_the_cube_root_of_the_reduction() {
     }
 }
 
-/// The window follows W(t) = C(t-K)^3 + W_max: within one round-trip time's growth of the closed form all the way
-/// from the reduction over the plateau at K to the probing beyond.
+/// The window follows W(t) = C(t-K)^3 + W_max from the reduction over the plateau at K to the probing beyond. It is
+/// never more than one RTT ahead of this curve, nor more than two RTTs behind.
 #[test]
 fn window_follows_the_cubic() {
     let rtt = Time::from_millis(20);
@@ -94,6 +94,7 @@ fn window_follows_the_cubic() {
         p.ack();
         let t = p.now_s - start;
         // The RFC aims at W(t + RTT) and gets there in one RTT, so the window lies between W(t - RTT) and W(t + RTT).
+        // The lower bound allows for one RTT more, and both bounds for one segment.
         let (low, high) = (w(t - 2.0 * rtt.as_secs_f64()) - 1.0, w(t + rtt.as_secs_f64()) + 1.0);
         let got = segments(&p.law);
         assert!(low <= got && got <= high, "t {t}: {got} outside {low}..{high}");
@@ -122,7 +123,8 @@ fn average_windows_are_those_of_the_rfc() {
     ] {
         for (period, published) in table {
             let cycles = if period >= 1_000_000 { 3 } else { 20 };
-            // Begin where the RFC's fluid model loses, W_max = mean / ((3 + beta)/4): the plateau makes the way there long.
+            // Begin at the window at which the RFC's fluid model has its losses, W_max = mean / ((3 + beta)/4), because
+            // the plateau would make the way there long.
             let w_max = published / ((3.0 + BETA) / 4.0);
             let mut p = Path::new(&config(), Time::from_millis(rtt_ms), w_max as u64);
             let mean = p.mean_window(period, cycles);
@@ -148,8 +150,9 @@ fn fast_convergence_releases_bandwidth() {
     assert!((w_max(false) - 80.0).abs() < 1e-4);
 }
 
-/// Section 4.6: at least two segments after a loss; an ECN echo may reduce cwnd, though not ssthresh, to one, and at one it
-/// closes the window (RFC 3168, section 6.1.2), unless two segments are the least, as in Linux.
+/// Section 4.6: a loss leaves at least two segments. An ECN echo may reduce cwnd, but not ssthresh, to one segment, and
+/// closes a window of one segment (RFC 3168, section 6.1.2); without `ecn_to_one_segment`, as in Linux, it leaves at
+/// least two segments.
 #[test]
 fn smallest_windows() {
     for (event, to_one, before, cwnd) in [
@@ -165,7 +168,8 @@ fn smallest_windows() {
     }
 }
 
-/// Section 4.8: a timeout takes cwnd to one segment and ssthresh to 0.7 flights; the stage after slow start has K = 0.
+/// Section 4.8: a timeout sets cwnd to one segment and ssthresh to 0.7 of the data in flight; the stage after slow
+/// start has K = 0.
 #[test]
 fn stage_after_a_timeout_starts_at_its_own_plateau() {
     let mut p = Path::new(&config(), Time::from_millis(100), 100);
@@ -201,7 +205,7 @@ fn undo_restores_window_and_curve() {
     assert_eq!(p.law.cwnd(), after.cwnd(), "only the last reduction is undone, once");
 }
 
-/// Section 5.8: ten seconds of an idle application do not move the window along the curve.
+/// Section 5.8: ten seconds in which the application limits the sender do not move the window along the curve.
 #[test]
 fn application_limited_time_does_not_count() {
     let run = |pause: bool| {

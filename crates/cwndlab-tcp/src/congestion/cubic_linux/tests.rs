@@ -5,8 +5,8 @@ fn law() -> CubicLinux {
     CubicLinux::new(&Profile::Linux6.config())
 }
 
-/// Acknowledges a window in each round, segment by segment; rounds are 100 ms apart. Returns the window after each
-/// round.
+/// Acknowledges a window segment by segment in each of `rounds` rounds, which are 100 ms apart. Returns the window
+/// after each round.
 fn rounds(law: &mut CubicLinux, mut cwnd: u32, start: Time, rounds: u64) -> Vec<u32> {
     law.min_rtt_us = 100_000;
     let mut windows = Vec::new();
@@ -29,7 +29,7 @@ fn without_a_maximum_it_grows_by_a_segment_per_20_acknowledged() {
 #[test]
 fn the_curve_comes_back_to_the_maximum_after_k() {
     let mut law = law();
-    // 717/1024 of 100; K = cbrt((100 - 70)/(410/1024)) = 4.2159 s
+    // ssthresh is 717/1024 of 100; K = cbrt((100 - 70)/(410/1024)) = 4.2159 s
     assert_eq!(law.on_congestion(&Profile::Linux6.config(), 100), 70);
     let windows = rounds(&mut law, 70, Time::from_secs(10), 60);
     assert_eq!(law.k, 4316, "2^-10 s: 4.2159 s");

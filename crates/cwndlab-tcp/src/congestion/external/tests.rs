@@ -3,7 +3,7 @@ use crate::{Controller, LawId, Profile, TcpConfig, WindowLawKind};
 
 const MSS: u32 = 1000;
 
-/// Adds a thousandth of what may open the window, halves on loss; fails at `fails_at`.
+/// A law that adds a thousandth of `growth_bytes` to cwnd, and halves cwnd after a loss. It fails from `fails_at` on.
 #[derive(Debug)]
 struct Slow {
     fails_at: Time,

@@ -2,7 +2,7 @@ use super::*;
 
 const SEGMENT: u64 = 1000;
 
-/// Feeds rounds of ACKs; returns what each ACK did.
+/// Passes rounds of ACKs to HyStart++ and returns the result of each ACK.
 struct Script {
     hystart: Hystart,
     round_end: u64,
@@ -13,7 +13,7 @@ impl Script {
         Script { hystart: Hystart::new(), round_end: 0 }
     }
 
-    /// The first ACK covers the end of the round before; the others lie within this round.
+    /// Passes one round of ACKs: the first ACK ends the round before, and the others lie within this round.
     fn round(&mut self, rtt_us: &[u64]) -> Vec<Growth> {
         let una = self.round_end;
         self.round_end = una + 100 * SEGMENT;
@@ -51,7 +51,7 @@ fn the_threshold_is_an_eighth_within_4_and_16_ms() {
     }
 }
 
-/// Eight samples are needed; the eighth decides.
+/// CSS needs eight samples of a round, so it begins with the eighth.
 #[test]
 fn css_begins_with_the_eighth_sample_of_a_round() {
     let mut s = Script::new();
@@ -108,7 +108,7 @@ fn css_ends_in_slow_start_if_the_delay_falls_again() {
     assert_eq!(s.round(&[165_000; 10])[0], Growth::Exit);
 }
 
-/// ACKs without a measurement (Karn) leave the samples alone.
+/// ACKs without a measurement (Karn's algorithm) do not count as samples.
 #[test]
 fn unmeasured_acks_are_no_samples() {
     let mut s = Script::new();

@@ -1,11 +1,13 @@
 use super::*;
 
-/// One ACK a call at the given times; the round's end lies far ahead unless `snd_una` passes it.
+/// Passes one ACK of `una` to HyStart, with a window of 20 segments. All ACKs of a test belong to one round, which ends
+/// beyond 1,000,000.
 fn ack(h: &mut HystartLinux, at_us: u64, una: u64, rtt_us: u64) -> bool {
     h.on_ack(Time::from_micros(at_us), una, 1_000_000, Some(Time::from_micros(rtt_us)), 20)
 }
 
-/// The ninth sample decides (the kernel counts eight before it compares), at more than an eighth above the minimum.
+/// The ninth sample ends slow start (the kernel counts eight before it compares) if the round's minimum exceeds the
+/// minimum RTT by more than an eighth, at most 16 ms.
 #[test]
 fn delay_above_an_eighth_ends_slow_start_at_the_ninth_sample() {
     for (rtt_us, exits) in [(225_001, true), (216_001, true), (216_000, false)] {
@@ -17,7 +19,7 @@ fn delay_above_an_eighth_ends_slow_start_at_the_ninth_sample() {
     }
 }
 
-/// Small windows are left alone.
+/// Slow start does not end while the window is smaller than 16 segments.
 #[test]
 fn below_sixteen_segments_nothing_ends() {
     let mut h = HystartLinux::new(false);
@@ -27,7 +29,7 @@ fn below_sixteen_segments_nothing_ends() {
     }
 }
 
-/// ACKs at most 2 ms apart, spread over more than (100 + 1)/2 ms.
+/// ACKs at most 2 ms apart end slow start once they are spread over more than (100 + 1)/2 ms.
 #[test]
 fn a_long_ack_train_ends_slow_start() {
     let mut h = HystartLinux::new(false);

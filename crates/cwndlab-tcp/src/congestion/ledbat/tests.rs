@@ -44,7 +44,7 @@ fn a_window_that_is_acknowledged_adds_one_segment_without_queueing() {
     for _ in 0..20 {
         cwnd = law.on_ack(&ack(FULL), 1000, cwnd);
     }
-    // W^2 grows by 2 for each segment: sqrt(400 + 40) = 20.976
+    // dW = 1/W for each segment, so W^2 grows by 2 for each: sqrt(400 + 40) = 20.976
     assert!((f64::from(cwnd) / 1000.0 - 20.976).abs() < 0.002, "{cwnd}");
 }
 

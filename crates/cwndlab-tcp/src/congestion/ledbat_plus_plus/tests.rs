@@ -4,7 +4,7 @@ use super::*;
 const MSS: u32 = 1000;
 const TARGET: Time = Time::from_millis(60);
 
-/// A sender whose last round trips are all `base` and `queueing` long, after one of `base`.
+/// A sender that has measured a round-trip time of `base`, and after that only `base` + `queueing`.
 fn delayed(base: Time, queueing: Time) -> LedbatPlusPlus {
     let mut law = LedbatPlusPlus::new(LedbatPlusPlusConfig { target_ns: TARGET });
     law.delays.note(Time::ZERO, base);
@@ -72,7 +72,7 @@ fn up_to_the_target_a_round_adds_the_gain() {
 
 #[test]
 fn above_the_target_the_window_falls_by_the_excess_and_at_most_by_half() {
-    // delay / target - 1 = 1/4: a round takes a quarter, less the gain of 1/2
+    // delay / target - 1 = 1/4: a round trip reduces the window by a quarter, less the gain of 1/2
     let mut law = delayed(Time::from_millis(60), Time::from_millis(75));
     let (now, reached) = round(&mut law, Time::ZERO, windows(100, 100));
     assert!((reached - 75.5).abs() < 0.2, "{reached}");
@@ -96,7 +96,7 @@ fn a_slowdown_holds_two_segments_for_two_round_trips_and_comes_again_after_nine_
     let slowed = step(1_200, now);
     assert_eq!(slowed, windows(2, 8));
     assert_eq!(step(1_400, slowed), windows(2, 8));
-    // slow start ends the slowdown
+    // slow start begins, and the slowdown is over when ssthresh is reached
     let mut now = slowed;
     for ms in 1_401..1_407 {
         now = step(ms, now);

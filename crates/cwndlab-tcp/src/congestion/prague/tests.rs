@@ -55,7 +55,7 @@ fn marks_reduce_the_window_by_half_of_alpha_once_a_window() {
     prague.alpha = 0.2;
     prague.on_marks(windows);
     assert!((prague.window - 90.0).abs() < 1e-9);
-    // cwnd follows one by one, and ssthresh with it
+    // cwnd follows the fractional window by one segment per ACK, and ssthresh follows cwnd
     let mut now = windows;
     for _ in 0..3 {
         now = prague.on_ack(&ack(2, 1, 2, 1, 1), &AfterAck::CALM, now);
@@ -69,7 +69,7 @@ fn the_first_mark_ends_slow_start_by_half() {
     let mut windows = Segments { cwnd: 10, ssthresh: u64::MAX };
     windows = prague.on_ack(&ack(1, 10, 20, 10, 0), &AfterAck::CALM, windows);
     assert_eq!(windows, Segments { cwnd: 20, ssthresh: u64::MAX });
-    // what the ACK delivers unmarked still counts, in slow start
+    // The ACK delivers only marked packets: the fractional window is halved, and cwnd follows it by one segment.
     windows = prague.on_ack(&ack(2, 12, 30, 2, 2), &AfterAck::CALM, windows);
     assert!((prague.window - 10.0).abs() < 1e-9, "{}", prague.window);
     assert_eq!(windows, Segments { cwnd: 19, ssthresh: 19 });
@@ -79,13 +79,14 @@ fn the_first_mark_ends_slow_start_by_half() {
 fn slow_start_goes_on_with_acks_that_deliver_both_kinds_until_one_delivers_marks_only() {
     let mut prague = Prague::new(10);
     let mut windows = Segments { cwnd: 10, ssthresh: u64::MAX };
-    // prague_update_cwnd: the unmarked packet opens cwnd, which replaces the halved window; ssthresh stays (prague_ssthresh)
+    // In slow start, the unmarked packet opens cwnd, which replaces the reduced window (prague_update_cwnd); ssthresh
+    // stays (prague_ssthresh).
     for _ in 0..3 {
         prague.on_marks(windows);
         windows = prague.on_ack(&ack(1, 0, 20, 2, 1), &AfterAck::CALM, windows);
     }
     assert_eq!(windows, Segments { cwnd: 13, ssthresh: u64::MAX });
-    // alpha/2 of the window is more than a segment: cwnd follows it by one and ssthresh with cwnd
+    // The reduction, alpha/2 of the window, exceeds a segment: cwnd falls by one segment, and ssthresh becomes cwnd.
     prague.alpha = 0.5;
     prague.on_marks(windows);
     windows = prague.on_ack(&ack(2, 0, 20, 1, 1), &AfterAck::CALM, windows);
@@ -104,7 +105,7 @@ fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
     assert!((prague.increase(Time::from_millis(25)) - 1.0).abs() < 1e-12);
     prague.on_ack(&report, &AfterAck::CALM, windows);
     assert!((prague.window - 10.004).abs() < 1e-9);
-    // and reductions are 25 ms apart
+    // reductions are at least 25 ms apart
     prague.alpha = 1.0;
     prague.now = Time::from_millis(100);
     prague.on_marks(windows);

@@ -2,7 +2,8 @@ use super::*;
 
 const MSS: u32 = 1000;
 
-/// Acknowledges `rate(round)` segments each round trip, evenly; returns the round in which slow start ends, and the bytes beyond.
+/// Acknowledges `rate(round)` segments in each round trip, evenly. Returns the round in which slow start ends, and the
+/// result of [`Search::on_ack`].
 fn run(rtt: Time, rounds: u64, rate: impl Fn(u64) -> u64) -> Option<(u64, u64)> {
     let mut search = Search::default();
     search.start(Time::ZERO, rtt);
@@ -32,28 +33,29 @@ fn deliveries_that_double_do_not_end_slow_start() {
     assert_eq!(run(Time::from_millis(50), 12, |round| 10 << round), None);
 }
 
-/// The draft, section 4, on THRESH: it "can be detected about 2 RTTs of reaching capacity".
+/// draft-chung-ccwg-search, section 4, on THRESH: it "can be detected about 2 RTTs of reaching capacity".
 #[test]
 fn a_plateau_ends_slow_start_about_two_round_trips_later() {
     let rtt = Time::from_millis(50);
     let (ended, beyond) = run(rtt, 20, |round| (10 << round).min(640)).expect("slow start ends");
     assert!((7..=9).contains(&ended), "capacity is reached in round 6, slow start ends in round {ended}");
-    // five bins, 1.75 round trips, of 640 segments a round trip
+    // the bytes of five bins, or 1.75 round trips, with 640 segments per round trip
     assert!((1_050_000..=1_130_000).contains(&beyond), "{beyond}");
 }
 
-/// The draft's example, section 4: with 1, 2, 4, 8, 16, 16 the difference is 0.27 (below THRESH), later 0.5.
+/// The example of draft-chung-ccwg-search, section 4: with 1, 2, 4, 8, 16, 16 the difference is 0.27 (below THRESH),
+/// later 0.5.
 #[test]
 fn the_difference_is_normalized_by_twice_the_earlier_deliveries() {
     let mut search = Search::default();
     search.start(Time::ZERO, Time::from_millis(100));
-    // bins of 35 ms: ten of 1, then ten of 2: doubled over the whole window, but not over one round trip of it
+    // Ten bins of 1000 bytes, then ten of 2000. A window has ten bins, so the last one has 20,000 bytes.
     search.complete = 20;
     for number in 0..20 {
         search.bins[number] = if number < 10 { 1000 } else { 2000 };
     }
     assert!((search.sum(0, WINDOW_BINS, 0.0) - 20_000.0).abs() < 1e-9);
-    // a window that ends 2.5 bins earlier: 7.5 bins of 2000, 2.5 of 1000
+    // a window that ends 2.5 bins earlier: 7.5 bins of 2000 bytes and 2.5 of 1000
     assert!((search.sum(2, WINDOW_BINS, 0.5) - 17_500.0).abs() < 1e-9);
 }
 

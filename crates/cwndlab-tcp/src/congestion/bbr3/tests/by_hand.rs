@@ -1,4 +1,4 @@
-//! One rule at a time, with ACKs made by hand.
+//! Tests one rule at a time, with ACKs made by hand.
 #![allow(clippy::float_cmp)] // gains are constants
 
 use super::flow::{Ack, Flow, ACK, BDP, RATE};
@@ -53,7 +53,7 @@ fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
         assert!(flow.law.full.now && flow.law.full.reached);
         assert_eq!(flow.law.inflight_longterm, BDP, "max(bdp, inflight_latest)");
     }
-    // five lost ranges, or losses of exactly 2 %, do not end Startup
+    // Five lost ranges, or losses of 1 packet in 52 (less than 2 %), do not end Startup.
     for (losses, tx_in_flight) in [(4, 49), (6, 52)] {
         let mut flow = Flow::new();
         flow.round(ACK);
@@ -137,7 +137,7 @@ fn a_8_down_ends_with_headroom_and_no_more_than_a_product_in_flight() {
         flow.law.state
     };
     assert_eq!((state(NONE, 41), state(NONE, 40)), (State::Down, State::Cruise));
-    // with headroom, the bound is 85 % of 40 packets
+    // with headroom, the bound is 34 packets: 85 % of 40
     assert_eq!((state(BDP, 35), state(BDP, 34)), (State::Down, State::Cruise));
 }
 
@@ -286,10 +286,10 @@ fn a_21_loss_while_probing_lowers_the_long_term_bound_to_what_was_in_flight_then
     flow.ack(Ack { lost: 3, tx_in_flight: 52, in_recovery: true, prior: Some(0), ..ACK });
     assert_eq!(flow.law.state, State::Down);
     assert!(flow.law.probe.too_high && !flow.law.probe.samples);
-    // The second loss crosses 2 %: the 51 packets before it count, and the part of it with which the first loss is
-    // exactly 2 %.
+    // The second loss crosses 2 %. The bound is the 51 packets that were in flight when that packet was sent, and 30
+    // bytes of it: with them, the first loss is exactly 2 %.
     assert_eq!(flow.law.inflight_longterm, 51 * MSS + 30);
-    // never below 0.7 of the target
+    // The bound is at least 0.7 of the target, which is 40 packets.
     let mut flow = Flow::new().up();
     flow.cwnd = 80 * MSS;
     flow.ack(Ack { lost: 3, tx_in_flight: 10, in_recovery: true, prior: Some(0), ..ACK });

@@ -23,9 +23,9 @@ pub(super) struct Flow {
 pub(super) struct Ack {
     pub packets: u64,
     pub after_ms: u64,
-    /// Packets delivered before the acknowledged one was sent; `None`: 40 less than now.
+    /// Packets delivered before the acknowledged one was sent; `None`: 40 fewer than after this ACK.
     pub prior: Option<u64>,
-    /// Packets delivered in a measured 40 ms.
+    /// Packets delivered in the 40 ms of the rate sample.
     pub rate: u64,
     pub rtt_ms: u64,
     pub in_flight: u64,
@@ -78,7 +78,7 @@ impl Flow {
         let prior_lost = self.lost;
         for k in 0..ack.lost {
             self.lost += MSS;
-            // each lost segment is a range of its own
+            // each lost segment is a separate lost range: the segments are not adjacent
             let segment = LostSegment {
                 start: self.delivered * 100 * MSS + 2 * k * MSS,
                 bytes: MSS,
@@ -137,7 +137,7 @@ impl Flow {
         self.ack(Ack { prior: Some(ends_at), ..ack });
     }
 
-    /// A flow in Drain that knows the path's rate.
+    /// A flow in Drain that has measured the path's rate.
     pub fn draining(mut self) -> Flow {
         for _ in 0..4 {
             self.round(Ack { in_flight: 100, ..ACK });

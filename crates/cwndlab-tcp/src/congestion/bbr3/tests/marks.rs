@@ -1,4 +1,4 @@
-//! The response of Google's branch to marks.
+//! The response of Google's BBR branch v3 to CE marks.
 
 use super::flow::{Ack, Flow, ACK};
 use super::*;

@@ -1,6 +1,5 @@
-//! A path for the law alone: a bottleneck, and a sender that renumbers retransmitted packets, so that
-//! each ACK is of one transmission. Rate samples are taken as in section 4.1.2 of
-//! draft-ietf-ccwg-bbr-06.
+//! A simulated path for the law alone: a bottleneck, and a sender that gives retransmitted packets new numbers, so that
+//! each ACK belongs to one transmission. Rate samples are taken as in section 4.1.2 of draft-ietf-ccwg-bbr-06.
 
 use std::collections::VecDeque;
 
@@ -8,7 +7,7 @@ use super::*;
 use crate::congestion::AckKind;
 use crate::flight::RateSample;
 
-/// Packets sent later that must arrive for one to be deemed lost.
+/// A packet is deemed lost when this many packets that were sent later have arrived.
 const REORDERING: u64 = 3;
 
 #[derive(Clone, Copy)]
@@ -35,7 +34,8 @@ pub(super) struct Path {
     pub slot: Time,
     /// The share of packets that are lost, at random.
     pub loss: Option<f64>,
-    /// A policer's rate in bytes per second and its bucket; the tokens in the bucket, and since when.
+    /// A policer's rate in bytes per second and the size of its bucket in bytes; the tokens in the bucket, and when
+    /// they were counted.
     pub policer: Option<(u64, u64)>,
     tokens: (u64, Time),
     /// The time between the packets that the application writes; `None`: it always has data.
@@ -102,7 +102,7 @@ impl Path {
         self.out.len() as u64 * MSS
     }
 
-    /// Runs for `seconds`, or until `done`. Returns whether `done` held.
+    /// Runs until `done` returns true, but at most for `seconds`. Returns whether `done` returned true.
     pub fn run_until(&mut self, seconds: f64, mut done: impl FnMut(&Path) -> bool) -> bool {
         let end = self.now + Time::from_secs_f64(seconds);
         while self.now < end {
