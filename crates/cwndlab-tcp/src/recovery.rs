@@ -1,16 +1,18 @@
-//! Loss recovery: what to retransmit, and when an episode begins and ends. Each algorithm is a type of its own.
+//! Loss recovery: which data to retransmit, and when an episode of fast recovery begins and ends. Each algorithm is a
+//! type of its own.
 //!
 //! Contract for every [`Algorithm`]:
 //!
-//! - Each method gets a [`View`]: positions, outstanding data, and the window. No algorithm calls the controller:
-//!   changes of the window are returned as [`Steps`], which `connection` applies in one place.
+//! - Methods get a [`View`] of the sender: positions, outstanding data, and the window. No algorithm calls the
+//!   congestion controller: it returns changes of the window as [`Steps`], which `Sender::take_steps` applies.
 //!
-//! - `on_ack`: once per ACK, after `una` has moved and the account of outstanding data has been updated. Returns an
-//!   [`Outcome`].
+//! - `on_ack` is called once per ACK, after `una` has moved and the record of outstanding data has been updated. It
+//!   returns an [`Outcome`].
 //!
-//! - `on_timeout`: once per expiry, after the window was reduced and `nxt` has gone back.
+//! - `on_timeout` is called once per retransmission timeout, after the window was reduced and `nxt` was set back to
+//!   `una`.
 //!
-//! - `next`: the next piece to send, or none; `on_sent` for each piece sent.
+//! - `next` returns the next piece to send, if any. `on_sent` is called for each piece sent.
 
 mod fack_1998;
 mod new_reno;
@@ -39,7 +41,7 @@ use sack_1998::Sack1998;
 use selective::{LossRule, Selective};
 use tahoe::Tahoe;
 
-/// The part of its sender that a recovery sees and may change.
+/// The part of the sender that a recovery reads and may change.
 pub(crate) struct View<'a> {
     pub cfg: &'a TcpConfig,
     pub window: SendWindow,
@@ -47,7 +49,7 @@ pub(crate) struct View<'a> {
     pub flight: &'a mut Flight,
 }
 
-/// A [`View`] through which nothing can be changed.
+/// The same as [`View`], but read-only.
 #[derive(Clone, Copy)]
 pub(crate) struct ViewRef<'a> {
     pub cfg: &'a TcpConfig,
@@ -57,13 +59,14 @@ pub(crate) struct ViewRef<'a> {
 }
 
 impl ViewRef<'_> {
-    /// Highest position reported, or SND.UNA (`snd.fack` of Mathis and Mahdavi 1996).
+    /// Returns the end of the highest range that SACK reported, at least SND.UNA (`snd.fack` of Mathis and Mahdavi
+    /// 1996).
     fn forward_most(&self) -> u64 {
         self.flight.reported.highest().unwrap_or(self.s.una).max(self.s.una)
     }
 
-    /// Bytes of the next repair, a full segment, if the first hole from `high_rxt` on is lost (below `lost_below`) and
-    /// a report lies above it.
+    /// Returns the size of the next retransmission, a full segment, if the first hole from `high_rxt` on begins below
+    /// `lost_below`, so that it is deemed lost, and below a range that SACK reported.
     fn next_repair(&self, high_rxt: u64, lost_below: u64) -> Option<u64> {
         let hole = self.flight.reported.hole(high_rxt.max(self.s.una)).0;
         (hole < self.forward_most().min(lost_below)).then_some(u64::from(self.s.mss))
@@ -71,7 +74,7 @@ impl ViewRef<'_> {
 }
 
 impl View<'_> {
-    /// The same view, without the right to change anything.
+    /// Returns a read-only copy of this view.
     pub fn read(&self) -> ViewRef<'_> {
         ViewRef { cfg: self.cfg, window: self.window, s: self.s, flight: self.flight }
     }
@@ -82,37 +85,37 @@ impl View<'_> {
 pub(crate) struct Transmission {
     pub now: Time,
     pub piece: Piece,
-    /// One past its end, including a FIN.
+    /// One past the last position sent, including a FIN.
     pub end: u64,
-    /// Whether it had been sent before.
+    /// Whether the first byte of the piece had been sent before.
     pub again: bool,
-    /// Whether nothing was outstanding.
+    /// Whether nothing was outstanding before the piece was sent.
     pub was_quiet: bool,
 }
 
-/// The meaning of an expiry of the retransmission timer.
+/// The meaning of an expiry of the retransmission timer, which a recovery may also use for timers of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Expiry {
-    /// The retransmission timeout.
+    /// A retransmission timeout.
     Timeout,
-    /// The expiry of another timer of the recovery: whether an episode has begun, the steps of the window, and when the
-    /// retransmission timer is to expire next.
+    /// A timer of the recovery has expired, not the retransmission timeout. `began`: whether an episode has begun;
+    /// `steps`: changes of the window; `next`: when the retransmission timer is to expire next.
     Other { began: bool, steps: Steps, next: Time },
 }
 
-/// The response of a recovery to an ECN echo that begins an episode of proportional rate reduction.
+/// An episode of proportional rate reduction that begins with an ECN echo.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct EchoEpisode {
     /// `RecoverFS` (RFC 9937, section 6.1).
     pub recover_fs: u32,
-    /// The ACK with the echo, as the first one of the episode. Loss recovery has already processed this ACK.
+    /// The ACK with the echo, which counts as the first ACK of the episode. Loss recovery has already processed it.
     pub allow: Allow,
 }
 
 /// Events that RACK counts.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct RecoveryCounts {
-    /// Reductions that were found spurious and taken back.
+    /// Window reductions that were found to be spurious and were undone.
     pub undos: u32,
     /// Tail loss probes (RFC 8985, section 7).
     pub loss_probes: u32,
@@ -120,29 +123,30 @@ pub struct RecoveryCounts {
     pub reordering_timeouts: u32,
 }
 
-/// State of a recovery for displays.
+/// The state of a recovery that `Info` and traces display.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Shown {
     /// Whether data outstanding at a timeout is still being repaired.
     pub in_loss: bool,
     /// Whether the window is being reduced for an ECN echo.
     pub is_reduced: bool,
-    /// Largest reordering observed, in segments; 0 if it is not measured.
+    /// Largest reordering observed, in segments; 0 if there was none, or if it is not measured.
     pub reordering: u32,
-    /// ACKs that revealed reordering, if they are counted.
+    /// How often ACKs have revealed reordering; `None` if this is not counted.
     pub reorderings: Option<u32>,
     pub counts: RecoveryCounts,
 }
 
 /// One recovery algorithm.
 pub(crate) trait Algorithm {
-    /// A duplicate ACK, or with SACK one that newly reports `delivered` bytes.
+    /// Processes a duplicate ACK. With SACK, its blocks newly report `delivered` bytes. [`Algorithm::on_ack`] also
+    /// calls this method, with 0, for an ACK of new data whose blocks may begin an episode.
     fn on_dup_ack(&mut self, v: &mut View<'_>, ack: &AckReport, delivered: u64) -> Outcome;
 
-    /// An ACK of new data.
+    /// Processes an ACK of new data.
     fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome;
 
-    /// Any ACK, once.
+    /// Processes an ACK of any kind.
     fn on_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         match ack.kind {
             AckKind::New => {
@@ -169,108 +173,112 @@ pub(crate) trait Algorithm {
         }
     }
 
-    /// Adds the bytes newly deemed lost. Without SACK, and with the SACK and FACK of 1998, these are the bytes of the
-    /// first segment, at the time when it is to be retransmitted.
+    /// Returns `outcome` with the number of bytes newly deemed lost. Without SACK, and with the rules of 1998 for SACK
+    /// and FACK, these are the bytes of the first unacknowledged segment, counted when it is to be retransmitted.
     #[inline(never)]
     fn with_losses(&mut self, v: &mut View<'_>, outcome: Outcome) -> Outcome {
         let lost = outcome.began || v.s.resend_first;
         Outcome { lost_bytes: if lost { u64::from(v.s.first(v.flight).len) } else { 0 }, ..outcome }
     }
 
-    /// The retransmission timer has expired. Returns the following step of an episode, if any.
+    /// Processes a retransmission timeout. Returns the step of an episode that the controller is to take next, if any.
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode>;
 
-    /// The next piece to send. If the first answer had `or_else` and nothing in order could be sent, it is called again
-    /// with `nothing_new`.
+    /// Returns the next piece to send. If the result is [`Next::InOrder`] with `or_else` set, and no data in order can
+    /// be sent, the caller calls this method again with `nothing_new` set.
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next;
 
-    /// The window that limits [`Algorithm::next`]; `None` if it sends nothing now even if the window allows it.
+    /// Returns the window that limits [`Algorithm::next`]; `None` if the recovery permits nothing to be sent now.
     fn room(&self, v: &ViewRef<'_>) -> Option<Room>;
 
     /// Whether an episode of fast recovery is in progress.
     fn in_recovery(&self) -> bool;
 
-    /// Whether the blocks of an ACK of new data may begin an episode.
+    /// Whether the SACK blocks of an ACK of new data may begin an episode.
     fn reads_blocks_of_new_acks(&self) -> bool {
         false
     }
 
-    /// A piece was sent.
+    /// Updates the recovery after a piece was sent.
     fn on_sent(&mut self, _v: &mut View<'_>, _sent: &Transmission) {}
 
-    /// Bytes of the first range marked lost, to be retransmitted as soon as there is room.
+    /// Returns the size of the first retransmission that waits for room in the window; `None` if there is none.
     fn waiting_bytes(&self, _v: &ViewRef<'_>) -> Option<u64> {
         None
     }
 
-    /// Estimated bytes in the network: neither acknowledged, nor reported to have arrived, nor deemed lost.
+    /// Returns the estimated bytes in the network: neither acknowledged, nor reported to have arrived, nor deemed lost.
     fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
         in_flight_outside(s, flight)
     }
 
-    /// Whether every ACK without data or a change of the window is a duplicate, as in RFC 5681, even if SACK was agreed
-    /// on.
+    /// Whether every ACK that carries no data and does not change the window counts as a duplicate (RFC 5681, section
+    /// 2), even if it has SACK blocks that report nothing new.
     fn counts_bare_acks(&self, _cfg: &TcpConfig) -> bool {
         false
     }
 
-    /// Whether an ACK restarts the timer and gives an RTT sample by the timestamp that it echoes, whatever it
-    /// acknowledges (FACK of 1998). `new`: it acknowledges new data; `blocks`: it has SACK blocks.
+    /// Whether an ACK restarts the retransmission timer and gives an RTT sample by the timestamp that it echoes, even
+    /// if it acknowledges nothing new (FACK of 1998). `new`: the ACK acknowledges new data; `blocks`: it has SACK
+    /// blocks.
     fn times_echo(&self, _new: bool, _blocks: bool) -> bool {
         false
     }
 
-    /// Whether only the window limits what is sent, provided that SACK has reported nothing.
+    /// Whether only the window limits what may be sent. The caller has checked that SACK has reported nothing.
     fn is_calm(&self, _flight: &Flight) -> bool {
         !self.in_recovery()
     }
 
-    /// Whether an ACK of new data only opens the window, provided that SACK has reported nothing and there were no
-    /// duplicate ACKs.
+    /// Whether an ACK of new data does nothing but open the window. The caller has checked that SACK has reported
+    /// nothing and that there were no duplicate ACKs.
     fn only_grows(&self) -> bool {
         !self.in_recovery()
     }
 
-    /// Proportional rate reduction, if it controls the window of an episode.
+    /// Returns the state of proportional rate reduction, if the recovery uses it.
     fn proportional(&mut self) -> Option<&mut Proportional> {
         None
     }
 
-    /// The state that `Info` and traces display.
+    /// Returns the state that `Info` and traces display.
     fn shown(&self) -> Shown {
         Shown::default()
     }
 
-    /// An ECN echo is about to reduce the window. Returns an episode if the reduction is to be proportional.
+    /// Called before an ECN echo reduces the window. Returns an episode if proportional rate reduction is to reduce it.
     fn on_echo(&mut self, _v: &mut View<'_>, _ack: &AckReport) -> Option<EchoEpisode> {
         None
     }
 
-    /// The retransmission timer has expired; it may stand for another timer of the recovery.
+    /// Called when the retransmission timer has expired. Returns whether this is a retransmission timeout, or a timer
+    /// of the recovery that shares the retransmission timer.
     fn on_expiry(&mut self, _v: &mut View<'_>, _now: Time) -> Expiry {
         Expiry::Timeout
     }
 
-    /// A timeout, the `retries`-th in a row, is about to reduce the window. Returns whether the window was already
-    /// reduced for this flight.
+    /// Called before a timeout, the `retries`-th in a row, reduces the window. Returns whether the window was already
+    /// reduced for the data in flight.
     fn has_reduced(&mut self, _v: &mut View<'_>, _retries: u8) -> bool {
         false
     }
 
-    /// The window restarts after an idle time.
+    /// Called when the window restarts after an idle time.
     fn on_idle_restart(&mut self, _now: Time) {}
 
-    /// Nothing more can be sent now. If the window is to shrink because it was not used, returns the number of segments
-    /// that were in use.
+    /// Called when nothing more can be sent now. If the window is to shrink because it was not used, returns the number
+    /// of segments that were in use. `limited`: cwnd limits the sender; `sent_now`: data was sent at `now`.
     fn unused_window(&mut self, _v: &mut View<'_>, _now: Time, _limited: bool, _sent_now: bool) -> Option<u32> {
         None
     }
 
-    /// Sets the retransmission timer, if the recovery has timers of its own that share it.
+    /// Sets the retransmission timer to the next of the recovery's own timers, if the recovery has timers that share
+    /// it.
     fn share_timer(&mut self, _cfg: &TcpConfig, _s: &SendState, _timers: &mut Timers) {}
 }
 
-/// Makes the enum of all recoveries, and `each!`, which calls the same method on any of them.
+/// Defines the enum [`Recovery`] and the macro `each!`, which evaluates an expression with whichever algorithm the enum
+/// contains.
 macro_rules! recoveries {
     ($dollar:tt $($name:ident($type:ty)),* $(,)?) => {
         /// The recovery of one connection.
@@ -297,11 +305,12 @@ recoveries! { $
     Fack1998(Box<Fack1998>),
 }
 
-// Every end of a connection has a `Recovery`, even those that only receive.
+// Every endpoint has a `Recovery`, even if it only receives, so it is kept small.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Recovery>() <= 24);
 
-/// The methods of [`Algorithm`] that are called from outside, each with a `self` that is `mut` or `ref`.
+/// Defines methods of [`Recovery`] that call the method of its [`Algorithm`] with the same name. `mut` and `ref` state
+/// whether the method takes `&mut self` or `&self`.
 macro_rules! forward {
     ($($kind:tt $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
         $(forward! { @$kind $name($($arg: $type),*) $(-> $ret)? })*
@@ -321,8 +330,8 @@ macro_rules! forward {
 }
 
 impl Recovery {
-    /// The configured recovery. On a connection without SACK the selective ones are replaced by NewReno (RFC 6675,
-    /// section 1).
+    /// Returns the configured recovery. Without SACK, NewReno replaces the algorithms that need it (RFC 6675, section
+    /// 1).
     pub fn new(cfg: &TcpConfig, sack: bool) -> Self {
         let selective = |rule, shaped| Recovery::Selective(Box::new(Selective::new(rule, shaped)));
         match cfg.recovery {
@@ -342,8 +351,8 @@ impl Recovery {
         }
     }
 
-    /// Whether losses are detected by the transmission times of single segments. Recovery then needs every ACK, and the
-    /// record keeps the order of transmissions.
+    /// Whether losses are detected by the transmission times of individual segments (RACK). If so, the recovery has to
+    /// process every ACK, and the order of transmissions is recorded.
     pub fn detects_by_time(&self) -> bool {
         matches!(self, Recovery::Rack(_))
     }
@@ -371,22 +380,22 @@ impl Recovery {
         ref shown() -> Shown;
     }
 
-    /// The state of RACK, for the short paths of `connection`; `None` for other recoveries.
+    /// Returns the state of RACK, for the fast paths of `connection`; `None` for other recoveries.
     pub fn rack(&mut self) -> Option<&mut Rack> {
         let Recovery::Rack(rack) = self else { return None };
         Some(rack)
     }
 }
 
-/// Bytes in the network if no segment is deemed lost: without SACK each duplicate ACK stands for a segment that has
-/// arrived.
+/// Returns the bytes in the network if no segment is deemed lost. If SACK has reported nothing, each duplicate ACK
+/// counts as a segment that has arrived.
 fn in_flight_outside(s: &SendState, flight: &Flight) -> u64 {
     let by_duplicates = u64::from(s.dup_acks) * u64::from(s.mss);
     let arrived = if flight.reported.is_empty() { by_duplicates } else { flight.reported.total() };
     s.flight().saturating_sub(arrived)
 }
 
-/// Whether a duplicate ACK begins an episode: it is the one that indicates a loss, and more than `recover` has been
+/// Whether a duplicate ACK begins an episode: it is number `dup_thresh` in a row, and more than `recover` has been
 /// acknowledged, so that the loss does not belong to the last episode (RFC 6582, section 3.2, step 2: "covers more than
 /// recover").
 pub(crate) fn begins(v: &View<'_>, recover: u64) -> bool {
@@ -400,8 +409,8 @@ pub(crate) fn cut(v: &mut View<'_>) -> Outcome {
     Outcome { steps: Steps::cut(v.s.flight_size()), ..Outcome::BEGAN }
 }
 
-/// A duplicate ACK of Reno and NewReno (RFC 5681, section 3.2): in an episode it inflates the window. `extra` segments
-/// are added to the inflation of step 3.
+/// Processes a duplicate ACK for Reno and NewReno (RFC 5681, section 3.2). In an episode (`active`) it inflates the
+/// window; otherwise it may begin an episode. `extra` segments are added to the inflation of step 3.
 fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome {
     if active {
         v.s.inflation += v.s.mss; // step 4
@@ -414,8 +423,9 @@ fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome 
     cut(v) // step 2
 }
 
-/// The room of algorithms without SACK, where everything sent counts against the window. With ns-2's `rules` and
-/// without Limited Transmit, the duplicate ACKs before an episode leave no room: ns-2's agents do not try to send then.
+/// Returns the room of algorithms without SACK, for which all data from SND.UNA to SND.NXT counts against the window.
+/// With ns-2's `rules` and without Limited Transmit, returns `None` for the duplicate ACKs before an episode: ns-2's
+/// agents do not try to send then.
 pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<Room> {
     let (cfg, s) = (v.cfg, v.s);
     let mut window = v.window.inflated(s);
@@ -430,8 +440,8 @@ pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<R
     Some(Room { window, in_flight: s.flight() })
 }
 
-/// The next piece of algorithms without SACK: the first segment if it is to be retransmitted, otherwise what the room
-/// permits.
+/// Returns the next piece to send of algorithms without SACK: the first segment if it is to be retransmitted, otherwise
+/// data in order, as far as there is room.
 pub(crate) fn next_cumulative(v: &View<'_>, rules: RecoveryRules) -> Next {
     if v.s.resend_first {
         return Next::Piece(v.s.first(v.flight));

@@ -1,6 +1,7 @@
-//! Forward acknowledgment as in the one-way agents of 1998 (Mathis and Mahdavi 1996, without rampdown and overdamping;
-//! ns-2's Fack). An episode begins when the highest report is `dup_thresh` segments beyond the first hole. The window
-//! falls to one segment, and every ACK opens it. Each ACK restarts the timer and is timed by the timestamp that it
+//! Forward acknowledgment (FACK) as in the one-way agents of 1998 (Mathis and Mahdavi 1996, without rampdown and
+//! overdamping; ns-2's Fack). An episode begins when the highest report is `dup_thresh` segments beyond the first hole.
+//! The window then falls to one segment, and every ACK of the episode opens it. Every ACK in an episode, every
+//! duplicate ACK, and every ACK with SACK blocks restarts the timer and gives an RTT sample by the timestamp that it
 //! echoes.
 
 use cwndlab_units::Time;
@@ -13,31 +14,31 @@ use crate::congestion::{AckReport, Episode};
 use crate::flight::Flight;
 use crate::send_state::{Piece, Room, SendState};
 
-/// A retransmitted segment that is not known to have arrived.
+/// A retransmission that is not known to have arrived.
 #[derive(Clone, Copy, Debug)]
 struct Resent {
     start: u64,
-    /// The next new position when the segment was retransmitted. Once data from there on is reported, this copy is
-    /// lost, too.
+    /// SND.NXT when the segment was retransmitted. Once data beyond this position is reported, the retransmission is
+    /// deemed lost, too.
     next_then: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack1998 {
     active: bool,
-    /// A retransmitted segment was lost again: nothing is sent until the timer expires.
+    /// Whether a retransmission was lost: nothing is sent until the timer expires.
     stuck: bool,
-    /// The last ACK releases nothing (except the first segment, if it began an episode).
+    /// Whether nothing may be sent in response to the last ACK, except the first segment if this ACK began an episode.
     hold: bool,
-    /// The last chosen piece repairs a hole.
+    /// Whether the piece that `next` chose last is a retransmission.
     repairs: bool,
     /// Retransmitted segments, less those known to have arrived (`retran_data`).
     retransmitted: u32,
     /// One past the highest position retransmitted in this episode.
     high_rxt: u64,
-    /// The episode ends with an ACK of this position that reports nothing.
+    /// The episode ends with an ACK of at least this position that has no SACK blocks.
     recover: u64,
-    /// The retransmitted segments of an episode.
+    /// Retransmissions of the episode that are neither known to have arrived nor deemed lost.
     resent: Vec<Resent>,
 }
 
@@ -50,7 +51,8 @@ impl Fack1998 {
         flight.reported.clear();
     }
 
-    /// Position of snd.fack, given the reports; no data below it is sent as new.
+    /// Returns the position snd.fack according to the reports, and advances `nxt` to it: no data below it is sent as
+    /// new.
     fn forward(v: &mut View<'_>) -> u64 {
         let forward = v.read().forward_most();
         v.s.nxt = v.s.nxt.max(forward);
@@ -63,7 +65,8 @@ impl Fack1998 {
         self.retransmitted -= (before - self.resent.len()) as u32;
     }
 
-    /// An ACK in an episode, also a duplicate: opens the window by a segment.
+    /// Processes any ACK in an episode, including duplicates: opens the window by a segment, and checks whether
+    /// retransmissions were lost.
     fn on_any_ack(&mut self, v: &mut View<'_>) -> Outcome {
         let forward = Fack1998::forward(v);
         self.note_arrivals(v);
@@ -73,8 +76,8 @@ impl Fack1998 {
         Outcome { growth: Growth::Reported(u64::from(v.s.mss)), ..Outcome::NOTHING }
     }
 
-    /// Outside an episode, on a duplicate or an ACK with blocks: begins an episode if there is a loss. `None`
-    /// otherwise.
+    /// Called outside an episode, for a duplicate ACK or an ACK with SACK blocks. If the blocks indicate a loss, begins
+    /// an episode and returns its first steps; otherwise returns `None`.
     fn look(&mut self, v: &mut View<'_>) -> Option<Steps> {
         let forward = Fack1998::forward(v);
         self.note_arrivals(v);
@@ -138,7 +141,7 @@ impl Algorithm for Fack1998 {
 
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
         self.hold = false;
-        self.forget(v.flight); // ns-2's agent neither leaves the episode nor moves its end
+        self.forget(v.flight); // ns-2's agent stays in the episode and keeps its end
         None
     }
 
@@ -196,7 +199,7 @@ impl Algorithm for Fack1998 {
     }
 
     fn is_calm(&self, _: &Flight) -> bool {
-        false // it may wait outside recovery, too
+        false // `waits` may be true outside recovery, too
     }
 
     fn only_grows(&self) -> bool {

@@ -14,15 +14,16 @@ use crate::config::{RecoveryRules, TcpConfig};
 use crate::congestion::{AckReport, Episode};
 use crate::send_state::{Room, SendState};
 
-/// Number of pieces that an ACK of an episode releases by the rules of 1998, not counting the first segment (RFC 6582,
-/// section 5, leaves the burst to the implementation).
+/// Maximum number of segments sent in response to an ACK of an episode by the rules of 1998, in addition to the first
+/// segment (RFC 6582, section 5, leaves the size of the burst to the implementation).
 const BURST: u8 = 2;
 
 #[derive(Clone, Debug)]
 pub(crate) struct NewReno {
     rules: RecoveryRules,
     active: bool,
-    /// Whether the episode has had a partial ACK: only the first restarts an impatient timer (RFC 6582, section 4).
+    /// Whether the episode has had a partial ACK: in the impatient variant, only the first one restarts the timer (RFC
+    /// 6582, section 4).
     partial_seen: bool,
     /// Pieces that may still be sent before the next ACK of an episode, by the rules of 1998.
     burst_left: u8,
@@ -39,7 +40,7 @@ impl NewReno {
         self.rules == RecoveryRules::Ns2_1998
     }
 
-    /// Whether this ACK of an episode has released everything that it may.
+    /// Whether the rules of 1998 permit no more segments before the next ACK of the episode.
     fn burst_is_over(&self) -> bool {
         self.is_ns2() && self.active && self.burst_left == 0
     }
@@ -71,15 +72,15 @@ impl NewReno {
         Outcome { restart_timer: first || !knobs.impatient, steps, ..Outcome::HOLD }
     }
 
-    /// A partial ACK of `acked` bytes deflates the window by these, less one segment: first the inflation, then cwnd
-    /// (RFC 6582, section 3.2, step 3).
+    /// Deflates the window for a partial ACK: by its `acked` bytes, first the inflation, then cwnd; one segment is
+    /// added back (RFC 6582, section 3.2, step 3). Returns the step that reduces cwnd.
     fn deflate(&self, s: &mut SendState, acked: u64) -> Steps {
         let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
         let rest = acked.saturating_sub(s.inflation);
         s.inflation = s.inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
         match rest {
             0 => Steps::NONE,
-            // cwnd keeps its fraction of a segment
+            // ns-2 counts cwnd in packets, as a real number, and subtracts whole packets.
             rest if self.is_ns2() => Steps::one(Step::DeflatedBySegments(rest.div_ceil(mss))),
             bytes => Steps::one(Step::Deflated(bytes)),
         }
@@ -105,7 +106,7 @@ impl Algorithm for NewReno {
     }
 
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
-        // section 3.2, step 4
+        // RFC 6582, section 3.2, step 4.
         self.active = false;
         self.recover = v.s.max - 1;
         v.s.inflation = 0;

@@ -1,9 +1,9 @@
-//! The return values of a recovery.
+//! The values that recovery algorithms return.
 
 use super::proportional::Allow;
 use crate::send_state::{Piece, Room};
 
-/// The result of loss detection and the episode for one ACK.
+/// The result of loss recovery for one ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Outcome {
     /// How much the window may grow.
@@ -12,11 +12,11 @@ pub(crate) struct Outcome {
     pub restart_timer: bool,
     /// Whether an episode of fast recovery has begun.
     pub began: bool,
-    /// Whether the backoff of the timeout ends, although no round trip was measured.
+    /// Whether the backoff of the retransmission timeout ends, although the ACK gave no RTT sample.
     pub clears_backoff: bool,
     /// Bytes newly deemed lost.
     pub lost_bytes: u64,
-    /// The steps of the window before it may grow.
+    /// Changes of the window, to be made before the window grows.
     pub steps: Steps,
 }
 
@@ -24,14 +24,15 @@ pub(crate) struct Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Growth {
     None,
-    /// For the bytes that the ACK acknowledges.
+    /// By the rules for this number of bytes: those that the ACK acknowledges.
     Acked,
-    /// For this many bytes, which the ACK only reports.
+    /// By the rules for the given number of bytes, whatever the ACK acknowledges: RACK counts data that SACK reports,
+    /// and FACK of 1998 a segment.
     Reported(u64),
 }
 
 impl Outcome {
-    /// The window grows by what the ACK acknowledges, and the timer restarts.
+    /// The window grows for the bytes that the ACK acknowledges, and the retransmission timer restarts.
     pub const GROW: Outcome = Outcome {
         growth: Growth::Acked,
         restart_timer: true,
@@ -40,36 +41,37 @@ impl Outcome {
         lost_bytes: 0,
         steps: Steps::NONE,
     };
-    /// The timer restarts.
+    /// The retransmission timer restarts, and the window does not grow.
     pub const HOLD: Outcome = Outcome { growth: Growth::None, ..Outcome::GROW };
     /// Neither the window nor the timer changes.
     pub const NOTHING: Outcome = Outcome { restart_timer: false, ..Outcome::HOLD };
-    /// An episode begins.
+    /// An episode begins, and the retransmission timer restarts.
     pub const BEGAN: Outcome = Outcome { began: true, ..Outcome::HOLD };
 }
 
-/// One change of the window that loss recovery requests. Windows have at most 2^30 bytes.
+/// A change of the window that loss recovery requests. Windows have at most 2^30 bytes, so `u32` suffices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Losses reduce the window, unless an echo has already reduced it for this window of data. `flight_bytes` were
-    /// outstanding. If `recover_fs` is not 0, proportional rate reduction controls the episode, with this value as
+    /// Reduces the window for a loss, unless an ECN echo has already reduced it for this window of data. `flight_bytes`
+    /// are outstanding. If `recover_fs` is not 0, proportional rate reduction controls the episode, with this value as
     /// `RecoverFS` (RFC 9937, section 6.1).
     Cut { flight_bytes: u32, recover_fs: u32 },
-    /// Sending restarts with the loss window: Tahoe's fast retransmit, FACK of 1998.
+    /// Sets cwnd to the loss window (Tahoe, FACK of 1998).
     LossWindow,
-    /// The last reduction was spurious.
+    /// Undoes the last reduction, which was spurious.
     Undo,
-    /// The episode is over ([`crate::Episode::Ended`]).
+    /// Ends the episode ([`crate::Episode::Ended`]).
     Ended,
-    /// A partial ACK deflates the window by these bytes.
+    /// Deflates the window by this number of bytes for a partial ACK.
     Deflated(u32),
-    /// A partial ACK deflates the window by this many whole segments.
+    /// Deflates the window by this number of whole segments for a partial ACK.
     DeflatedBySegments(u32),
-    /// Proportional rate reduction processes an ACK.
+    /// Passes an ACK to proportional rate reduction, and sets the window to its allowance.
     Allow(Allow),
 }
 
-/// The changes of the window after one event, in order: at most an end, an undo, a reduction and a first allowance.
+/// The changes of the window after one event, in order. There are at most four: the end of an episode, an undo, a
+/// reduction, and the first allowance of an episode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Steps {
     list: [Step; 4],
@@ -107,7 +109,7 @@ impl Steps {
         }
     }
 
-    /// These steps, followed by `later`.
+    /// Returns these steps, followed by `later`.
     pub fn then(mut self, later: &Steps) -> Steps {
         later.iter().for_each(|step| self.push(step));
         self
@@ -118,20 +120,20 @@ impl Steps {
     }
 }
 
-/// What to send next.
+/// What is to be sent next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
     Nothing,
-    /// This piece, regardless of the windows.
+    /// This piece. The caller does not check the windows.
     Piece(Piece),
-    /// Data in order below the position `below`, as far as there is room. `or_else`: if no such data can be sent, the
-    /// recovery has another answer.
+    /// Data in order below the position `below`, as far as there is room. If `or_else` is set and no such data can be
+    /// sent, the caller calls `Algorithm::next` again, with `nothing_new` set.
     InOrder {
         room: Room,
         below: u64,
         or_else: bool,
     },
-    /// Nothing, because cwnd has no room for a repair.
+    /// Nothing, because the window has no room for the next retransmission.
     WindowFull,
 }
 

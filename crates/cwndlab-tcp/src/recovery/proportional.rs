@@ -1,21 +1,21 @@
-//! Proportional rate reduction (RFC 9937): how the window of an episode falls to ssthresh. The allowance depends on
-//! the ssthresh that the window law sets, so `Sender::take_steps` computes it after the reduction
-//! ([`super::Step::Allow`]).
+//! Proportional rate reduction (RFC 9937): how the window of an episode falls to ssthresh. The number of bytes that may
+//! be sent (the allowance, `SndCnt`) depends on the ssthresh that the window law sets, so `Sender::take_steps` computes
+//! it after the reduction ([`super::Step::Allow`]).
 
 use crate::config::{ReductionBase, TcpConfig};
 
-/// An ACK of the episode.
+/// An ACK of the episode, as proportional rate reduction sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Allow {
     /// Estimated bytes in the network.
     pub pipe: u32,
     /// Bytes newly delivered.
     pub delivered: u32,
-    /// Whether it advances SND.UNA and reveals no further loss (RFC 9937, section 6).
+    /// Whether the ACK advances SND.UNA and reveals no further loss (RFC 9937, section 6).
     pub safe: bool,
 }
 
-/// The window of one episode.
+/// The state of one episode.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Proportional {
     /// Bytes delivered during recovery.
@@ -29,8 +29,8 @@ pub(crate) struct Proportional {
 }
 
 impl Proportional {
-    /// An episode begins with a window of `cwnd` bytes. `flight` is `RecoverFS` (RFC 9937, section 6.1); Linux uses the
-    /// window instead.
+    /// Begins an episode. `RecoverFS` is `flight` by RFC 9937, section 6.1; Linux uses the window of `cwnd` bytes
+    /// instead.
     pub fn new(cfg: &TcpConfig, flight: u32, cwnd: u64, mss: u64) -> Self {
         let base = match cfg.reduce_from {
             ReductionBase::FlightSize => u64::from(flight),
@@ -41,8 +41,8 @@ impl Proportional {
         Proportional { delivered_bytes: 0, out_bytes: 0, recover_fs, send_count: 0 }
     }
 
-    /// RFC 9937, section 6.2, for every ACK of the episode. Returns the allowance, if it changes. Windows are counted
-    /// in units of `unit` bytes.
+    /// Computes the allowance after an ACK of the episode (RFC 9937, section 6.2). Returns `None` if the allowance does
+    /// not change. Windows are counted in units of `unit` bytes.
     pub fn on_ack(&mut self, allow: &Allow, ssthresh: u64, mss: u64, unit: u64) -> Option<u64> {
         let (pipe, delivered, safe) = (u64::from(allow.pipe), u64::from(allow.delivered), allow.safe);
         if delivered == 0 && self.out_bytes > 0 {
@@ -60,7 +60,7 @@ impl Proportional {
             bound.min(ssthresh - pipe)
         };
         if self.out_bytes == 0 {
-            count = count.max(mss); // the fast retransmit goes in any case
+            count = count.max(mss); // the fast retransmit is sent in any case
         }
         self.send_count = count as u32;
         Some(count)

@@ -22,7 +22,7 @@ use timer::Deadlines;
 use undo::Evidence;
 use usage::Usage;
 
-/// Recoveries without DSACK after which the reordering window shrinks again (RFC 8985, section 6.2, step 4).
+/// Number of recoveries without a DSACK after which the reordering window is reset (RFC 8985, section 6.2, step 4).
 const PERSIST: u8 = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,11 +37,12 @@ enum Phase {
     Loss,
 }
 
-/// The information in one ACK about the recorded segments.
+/// What one ACK reveals about the recorded segments.
 #[derive(Clone, Copy, Debug)]
 struct Arrivals {
     now: Time,
-    /// Bytes of segments newly known to have arrived, and of duplicates, which have left the network, too.
+    /// Bytes that have newly left the network: those of segments newly known to have arrived, and of a range that
+    /// arrived twice according to DSACK.
     delivered: u64,
     /// Whether SACK newly reports a segment.
     reported: bool,
@@ -49,23 +50,23 @@ struct Arrivals {
     original: bool,
     /// Round trip of the first segment that SACK newly reports.
     reported_rtt: Option<Time>,
-    /// Whether a segment that has arrived counts for `RACK_update`.
+    /// Whether `RACK_update` has used at least one of the segments.
     moved: bool,
 }
 
-/// Bytes that an ACK newly delivers.
+/// Returns [`Arrivals::delivered`] for an ACK.
 fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
     let twice = ack.dsack.map_or(0, |(start, end)| (end - start).min(ack.prior_flight_bytes));
     twice + flight.arrived().iter().map(|arrived| arrived.sent.end - arrived.sent.start).sum::<u64>()
 }
 
-/// An ACK for proportional rate reduction.
+/// Describes an ACK for proportional rate reduction.
 fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
     Allow { pipe: v.flight.tally().pipe as u32, delivered: delivered as u32, safe }
 }
 
-/// `RecoverFS` (RFC 9937, section 6.1): the flight less the bytes that SACK had reported before the ACK that begins the
-/// episode. That ACK reports `delivered` bytes.
+/// Returns `RecoverFS` (RFC 9937, section 6.1): the flight less the bytes that SACK had reported before the ACK that
+/// begins the episode. This ACK newly delivers `delivered` bytes.
 fn recover_fs(v: &View<'_>, delivered: u64) -> u32 {
     (v.s.flight_size() - v.flight.reported.total() + delivered).max(1) as u32
 }
@@ -81,20 +82,24 @@ pub(crate) struct Rack {
     usage: Usage,
     /// Whether only new data is sent until the next ACK (RFC 5682, section 3.1, step 2 b).
     new_only: bool,
-    /// `RACK.xmit_ts` and `RACK.end_seq`: the most recently sent segment that has arrived; `RACK.rtt`.
+    /// `RACK.xmit_ts` and `RACK.end_seq` of the most recently sent segment that has arrived.
     newest: (Time, u64),
+    /// `RACK.rtt`.
     rtt: Time,
     /// `RACK.fack`: highest position that has arrived.
     fack: u64,
     reorderings: u32,
     /// Largest reordering observed, in segments; 0 if there was none.
     reordering: u32,
-    /// `RACK.reo_wnd_mult`, `reo_wnd_persist`, `dsack_round` (0: none).
+    /// `RACK.reo_wnd_mult`.
     multiplier: u32,
+    /// `RACK.reo_wnd_persist`.
     persist: u8,
+    /// `RACK.dsack_round`; 0 if there is none.
     dsack_round: u64,
-    /// `TLP.end_seq` (0: no probe is outstanding), `TLP.is_retrans`.
+    /// `TLP.end_seq`; 0 if no probe is outstanding.
     probe_end: u64,
+    /// `TLP.is_retrans`.
     probe_repeats: bool,
     /// Whether a probe is to be sent now.
     probe_due: bool,
@@ -109,11 +114,11 @@ impl Rack {
         Rack { multiplier: 1, persist: PERSIST, measured: true, ..Rack::default() }
     }
 
-    /// `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) for each segment newly known to have arrived, with its
+    /// Applies `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) to each segment newly known to have arrived, in its
     /// state before the ACK.
     fn take_arrivals(&mut self, v: &View<'_>, ack: &AckReport) -> Arrivals {
         let (mut reported, mut original, mut moved) = (false, false, false);
-        // The segments of one ACK count in ascending order, so they do not reorder each other.
+        // Segments are compared with the highest position before this ACK, so that they do not reorder each other.
         let (fack, mut revealed) = (self.fack, [false; 2]);
         for &Arrived { sent, sacked } in v.flight.arrived() {
             let repeated = sent.flags & REPEATED != 0;
@@ -148,8 +153,8 @@ impl Rack {
         Arrivals { now: ack.now, delivered: delivered(ack, v.flight), reported, original, reported_rtt, moved }
     }
 
-    /// How much the window may grow for an ACK that is not one of new data. On a path known to reorder, reported data
-    /// counts like data acknowledged in order (Linux: `tcp_may_raise_cwnd`).
+    /// Returns how much the window may grow for an ACK that acknowledges no new data. On a path known to reorder, data
+    /// reported by SACK counts like data acknowledged in order (Linux: `tcp_may_raise_cwnd`).
     fn opens_by_report(&self, cfg: &TcpConfig, ack: &AckReport, arrivals: &Arrivals) -> Growth {
         let calm = matches!(self.phase, Phase::Open | Phase::Loss);
         if calm && ack.kind != AckKind::Old && arrivals.reported && self.reordering > cfg.dup_thresh {
@@ -197,13 +202,14 @@ impl Rack {
         (begins, steps)
     }
 
-    /// Ends fast recovery once all data outstanding at its beginning is acknowledged, and the reduction for an echo
-    /// once later data is, so that CWR has arrived. Returns whether an episode of losses has ended.
+    /// Ends fast recovery once all data outstanding at its beginning is acknowledged. Ends the reduction for an ECN
+    /// echo once later data is acknowledged, so that the peer has received CWR. Returns whether the repair of losses
+    /// has ended.
     fn end_episode(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
         let over = match self.phase {
             Phase::Recovery => v.s.una > self.recover,
             Phase::Reduced => v.s.una > self.recover + 1,
-            Phase::Loss => return v.s.una > self.recover, // and see `after_timeout`
+            Phase::Loss => return v.s.una > self.recover, // `after_timeout` ends this phase
             Phase::Open => false,
         };
         if !over {
@@ -218,8 +224,8 @@ impl Rack {
         repaired
     }
 
-    /// Widens the reordering window once per round with DSACK, and resets it after 16 recoveries without one (RFC 8985,
-    /// section 6.2, step 4).
+    /// Widens the reordering window once per round with a DSACK, and resets it after 16 recoveries without one (RFC
+    /// 8985, section 6.2, step 4).
     fn adapt(&mut self, s: &SendState, ended: bool, dsack: bool) {
         if self.dsack_round != 0 && s.una >= self.dsack_round {
             self.dsack_round = 0;
@@ -250,14 +256,15 @@ impl Rack {
     fn detect(&mut self, v: &mut View<'_>, now: Time) -> bool {
         let wait = self.rtt + self.reordering_window(v.cfg, v.s, v.flight);
         let (found, at) = v.flight.detect(self.newest, wait, now);
-        // Linux's timer is set later, by `set_timer`; here the RFC's timer is set, to the expiry that its clock
-        // permits.
+        // With the RFC's timers, the reordering timer is set here, to a time at which its clock lets timers expire.
+        // Linux's timer is set later, by `set_timer`.
         let on_tick = !v.cfg.recovery.has_linux_timers() && !at.is_never();
         self.deadlines.reordering = if on_tick { v.cfg.expiry(now, at.saturating_sub(now)) } else { at };
         found
     }
 
-    /// Begins an episode: reduces the window, unless an echo is doing so (RFC 3168, section 6.1.2).
+    /// Begins fast recovery: reduces the window, unless it is already being reduced for an ECN echo (RFC 3168, section
+    /// 6.1.2).
     fn begin(&mut self, v: &mut View<'_>, delivered: u64, safe: bool, steps: &mut Steps) {
         if self.phase == Phase::Reduced {
             self.proportional.send_count = 0;
@@ -266,9 +273,10 @@ impl Rack {
             self.recover = v.s.max - 1;
             self.evidence.frto = false;
             if v.s.ecn.covers_loss(v.s.una) {
-                self.evidence.clear(); // an echo has cut the window
+                self.evidence.clear(); // an ECN echo has reduced the window: nothing can be undone
             } else {
-                // Copies of an earlier episode may still be in the network: Linux keeps `retrans_stamp` while they are.
+                // Retransmissions of an earlier episode may still be in the network. As long as they are, Linux keeps
+                // `retrans_stamp`.
                 let probes = u32::from(self.probe_end != 0 && self.probe_repeats);
                 self.evidence.start(v.s, v.flight.tally().again + probes);
             }
@@ -301,8 +309,7 @@ impl Algorithm for Rack {
             let growth = self.opens_by_report(v.cfg, ack, &arrivals);
             return Outcome { growth, restart_timer: began, began, lost_bytes, steps, ..Outcome::HOLD };
         }
-        // In Linux the ACK that ends an episode opens the window; in RFC 6582, section 3.2, the window stays at
-        // ssthresh.
+        // In Linux, the window grows by the ACK that ends an episode; in RFC 6582, section 3.2, it stays at ssthresh.
         let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.departs_as_linux());
         Outcome { began, lost_bytes, steps, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
@@ -330,8 +337,9 @@ impl Algorithm for Rack {
         self.expire(v, now)
     }
 
-    /// A timeout that interrupts a recovery does not reduce the window again, and is not tested for being spurious (RFC
-    /// 5682, section 3.1, step 1, and section 3.2).
+    /// A timeout does not reduce the window again if it interrupts fast recovery or the reduction for an ECN echo, or
+    /// if it repeats a timeout. One that interrupts a recovery is not tested for being spurious (RFC 5682, section 3.1,
+    /// step 1, and section 3.2).
     fn has_reduced(&mut self, v: &mut View<'_>, retries: u8) -> bool {
         let reduced = match self.phase {
             Phase::Open => false,
@@ -346,12 +354,12 @@ impl Algorithm for Rack {
         reduced
     }
 
-    /// RFC 8985, section 6.3.
+    /// Marks segments as lost after a timeout, and begins their repair (RFC 8985, section 6.3).
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode> {
         let quarter = Time::from_nanos(v.s.rtt.min_rtt().as_nanos() / 4);
         let window = if self.reorderings > 0 { quarter * u64::from(self.multiplier) } else { Time::ZERO };
         v.flight.lose_overdue(self.rtt + window, now);
-        v.s.nxt = v.s.max; // the record has the lost segments
+        v.s.nxt = v.s.max; // the record, not `nxt`, tells which segments are lost
         self.phase = Phase::Loss;
         self.recover = v.s.max - 1;
         self.new_only = false;
@@ -360,7 +368,7 @@ impl Algorithm for Rack {
         self.deadlines.probe = Time::MAX;
         self.deadlines.reordering = Time::MAX;
         self.restart_timeout(v, now);
-        // One segment in addition to the data assumed to be in flight (Linux: tcp_enter_loss).
+        // The window: one segment in addition to the data assumed to be in flight (Linux: `tcp_enter_loss`).
         Some(Episode::StillInNetwork(v.flight.tally().pipe))
     }
 
@@ -426,10 +434,10 @@ impl Algorithm for Rack {
     }
 }
 
-/// RACK's part in the short paths of [`crate::connection`], which build no report.
+/// RACK's part in the fast paths of [`crate::connection`], which build no [`AckReport`].
 impl Rack {
-    /// An ACK acknowledges and reports nothing, and nothing is outstanding: does what [`Algorithm::on_ack`] would.
-    /// Returns false, with no effect, if `on_ack` may do more.
+    /// Does what [`Algorithm::on_ack`] would for an ACK that acknowledges and reports nothing, while nothing is
+    /// outstanding. Returns false, with no effect, if `on_ack` might do more.
     pub fn take_idle(&mut self) -> bool {
         if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
             return false;
@@ -439,9 +447,9 @@ impl Rack {
         true
     }
 
-    /// An ACK of new data up to `ack`, without blocks, while nothing is reported: does what the account of an ACK and
-    /// [`Algorithm::on_ack`] would, except for the timer. Returns the round trips of the first and of the last segment;
-    /// `None`, with no effect, if the full account may do more.
+    /// Processes an ACK of new data up to `ack` that has no SACK blocks, while SACK has reported nothing: does what
+    /// [`Flight::on_ack`] and [`Algorithm::on_ack`] would, but does not set the timer. Returns the round trips of the
+    /// first and of the last acknowledged segment; `None`, with no effect, if the full path might do more.
     pub fn take_calm(&mut self, s: &mut SendState, flight: &mut Flight, now: Time, ack: u64) -> Option<(Time, Time)> {
         let tally = flight.tally();
         let calm = self.phase == Phase::Open

@@ -12,9 +12,9 @@ use crate::send_state::Room;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sack1998 {
     active: bool,
-    /// No new data has been acknowledged since the last timeout, so duplicates do not count.
+    /// Whether no new data has been acknowledged since the last timeout; if so, duplicate ACKs do not count.
     timed_out: bool,
-    /// The ACK that begins an episode releases only the first segment.
+    /// Whether the last ACK began an episode: in response to it, only the first segment is sent.
     hold: bool,
     /// Segments in the pipe; may be negative.
     pipe: i32,

@@ -1,5 +1,5 @@
-//! Recoveries with SACK by RFC 6675: an episode, its walk over the holes, and two rules for what is lost. `sack` and
-//! `fack` send by cwnd, `prr` by the allowance of proportional rate reduction (RFC 9937).
+//! Recovery algorithms that use SACK by RFC 6675, with two rules for which data is lost. `sack` and `fack` send as cwnd
+//! permits, `prr` as proportional rate reduction (RFC 9937) permits.
 
 use cwndlab_units::Time;
 
@@ -23,7 +23,7 @@ pub(crate) enum LossRule {
 }
 
 impl LossRule {
-    /// Unreported data below this position is lost.
+    /// Returns the position below which unreported data is lost.
     fn lost_below(self, v: &View<'_>) -> u64 {
         match self {
             LossRule::Rfc6675 => v.flight.reported.lost_below(v.cfg.dup_thresh, v.s.mss),
@@ -41,11 +41,11 @@ impl LossRule {
     }
 }
 
-/// One connection's recovery, and its episode.
+/// The state of one connection's recovery.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selective {
     rule: LossRule,
-    /// Controls the window of an episode, with `prr`.
+    /// Proportional rate reduction, which controls the window of an episode; `None` except with `prr`.
     proportional: Option<Proportional>,
     active: bool,
     /// `RecoveryPoint`: highest position sent when the episode began, or at the last timeout.
@@ -60,7 +60,7 @@ pub(crate) struct Selective {
     rescued: bool,
     /// Whether the last chosen piece is the rescue retransmission.
     rescuing: bool,
-    /// Bytes newly deemed lost by the present ACK.
+    /// Bytes newly deemed lost because of the present ACK.
     newly_lost: u32,
 }
 
@@ -69,21 +69,23 @@ impl Selective {
         Selective { rule, proportional, ..Selective::default() }
     }
 
-    /// RFC 9937, section 6.2, for every ACK of an episode, with `prr`.
+    /// Returns the step by which proportional rate reduction processes an ACK of an episode (RFC 9937, section 6.2);
+    /// `None` except with `prr`.
     fn allow(&self, delivered: u64, safe: bool) -> Option<Step> {
         self.proportional
             .as_ref()
             .map(|_| Step::Allow(Allow { pipe: self.pipe as u32, delivered: delivered as u32, safe }))
     }
 
-    /// The state at the beginning of an episode, or after a timeout: the initial one, except that `recover` is the
-    /// highest position sent.
+    /// Returns the state at the beginning of an episode, or after a timeout: the initial one, except that `recover` is
+    /// the highest position sent.
     fn restarted(&mut self, v: &View<'_>, active: bool) -> Self {
         let fresh = Selective::new(self.rule, self.proportional.take());
         Selective { active, recover: v.s.max - 1, high_rxt: v.s.una, ..fresh }
     }
 
-    /// `SetPipe` (RFC 6675, section 4) by intervals: data that is neither reported nor lost, plus retransmissions.
+    /// Computes `pipe` (`SetPipe` of RFC 6675, section 4) from ranges: data that is neither reported nor lost, plus
+    /// retransmissions. Also counts the bytes newly deemed lost.
     fn set_pipe(&mut self, v: &mut View<'_>, lost_below: u64) {
         let una = v.s.una;
         // Lost data below this position has been counted before, or was retransmitted.
@@ -100,8 +102,8 @@ impl Selective {
         self.pipe = not_lost + sent_again;
     }
 
-    /// One past the lost data of the first hole. When an episode begins, this data includes at least the first segment,
-    /// which is lost by definition.
+    /// Returns the end of the data deemed lost. A `lost_below` of `una` + 1 stands for the first segment, which is lost
+    /// by definition when an episode begins.
     fn lost_end(&self, v: &View<'_>) -> u64 {
         if self.lost_below == v.s.una + 1 {
             v.s.una + u64::from(v.s.first(v.flight).len)
@@ -110,7 +112,7 @@ impl Selective {
         }
     }
 
-    /// An ACK of new data in an episode.
+    /// Processes an ACK of new data in an episode.
     fn on_ack_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         let mut steps = Steps::NONE;
         if v.s.una > self.recover {
@@ -130,7 +132,8 @@ impl Selective {
         Outcome { steps, ..Outcome::HOLD }
     }
 
-    /// `NextSeg` (RFC 6675, section 4), if a segment may be sent.
+    /// Returns the segment that `NextSeg` (RFC 6675, section 4) chooses. The caller has checked that a segment may be
+    /// sent.
     fn next_segment(&mut self, v: &View<'_>, room: Room, nothing_new: bool) -> Next {
         let highest = v.read().forward_most();
         let (hole, hole_end) = v.flight.reported.hole(self.high_rxt);
@@ -148,7 +151,7 @@ impl Selective {
         if hole < highest {
             return piece(hole, hole_end);
         }
-        // Rule 4: once, the last unreported segment, to learn its fate.
+        // Rule 4: once per episode, the last unreported segment (the rescue retransmission).
         let last = v.s.max.min(v.s.end);
         let unreported = highest.max(self.high_rxt);
         if self.active && !self.rescued && last > unreported && v.s.una <= self.recover {
@@ -159,8 +162,9 @@ impl Selective {
         Next::Nothing
     }
 
-    /// Outside recovery: in order, skipping reported data (after a timeout), with pipe as the data in flight (RFC 6675,
-    /// section 5 (3): a duplicate ACK permits new data, as in RFC 3042).
+    /// Returns the next piece outside recovery: data in order. After a timeout, reported data is skipped. Reported
+    /// bytes do not count as in flight after a timeout or with Limited Transmit (RFC 6675, section 5 (3): a duplicate
+    /// ACK permits new data, as in RFC 3042).
     fn next_outside(v: &mut View<'_>) -> Next {
         if v.s.resend_first {
             return Next::Piece(v.s.first(v.flight));
@@ -198,10 +202,10 @@ impl Algorithm for Selective {
         }
         let mut outcome = cut(v); // steps 4.1 to 4.3
         *self = self.restarted(v, true);
-        // The first hole is lost by definition once recovery begins.
+        // The first segment is lost by definition once recovery begins.
         self.set_pipe(v, lost_below.max(v.s.una + 1)); // step 4.4
         if let Some(step) = self.allow(delivered, false) {
-            // Data delivered before the ACK that begins the episode does not count.
+            // `RecoverFS` excludes the data that was reported before the ACK that begins the episode.
             let (flight, reported) = (v.s.flight_size(), v.flight.reported.total());
             let recover_fs = (flight - reported + delivered).max(1) as u32;
             outcome.steps = Steps::one(Step::Cut { flight_bytes: flight as u32, recover_fs });
@@ -218,14 +222,14 @@ impl Algorithm for Selective {
         self.on_ack_in_recovery(v, ack)
     }
 
-    /// Adds the holes newly lost by the ACK (RFC 6675, section 4, `IsLost`).
+    /// Returns `outcome` with the number of bytes newly deemed lost (RFC 6675, section 4, `IsLost`).
     fn with_losses(&mut self, _: &mut View<'_>, outcome: Outcome) -> Outcome {
         Outcome { lost_bytes: u64::from(std::mem::take(&mut self.newly_lost)), ..outcome }
     }
 
-    /// RFC 6675, section 5.1: reports may be used after a timeout, given a test for reneging. If the first segment is
-    /// reported but not acknowledged, the receiver has reneged (Linux: `tcp_check_sack_reneging`), and all reports are
-    /// discarded (RFC 2018, section 8).
+    /// Leaves the episode, but keeps the reports: RFC 6675, section 5.1, permits this, given a test for reneging. The
+    /// receiver has reneged if the first segment is reported but not acknowledged (Linux: `tcp_check_sack_reneging`).
+    /// All reports are then discarded (RFC 2018, section 8).
     fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
         if v.flight.reported.hole(v.s.una).0 != v.s.una {
             v.flight.reported.clear();
@@ -278,8 +282,8 @@ impl Algorithm for Selective {
         if let Some(proportional) = &mut self.proportional {
             proportional.on_sent(sent.piece.len);
         }
-        // RFC 6675, section 4, `NextSeg`, rule 4: "HighRxt MUST NOT be updated" by the rescue. Otherwise the holes
-        // below it would wait for the timer.
+        // RFC 6675, section 4, `NextSeg`, rule 4: "HighRxt MUST NOT be updated" by the rescue retransmission. If it
+        // were, the holes below the rescue would wait for the timer.
         let rescue = std::mem::take(&mut self.rescuing);
         if sent.again && !rescue {
             self.high_rxt = self.high_rxt.max(sent.piece.start + u64::from(sent.piece.len));

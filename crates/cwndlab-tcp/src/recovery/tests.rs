@@ -10,7 +10,7 @@ fn config(recovery: RecoveryKind) -> TcpConfig {
     TcpConfig { mss: 100, sack: true, recovery: recovery.standard(), ..Profile::Rfc5681.config() }
 }
 
-/// Five segments of 100 bytes are out, one sent every 10 ms.
+/// Five segments of 100 bytes are outstanding, one sent every 10 ms.
 fn sender(cfg: &TcpConfig) -> Sender {
     let mut s = Sender::new(cfg, 100);
     s.outstanding.keep(Keeps { order: true, ..Keeps::default() });
@@ -27,14 +27,14 @@ fn report(cfg: &TcpConfig, s: &Sender, kind: AckKind, sacked_bytes: u64) -> AckR
     AckReport { kind, sacked_bytes, prior_flight_bytes: s.snd.flight_size(), ..s.snd.report(cfg, now) }
 }
 
-/// An ACK passes through the recovery, and the window follows.
+/// Passes an ACK to the recovery, and applies its steps to the window.
 fn take(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, ack: &AckReport) -> Outcome {
     let outcome = recovery.on_ack(&mut s.view(cfg), ack);
     s.take_steps(cfg, &outcome.steps, recovery);
     Outcome { steps: Steps::NONE, ..outcome }
 }
 
-/// An ACK without progress at `now`, with a block.
+/// Processes a duplicate ACK with one SACK block at `now`.
 fn block(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, now: Time, (left, right): (u64, u64)) -> Outcome {
     s.outstanding.begin_ack();
     let sacked_bytes = s.outstanding.on_block(left, right);
@@ -86,7 +86,7 @@ fn the_third_duplicate_begins_an_episode_and_other_acks_change_nothing() {
 
 #[test]
 fn blocks_of_an_ack_of_new_data_may_begin_an_episode() {
-    // RFC 6675, section 4: three segments above the first are enough, duplicates or not
+    // RFC 6675, section 4: three segments reported above the first one suffice, without duplicate ACKs.
     for kind in [RecoveryKind::Sack, RecoveryKind::Prr] {
         let cfg = config(kind);
         let (mut s, mut recovery) = (sender(&cfg), Recovery::new(&cfg, true));
@@ -118,7 +118,8 @@ fn what_blocks_show_to_be_lost_counts_once() {
             super::tests::take(&cfg, s, &mut recovery, &ack).lost_bytes
         };
         (s.snd.end, s.snd.nxt, s.snd.max) = (901, 901, 901);
-        // 1 to 100 and 201 to 300 are missing below three segments, and 501 to 600 has but one above it
+        // Bytes 1 to 100 and 201 to 300 are missing, with three segments reported above them. Bytes 501 to 600 are
+        // missing, with only one segment reported above them.
         let seen = [
             take(&mut s, &[(101, 201), (301, 501), (601, 701)]),
             take(&mut s, &[(601, 701)]),

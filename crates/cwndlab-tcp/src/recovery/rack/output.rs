@@ -1,4 +1,4 @@
-//! What RACK sends, and when: first repairs, as far as the window or PRR's allowance permits.
+//! What RACK sends: first retransmissions, then new data, as far as the window or PRR's allowance permits.
 
 use super::timer::left_of_timeout;
 use super::{Phase, Rack};
@@ -7,7 +7,8 @@ use crate::send_state::{Piece, Room};
 use crate::timers::{Timer, Timers};
 
 impl Rack {
-    /// The room for repairs, and the part of it that new data may not use.
+    /// Returns the room for retransmissions, and the number of bytes by which the room for new data is smaller: before
+    /// an episode and without Limited Transmit, those that SACK reports.
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
         let in_flight = v.flight.tally().pipe;
         let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.window.owns_recovery;
@@ -31,7 +32,7 @@ impl Rack {
             if v.s.max > self.recover + 1 {
                 return Next::Nothing;
             }
-            self.new_only = false; // no new data may be sent, so repairs are, without F-RTO
+            self.new_only = false; // no new data may be sent: retransmit, and end F-RTO
             self.evidence.frto = false;
         }
         if let Some(sent) = v.flight.next_to_resend() {
@@ -42,8 +43,8 @@ impl Rack {
         Next::in_order(room.less(uncounted))
     }
 
-    /// A full segment of new data was sent, the timer is running, and only the window decides what is sent: does what
-    /// [`Rack::note_sent`] and [`Rack::arm`] would.
+    /// Does what [`Rack::note_sent`] and [`Rack::arm`] would after a full segment of new data was sent, if the
+    /// retransmission timer is running and only the window limits what is sent.
     pub fn on_next_sent(&mut self, v: &mut View<'_>, sent: &Transmission, timers: &mut Timers) {
         if v.cfg.recovery.has_linux_timers() {
             let limit = left_of_timeout(v, sent.now);

@@ -10,7 +10,7 @@ use crate::recovery::{Expiry, Step, Steps, View};
 use crate::send_state::{Piece, SendState};
 
 impl Rack {
-    /// The timer in the retransmission timer's place has expired.
+    /// Processes an expiry of the retransmission timer, which may be set for any of the three timers.
     pub(super) fn expire(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
         if v.s.una == v.s.max || self.deadlines.pending == Pending::Timeout {
             return Expiry::Timeout;
@@ -35,8 +35,8 @@ impl Rack {
         }
     }
 
-    /// `TLP_send_probe` (RFC 8985, section 7.3): new data if there is any and the peer's window permits it, otherwise
-    /// the last segment.
+    /// Returns the probe: new data if there is any and the peer's window permits it, otherwise the last segment
+    /// (`TLP_send_probe`; RFC 8985, section 7.3).
     pub(super) fn probe(&mut self, v: &View<'_>) -> Option<Piece> {
         let s = &v.s;
         let fresh = s.end.min(s.edge).saturating_sub(s.max).min(u64::from(s.mss));
@@ -57,7 +57,7 @@ impl Rack {
             return;
         }
         let beyond = s.una > self.probe_end;
-        // The original and the probe have both arrived, according to a D-SACK or a plain duplicate ACK.
+        // The original and the probe have both arrived, according to a D-SACK or a duplicate ACK that delivers nothing.
         let both = ack.dsack.is_some() || (ack.kind != AckKind::New && delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = 0;

@@ -4,7 +4,7 @@ use crate::Profile;
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Ten segments of 100 bytes are out; every round trip took 100 ms.
+/// Ten segments of 100 bytes are outstanding; the measured round trip is 100 ms.
 fn sender(cfg: &TcpConfig) -> (SendState, Flight) {
     let (mut s, mut flight) = (SendState::new(cfg, 100), Flight::default());
     flight.keep(Keeps { order: true, ..Keeps::default() });
@@ -13,14 +13,15 @@ fn sender(cfg: &TcpConfig) -> (SendState, Flight) {
     (s, flight)
 }
 
-/// RFC 8985, section 6.2, step 4: a quarter of the round trip more for each round with a DSACK, at most SRTT.
+/// The window grows by a quarter of the round trip in each round with a DSACK, up to SRTT (RFC 8985, section 6.2, step
+/// 4).
 #[test]
 fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_trip() {
     let cfg = Profile::Linux6.config();
     let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
     for (round, window) in [50, 75, 100, 100].into_iter().enumerate() {
         rack.adapt(&s, false, true);
-        rack.adapt(&s, false, true); // of the same round
+        rack.adapt(&s, false, true); // a second DSACK in the same round
         assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(window), "after {round} rounds");
         (s.una, s.max) = (s.max, s.max + 1000);
     }

@@ -1,8 +1,9 @@
-//! One timer for three (RFC 8985, section 8): the probe's, the reordering timer and the retransmission timeout.
+//! Three timers share the retransmission timer (RFC 8985, section 8): the probe's, the reordering timer and the
+//! retransmission timeout.
 //!
 //! In the RFC the earliest of the three is armed. Linux ([`RackTimers::Linux`](crate::RackTimers)) keeps only the one
-//! set last: a probe's or the reordering timer replaces the timeout. When the timeout is set again after such a timer,
-//! it counts from the transmission of the first segment.
+//! set last: setting the probe's or the reordering timer replaces the timeout. If the timeout is set again afterwards,
+//! it counts from the last transmission of the first outstanding segment.
 
 use cwndlab_units::Time;
 
@@ -14,13 +15,13 @@ use crate::timers::{Timer, Timers};
 
 /// `TLP.max_ack_delay` (RFC 8985, section 7.2): the longest expected delay of an ACK.
 const MAX_ACK_DELAY: Time = Time::from_millis(200);
-/// PTO before the first measurement (RFC 8985, section 7.2).
+/// The probe timeout (PTO) before the first RTT measurement (RFC 8985, section 7.2).
 const FIRST_PTO: Time = Time::from_secs(1);
-/// Linux adds this (`TCP_TIMEOUT_MIN_US`) to the waits of a probe and of the reordering timer, so that a tick more or
-/// less does not matter.
+/// Time that Linux adds (`TCP_TIMEOUT_MIN_US`) to the waits of a probe and of the reordering timer, so that a tick more
+/// or less does not matter.
 const TICK_ALLOWANCE: Time = Time::from_millis(2);
 
-/// Which of the three timers is in the retransmission timer's place (RFC 8985, section 8: they are multiplexed).
+/// Which of the three timers the retransmission timer is set for (RFC 8985, section 8: they are multiplexed).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pending {
     Timeout,
@@ -28,14 +29,14 @@ pub(super) enum Pending {
     Probe,
 }
 
-/// When each of the three timers is due, and which of them is in the retransmission timer's place. With Linux's timers,
+/// When each of the three timers is due, and for which of them the retransmission timer is set. With Linux's timers,
 /// only `armed`, `pending` and `reordering` are used.
 #[derive(Clone, Debug)]
 pub(super) struct Deadlines {
     pub timeout: Time,
     pub reordering: Time,
     pub probe: Time,
-    /// The time to which the retransmission timer was set, and for which of the three.
+    /// The time to which the retransmission timer was set, and for which of the three timers (`pending`).
     pub armed: Time,
     pub pending: Pending,
 }
@@ -55,12 +56,12 @@ fn allowance(cfg: &TcpConfig) -> Time {
     }
 }
 
-/// The timeout, counted from the last transmission of the first segment.
+/// Returns when the retransmission timeout is due, counted from the last transmission of the first outstanding segment.
 fn first_timeout(v: &View<'_>) -> Time {
     v.flight.first().map_or(Time::MAX, |first| first.at + v.s.rtt.rto(&v.cfg.rto))
 }
 
-/// The time left until [`first_timeout`]; infinite if that time has passed.
+/// Returns the time left until [`first_timeout`]; [`Time::MAX`] if it has passed.
 pub(super) fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
     match first_timeout(v).saturating_sub(now) {
         Time::ZERO => Time::MAX,
@@ -69,7 +70,7 @@ pub(super) fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
 }
 
 impl Rack {
-    /// An ACK has been processed.
+    /// Sets the timer after an ACK; `advanced`: it acknowledges new data.
     pub(super) fn set_timer(&mut self, v: &View<'_>, arrivals: &Arrivals, advanced: bool) {
         let Arrivals { now, moved, .. } = *arrivals;
         if !v.cfg.recovery.has_linux_timers() {
@@ -88,14 +89,14 @@ impl Rack {
         }
     }
 
-    /// An ACK has been processed by [`Rack::take_calm`].
+    /// Sets the timer after an ACK that [`Rack::take_calm`] processed.
     pub fn set_calm_timer(&mut self, v: &View<'_>, now: Time) {
         let nothing =
             Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None, moved: false };
         self.set_timer(v, &nothing, true);
     }
 
-    /// A piece was sent.
+    /// Sets the timer after a piece was sent.
     pub(super) fn set_timer_for(&mut self, v: &View<'_>, sent: &Transmission) {
         let Transmission { now, piece, again, was_quiet, .. } = *sent;
         let new = !again;
@@ -115,14 +116,16 @@ impl Rack {
         }
     }
 
-    /// Linux: sets the timer for a probe, if one may be scheduled, after at most `limit`. Returns when it expires.
+    /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns when the timer
+    /// expires; `None`, with no effect, if no probe may be scheduled.
     pub(super) fn schedule_probe(&mut self, v: &View<'_>, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
         self.set(v.cfg, now, Pending::Probe, wait.min(limit));
         Some(self.deadlines.armed)
     }
 
-    /// The probe's timer has expired. Returns false if the timeout has expired, too.
+    /// Sets the retransmission timeout after the probe's timer has expired. Returns false if the timeout has expired,
+    /// too.
     pub(super) fn after_probe(&mut self, v: &View<'_>, now: Time) -> bool {
         if !v.cfg.recovery.has_linux_timers() {
             self.deadlines.probe = Time::MAX;
@@ -137,7 +140,8 @@ impl Rack {
         self.deadlines.armed > now
     }
 
-    /// The reordering timer has expired, or a probe may not be scheduled (Linux: `tcp_rearm_rto`).
+    /// With Linux's timers: sets the retransmission timeout again, because one of the other two timers has expired, or
+    /// because no probe may be scheduled (Linux: `tcp_rearm_rto`).
     pub(super) fn reset_timeout(&mut self, v: &View<'_>, now: Time) {
         if v.cfg.recovery.has_linux_timers() {
             let left = match self.deadlines.pending {
@@ -153,7 +157,7 @@ impl Rack {
         self.deadlines.armed = cfg.expiry(now, wait);
     }
 
-    /// `TLP_calc_PTO` (RFC 8985, section 7.2), if a probe may be scheduled.
+    /// Returns `TLP_calc_PTO` (RFC 8985, section 7.2); `None` if no probe may be scheduled.
     #[inline]
     fn probe_wait(&self, v: &View<'_>) -> Option<Time> {
         let calm = match self.phase {
@@ -172,15 +176,15 @@ impl Rack {
         Some(srtt * 2 + if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) })
     }
 
-    /// The retransmission timeout has expired and is restarted.
+    /// With Linux's timers: restarts the retransmission timeout after it has expired.
     pub(super) fn restart_timeout(&mut self, v: &View<'_>, now: Time) {
         if v.cfg.recovery.has_linux_timers() {
             self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
         }
     }
 
-    /// Sets the retransmission timer for the one of the three timers that is pending. In the RFC's form, the value of a
-    /// retransmission timer that was changed since the last call is a new timeout.
+    /// Sets the retransmission timer to the pending one of the three timers. With the RFC's timers: if the
+    /// retransmission timer was changed since the last call, its value is the new timeout.
     pub fn arm(&mut self, cfg: &TcpConfig, s: &SendState, timers: &mut Timers) {
         let place = timers.at(Timer::Retransmit);
         if s.una == s.max || place.is_never() {
@@ -208,8 +212,8 @@ impl Rack {
     }
 }
 
-/// Whether an ACK reports data that was sent before the last transmission of the first segment. In recovery later
-/// reports must not postpone that segment's timeout.
+/// Whether SACK newly reports data that was sent before the last transmission of the first outstanding segment. In
+/// recovery, reports of data sent later must not postpone that segment's timeout.
 fn tells_of_time_before_first(v: &View<'_>, arrivals: &Arrivals) -> bool {
     let Some(rtt) = arrivals.reported_rtt else { return false };
     v.flight.first().is_some_and(|first| arrivals.now.saturating_sub(rtt) < first.at)

@@ -23,13 +23,13 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// The window has been reduced while `again` retransmitted segments are in flight.
+    /// Begins to collect evidence after a reduction of the window, with `again` retransmitted segments in flight.
     pub fn start(&mut self, s: &SendState, again: u32) {
         let first_again = self.first_again.filter(|_| again > 0);
         *self = Evidence { since: s.una, unexplained: (again > 0).then_some(again), first_again, frto: self.frto };
     }
 
-    /// Nothing can be undone any more.
+    /// Discards the evidence: the last reduction can no longer be undone.
     pub fn clear(&mut self) {
         *self = Evidence::default();
     }
@@ -39,7 +39,7 @@ impl Evidence {
         self.first_again.get_or_insert(now);
     }
 
-    /// RFC 3708, section 2: a retransmission that arrived as a duplicate was unnecessary.
+    /// Counts retransmissions that arrived as duplicates, according to DSACK, as unnecessary (RFC 3708, section 2).
     pub fn on_dsack(&mut self, (start, end): (u64, u64), una: u64, mss: u32) {
         if self.since != 0 && end > self.since && end <= una {
             let segments = (end - start).div_ceil(u64::from(mss)) as u32;
@@ -57,7 +57,7 @@ impl Evidence {
         self.since != 0 && self.unexplained == Some(0)
     }
 
-    /// RFC 3522, section 3.2, step 5: the ACK echoes a timestamp older than that of the first retransmission.
+    /// Whether the ACK echoes a timestamp older than that of the first retransmission (RFC 3522, section 3.2, step 5).
     fn answers_original(&self, echo: Option<u32>) -> bool {
         let (Some(echo), Some(at)) = (echo, self.first_again) else { return false };
         self.since != 0 && (echo.wrapping_sub(timestamp(at)) as i32) < 0
@@ -65,7 +65,7 @@ impl Evidence {
 }
 
 impl Rack {
-    /// Undoes the last reduction; with `lost` also removes the loss marks.
+    /// Undoes the last reduction. If `lost` is set, also removes all loss marks.
     pub(super) fn undo(&mut self, v: &mut View<'_>, steps: &mut Steps, lost: bool) {
         if lost {
             v.flight.forgive();
@@ -75,11 +75,13 @@ impl Rack {
         self.evidence.clear();
     }
 
-    /// An ACK during fast recovery that does not end it. Returns whether to look for losses.
+    /// Undoes the reduction if an ACK during fast recovery shows that it was spurious. Returns whether to look for
+    /// losses.
     pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, steps: &mut Steps) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(echo) {
-            // A late segment filled the hole. DSACKs will report the copies in flight.
+            // The original segment arrived late and filled the hole. DSACKs will report the retransmissions still in
+            // flight as unnecessary.
             if v.flight.tally().again > 0 {
                 return false;
             }
@@ -92,7 +94,8 @@ impl Rack {
         true
     }
 
-    /// All data outstanding at the start of the episode is acknowledged. Returns whether the episode was spurious.
+    /// Undoes the reduction if it was spurious, once all data outstanding at the start of the episode is acknowledged.
+    /// Returns whether it was spurious.
     pub(super) fn undo_at_end(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
         let spurious = self.evidence.explained() || self.evidence.answers_original(echo);
         if spurious {
@@ -101,7 +104,8 @@ impl Rack {
         spurious
     }
 
-    /// An ACK after a timeout.
+    /// Processes an ACK after a timeout: undoes the reduction if the timeout was spurious (F-RTO, DSACK or timestamps),
+    /// and leaves the phase `Loss` once all is repaired.
     pub(super) fn after_timeout(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals, steps: &mut Steps) {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && (self.evidence.explained() || self.evidence.answers_original(echo)) {
@@ -121,7 +125,7 @@ impl Rack {
             if v.s.max > self.recover + 1 {
                 self.evidence.frto = advanced && !arrivals.reported; // step 3 a
             } else if advanced && !recovered {
-                // Step 2 b: new data, if there is any, instead of data deemed lost.
+                // Step 2 b: send new data, if there is any, instead of data deemed lost.
                 self.recover = v.s.max - 1;
                 self.new_only = v.s.end > v.s.max && v.s.edge > v.s.max;
                 self.evidence.frto = self.new_only;

@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::{Phase, Rack};
 use crate::recovery::View;
 
-/// The use of cwnd.
+/// How much of cwnd the sender uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
     /// Maximum number of segments in flight since cwnd was last full.
@@ -15,16 +15,16 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// cwnd is full, or the window restarts after an idle time.
+    /// Restarts the observation, because cwnd is full or the window restarts after an idle time.
     pub fn new(now: Time) -> Self {
         Usage { most: 0, full_at: now }
     }
 }
 
 impl Rack {
-    /// RFC 2861, section 3.2: if data was sent and cwnd has not been full for an RTO, cwnd is reduced half of the way
-    /// to the part that was used (Linux: `tcp_cwnd_validate`). Returns the number of segments used if cwnd is to be
-    /// reduced.
+    /// Returns the number of segments used if cwnd is to be reduced. If data was sent and cwnd has not been full for an
+    /// RTO, cwnd is to fall half of the way to the part that was used (RFC 2861, section 3.2; Linux:
+    /// `tcp_cwnd_validate`).
     pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
         if v.s.una == 1 || limited {
             self.usage = Usage::new(now);
