@@ -24,9 +24,9 @@ pub(crate) enum Arrival {
     Partial(u32),
     /// A segment of this many bytes at the next position, while data beyond a hole has arrived.
     Filling(u32),
-    /// Beyond a hole.
+    /// A segment beyond a hole.
     Beyond,
-    /// It contains no new data.
+    /// A segment without new data.
     Old,
 }
 
@@ -41,14 +41,15 @@ pub(crate) enum Due {
     Running,
 }
 
-/// A segment with payload `[start, end)`.
+/// An arriving segment with payload `[start, end)`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arriving<'a> {
     pub start: u64,
     pub end: u64,
     pub seg: &'a Header,
-    /// Whether SACK and timestamps were agreed on.
+    /// Whether SACK was agreed on.
     pub sack: bool,
+    /// Whether timestamps were agreed on.
     pub timestamps: bool,
     /// The largest payload of the peer's segments.
     pub mss: u32,
@@ -66,18 +67,18 @@ pub(crate) struct Data<'a> {
     pub nxt: u64,
     pub beyond: Option<&'a Reassembly>,
     pub effect: Effect,
-    /// Round trips and timeout of the data that this end sends.
+    /// The RTT estimator of the data that this end sends.
     pub rtt: &'a RttEstimator,
 }
 
-/// The effect of a segment on the window, for policies that use it.
+/// The effect of a segment on the receive window, for policies that use it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Effect {
     /// The window advertised last.
     pub window: u32,
     /// Whether the window that would be advertised now is at least as large as `window`.
     pub window_holds: bool,
-    /// Whether little of the buffer is free.
+    /// Whether less than half of the largest possible window is free.
     pub window_tight: bool,
     /// Whether the segment increased the window that may be advertised.
     pub window_grew: bool,
@@ -93,14 +94,14 @@ pub(crate) enum AckState {
     Counted(Counted),
     /// Linux 2.0 and 2.2.
     Adaptive(Adaptive),
-    /// Linux 6, or any policy with a buffer that grows.
+    /// Linux 6, or any policy with a receive buffer that grows.
     Linux(Box<LinuxReceiver>),
 }
 
-/// Linux's acknowledgments, its buffer, or both.
+/// Linux's acknowledgment policy, a receive buffer that grows, or both.
 #[derive(Clone, Debug)]
 pub(crate) struct LinuxReceiver {
-    /// The configured policy, if it is not Linux's; `linux` is then unused.
+    /// The configured policy, if it is not Linux's; the field `linux` is then unused.
     pub counted: Option<Counted>,
     pub linux: Linux,
     /// `None` if the buffer has its full size from the beginning.
@@ -119,31 +120,31 @@ impl AckState {
         }
     }
 
-    /// The buffer, if it grows.
+    /// Returns the receive buffer, if it grows.
     pub fn buffer(&self) -> Option<&TunedBuffer> {
         let AckState::Linux(state) = self else { return None };
         state.buffer.as_ref()
     }
 
-    /// The buffer, if it grows.
+    /// Returns the receive buffer, if it grows.
     pub fn buffer_mut(&mut self) -> Option<&mut TunedBuffer> {
         let AckState::Linux(state) = self else { return None };
         state.buffer.as_mut()
     }
 
-    /// Linux's acknowledgments, if they are in use.
+    /// Returns the state of Linux's acknowledgment policy, if this policy is configured.
     pub fn linux(&mut self) -> Option<&mut Linux> {
         let AckState::Linux(state) = self else { return None };
         state.counted.is_none().then_some(&mut state.linux)
     }
 
-    /// Payload bytes of the peer's full segments, as Linux's receiver estimates them.
+    /// Returns the payload bytes of the peer's full segments, as Linux's receiver estimates them.
     pub fn segment_bytes(&self) -> Option<u32> {
         let AckState::Linux(state) = self else { return None };
         state.counted.is_none().then(|| state.linux.segment_bytes())
     }
 
-    /// The handshake is done, or was skipped. Sets the initial segment size and the advertised window.
+    /// Sets the initial segment size and the advertised window, once the handshake is done or was skipped.
     pub fn on_established(&mut self, now: Time, mss: u32, window: u32) {
         if let Some(buffer) = self.buffer_mut() {
             buffer.on_established(now, mss, window);
@@ -153,7 +154,7 @@ impl AckState {
         }
     }
 
-    /// A segment with data has arrived.
+    /// Processes a segment with data. Returns when its acknowledgment is due.
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match self {
             AckState::Counted(counted) => counted.on_data(cfg, data.now, data.mss, data.arrival),
@@ -168,7 +169,7 @@ impl AckState {
         }
     }
 
-    /// An acknowledgment of everything up to `nxt` was sent, with or without data.
+    /// Records that an acknowledgment of everything up to `nxt` was sent, with or without data.
     #[inline]
     pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) {
         match self {

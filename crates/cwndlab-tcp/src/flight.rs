@@ -1,8 +1,8 @@
 //! Outstanding data: one record shared by every recovery, timer, estimator and window law, and the report of each ACK.
 //!
-//! Ranges reported by SACK are stored for every connection with SACK; individual segments only if something needs the
-//! time or the state of each ([`Keeps`]). Each event enters once: [`Flight::on_sent`], [`Flight::on_block`],
-//! [`Flight::on_ack`].
+//! Ranges reported by SACK are stored for every connection with SACK; individual segments are recorded only if
+//! something needs the time or the state of each ([`Keeps`]). Each event is entered once: [`Flight::on_sent`],
+//! [`Flight::on_block`], [`Flight::on_ack`].
 
 pub(crate) mod rate;
 mod record;
@@ -21,15 +21,15 @@ use crate::config::{RecoveryKind, RttSamples, TcpConfig, TimerStart};
 use rate::{Measured, RateSampler};
 use scoreboard::Scoreboard;
 
-/// The sums if single segments are not recorded.
+/// The sums over the outstanding segments if individual segments are not recorded.
 static NO_SEGMENTS: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, again: 0, lost_bytes: 0 };
 
 /// The outstanding data of one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flight {
-    /// What SACK reported; empty without SACK. Only [`Flight`] adds ranges.
+    /// The ranges that SACK has reported; empty without SACK. Only [`Flight`] adds ranges.
     pub reported: Scoreboard,
-    /// Single segments, if they are recorded.
+    /// Individual segments, if they are recorded.
     record: Option<Box<Record>>,
 }
 
@@ -52,40 +52,41 @@ impl Flight {
             || (cfg.rto.start == TimerStart::FirstSegment && cfg.recovery.kind() != RecoveryKind::Rack)
     }
 
-    /// Records each segment from now on, with these details.
+    /// Records each segment from now on, including these details.
     pub fn keep(&mut self, what: Keeps) {
         self.record.get_or_insert_default().keep(what);
     }
 
-    /// Measures the delivery rate. An RTT sample counts towards the minimum RTT for `window`.
+    /// Measures the delivery rate from now on. An RTT sample counts towards the minimum RTT for a time of `window`.
     pub fn measure_rate(&mut self, window: Time) {
         let measured = Measured { sampler: RateSampler::new(window), ..Measured::default() };
         self.record.get_or_insert_default().rate = Some(Box::new(measured));
     }
 
-    /// `[start, end)` is sent, for the first time or again. `quiet`: nothing was outstanding.
+    /// Records that `[start, end)` is sent, for the first time or again. `quiet`: nothing was outstanding before.
     pub fn on_sent(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
         if let Some(record) = &mut self.record {
             record.send(start, end, now, quiet);
         }
     }
 
-    /// As [`Flight::on_sent`], for new data while other data is outstanding. Returns false, with no effect, if more has
-    /// to be recorded.
+    /// As [`Flight::on_sent`], for new data while other data is outstanding. Returns false, with no effect, if the
+    /// caller must call [`Flight::on_sent`] instead.
     #[inline]
     pub fn on_next_sent(&mut self, start: u64, end: u64, now: Time) -> bool {
         self.record.as_mut().is_some_and(|record| record.send_next(start, end, now))
     }
 
-    /// Begins the account of an ACK. The caller then passes its blocks ([`Flight::on_block`]), and at last the position
-    /// that it acknowledges ([`Flight::on_ack`]).
+    /// Prepares the record for an ACK. The caller then passes the ACK's blocks ([`Flight::on_block`]), and finally the
+    /// position that it acknowledges ([`Flight::on_ack`]).
     pub fn begin_ack(&mut self) {
         if let Some(record) = &mut self.record {
             record.arrived.clear();
         }
     }
 
-    /// The segments newly known to have arrived by the present ACK, if the order of transmissions is recorded.
+    /// Returns the segments newly known to have arrived by the present ACK; empty unless the order of transmissions is
+    /// recorded.
     pub fn arrived(&self) -> &[Arrived] {
         self.record.as_ref().map_or(&[], |record| &record.arrived)
     }
@@ -99,7 +100,7 @@ impl Flight {
         rtts
     }
 
-    /// A SACK block. Returns how many of its bytes are new.
+    /// Records a SACK block. Returns how many of its bytes had not been reported before.
     pub fn on_block(&mut self, left: u64, right: u64) -> u64 {
         if let Some(record) = &mut self.record {
             let mut from = left;
@@ -115,7 +116,8 @@ impl Flight {
         self.reported.insert(left, right)
     }
 
-    /// Everything below `una` is acknowledged. Returns how many bytes of it SACK had reported.
+    /// Records that everything below `una` is acknowledged. Returns how many of the newly acknowledged bytes SACK had
+    /// reported.
     #[inline]
     pub fn on_ack(&mut self, una: u64) -> u64 {
         if let Some(record) = &mut self.record {
@@ -124,14 +126,14 @@ impl Flight {
         self.reported.advance(una)
     }
 
-    /// As [`Flight::on_ack`], if SACK has reported nothing: see [`Record::acknowledge_plain`].
+    /// As [`Flight::on_ack`], for an ACK before which SACK has reported nothing: see [`Record::acknowledge_plain`].
     #[inline]
     pub fn on_plain_ack(&mut self, una: u64) -> Option<(Sent, Sent)> {
         self.record.as_mut()?.acknowledge_plain(una)
     }
 
-    /// The measurements of the present ACK: a round trip (replacing `rtt` if HyStart needs one for every ACK) and the
-    /// delivery rate.
+    /// Returns the measurements of the present ACK: the round trip and the delivery rate. The round trip is `rtt`,
+    /// unless HyStart needs one for every ACK and the record provides it.
     #[inline]
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> (Option<Time>, Option<RateSample>) {
         match &mut self.record {
@@ -140,12 +142,13 @@ impl Flight {
         }
     }
 
-    /// When each segment that the present ACK acknowledges was last sent; empty if these times are not recorded.
+    /// Returns when each segment that the present ACK acknowledges was last sent; empty if these times are not
+    /// recorded.
     pub fn take_acknowledged(&mut self) -> impl Iterator<Item = Time> + '_ {
         self.record.iter_mut().flat_map(|record| record.acknowledged.drain(..))
     }
 
-    /// A timeout occurred with everything below `max` outstanding.
+    /// Records a timeout while everything below `max` is outstanding.
     pub fn on_timeout(&mut self, max: u64) {
         if let Some(record) = &mut self.record {
             record.drained_at = max;
@@ -157,7 +160,7 @@ impl Flight {
         self.record.as_ref().is_some_and(|record| una < record.drained_at)
     }
 
-    /// Whether single segments are recorded.
+    /// Whether individual segments are recorded.
     pub fn keeps_segments(&self) -> bool {
         self.record.is_some()
     }
@@ -182,23 +185,23 @@ impl Flight {
         self.record.as_ref().map_or(&NO_SEGMENTS, |record| &record.tally)
     }
 
-    /// The first segment that waits for retransmission, searched from the beginning.
+    /// Returns the first segment that waits for retransmission. Searches from the first outstanding segment.
     pub fn first_to_resend(&self) -> Option<&Sent> {
         self.record.as_ref()?.first_to_resend()
     }
 
-    /// The first segment that waits for retransmission.
+    /// As [`Flight::first_to_resend`], but begins where the last search ended.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         self.record.as_mut()?.next_to_resend()
     }
 
-    /// RFC 8985, section 6.2, step 5: see [`Record::detect`].
+    /// Detects losses by transmission times (RFC 8985, section 6.2, step 5): see [`Record::detect`].
     pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
         self.record.as_mut().map_or((false, Time::MAX), |record| record.detect(newest, wait, now))
     }
 
-    /// RFC 8985, section 6.3: on a timeout, the first segment and those sent `wait` or longer ago are lost. Ranges that
-    /// the receiver reported are discarded if it has discarded the data.
+    /// Marks segments as lost on a timeout: the first one, and those sent `wait` or longer ago (RFC 8985, section 6.3).
+    /// If the receiver has discarded data that it had reported, all reported ranges are discarded.
     pub fn lose_overdue(&mut self, wait: Time, now: Time) {
         if self.record.as_mut().is_some_and(|record| record.time_out(wait, now)) {
             self.reported.clear();
@@ -217,7 +220,7 @@ impl Flight {
         Some(&mut self.record.as_mut()?.rate.as_mut()?.sampler)
     }
 
-    /// The segments deemed lost since the last call; empty if the delivery rate is not measured.
+    /// Takes the segments deemed lost since the last call; empty if the delivery rate is not measured.
     pub fn take_lost(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
         self.record.iter_mut().flat_map(|record| &mut record.rate).flat_map(|rate| rate.lost.drain(..))
     }

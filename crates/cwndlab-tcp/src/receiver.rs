@@ -77,7 +77,7 @@ impl Receiver {
         newer
     }
 
-    /// Takes payload. Returns when its acknowledgment is due. `sender` is this end's own sending half.
+    /// Accepts payload. Returns when its acknowledgment is due. `sender` is this end's own sending half.
     pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         // Data beyond the window is not accepted (RFC 9293, section 3.10.7.4: trimmed to the window).
         let end = new.end.min(self.edge.max(self.nxt));
@@ -91,7 +91,7 @@ impl Receiver {
         self.note_data(cfg, now, sender, new, arrival, Effect::default())
     }
 
-    /// Stores payload at its position.
+    /// Stores payload at its position. Returns how the segment relates to the data that had arrived before.
     fn arrange(&mut self, cfg: &TcpConfig, start: u64, end: u64) -> Arrival {
         if start == self.nxt && self.beyond.is_none() {
             self.nxt = end;
@@ -103,7 +103,7 @@ impl Receiver {
         arrival
     }
 
-    /// Classifies a segment that is not simply the next one.
+    /// Classifies a segment that does not begin at `nxt`, or that arrives while data beyond a hole is stored.
     fn arrival(&self, start: u64, end: u64) -> Arrival {
         let bytes = (end - start) as u32;
         if end <= self.nxt {
@@ -143,14 +143,15 @@ impl Receiver {
         self.unread += if self.auto_read { 0 } else { (self.nxt - before) as u32 };
     }
 
-    /// Frees the reassembly if there is no data beyond a hole. Called once its duplicate has been reported.
+    /// Frees the reassembly if no data beyond a hole is stored. Called once the duplicate that it records has been
+    /// reported.
     pub fn tidy(&mut self) {
         if self.beyond.as_ref().is_some_and(|beyond| beyond.is_empty()) {
             self.beyond = None;
         }
     }
 
-    /// Reports a stored segment to the policy.
+    /// Passes a stored segment to the acknowledgment policy. Returns when the acknowledgment is due.
     #[inline(always)]
     fn note_data(
         &mut self,
@@ -177,7 +178,7 @@ impl Receiver {
         self.policy.on_data(cfg, &data)
     }
 
-    /// The application reads. Returns whether the read triggers an acknowledgment.
+    /// Processes a read of `bytes` by the application. Returns whether it triggers an acknowledgment.
     pub fn read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, bytes: u32) -> bool {
         self.unread -= bytes;
         if self.is_linux() {
@@ -190,7 +191,7 @@ impl Receiver {
         opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2)
     }
 
-    /// The window to advertise, a multiple of the agreed scale, at most what the header's 16 bits can hold.
+    /// Returns the window to advertise: a multiple of the agreed scale, at most what the header's 16 bits can express.
     #[inline(always)]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
         if self.policy.buffer().is_some() {
@@ -205,7 +206,7 @@ impl Receiver {
         (self.edge - self.nxt).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The window to advertise if part of the buffer is or may be in use.
+    /// Returns the window to advertise if part of the buffer is or may be in use.
     #[inline(never)]
     fn offer_rest(&mut self, cfg: &TcpConfig) -> u32 {
         let free = self.free(cfg);

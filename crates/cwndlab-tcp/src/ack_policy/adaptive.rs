@@ -1,12 +1,12 @@
-//! Linux 2.0 and 2.2: a delay that follows the time between segments (`tcp_delack_estimator`; 2.0.32, `tcp_input.c` 55 to 102
-//! and `tcp_output.c` 1075 to 1091; 2.2.5, `tcp_input.c` 97 to 121 and 1564 to 1595).
+//! Linux 2.0 and 2.2: a delay that follows the time between segments (`tcp_delack_estimator`; 2.0.32, `tcp_input.c` 55
+//! to 102 and `tcp_output.c` 1075 to 1091; 2.2.5, `tcp_input.c` 97 to 121 and 1564 to 1595).
 
 use super::{Arrival, Data, Due};
 use crate::config::{AdaptiveAcks, TcpConfig};
 use crate::segment::Flags;
 use cwndlab_units::Time;
 
-/// The pending data, and the estimate.
+/// The unacknowledged data, and the estimated delay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Adaptive {
     /// Bytes received since a segment was last sent.
@@ -35,7 +35,7 @@ impl Adaptive {
         Due::By(cfg.expiry(data.now, wait))
     }
 
-    /// Updates the delay. Returns whether this is the first segment with data and must be acknowledged at once.
+    /// Updates the delay. Returns whether to acknowledge at once, because this is the first segment with data.
     fn estimate(&mut self, cfg: &TcpConfig, knobs: &AdaptiveAcks, data: &Data) -> bool {
         let clock = (data.now + cfg.rto.tick_phase_ns).as_nanos() / tick(cfg).as_nanos();
         let since = (clock as u32).wrapping_sub(self.last).clamp(1, u32::from(u16::MAX)) as u16;

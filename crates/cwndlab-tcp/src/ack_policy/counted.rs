@@ -1,10 +1,11 @@
-//! Policies that count unacknowledged data: `every`, `delayed`, `heartbeat` and the two that begin with a quick phase.
+//! Policies that count unacknowledged data: `every`, `delayed`, `heartbeat`, and the two that acknowledge each segment
+//! at first (the quick phase).
 
 use super::{Arrival, Due};
 use crate::config::{AckPolicy, TcpConfig};
 use cwndlab_units::Time;
 
-/// The pending data, and the rest of the quick phase.
+/// The unacknowledged data, and the rest of the quick phase.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     /// In-order bytes not yet acknowledged.
@@ -25,7 +26,7 @@ impl Counted {
         Counted { pending_bytes: 0, pending_segments: 0, quick_left }
     }
 
-    /// A segment with data has arrived. `mss`: the current segment size.
+    /// Processes a segment with data. Returns when its acknowledgment is due. `mss`: the current segment size.
     #[inline]
     pub fn on_data(&mut self, cfg: &TcpConfig, now: Time, mss: u32, arrival: Arrival) -> Due {
         if cfg.ack_policy == AckPolicy::Every {
@@ -39,10 +40,10 @@ impl Counted {
         };
         self.pending_bytes = self.pending_bytes.saturating_add(bytes);
         self.pending_segments = self.pending_segments.saturating_add(1);
-        // RFC 5681, section 4.2: at least for every second full-sized segment.
+        // RFC 5681, section 4.2: an ACK at least for every second full-sized segment.
         let second_full = self.pending_bytes >= 2 * mss;
         match cfg.ack_policy {
-            // `Every` has returned; `Adaptive` and `Linux` have states of their own.
+            // `Every` was handled above; `Adaptive` and `Linux` do not use this state.
             AckPolicy::Every | AckPolicy::Adaptive { .. } | AckPolicy::Linux => Due::Now,
             AckPolicy::Delayed { .. } | AckPolicy::Heartbeat { .. } if second_full => Due::Now,
             AckPolicy::Delayed { timeout_ns } => Due::By(cfg.expiry(now, timeout_ns)),
@@ -69,14 +70,14 @@ impl Counted {
         }
     }
 
-    /// An acknowledgment went out.
+    /// Resets the count, because an acknowledgment was sent.
     pub fn on_sent(&mut self) {
         self.pending_bytes = 0;
         self.pending_segments = 0;
     }
 }
 
-/// The first point of the grid after `now`.
+/// Returns the first point of the grid after `now`.
 fn next_beat(now: Time, grid: Time) -> Time {
     let ns = grid.as_nanos().max(1);
     Time::from_nanos((now.as_nanos() / ns + 1) * ns)

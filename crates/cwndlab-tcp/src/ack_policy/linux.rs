@@ -20,7 +20,7 @@ const QUICK_FOR_MARK: u8 = 2;
 const DELAY_MIN: Time = Time::from_millis(40);
 /// `TCP_DELACK_MAX`.
 const DELAY_MAX: Time = Time::from_millis(200);
-/// The maximum when no pushed segment is pending (`tcp_send_delayed_ack`).
+/// Maximum delay if no segment with PSH is unacknowledged (`tcp_send_delayed_ack`).
 const UNPUSHED_MAX: Time = Time::from_millis(500);
 /// Number of out-of-order segments whose ACKs are not delayed, because the peer counts three duplicates
 /// (`TCP_FASTRETRANS_THRESH`).
@@ -55,8 +55,9 @@ pub(crate) struct Linux {
     acknowledged: u64,
     /// ACKs withheld since the last one was sent (`compressed_ack`).
     compressed: u8,
-    /// ACKs of out-of-order segments that were sent at once for the current hole, and the hole's position.
+    /// Number of ACKs of out-of-order segments that were sent at once for the current hole.
     duplicates: u8,
+    /// Position of the current hole.
     hole: u64,
     /// Data has arrived with ECT (`TCP_ECN_SEEN`).
     saw_ect: bool,
@@ -81,7 +82,7 @@ fn clock(rto: &RtoConfig, now: Time) -> u64 {
 }
 
 impl Linux {
-    /// The connection is established (`tcp_initialize_rcv_mss`).
+    /// Initializes the state of an established connection (`tcp_initialize_rcv_mss`).
     pub fn on_established(&mut self, mss: u32, window: u32) {
         self.size = SegmentSize::new(mss, window);
         self.acknowledged = 1;
@@ -92,7 +93,7 @@ impl Linux {
         self.size.full()
     }
 
-    /// A segment with data has arrived.
+    /// Processes a segment with data. Returns when its acknowledgment is due.
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
         match data.arrival {
@@ -151,7 +152,8 @@ impl Linux {
         self.note_codepoint(cfg, data);
     }
 
-    /// `tcp_event_data_recv` for the first data, or for data after a pause of more than half the minimum delay.
+    /// Adapts the delay to the first data, or to data after a pause of more than half the minimum delay
+    /// (`tcp_event_data_recv`).
     fn note_gap(&mut self, cfg: &TcpConfig, rtt: &RttEstimator, (gap, least): (u64, u32), window: u32) {
         let rto = ticks(&cfg.rto, rtt.rto(&cfg.rto));
         if self.delay == 0 {
@@ -165,7 +167,8 @@ impl Linux {
         }
     }
 
-    /// On a connection with ECN, data without ECT is probably a retransmission (`__tcp_ecn_check_ce`).
+    /// Acknowledges quickly after data without ECT on a connection with ECN: it is probably a retransmission
+    /// (`__tcp_ecn_check_ce`).
     fn note_codepoint(&mut self, cfg: &TcpConfig, data: &Data) {
         if data.new.seg.ecn != 0 {
             self.saw_ect = true;
@@ -174,12 +177,12 @@ impl Linux {
         }
     }
 
-    /// The first mark since the peer's last CWR.
+    /// Acknowledges quickly after the first mark since the peer's last CWR.
     pub fn on_mark(&mut self, cfg: &TcpConfig, window: u32) {
         self.quicken(cfg, QUICK_FOR_MARK, window);
     }
 
-    /// The first half of `__tcp_ack_snd_check`.
+    /// Whether an ACK is due now (the first half of `__tcp_ack_snd_check`).
     fn is_due(&mut self, data: &Data) -> bool {
         let more = self.more_than_one_segment(data.nxt);
         if more && data.effect.window_tight {
@@ -235,8 +238,8 @@ impl Linux {
         Due::By(cfg.expiry(at, Time::from_nanos((due - now) * tick(rto))))
     }
 
-    /// ACKs of out-of-order segments: the first three without delay, then at most one per millisecond (second half of
-    /// `__tcp_ack_snd_check`).
+    /// Returns when the ACK of a segment at or beyond a hole is due: for the first three segments at once, then after 1
+    /// ms or a 20th of the round trip, whichever is shorter (second half of `__tcp_ack_snd_check`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         if !data.new.sack || self.compressed >= COMPRESSED_MOST {
             return Due::Now;
@@ -265,12 +268,13 @@ impl Linux {
         self.scheduled && (self.more_than_one_segment(nxt) || pushed && empty)
     }
 
-    /// The window is small compared with the buffer (`__tcp_select_window`).
+    /// Ends quick ACKs, because the window is small compared with the buffer (`__tcp_select_window`).
     pub fn on_tight_window(&mut self) {
         self.quick = 0;
     }
 
-    /// A segment that acknowledges everything up to `nxt` was sent (`tcp_event_ack_sent`, `tcp_event_data_sent`).
+    /// Records that a segment that acknowledges everything up to `nxt` was sent (`tcp_event_ack_sent`,
+    /// `tcp_event_data_sent`).
     pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) {
         if with_data && clock(&cfg.rto, now) - self.last_data < u64::from(self.delay) {
             self.interactive = true;
@@ -285,7 +289,7 @@ impl Linux {
         self.acknowledged = nxt;
     }
 
-    /// The timer has expired (`tcp_delack_timer_handler`).
+    /// Adapts the delay after the timer has expired (`tcp_delack_timer_handler`).
     pub fn on_timer(&mut self, cfg: &TcpConfig, rtt: &RttEstimator) {
         if self.compressed > 0 || self.due.is_none() {
             return;
@@ -299,7 +303,7 @@ impl Linux {
         }
     }
 
-    /// The peer has closed (`tcp_fin`).
+    /// Makes ACKs wait for a response, because the peer has closed (`tcp_fin`).
     pub fn on_fin(&mut self) {
         self.interactive = true;
     }

@@ -1,6 +1,6 @@
 //! Delivery rate per ACK, as Linux measures it (`net/ipv4/tcp_rate.c`), in bytes and in segments: each segment stores
-//! how much had been delivered when it was sent. Times are whole microseconds. Measured only for controllers that
-//! request it.
+//! how much had been delivered when it was sent. Times are whole microseconds. The rate is measured only for
+//! controllers that request it.
 
 use std::collections::VecDeque;
 
@@ -47,13 +47,15 @@ pub(crate) struct Stamp {
     delivered_packets: u64,
     delivered_at: Time,
     app_limited: bool,
-    /// Bytes in the network including the segment; total bytes lost and marked.
+    /// Bytes in the network, including the segment.
     in_flight: u64,
+    /// Total bytes deemed lost.
     lost: u64,
+    /// Total bytes reported as marked CE.
     ce: u64,
 }
 
-/// A segment deemed lost, with the state when it was sent.
+/// A segment deemed lost, with the state of the connection when it was last sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LostSegment {
     pub start: u64,
@@ -75,7 +77,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// A segment of the record is deemed lost.
+    /// Adds a segment of the record to those deemed lost.
     pub fn lose(&mut self, index: usize, sent: &Sent) {
         let stamp = self.stamps[index];
         self.lost.push(LostSegment {
@@ -91,8 +93,9 @@ impl Measured {
 /// The sampler's state for one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RateSampler {
-    /// Bytes known to have arrived, and when the last of them did.
+    /// Bytes known to have arrived.
     delivered: u64,
+    /// When the last of these bytes arrived.
     delivered_at: Time,
     /// Segments known to have arrived, including the SYN.
     delivered_packets: u64,
@@ -100,7 +103,7 @@ pub(crate) struct RateSampler {
     ce: u64,
     /// Transmission time of the segment that was delivered last.
     first_sent_at: Time,
-    /// The application limits the sender until more segments than this have been delivered; 0: it does not.
+    /// Until more segments than this have been delivered, the application limits the sender. 0 if it does not.
     app_limited_until: u64,
     /// The most recently sent segment that the current ACK reports.
     newest: Option<(Stamp, Sent)>,
@@ -120,7 +123,8 @@ impl RateSampler {
         self.delivered
     }
 
-    /// Data is sent. `quiet`: nothing was outstanding (`tcp_rate_skb_sent`).
+    /// Called before data is sent. If nothing was outstanding (`quiet`), the next interval begins now
+    /// (`tcp_rate_skb_sent`).
     pub fn begin(&mut self, now: Time, quiet: bool) {
         let now = whole_micros(now);
         if quiet {
@@ -153,8 +157,8 @@ impl RateSampler {
         }
     }
 
-    /// An ACK is complete, including its blocks (`tcp_rate_gen`). Returns a sample unless the ACK reports nothing new
-    /// or the interval is shorter than the minimum round trip.
+    /// Takes the sample of an ACK, after its blocks have been processed (`tcp_rate_gen`). Returns `None` if the ACK
+    /// reports nothing new, or if the interval is shorter than the minimum round trip.
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> Option<RateSample> {
         let now = whole_micros(now);
         if let Some(rtt) = rtt {
@@ -187,12 +191,13 @@ impl RateSampler {
         })
     }
 
-    /// The application had no data to send while `in_flight` segments were outstanding (`tcp_rate_check_app_limited`).
+    /// Records that the application has no data to send while `in_flight` segments are outstanding
+    /// (`tcp_rate_check_app_limited`).
     pub fn on_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = self.delivered_packets + in_flight;
     }
 
-    /// Bytes are reported as marked CE.
+    /// Records that `bytes` are reported as marked CE.
     pub fn note_ce(&mut self, bytes: u64) {
         self.ce += bytes;
     }
@@ -201,12 +206,12 @@ impl RateSampler {
         self.app_limited_until > 0
     }
 
-    /// Segments known to have arrived, and when the last did.
+    /// Returns the number of segments known to have arrived, and when the last of them did.
     pub fn total(&self) -> (u64, Time) {
         (self.delivered_packets, self.delivered_at)
     }
 
-    /// The handshake has given this round trip.
+    /// Records the round trip of the handshake.
     pub fn note_handshake(&mut self, now: Time, rtt: Time) {
         self.min_rtt.note(now, rtt);
     }
@@ -216,7 +221,7 @@ fn whole_micros(at: Time) -> Time {
     Time::from_micros(at.as_nanos() / 1000)
 }
 
-/// The exact minimum over the last `window`.
+/// The exact minimum of the values of the last `window`.
 #[derive(Clone, Debug, Default)]
 struct WindowedMin {
     window: Time,

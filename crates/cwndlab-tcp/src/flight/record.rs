@@ -1,5 +1,5 @@
-//! Each segment until it is cumulatively acknowledged (RFC 8985, section 5.2): when it was last sent, and its assumed
-//! state.
+//! A record of each segment until it is cumulatively acknowledged (RFC 8985, section 5.2): when it was last sent, and
+//! its assumed state.
 
 use std::collections::VecDeque;
 
@@ -32,7 +32,7 @@ impl Sent {
         self.flags & flag != 0
     }
 
-    /// Whether it waits for retransmission.
+    /// Whether the segment waits for retransmission.
     fn waits(&self) -> bool {
         self.is(LOST) && !self.is(AGAIN)
     }
@@ -50,11 +50,12 @@ impl Sent {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub sent: Sent,
-    /// Whether a block reported it; otherwise it was acknowledged.
+    /// Whether a SACK block reported it; otherwise it was acknowledged.
     pub sacked: bool,
 }
 
-/// Round trips of the first and of the last segment newly known to have arrived by an ACK, among those sent once.
+/// Round trips of the first and of the last segment that an ACK newly shows to have arrived. Only segments sent once
+/// count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrips {
     /// Of the acknowledged segments.
@@ -66,7 +67,7 @@ pub(crate) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// A further segment has arrived.
+    /// Adds a segment that has arrived: reported by SACK if `sacked` is set, otherwise acknowledged.
     pub fn add(&mut self, rtt: Time, repeated: bool, sacked: bool) {
         let rtts = if sacked { &mut self.reported } else { &mut self.in_order };
         if !repeated {
@@ -76,8 +77,8 @@ impl RoundTrips {
         }
     }
 
-    /// The RTT samples of an ACK of new data: those of its first and last segment, as in Linux. If a retransmitted
-    /// segment is acknowledged, only segments reported by SACK count; `None` if there are none.
+    /// Returns the RTT samples of an ACK of new data: those of its first and last segment, as in Linux. If a
+    /// retransmitted segment is acknowledged, only segments reported by SACK count; `None` if there are none.
     pub fn acknowledged(&self) -> Option<(Time, Time)> {
         let first = self.in_order.filter(|_| !self.repeated).or(self.reported)?.0;
         Some((first, self.reported.or(self.in_order).map_or(first, |rtts| rtts.1)))
@@ -105,7 +106,7 @@ pub(crate) struct Tally {
     pub sacked: u32,
     /// Segments deemed lost and not reported, retransmitted or not.
     pub lost: u32,
-    /// Of these, segments not retransmitted yet.
+    /// Segments deemed lost and not retransmitted since.
     pub waiting: u32,
     /// Segments with a retransmitted copy that is assumed to be in the network.
     pub again: u32,
@@ -113,19 +114,20 @@ pub(crate) struct Tally {
     pub lost_bytes: u64,
 }
 
-/// The outstanding segments, by position, and their transmissions, by time. The cost of an event is in proportion to
-/// what it changes.
+/// The outstanding segments, in order of position, and their transmissions, in order of time. The cost of an event is
+/// proportional to the number of segments that it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     pub(super) list: VecDeque<Sent>,
-    /// Time and end of each transmission, oldest first. Obsolete entries are skipped when they are reached.
+    /// Time and end of each transmission, oldest first. Entries of segments that have since arrived or been sent again
+    /// are skipped when they are reached.
     order: VecDeque<(Time, u64)>,
     keeps: Keeps,
     pub tally: Tally,
     /// No segment that waits for retransmission begins below this.
     hint: u64,
-    /// End of the data outstanding at the last retransmission. For segments below it, an ACK does not identify the copy
-    /// that it answers (RFC 6298, section 3).
+    /// End of the data outstanding at the last retransmission. An ACK of a segment below this position does not tell
+    /// which copy has arrived (RFC 6298, section 3).
     repeated_to: u64,
     /// End of the data that was outstanding at the last timeout.
     pub drained_at: u64,
@@ -189,7 +191,8 @@ impl Record {
         tally.add(sent);
     }
 
-    /// `[start, end)` is sent: new data, a retransmission, or both. `quiet`: nothing was outstanding.
+    /// Records that `[start, end)` is sent: new data, a retransmission, or both. `quiet`: nothing was outstanding
+    /// before.
     pub fn send(&mut self, start: u64, end: u64, now: Time, quiet: bool) {
         let known = self.list.back().map_or(start, |sent| sent.end).max(start);
         if let Some(rate) = &mut self.rate {
@@ -275,8 +278,9 @@ impl Record {
         self.forget_order(una);
     }
 
-    /// As [`Self::acknowledge`], if `una` is the end of a segment and each acknowledged segment was sent once and not
-    /// reported. Returns the first and the last of them; `None`, with no effect, otherwise.
+    /// As [`Self::acknowledge`], for the usual case: `una` is the end of a segment, and each acknowledged segment was
+    /// sent once and not reported by SACK. Returns the first and the last of these segments. Returns `None`, with no
+    /// effect, in any other case, or if more than states and transmission times is recorded.
     pub fn acknowledge_plain(&mut self, una: u64) -> Option<(Sent, Sent)> {
         if self.rate.is_some() || self.keeps.acknowledged || self.keeps.round_trips {
             return None;
@@ -311,7 +315,7 @@ impl Record {
         (rtt, self.rate.as_mut().and_then(|rate| rate.sampler.sample(now, rtt)))
     }
 
-    /// A SACK block, of which `[from, to)` is new: marks the segments that the block covers completely.
+    /// Marks the segments in `[from, to)`, a newly reported part of `block`, if the block covers them completely.
     pub fn sack(&mut self, block: (u64, u64), from: u64, to: u64) {
         let mut index = self.index(from);
         while let Some(&sent) = self.list.get(index).filter(|sent| sent.start < to && sent.end <= block.1) {
@@ -338,17 +342,17 @@ impl Record {
         }
     }
 
-    /// The index of the segment of a transmission, if it has not been sent since, and is neither reported by SACK nor
-    /// waits for retransmission.
+    /// Returns the index of the segment that was sent in a transmission; `None` if the segment has been sent again
+    /// since, is reported by SACK, or waits for retransmission.
     fn open(&self, (at, end): (Time, u64)) -> Option<usize> {
         let index = self.index(end - 1);
         let sent = self.list.get(index)?;
         (sent.end == end && sent.at == at && !sent.is(SACKED) && !sent.waits()).then_some(index)
     }
 
-    /// RFC 8985, section 6.2, step 5: marks segments as lost that were sent before the transmission `newest` and `wait`
-    /// or longer ago. Returns whether there were any, and when the last of the others that were sent before `newest`
-    /// will be overdue.
+    /// Marks the segments as lost that were sent before the transmission `newest` and at least `wait` ago (RFC 8985,
+    /// section 6.2, step 5). Returns whether there were any. Also returns when the last of the other segments sent
+    /// before `newest` will be overdue; [`Time::MAX`] if there are none.
     pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
         let mut found = false;
         while let Some(&transmission) = self.order.front() {
@@ -366,7 +370,7 @@ impl Record {
         (found, last.map_or(Time::MAX, |&(at, _)| at + wait))
     }
 
-    /// RFC 8985, section 6.3: on a timeout, marks the first segment and those sent `wait` or longer ago as lost.
+    /// Marks segments as lost on a timeout: the first one, and those sent `wait` or longer ago (RFC 8985, section 6.3).
     /// Returns whether the receiver has discarded data that it had reported.
     pub fn time_out(&mut self, wait: Time, now: Time) -> bool {
         let void = self.list.front().is_some_and(|first| first.is(SACKED));
@@ -379,7 +383,7 @@ impl Record {
         }
         for index in 0..self.list.len() {
             let sent = self.list[index];
-            // A segment that waits for retransmission is already lost (Linux's `tcp_mark_skb_lost`).
+            // A segment that waits for retransmission is already marked as lost (Linux's `tcp_mark_skb_lost`).
             if !sent.is(SACKED) && !sent.waits() && (index == 0 || sent.at + wait <= now) {
                 self.lose(index);
             }
@@ -395,12 +399,12 @@ impl Record {
         }
     }
 
-    /// The first segment that waits for retransmission, searched from the beginning.
+    /// Returns the first segment that waits for retransmission. Searches from the first outstanding segment.
     pub fn first_to_resend(&self) -> Option<&Sent> {
         self.list.iter().find(|sent| sent.waits())
     }
 
-    /// The first segment that waits for retransmission.
+    /// As [`Self::first_to_resend`], but begins where the last search ended.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         if self.tally.waiting == 0 {
             return None;

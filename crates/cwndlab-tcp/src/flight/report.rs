@@ -1,5 +1,5 @@
-//! The report of one ACK: an immutable value that passes through loss detection and the episode to the controller. The
-//! conclusions from it are separate values: the recovery's `Outcome`, and [`AfterAck`] for the controller.
+//! The report of one ACK: an immutable value that loss recovery processes first, then the congestion controller. The
+//! results of loss recovery are separate values: the recovery's `Outcome`, and [`AfterAck`] for the controller.
 
 use super::rate::RateSample;
 use cwndlab_units::Time;
@@ -11,9 +11,10 @@ pub enum AckKind {
     New,
     /// A duplicate (RFC 5681, section 2); with SACK, one that reports something new (RFC 6675, section 2).
     Duplicate,
-    /// Below SND.UNA. It was overtaken, but its blocks may report later arrivals.
+    /// Acknowledges less than SND.UNA, because a later ACK has overtaken it. Its SACK blocks may still report new
+    /// arrivals.
     Old,
-    /// None of these: it carries data, updates the window, or nothing is outstanding.
+    /// Any other ACK: it carries data, updates the window, or nothing is outstanding.
     #[default]
     Other,
 }
@@ -68,7 +69,7 @@ pub struct AckReport {
 }
 
 impl AckReport {
-    /// A copy of this report for an ACK of `acked_bytes` bytes in order that measures no round trip.
+    /// Returns a copy of this report that acknowledges `acked_bytes` bytes and has no RTT sample.
     pub(crate) fn counting(&self, acked_bytes: u64) -> Self {
         AckReport { acked_bytes, fresh_bytes: acked_bytes, rtt: None, ..*self }
     }
@@ -77,13 +78,13 @@ impl AckReport {
 /// The sender's state after loss recovery has processed an ACK: what the controller gets besides the report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AfterAck {
-    /// Bytes newly deemed lost: with RACK and with RFC 6675's SACK each segment, without SACK the first segment when it
-    /// is retransmitted.
+    /// Bytes newly deemed lost. With RACK and with RFC 6675's SACK, each lost segment counts. Without SACK, only the
+    /// first unacknowledged segment counts, when it is retransmitted.
     pub lost_bytes: u64,
     /// Whether the window may grow by this ACK.
     pub may_grow: bool,
-    /// Whether cwnd limited the sender when it last sent (RFC 7661; RFC 9438, section 5.8); true if nothing uses this
-    /// ([`crate::TcpConfig::grow_only_if_cwnd_limited`]).
+    /// Whether cwnd limited the sender when it last sent (RFC 7661; RFC 9438, section 5.8). Always true if no law or
+    /// option uses this ([`crate::TcpConfig::grow_only_if_cwnd_limited`]).
     pub cwnd_limited: bool,
     /// Whether the sender is in loss recovery.
     pub in_recovery: bool,
@@ -116,8 +117,8 @@ impl AfterAck {
     };
 }
 
-/// The part of a report that most laws need: for an ACK of new data without earlier reports, while no loss is being
-/// repaired.
+/// The part of an [`AckReport`] that most window laws need for an ordinary ACK: one that acknowledges new data, while
+/// SACK has reported nothing and no loss is being repaired.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlainAck {
     pub now: Time,
@@ -129,7 +130,7 @@ pub(crate) struct PlainAck {
 }
 
 impl PlainAck {
-    /// The plain part of a report.
+    /// Copies these fields from a report.
     pub fn of(ack: &AckReport) -> Self {
         let AckReport { now, mss, acked_bytes, rtt, snd_una, snd_nxt, .. } = *ack;
         PlainAck { now, mss, acked_bytes, rtt, snd_una, snd_nxt }

@@ -2,7 +2,7 @@
 
 use crate::ranges::Ranges;
 
-/// Number of blocks stored: as many as a segment can carry.
+/// Number of recent blocks stored: as many as a segment can carry.
 const RECENT: usize = 4;
 
 /// The ranges beyond the cumulative ACK that have arrived, on the heap once used. The sums that recovery needs for
@@ -13,6 +13,7 @@ pub(crate) struct Scoreboard(Option<Box<Reported>>);
 #[derive(Clone, Debug, Default)]
 struct Reported {
     ranges: Ranges,
+    /// The position of the last call of `sacked_below`.
     mark: u64,
     /// Bytes in `ranges`; at most the largest window, 2^30 (RFC 7323, section 2.3).
     total: u32,
@@ -38,7 +39,7 @@ impl Scoreboard {
         self.0.get_or_insert_default().insert(start, end)
     }
 
-    /// Everything below `una` is acknowledged. Returns how many bytes of it SACK had reported.
+    /// Removes everything below `una`, which is acknowledged. Returns how many of the removed bytes SACK had reported.
     pub fn advance(&mut self, una: u64) -> u64 {
         match &mut self.0 {
             Some(reported) if !reported.ranges.is_empty() => reported.forget_below(una),
@@ -51,7 +52,7 @@ impl Scoreboard {
         self.0 = None;
     }
 
-    /// Bytes reported.
+    /// Returns the number of bytes reported.
     pub fn total(&self) -> u64 {
         self.0.as_ref().map_or(0, |reported| u64::from(reported.total))
     }
@@ -66,17 +67,18 @@ impl Scoreboard {
         self.ranges().rev().take_while(|r| r.1 > position).map(|r| r.1 - r.0.max(position)).sum()
     }
 
-    /// Highest position reported, exclusive.
+    /// Returns the end of the highest range reported.
     pub fn highest(&self) -> Option<u64> {
         Some(self.0.as_ref()?.ranges.last()?.1)
     }
 
-    /// Start of the first block beyond `position`.
+    /// Returns the start of the first range that begins beyond `position`.
     pub fn first_block_start(&self, position: u64) -> Option<u64> {
         self.0.as_ref()?.ranges.beyond(position).map(|range| range.0).find(|&start| start > position)
     }
 
-    /// The first unreported position from `from` on, and the end of that hole (`u64::MAX` behind the last block).
+    /// Returns the first unreported position from `from` on, and the end of this hole (`u64::MAX` if no range is
+    /// reported above it).
     pub fn hole(&self, from: u64) -> (u64, u64) {
         let Some(reported) = &self.0 else { return (from, u64::MAX) };
         let mut ranges = reported.ranges.beyond(from);
@@ -86,8 +88,9 @@ impl Scoreboard {
         }
     }
 
-    /// RFC 6675, section 4, `IsLost`: every unreported byte below this position is lost, because `dup_thresh`
-    /// discontiguous blocks, or more than (`dup_thresh` - 1) * SMSS bytes, have arrived above it.
+    /// Returns the position below which every unreported byte is lost, because `dup_thresh` discontiguous blocks, or
+    /// more than (`dup_thresh` - 1) * SMSS bytes, have arrived above it (RFC 6675, section 4, `IsLost`); 0 if there is
+    /// none.
     pub fn lost_below(&self, dup_thresh: u32, mss: u32) -> u64 {
         let most = u64::from(dup_thresh.saturating_sub(1)) * u64::from(mss);
         let (mut blocks, mut bytes) = (0, 0);
@@ -132,7 +135,7 @@ impl Reported {
         self.total -= removed as u32;
         self.below_mark -= below as u32;
         if self.ranges.is_empty() {
-            self.recent = [(0, 0); RECENT]; // before the low 32 bits wrap and match again
+            self.recent = [(0, 0); RECENT]; // these low 32 bits could match again after a wrap
         }
         removed
     }

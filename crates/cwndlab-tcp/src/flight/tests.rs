@@ -7,7 +7,7 @@ fn ack(flight: &mut Flight, una: u64, now: Time, rtt: Option<Time>) -> Option<Ra
     flight.sample(now, rtt).1
 }
 
-/// Segments of 100 bytes, sent at these times.
+/// Segments of 100 bytes, sent at these times in ms.
 fn sent(what: Keeps, at: &[u64]) -> Flight {
     let mut flight = Flight::default();
     flight.keep(what);
@@ -62,7 +62,7 @@ fn a_segment_is_shown_once_to_have_arrived_and_a_block_counts_what_is_news() {
     assert_eq!((flight.on_ack(300), flight.len(), flight.tally().pipe), (200, 0, 0));
 }
 
-/// Segments of 100 bytes, one each 10 ms; the round trip is 50 ms.
+/// Segments of 100 bytes, sent every 10 ms; the round trip is 50 ms.
 fn measured(segments: u64) -> Flight {
     let mut flight = Flight::default();
     flight.measure_rate(Time::from_secs(10));
@@ -77,7 +77,7 @@ fn an_ack_for_each_segment_gives_the_rate_of_sending() {
     let mut flight = measured(5);
     for k in 0..5 {
         let sample = ack(&mut flight, 101 + 100 * k, MS(50 + 10 * k), Some(MS(50))).unwrap();
-        // the first flight was sent before anything was delivered: from its beginning
+        // Nothing had been delivered when the first flight was sent, so each sample begins with this flight.
         assert_eq!((sample.delivered_bytes, sample.ack_elapsed), (100 * (k + 1), MS(50 + 10 * k)));
     }
     flight.on_sent(501, 601, MS(100), false);

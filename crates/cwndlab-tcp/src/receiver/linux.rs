@@ -1,4 +1,4 @@
-//! Receivers that acknowledge as Linux does, also after reads, or whose buffer grows ([`AckState::Linux`]).
+//! Receivers that acknowledge as Linux does, with ACKs triggered by reads, or whose buffer grows ([`AckState::Linux`]).
 
 use super::Receiver;
 use crate::ack_policy::{AckState, Arrival, Arriving, Due, Effect};
@@ -15,14 +15,14 @@ impl Receiver {
         matches!(self.policy, AckState::Linux(_))
     }
 
-    /// The handshake is done, or was skipped.
+    /// Initializes the acknowledgment policy, once the handshake is done or was skipped.
     pub fn on_established(&mut self, now: Time, mss: u32) {
         let window = self.offered();
         self.policy.on_established(now, mss, window);
     }
 
-    /// A segment has arrived that may change the echo to the sender. The first mark is acknowledged soon, a CWR at once
-    /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
+    /// Processes a segment that may change the echo to the sender. The first mark starts quick ACKs, and a CWR is
+    /// acknowledged at once (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
     pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo) {
         let offered = self.offered();
         let Some(linux) = self.policy.linux() else { return };
@@ -32,13 +32,13 @@ impl Receiver {
         self.ack_now |= seg.flags.has(Flags::CWR);
     }
 
-    /// The window on a SYN or SYN-ACK, if the peer's segments have at most `mss` bytes.
+    /// Returns the window for a SYN or SYN-ACK, if the peer's segments have at most `mss` bytes.
     pub fn first_window(&self, cfg: &TcpConfig, mss: u32) -> u32 {
         let most = cfg.receive_buffer_bytes.min(0xffff) as u32;
         self.policy.buffer().map_or(most, |buffer| buffer.first_window(mss).min(most))
     }
 
-    /// The window advertised last, counted from the position acknowledged with it.
+    /// Returns the window advertised last, counted from the position acknowledged with it.
     fn offered(&self) -> u32 {
         (self.edge as u32).wrapping_sub(self.last_ack)
     }
@@ -48,7 +48,7 @@ impl Receiver {
         self.shift_plus_1.saturating_sub(1)
     }
 
-    /// Free part of a buffer of fixed size.
+    /// Returns the free part of a buffer of fixed size.
     pub(super) fn free(&self, cfg: &TcpConfig) -> u64 {
         cfg.receive_buffer_bytes.saturating_sub(u64::from(self.unread))
     }
@@ -57,7 +57,7 @@ impl Receiver {
         Held { unread: self.unread, beyond: self.beyond.as_deref() }
     }
 
-    /// Accepts a segment. An application that reads immediately does so here.
+    /// Accepts a segment, and processes the read of an application that reads immediately. Returns when the ACK is due.
     pub(super) fn take_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
         let arrival = if new.start == self.nxt && self.beyond.is_none() && new.end > new.start {
@@ -99,7 +99,7 @@ impl Receiver {
         due
     }
 
-    /// The application has read everything up to `read`, and may go on reading. Returns whether an ACK is due.
+    /// Processes a read of the application, which has now read everything up to `read`. Returns whether an ACK is due.
     pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64) -> bool {
         if let Some(buffer) = self.policy.buffer_mut() {
             buffer.on_read(now, mss, read, self.nxt);
@@ -109,8 +109,8 @@ impl Receiver {
         draws || self.doubles(cfg)
     }
 
-    /// Whether the window that could be advertised is at least twice what the peer may still send
-    /// (`__tcp_cleanup_rbuf`).
+    /// Whether the window that could be advertised is at least twice the part of the last advertised window that the
+    /// peer has not used (`__tcp_cleanup_rbuf`).
     fn doubles(&self, cfg: &TcpConfig) -> bool {
         let left = self.edge.saturating_sub(self.nxt);
         if let Some(buffer) = self.policy.buffer() {
@@ -120,7 +120,7 @@ impl Receiver {
         2 * left <= cfg.receive_buffer_bytes && next > 0 && next >= 2 * left
     }
 
-    /// The window to advertise; it never shrinks (`tcp_select_window`).
+    /// Returns the window to advertise; it never shrinks (`tcp_select_window`).
     pub(super) fn offer_tuned(&mut self) -> u32 {
         let left = self.edge.saturating_sub(self.nxt) as u32;
         let (offered, shift) = (self.offered(), self.shift());
