@@ -1,8 +1,8 @@
 //! More accurate ECN feedback (AccECN, RFC 9768) as in Linux (`include/net/tcp_ecn.h`, `net/ipv4/tcp_input.c` and
 //! `tcp_output.c` of 6.18 and later, which name the RFC's sections and tables).
 //!
-//! - Handshake (the RFC's table 2): [`Mode::of_syn`], [`Mode::of_syn_ack`]. Each end reports the codepoint with which
-//!   the other's SYN or SYN-ACK arrived ([`reflected`]), which reveals a network that rewrites the field
+//! - Handshake (the RFC's table 2): [`Mode::of_syn`], [`Mode::of_syn_ack`]. Each end reports the ECN codepoint of the
+//!   SYN or SYN-ACK that it received ([`reflected`]). The report reveals a network that rewrites the field
 //!   ([`is_possible`]).
 //!
 //! - The ACE field counts the packets that arrived with CE, modulo 8: [`AccEcn::on_arrival`], [`AccEcn::flags`]. The
@@ -14,7 +14,7 @@
 use crate::ecn::{CE, ECT_0, ECT_1};
 use crate::segment::{AccEcnOption, Flags, Segment};
 
-/// Initial value of the ACE field, by which a field cleared by the network is recognized
+/// Initial value of the ACE field. It is not 0, so that a field cleared by the network is recognized
 /// (`TCP_ACCECN_CEP_INIT_OFFSET`).
 const ACE_OFFSET: u32 = 5;
 const ACE_MASK: u32 = 7;
@@ -55,20 +55,21 @@ impl Mode {
     }
 }
 
-/// ACE fields of the handshake, and the codepoints that they report.
+/// ACE fields of the handshake, each with the codepoint that it reports.
 const REFLECTED: [(u8, u8); 4] = [(0b010, 0), (0b011, ECT_1), (0b100, ECT_0), (0b110, CE)];
 
-/// The flags by which an end reports the codepoint with which the other's SYN or SYN-ACK arrived.
+/// Returns the flags that report `codepoint`, with which a SYN or SYN-ACK was received.
 pub(crate) fn reflected(codepoint: u8) -> Flags {
     Flags::of_ace(REFLECTED.iter().find(|known| known.1 == codepoint).map_or(0b010, |known| known.0))
 }
 
-/// The codepoint that these flags report; `None` if they report none.
+/// Returns the codepoint that an ACE field of the handshake reports; `None` if it reports none.
 fn reported(ace: u8) -> Option<u8> {
     REFLECTED.iter().find(|known| known.0 == ace).map(|known| known.1)
 }
 
-/// Whether a network that follows the rules can have changed `sent` to `received` (`tcp_ect_transition_valid`).
+/// Whether a network that follows the rules can have changed the codepoint from `sent` to `received`
+/// (`tcp_ect_transition_valid`).
 fn is_possible(sent: u8, received: u8) -> bool {
     received == sent || (sent != 0 && received != 0 && sent != CE)
 }
@@ -77,38 +78,42 @@ fn is_possible(sent: u8, received: u8) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AccEcn {
     pub mode: Mode,
-    /// The codepoint with which the peer's SYN or SYN-ACK arrived.
+    /// The codepoint of the SYN or SYN-ACK that was received.
     syn_codepoint: u8,
-    /// Whether the next pure ACK is the handshake's last segment, which reports that codepoint.
+    /// Whether the next pure ACK is the handshake's last segment, which reports `syn_codepoint`.
     pub reflects: bool,
     /// Whether the feedback is unreliable: then nothing is sent with ECT, and reported marks are ignored
     /// (`TCP_ACCECN_ACE_FAIL_RECV`).
     pub distrusted: bool,
-    /// Packets that arrived with CE, and how many of them have not been reported yet.
+    /// Packets that arrived with CE.
     received_ce: u32,
+    /// Packets that arrived with CE and have not been reported yet.
     pending: u8,
     /// Payload bytes that arrived, by codepoint: ECT(1), ECT(0), CE.
     received_bytes: [u32; 3],
     /// The codepoint of the last arrival.
     last_codepoint: u8,
-    /// Minimum number of fields in the next option, so that it reports everything that has arrived since the last one.
+    /// Minimum number of fields in the next option, so that it reports everything that has arrived since the last
+    /// option.
     least_fields: usize,
-    /// Our packets that arrived with CE, and our payload bytes by codepoint, as the peer reports them.
+    /// Packets of this end that arrived at the peer with CE, as the peer reports them.
     pub delivered_ce: u32,
+    /// Payload bytes of this end that arrived at the peer, by codepoint, as the peer reports them.
     pub delivered_bytes: [u32; 3],
-    /// Bytes delivered by ACKs without the option are counted for this codepoint, whose counter an option has shown to
-    /// grow (`est_ecnfield`); 0 if none has grown yet, or an option was ambiguous.
+    /// If an ACK has no option, the bytes that it delivers are counted for this codepoint, whose counter an earlier
+    /// option showed to grow (`est_ecnfield`). 0 if no counter has grown yet, or if an option was ambiguous.
     estimated: u8,
-    /// Whether the peer has sent an option with counters, and whether the first one had a zero by which the network
-    /// must have rewritten it.
+    /// Whether the peer has sent an option with counters.
     saw_option: bool,
+    /// Whether the first such option had a 0 that only a network can have written.
     option_distrusted: bool,
-    /// The latest timestamp seen, and whether the first data has been acknowledged.
+    /// The latest timestamp received.
     newest_stamp: Option<u32>,
+    /// Whether the first data has been acknowledged.
     data_acknowledged: bool,
 }
 
-/// The progress that an ACK brings, for [`AccEcn::newly_marked`].
+/// What an ACK acknowledges and reports, for [`AccEcn::newly_marked`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     pub delivered_packets: u32,
@@ -123,18 +128,18 @@ pub(crate) struct Progress {
     pub acked_before: u64,
 }
 
-/// Initial values of the option's counters (`tcp_accecn_field_init_offset`).
+/// Returns the initial value of a counter of the option (`tcp_accecn_field_init_offset`).
 fn first_value(codepoint: u8) -> u32 {
     u32::from(codepoint != CE)
 }
 
-/// The codepoint that a field of the option counts (table 5).
+/// Returns the codepoint whose bytes a field of the option counts (table 5).
 fn field_codepoint(order: u8, field: usize) -> u8 {
     [[ECT_0, CE, ECT_1], [ECT_1, CE, ECT_0]][usize::from(order & 1)][field]
 }
 
 impl AccEcn {
-    /// A SYN or SYN-ACK arrived.
+    /// Processes a SYN or SYN-ACK.
     pub fn on_syn(&mut self, seg: &Segment) {
         let answer = seg.flags.has(Flags::ACK);
         self.mode = if answer { Mode::of_syn_ack(seg.flags) } else { Mode::of_syn(seg.flags) };
@@ -158,7 +163,7 @@ impl AccEcn {
         (self.mode, self.saw_option) = (Mode::Accurate, option);
     }
 
-    /// The last segment of the handshake arrived at the server (`tcp_accecn_third_ack`).
+    /// Processes the last segment of the handshake, at the server (`tcp_accecn_third_ack`).
     pub fn on_third(&mut self, seg: &Segment) {
         match (seg.flags.ace(), seg.len) {
             (0b000, _) => self.distrusted = true, // cleared by the network
@@ -172,19 +177,20 @@ impl AccEcn {
         self.read_option(seg, 0);
     }
 
-    /// Whether the peer's option counts bytes by codepoint.
+    /// Whether the bytes that the peer counts by codepoint are usable: it sends the option, and the network leaves it
+    /// intact.
     pub fn counts_bytes(&self) -> bool {
         self.saw_option && !self.option_distrusted
     }
 
-    /// The flags of a SYN-ACK, which report how the SYN arrived.
+    /// Returns the flags of a SYN-ACK, which report the codepoint of the SYN that was received.
     pub fn syn_ack_flags(&self) -> Flags {
         reflected(self.syn_codepoint)
     }
 
-    /// A segment has arrived on the established connection. Returns whether to acknowledge it at once: its codepoint
-    /// differs from the previous one's (change-triggered ACKs), or many marks have not been reported yet
-    /// (increment-triggered).
+    /// Processes a segment that arrived on the established connection. Returns whether to acknowledge it at once,
+    /// because its codepoint differs from the previous one's (change-triggered ACKs), or because many marks have not
+    /// been reported yet (increment-triggered).
     pub fn on_arrival(&mut self, seg: &Segment) -> bool {
         if seg.ecn != 0 {
             let marked = u8::from(seg.ecn == CE);
@@ -201,8 +207,8 @@ impl AccEcn {
         (changed && seg.len > 0) || self.pending >= MOST_PENDING
     }
 
-    /// The flags of the ACE field of a segment. The last segment of the handshake reports the SYN-ACK's codepoint
-    /// instead.
+    /// Returns the flags that form the ACE field of a segment. In the last segment of the handshake, they report the
+    /// SYN-ACK's codepoint instead of the count.
     pub fn flags(&mut self, pure_ack: bool) -> Flags {
         if std::mem::take(&mut self.reflects) && pure_ack {
             return reflected(self.syn_codepoint);
@@ -211,9 +217,9 @@ impl AccEcn {
         Flags::of_ace((self.received_ce.wrapping_add(ACE_OFFSET) & ACE_MASK) as u8)
     }
 
-    /// The option for a segment with `other_bytes` of other options and up to `blocks` SACK blocks: in order 1, as many
-    /// fields as fit, replacing SACK blocks beyond the second (`tcp_options_fit_accecn`). Also returns how many blocks
-    /// remain.
+    /// Returns the option for a segment with `other_bytes` of other options and up to `blocks` SACK blocks, and how
+    /// many of these blocks remain. The option has order 1 and as many fields as fit; it replaces SACK blocks beyond
+    /// the second if it must (`tcp_options_fit_accecn`).
     pub fn option(&mut self, other_bytes: u32, blocks: usize) -> (Option<AccEcnOption>, usize) {
         if !self.counts_bytes() {
             return (None, blocks);
@@ -229,7 +235,7 @@ impl AccEcn {
         (None, blocks)
     }
 
-    /// The option of a SYN-ACK.
+    /// Returns the option of a SYN-ACK.
     pub fn first_option() -> AccEcnOption {
         AccEcn::default().counters(3)
     }
@@ -244,8 +250,8 @@ impl AccEcn {
         option
     }
 
-    /// Reads the counters in a segment. If it has no option, adds the `delivered` bytes to the counter of the estimated
-    /// codepoint (`tcp_accecn_process_option`). Returns whether the counters account for the delivered bytes.
+    /// Reads the counters in a segment. If the segment has no option, adds the `delivered` bytes to the counter of the
+    /// estimated codepoint (`tcp_accecn_process_option`). Returns whether the counters account for the delivered bytes.
     fn read_option(&mut self, seg: &Segment, delivered: u32) -> bool {
         if self.option_distrusted {
             return false;
@@ -289,9 +295,9 @@ impl AccEcn {
         known
     }
 
-    /// The number of further packets that arrived with CE, according to an ACK with this `progress`
-    /// (`__tcp_accecn_process`). It is the difference of the ACE field. If more than seven packets may have been
-    /// marked, it is the largest number consistent with that difference, unless the option indicates a smaller one.
+    /// Returns how many further packets arrived at the peer with CE, according to an ACK with this `progress`
+    /// (`__tcp_accecn_process`): the increase of the ACE field. If more than seven packets may have been marked, it is
+    /// the largest number consistent with this increase, unless the option indicates a smaller one.
     pub fn newly_marked(&mut self, seg: &Segment, progress: Progress) -> u32 {
         let stamp = seg.has_timestamps.then_some(seg.ts_val);
         let newer = stamp.zip(self.newest_stamp).is_some_and(|(new, old)| new.wrapping_sub(old) as i32 > 0);
@@ -299,7 +305,7 @@ impl AccEcn {
             self.newest_stamp = stamp;
         }
         if !progress.forward && !newer {
-            return 0; // a later ACK has overtaken it, or may have
+            return 0; // a later ACK has overtaken this one, or may have
         }
         let before = self.delivered_bytes[usize::from(CE) - 1];
         let by_codepoint = self.read_option(seg, progress.delivered_bytes);
@@ -329,8 +335,8 @@ impl AccEcn {
     }
 }
 
-/// Chooses between the smallest and the largest number of marks consistent with the ACE field, using the bytes in the
-/// option.
+/// Chooses a number of marks that is consistent with the ACE field, between the smallest and the largest one, using the
+/// bytes in the option.
 fn resolve(least: u32, most: u32, ce_bytes: Option<u32>, progress: Progress) -> u32 {
     let Some(bytes) = ce_bytes else { return most };
     if bytes == 0 {

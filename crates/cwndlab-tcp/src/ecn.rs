@@ -32,14 +32,15 @@ pub enum EcnKind {
     Off,
     /// RFC 3168, if the peer requests it (Linux's `tcp_ecn = 2`).
     Accept,
-    /// RFC 2481: one ECT bit, which equals the codepoint ECT(0); CWR on the first data after a reduction, new or not.
+    /// RFC 2481: one ECT bit, which equals the codepoint ECT(0). CWR is sent on the first data after a reduction, new
+    /// or retransmitted.
     Rfc2481,
     /// RFC 3168 with ECT(0).
     Rfc3168,
     /// RFC 3168 with ECT(1).
     #[serde(rename = "rfc3168-ect1")]
     Rfc3168Ect1,
-    /// RFC 8257 with ECT(0): ECE reflects each packet; retransmissions are ECN-capable, too.
+    /// RFC 8257 with ECT(0): ECE reflects the mark of each packet; retransmissions are ECN-capable, too.
     Dctcp,
     /// As [`EcnKind::Dctcp`] with ECT(1), for the low-latency queue of L4S (RFC 9331).
     L4s,
@@ -47,7 +48,7 @@ pub enum EcnKind {
     Accecn,
     /// AccECN with ECT(1), for L4S; no ECN with a peer that supports only RFC 3168.
     AccecnEct1,
-    /// AccECN with ECT(0) without its option.
+    /// As [`EcnKind::Accecn`], but without AccECN's option.
     AccecnFlags,
 }
 
@@ -61,8 +62,9 @@ impl EcnKind {
         }
     }
 
-    /// The codepoint of new data after this SYN or SYN-ACK of the peer; 0 if ECN is not agreed on. An ECN-setup SYN-ACK
-    /// has ECE and not CWR; both flags come from a peer that reflects the bits (section 6.1.1).
+    /// Returns the codepoint of new data according to the peer's SYN or SYN-ACK; 0 if ECN is not agreed on. An
+    /// ECN-setup SYN-ACK has ECE and not CWR; a peer that reflects the bits of the SYN sends both (RFC 3168, section
+    /// 6.1.1).
     pub(crate) fn agree(self, peer: &Segment) -> u8 {
         let (ece, cwr) = (peer.flags.has(Flags::ECE), peer.flags.has(Flags::CWR));
         match peer.flags.has(Flags::ACK) {
@@ -81,7 +83,7 @@ impl EcnKind {
         }
     }
 
-    /// Whether each mark is reported to the sender (RFC 8257, RFC 9768).
+    /// Whether each mark is reported to the sender, rather than that there were marks (RFC 8257, RFC 9768).
     pub(crate) fn counts_marks(self) -> bool {
         matches!(self, EcnKind::Dctcp | EcnKind::L4s) || self.is_accurate()
     }
@@ -143,7 +145,8 @@ impl Echo {
         self.0 = (self.0 & !(ECT | PER_PACKET | ACCURATE)) | u64::from(ect) | per_packet;
     }
 
-    /// Both ends use AccECN, and every packet is to carry this codepoint; 0 if the network rewrites the field.
+    /// Records that both ends use AccECN. Every packet is to carry the codepoint `ect`; 0 if the network rewrites the
+    /// field.
     pub fn set_accurate(&mut self, ect: u8) {
         self.0 = (self.0 & !(ECT | PER_PACKET)) | u64::from(ect) | ACCURATE;
     }
@@ -153,12 +156,12 @@ impl Echo {
         self.0 & ACCURATE != 0
     }
 
-    /// The peer reports that our SYN-ACK was marked (RFC 5562, section 3.2).
+    /// Records that the peer reports this end's SYN-ACK as marked (RFC 5562, section 3.2).
     pub fn note_marked_syn_ack(&mut self) {
         self.0 |= MARKED_SYN_ACK;
     }
 
-    /// Whether our SYN-ACK was marked.
+    /// Whether this end's SYN-ACK was marked.
     pub fn syn_ack_was_marked(self) -> bool {
         self.0 & MARKED_SYN_ACK != 0
     }
@@ -178,7 +181,8 @@ impl Echo {
         self.0 & ECT != 0
     }
 
-    /// Data has arrived: CE starts the echo, CWR ends it, and CWR with CE restarts it (RFC 3168, section 6.1.3).
+    /// Updates the echo for arriving data: CE starts the echo, CWR ends it, and CWR with CE restarts it (RFC 3168,
+    /// section 6.1.3).
     pub fn on_data_in(&mut self, segment: &Header) {
         if segment.ecn == CE {
             self.0 |= ECE;
@@ -192,13 +196,13 @@ impl Echo {
         (segment.ecn == CE || self.0 & ECE != 0) && self.0 & ACCURATE == 0
     }
 
-    /// Whether data of this segment changes DCTCP.CE. The receiver then acknowledges what came before with the old
-    /// state, and this segment at once (RFC 8257, section 3.2).
+    /// Whether data of this segment changes DCTCP.CE. If so, the receiver acknowledges the segments before it with the
+    /// old state, and then this segment at once (RFC 8257, section 3.2).
     pub fn state_ends(self, segment: &Header) -> bool {
         self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
     }
 
-    /// The part of the bytes delivered by this ACK that it reports as marked: all of them, if it has ECE (RFC 8257,
+    /// Returns how many of the `delivered` bytes an ACK reports as marked: all if it has ECE, otherwise none (RFC 8257,
     /// section 3.3).
     pub fn ce_bytes(ack: &Header, delivered: u64) -> u64 {
         if ack.flags.has(Flags::ECE) {
@@ -208,18 +212,18 @@ impl Echo {
         }
     }
 
-    /// ECE, if any segment of an established connection is to carry it.
+    /// Returns ECE if segments of an established connection are to carry it.
     pub fn flags(self) -> Flags {
         Flags((self.0 & ECE) as u8)
     }
 
-    /// Flags and codepoint of a segment of an established connection.
+    /// Returns the flags and the codepoint of a segment of an established connection. Clears CWR once it is sent.
     pub fn on_out(&mut self, kind: EcnKind, data: bool, again: bool) -> (Flags, u8) {
         let (cwr, ect) = if data { self.on_data_out(kind, again) } else { (Flags(0), 0) };
         (self.flags() | cwr, ect)
     }
 
-    /// CWR and codepoint of a segment with data (sections 6.1.2 and 6.1.5).
+    /// Returns CWR, if it is to be sent, and the codepoint of a segment with data (RFC 3168, sections 6.1.2 and 6.1.5).
     fn on_data_out(&mut self, kind: EcnKind, again: bool) -> (Flags, u8) {
         let now = self.0;
         let ect = if again && now & PER_PACKET == 0 { 0 } else { (now & ECT) as u8 };
@@ -231,7 +235,7 @@ impl Echo {
         (Flags((now & CWR) as u8), ect)
     }
 
-    /// The window was reduced, with everything below `max` sent before.
+    /// Records a reduction of the window. Everything below `max` had been sent before.
     pub fn reduced(&mut self, max: u64, by_echo: bool) {
         if self.is_agreed() {
             self.0 = max << POSITION_SHIFT
@@ -241,7 +245,7 @@ impl Echo {
         }
     }
 
-    /// The last reduction was undone: CWR is not sent for it, unless it has been already.
+    /// Cancels CWR for the last reduction, which was undone, unless CWR has already been sent.
     pub fn withdraw(&mut self) {
         self.0 &= !CWR;
     }
@@ -250,14 +254,14 @@ impl Echo {
         self.0 >> POSITION_SHIFT
     }
 
-    /// Whether to respond to an echo on an ACK up to `una`: "not more than once every window of data" (section 6.1.2),
-    /// that is, if data sent after the last reduction is acknowledged.
+    /// Whether to respond to an echo on an ACK up to `una`: "not more than once every window of data" (RFC 3168,
+    /// section 6.1.2), that is, only if data sent after the last reduction is acknowledged.
     pub fn may_reduce(self, una: u64) -> bool {
         self.is_agreed() && una > self.reduced_to()
     }
 
-    /// Whether a loss of data from `una` on belongs to a window that was already reduced for an echo (section 6.1.2:
-    /// "only once in response to a series of dropped and/or CE packets from a single window of data").
+    /// Whether a loss of data from `una` on belongs to a window that was already reduced for an echo (RFC 3168, section
+    /// 6.1.2: "only once in response to a series of dropped and/or CE packets from a single window of data").
     pub fn covers_loss(self, una: u64) -> bool {
         self.0 & BY_ECHO != 0 && una < self.reduced_to()
     }

@@ -29,8 +29,8 @@ impl Ranges {
         self.0.range(self.reaching(position + 1)..).copied()
     }
 
-    /// Index of the first range that ends at `position` or beyond. Most are near either end: new data arrives at the
-    /// top, retransmissions at the bottom.
+    /// Returns the index of the first range that ends at `position` or beyond. Most positions are near the first or the
+    /// last range: new data arrives at the top, retransmissions at the bottom.
     fn reaching(&self, position: u64) -> usize {
         let Some(&(top, end)) = self.0.back() else { return 0 };
         if top <= position || self.0[0].1 >= position {
@@ -39,7 +39,8 @@ impl Ranges {
         self.0.partition_point(|range| range.1 < position)
     }
 
-    /// Adds `[start, end)` and returns the range that contains it. Calls `each` with the ranges that it touches.
+    /// Adds `[start, end)` and returns the range that then contains it. Calls `each` with every earlier range that
+    /// overlaps or adjoins `[start, end)`.
     pub fn insert(&mut self, start: u64, end: u64, mut each: impl FnMut((u64, u64))) -> (u64, u64) {
         let first = self.reaching(start);
         let (mut whole, mut next) = ((start, end), first);
@@ -50,7 +51,7 @@ impl Ranges {
         }
         if first == next {
             if self.0.len() == self.0.capacity() && self.0.len() < 4 {
-                self.0.reserve_exact(self.0.len().max(1)); // most lists never hold more than one or two
+                self.0.reserve_exact(self.0.len().max(1)); // most sets never have more than one or two ranges
             }
             self.0.insert(first, whole);
         } else {
@@ -62,7 +63,7 @@ impl Ranges {
         whole
     }
 
-    /// Removes the first range if it begins at `position` or below.
+    /// Removes and returns the first range if it begins at `position` or below.
     pub fn take_first(&mut self, position: u64) -> Option<(u64, u64)> {
         self.first().filter(|range| range.0 <= position)?;
         self.0.pop_front()

@@ -3,7 +3,7 @@
 use crate::ranges::Ranges;
 use crate::segment::SackBlocks;
 
-/// Number of blocks stored as most recently reported: as many as an ACK can carry.
+/// Number of most recently reported blocks that are stored: as many as an ACK can carry.
 const RECENT: usize = 4;
 /// Low 32 bits of a block's positions. All blocks lie in a window of at most 2^30 bytes (RFC 7323, section 2.3).
 type Block = (u32, u32);
@@ -18,7 +18,7 @@ pub(crate) struct Reassembly {
     recent: [Block; RECENT],
     /// The duplicate to report (RFC 2883), or none.
     duplicate: Block,
-    /// Index of the block that grew last, before it was moved to the front; the number of blocks if it is new.
+    /// Index of the block that grew last, before it was moved to the front; the number of blocks if this block was new.
     depth: u8,
 }
 
@@ -38,8 +38,8 @@ impl Reassembly {
         known
     }
 
-    /// RFC 2018, section 4: the first block contains the segment that triggered the ACK; the others follow, ordered by
-    /// when each was last the first block.
+    /// Moves `block` to the front, because it contains the segment that triggers the ACK. The others follow, ordered by
+    /// when each was last the first block (RFC 2018, section 4).
     fn touch(&mut self, block: Block) {
         let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
         let (mut n, mut known, mut depth) = (1, 0, RECENT);
@@ -56,7 +56,8 @@ impl Reassembly {
         self.depth = depth.min(known) as u8;
     }
 
-    /// Index of the block to which the last segment was added, from 0; the number of blocks if it began a new one.
+    /// Returns the index of the block to which the last segment was added; the number of blocks if the segment began a
+    /// new one.
     pub fn depth(&self) -> usize {
         usize::from(self.depth)
     }
@@ -71,8 +72,8 @@ impl Reassembly {
         self.duplicate = low((start, end));
     }
 
-    /// Removes the duplicate if it begins between `ack` and `next` (low 32 bits of positions): an ACK of `ack` would
-    /// report it as received beyond the acknowledgment.
+    /// Removes and returns the duplicate if it begins between `ack` and `next` (low 32 bits of positions): an ACK of
+    /// `ack` would report it as received beyond the acknowledgment.
     pub fn take_duplicate_of(&mut self, ack: u32, next: u32) -> Option<(u64, u64)> {
         let (start, end) = self.duplicate;
         let between = self.has_duplicate() && not_after(ack, start) && !not_after(next, start);
@@ -82,17 +83,18 @@ impl Reassembly {
         })
     }
 
-    /// Whether the first of the next blocks is a duplicate.
+    /// Whether the next ACK reports a duplicate in its first block.
     pub fn has_duplicate(&self) -> bool {
         self.duplicate != NO_BLOCK
     }
 
-    /// The first stored part below `end`.
+    /// Returns the first stored range that begins below `end`, cut off at `end`.
     pub fn first_below(&self, end: u64) -> Option<(u64, u64)> {
         self.ranges.first().filter(|range| range.0 < end).map(|(from, to)| (from, to.min(end)))
     }
 
-    /// Everything up to `next` has arrived. Returns the end of the contiguous data, and removes what lies below.
+    /// Removes the ranges that begin at `next` or below, because everything up to `next` has arrived. Returns the end
+    /// of the contiguous data.
     pub fn advance(&mut self, next: u64) -> u64 {
         let mut reached = next;
         while let Some(range) = self.ranges.take_first(next) {
@@ -104,7 +106,8 @@ impl Reassembly {
         reached
     }
 
-    /// The blocks for an ACK, at most `most`; a duplicate is reported once.
+    /// Returns at most `most` blocks for an ACK; a duplicate is reported once. `irs`: the peer's initial sequence
+    /// number.
     pub fn sack_blocks(&mut self, irs: u32, most: usize) -> SackBlocks {
         let mut out = SackBlocks::default();
         let mut push = |(start, end): Block| {

@@ -1,5 +1,5 @@
-//! Retransmission timeout: RFC 6298, the Linux kernel's estimators of three eras, and the coarse-tick integer estimator
-//! of BSD and ns-2.
+//! Retransmission timeout: RFC 6298, the estimators of Linux (2.0, 2.2, and today's), and the coarse-tick integer
+//! estimator of BSD and ns-2.
 //!
 //! Internal units depend on the configuration: nanoseconds for RFC 6298, microseconds for Linux, and ticks with
 //! [`RtoConfig::tick_ns`]. Ticks are in fixed point as in Jacobson's appendix of 1988: srtt with 3 bits right of the
@@ -29,13 +29,13 @@ const MICROSECOND: u64 = 1_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RttEstimator {
     /// The smoothed round trip in the estimator's own unit: ns, or us or ticks << 3; 0 before the first measurement.
-    /// Linux: the upper 32 bits hold the largest mean deviation in this round trip. [`RttEstimator::srtt`] returns it
-    /// as a time.
+    /// Linux: the upper 32 bits hold the largest mean deviation in the current round trip. [`RttEstimator::srtt`]
+    /// returns the smoothed round trip as a time.
     raw_srtt: u64,
     /// The variation of the round trip: ns, or us or ticks << 2. Linux: the upper 32 bits hold the mean deviation, us
     /// << 2.
     raw_rttvar: u64,
-    /// RTO before backoff and limits, stored because it is used per ACK and changes per sample.
+    /// RTO before backoff and limits. It is stored because every ACK uses it, but only RTT samples change it.
     base: Time,
     min_rtt: Time,
     /// Linux: the current round trip ends once more than this is acknowledged (low 32 bits of the position). Linux 2.0
@@ -46,14 +46,15 @@ pub struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// State before the first measurement (RFC 6298, 2.1).
+    /// Returns the state before the first measurement (RFC 6298, 2.1).
     pub fn new(cfg: &RtoConfig) -> Self {
         RttEstimator { raw_srtt: 0, raw_rttvar: 0, base: cfg.initial_ns, min_rtt: Time::MAX, round_end: 0, shift: 0 }
     }
 
-    /// A valid measurement `rtt` that ended at `now`. (The coarse tick needs the time: BSD counts ticks of a clock and
-    /// does not round intervals.) Data up to `una` is acknowledged and up to `max` sent, by which Linux counts round
-    /// trips. Does not end a backoff: see [`RttEstimator::clear_backoff`].
+    /// Updates the estimate with a valid measurement `rtt` that ended at `now`. (The coarse tick needs the time: BSD
+    /// counts ticks of a clock and does not round intervals.) Data up to `una` is acknowledged, and data up to `max`
+    /// has been sent; Linux uses these positions to count round trips. Does not end a backoff: see
+    /// [`RttEstimator::clear_backoff`].
     #[inline]
     pub fn on_sample(&mut self, cfg: &RtoConfig, now: Time, rtt: Time, (una, max): (u64, u64)) {
         self.min_rtt = self.min_rtt.min(rtt);
@@ -85,9 +86,9 @@ impl RttEstimator {
         self.base = Time::from_nanos(self.raw_srtt + (4 * self.raw_rttvar).max(cfg.variance_floor_ns.as_nanos()));
     }
 
-    /// The kernel's `tcp_rtt_estimator`. A round trip that is shorter than expected increases the deviation only by a
-    /// 32nd. The timeout follows the maximum deviation within a round trip: upwards at once, downwards by a quarter of
-    /// the difference per round trip.
+    /// The kernel's `tcp_rtt_estimator`. A round trip that is shorter than expected increases the mean deviation by a
+    /// 32nd of the excess, instead of a quarter. The timeout follows the maximum deviation within a round trip: upwards
+    /// at once, downwards by a quarter of the difference per round trip.
     fn sample_linux(&mut self, cfg: &RtoConfig, rtt: u32, una: u32, max: u32) {
         let least = (cfg.variance_floor_ns.as_nanos() / MICROSECOND).min(u64::from(u32::MAX)) as u32;
         let ([mut srtt, mut mdev_max], [mut rttvar, mut mdev]) = (halves(self.raw_srtt), halves(self.raw_rttvar));
@@ -123,7 +124,8 @@ impl RttEstimator {
     }
 
     /// Linux 2.0.32, `tcp_rtt_estimator` (`tcp_input.c` 111 to 155), and 2.2.5, `tcp_rtt_estimator` and `tcp_set_rto`
-    /// (`tcp_input.c` 154 to 191): a quarter is added for bursts, and at small windows a term for one late packet.
+    /// (`tcp_input.c` 154 to 191): the timeout includes a quarter more for bursts, and at small windows a term for one
+    /// late packet.
     fn sample_linux_2(&mut self, cfg: &RtoConfig, rtt: i64) {
         if self.raw_srtt == 0 {
             self.raw_srtt = (rtt << SRTT_BITS) as u64;
@@ -136,7 +138,7 @@ impl RttEstimator {
             self.raw_rttvar = (self.raw_rttvar as i64 + excess).max(0) as u64;
         }
         let sum = (self.raw_srtt >> SRTT_BITS) + self.raw_rttvar;
-        // An x86 processor takes the kernel's shift count modulo 32.
+        // The kernel shifts by cwnd - 1; an x86 processor takes the shift count modulo 32.
         let ticks = sum + (sum >> 2) + (sum >> (self.round_end.saturating_sub(1) & 31));
         self.base = cfg.tick_ns * ticks;
     }
@@ -150,7 +152,7 @@ impl RttEstimator {
     }
 
     fn sample_coarse(&mut self, tick: u64, rtt: i64) {
-        // Jacobson 1988, appendix A: the integers may not reach zero, which would mean "no estimate".
+        // Jacobson 1988, appendix A: the integers may not reach zero, which would mean that there is no estimate.
         if self.raw_srtt == 0 {
             self.raw_srtt = (rtt << SRTT_BITS) as u64;
             self.raw_rttvar = (rtt << (RTTVAR_BITS - 1)) as u64;
@@ -165,19 +167,19 @@ impl RttEstimator {
         self.base = Time::from_nanos(ticks * tick);
     }
 
-    /// The present timeout, with limits and backoff.
+    /// Returns the present timeout, with limits and backoff.
     #[inline]
     pub fn rto(&self, cfg: &RtoConfig) -> Time {
         let floor = if cfg.tick_ns == Time::ZERO {
             cfg.min_ns // RFC 6298, 2.4
         } else {
-            cfg.min_ns.max(cfg.tick_ns * 2) // a span of one tick may be no time at all
+            cfg.min_ns.max(cfg.tick_ns * 2) // an interval of one tick may be arbitrarily short
         };
         // The minimum is applied before the backoff (RFC 6298, 2.4 then 5.5), the maximum after it (2.5).
         (self.base.max(floor) * (1_u64 << self.shift)).min(cfg.max_ns)
     }
 
-    /// The timer expired (RFC 6298, 5.5): doubles the timeout.
+    /// Doubles the timeout, because the timer has expired (RFC 6298, 5.5).
     pub fn backoff(&mut self, cfg: &RtoConfig) {
         if cfg.tick_ns == Time::ZERO || cfg.estimator.is_linux_2() {
             self.shift = (self.shift + 1).min(MAX_SHIFT);
@@ -190,8 +192,8 @@ impl RttEstimator {
         }
     }
 
-    /// Ends the backoff. In RFC 6298, section 5, the next valid sample does (Karn); in Linux every ACK of new data
-    /// does.
+    /// Ends the backoff. By RFC 6298, section 5, the caller does so at the next valid sample (Karn); as in Linux, at
+    /// every ACK of new data.
     #[inline]
     pub fn clear_backoff(&mut self) {
         self.shift = 0;
@@ -202,7 +204,8 @@ impl RttEstimator {
         u32::from(self.shift)
     }
 
-    /// The handshake is done, but its SYN or SYN-ACK had to be retransmitted (RFC 6298, 5.7).
+    /// Sets the timeout after a handshake whose SYN or SYN-ACK had to be retransmitted (RFC 6298, 5.7), and ends the
+    /// backoff.
     pub fn after_lost_syn(&mut self) {
         if self.raw_srtt == 0 {
             self.base = self.base.max(AFTER_LOST_SYN);
@@ -222,7 +225,7 @@ impl RttEstimator {
         scaled(cfg, self.raw_rttvar, RTTVAR_BITS)
     }
 
-    /// An RTT sample that is used only for the minimum RTT.
+    /// Records an RTT sample for the minimum RTT only.
     #[inline]
     pub fn note_least(&mut self, rtt: Time) {
         self.min_rtt = self.min_rtt.min(rtt);
@@ -235,7 +238,7 @@ impl RttEstimator {
     }
 }
 
-/// Ticks of the clock in a round trip that ended at `now`, at least one.
+/// Returns the number of ticks of the clock in a round trip that ended at `now`, at least one.
 fn ticks(cfg: &RtoConfig, now: Time, rtt: Time) -> i64 {
     let clock = |at: Time| (at + cfg.tick_phase_ns).as_nanos() / cfg.tick_ns.as_nanos();
     (clock(now) - clock(now.saturating_sub(rtt))).max(1) as i64

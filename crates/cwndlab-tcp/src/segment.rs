@@ -6,8 +6,8 @@
 use cwndlab_units::Time;
 
 /// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1) at their positions in the header.
-/// The exception is AE, which in the header is one bit further left. It takes the place of URG, because urgent data is
-/// not modelled.
+/// Only AE has another position: in the header it is to the left of CWR, and here it takes the place of URG, because
+/// urgent data is not modelled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
@@ -35,13 +35,13 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// The ACE field of RFC 9768: AE, CWR and ECE as a number.
+    /// Returns the ACE field of RFC 9768: AE, CWR and ECE as a number.
     #[inline]
     pub const fn ace(self) -> u8 {
         (self.0 & Flags::AE.0) >> 3 | (self.0 & Flags::CWR.0) >> 6 | (self.0 & Flags::ECE.0) >> 6
     }
 
-    /// The flags that form this ACE field.
+    /// Returns the flags that form this ACE field.
     #[inline]
     pub const fn of_ace(ace: u8) -> Flags {
         Flags((ace & 4) << 3 | (ace & 2) << 6 | (ace & 1) << 6)
@@ -98,7 +98,7 @@ pub struct AccEcnOption {
 }
 
 impl AccEcnOption {
-    /// Its bytes with padding to a multiple of four.
+    /// Returns the size of the option in bytes, padded to a multiple of four.
     #[inline]
     pub fn padded_bytes(&self) -> u32 {
         (2 + 3 * u32::from(self.fields)).next_multiple_of(4)
@@ -171,8 +171,8 @@ impl std::ops::DerefMut for Segment {
     }
 }
 
-/// Microseconds of the timestamp clock. RFC 7323, section 5.4, recommends 1 ms to 1 s per tick; this is Linux's
-/// `tcp_usec_ts`.
+/// Returns the timestamp clock in microseconds, like Linux with `tcp_usec_ts`. RFC 7323, section 5.4, recommends 1 ms
+/// to 1 s per tick.
 pub(crate) fn timestamp(now: Time) -> u32 {
     (now.as_nanos() / 1000) as u32
 }

@@ -1,5 +1,5 @@
-//! The part of the sender that loss recovery sees: positions, and the state that recovery adds to them, without the
-//! controller and the stream.
+//! The part of the sender that loss recovery sees, without the controller and the stream: positions, and the state that
+//! recovery adds to them.
 
 use cwndlab_units::Time;
 
@@ -24,7 +24,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// With `bytes` more in flight.
+    /// Returns the room if `bytes` more were in flight.
     pub fn less(self, bytes: u64) -> Room {
         Room { in_flight: self.in_flight + bytes, ..self }
     }
@@ -36,29 +36,30 @@ pub(crate) struct SendWindow {
     pub cwnd: u64,
     /// The configured maximum window, in bytes.
     pub most: u64,
-    /// Whether the law's window also applies in recovery, where nothing else changes it.
+    /// Whether the window law also sets the window in recovery, instead of the recovery algorithm.
     pub owns_recovery: bool,
 }
 
 impl SendWindow {
-    /// cwnd including the recovery's inflation, at most the configured maximum.
+    /// Returns cwnd including the recovery's inflation, at most the configured maximum.
     pub fn inflated(&self, s: &SendState) -> u64 {
         (self.cwnd + u64::from(s.inflation)).min(self.most)
     }
 }
 
-/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions, and state that recovery shares with output.
+/// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions, and state that recovery shares with the rest of
+/// the sender.
 #[derive(Clone, Debug)]
 pub(crate) struct SendState {
     /// SND.UNA
     pub una: u64,
-    /// SND.NXT. It goes back on a timeout.
+    /// SND.NXT. Go-back-N after a timeout sets it back to SND.UNA; so does Tahoe's fast retransmit.
     pub nxt: u64,
     /// One past the highest position ever sent.
     pub max: u64,
     /// One past the last byte written.
     pub end: u64,
-    /// First position that the peer's window excludes.
+    /// First position beyond the peer's window.
     pub edge: u64,
     pub rtt: RttEstimator,
     pub ecn: Echo,
@@ -89,7 +90,7 @@ impl SendState {
         }
     }
 
-    /// Bytes that count against the window: less than `FlightSize` during go-back-N after a timeout.
+    /// Returns the bytes that count against the window: less than `FlightSize` during go-back-N after a timeout.
     pub fn flight(&self) -> u64 {
         self.nxt - self.una
     }
@@ -99,21 +100,21 @@ impl SendState {
         self.max - self.una
     }
 
-    /// The first unacknowledged segment, to be retransmitted. It contains no more than was sent of it, or it could
-    /// exceed the peer's window.
+    /// Returns the first unacknowledged segment, to be retransmitted. It contains only data that was sent before,
+    /// because more could exceed the peer's window.
     pub fn first(&self, flight: &Flight) -> Piece {
         let hole = flight.reported.first_block_start(self.una).unwrap_or(u64::MAX);
         let sent = self.end.min(self.max).saturating_sub(self.una);
         Piece { start: self.una, len: sent.min(u64::from(self.mss)).min(hole - self.una) as u32 }
     }
 
-    /// The first segment from `from` on that is missing below a report.
+    /// Returns the first segment from `from` on that is missing below a range that SACK reported.
     pub fn hole_piece(&self, flight: &Flight, from: u64) -> Option<Piece> {
         let (start, end) = flight.reported.hole(from);
         (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })
     }
 
-    /// A report with the sender's state after this ACK. The caller adds what the ACK reports.
+    /// Returns a report with the sender's state after this ACK. The caller adds what the ACK reports.
     pub fn report(&self, cfg: &TcpConfig, now: Time) -> AckReport {
         AckReport {
             now,

@@ -1,13 +1,13 @@
 //! Conversion between the wire's 32-bit sequence numbers, which wrap, and the endpoint's 64-bit stream positions, which
 //! do not.
 
-/// The number on the wire of a position in the stream that began at `initial`.
+/// Returns the number on the wire of a position in the stream that began at `initial`.
 pub(crate) fn to_wire(initial: u32, position: u64) -> u32 {
     initial.wrapping_add(position as u32)
 }
 
-/// The position nearest to `near` that has this number (RFC 9293, section 3.4: arithmetic modulo 2^32); negative if it
-/// lies before the SYN.
+/// Returns the position nearest to `near` whose number on the wire is `number` (RFC 9293, section 3.4: arithmetic
+/// modulo 2^32); negative if it lies before the SYN.
 pub(crate) fn from_wire(initial: u32, number: u32, near: u64) -> i64 {
     near as i64 + i64::from(number.wrapping_sub(to_wire(initial, near)) as i32)
 }

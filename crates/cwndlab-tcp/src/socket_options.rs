@@ -1,5 +1,5 @@
-//! Socket options of an application: holding back small segments, separating records, and how long to wait for an
-//! acknowledgment.
+//! Socket options that an application sets: holding back small segments, separating records, and how long to wait for
+//! an acknowledgment.
 
 use std::collections::VecDeque;
 
@@ -8,15 +8,16 @@ use cwndlab_units::Time;
 /// Socket options of one connection; most connections have none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SocketOptions {
-    /// `TCP_CORK`: less than a full segment waits.
+    /// `TCP_CORK`: data that does not fill a segment is not sent.
     pub corked: bool,
     /// The last write announced more (`MSG_MORE`): as `corked`, until the next write without the flag or the next ACK.
     pub more: bool,
-    /// Whether the data written so far is sent, corked or not.
+    /// Whether the data written so far is to be sent, in spite of `corked` or `more`.
     pub pushed: bool,
     /// Ends of records (`MSG_EOR`), each one past its last byte, in order: no segment contains bytes of two records.
     pub records: VecDeque<u64>,
-    /// How long data may stay unacknowledged (`TCP_USER_TIMEOUT`; RFC 9293, 3.9.1; RFC 5482); without it R2 decides.
+    /// How long data may stay unacknowledged (`TCP_USER_TIMEOUT`; RFC 9293, 3.9.1; RFC 5482). `None`: the limit of
+    /// retransmissions applies (R2).
     pub user_timeout: Option<Time>,
     /// When the user timeout expires; `None` while nothing has timed out since the last progress.
     pub gives_up_at: Option<Time>,
@@ -25,7 +26,7 @@ pub(crate) struct SocketOptions {
 }
 
 impl SocketOptions {
-    /// Whether less than a full segment waits.
+    /// Whether data that does not fill a segment has to wait.
     pub fn holds(&self) -> bool {
         (self.corked || self.more) && !self.pushed
     }

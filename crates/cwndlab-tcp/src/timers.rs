@@ -14,7 +14,8 @@ pub(crate) enum Timer {
     DelayedAck,
     /// 2*MSL in TIME-WAIT (RFC 9293, 3.6.1).
     TimeWait,
-    /// Until the pacer allows the next train. It shares its place with `TimeWait`, during which nothing is paced.
+    /// Until the pacer allows the next train of segments. It shares its place with `TimeWait`: nothing is paced in
+    /// TIME-WAIT.
     Pacer,
 }
 
@@ -62,14 +63,15 @@ impl Timers {
     }
 }
 
-/// Bits by which each level of the wheel is coarser than the one below; slots per level.
+/// Bits by which each level of the wheel is coarser than the one below.
 const LEVEL_BITS: u32 = 3;
+/// Slots that each level covers.
 const LEVEL_SLOTS: u64 = 63;
 /// Levels of the wheel.
 const LEVELS: u32 = 9;
 
 impl TcpConfig {
-    /// When a timer set at `now` for `wait` fires.
+    /// Returns when a timer set at `now` for `wait` expires.
     pub(crate) fn expiry(&self, now: Time, wait: Time) -> Time {
         if self.rto.estimator.is_linux_2() && !wait.is_never() {
             self.on_tick(now, wait)
@@ -80,8 +82,8 @@ impl TcpConfig {
         }
     }
 
-    /// Linux 2.0 and 2.2 (kernel/sched.c): a timer counts whole ticks of the clock, and one due now fires at the next
-    /// tick.
+    /// Returns the expiry of a timer of Linux 2.0 and 2.2 (kernel/sched.c), which counts whole ticks of the clock. A
+    /// timer due now expires at the next tick.
     fn on_tick(&self, now: Time, wait: Time) -> Time {
         let tick = self.rto.tick_ns.as_nanos().max(1);
         let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
@@ -89,8 +91,8 @@ impl TcpConfig {
         Time::from_nanos((clock + ticks) * tick).saturating_sub(self.rto.tick_phase_ns)
     }
 
-    /// Linux's timer wheel (kernel/time/timer.c, `calc_wheel_index`): whole ticks, rounded up to the next slot; slots
-    /// are coarser for later times.
+    /// Returns the expiry of a timer of Linux's wheel (kernel/time/timer.c, `calc_wheel_index`): whole ticks, rounded
+    /// up to the next slot. Slots are coarser for later times.
     fn on_wheel(&self, now: Time, wait: Time) -> Time {
         let tick = 1_000_000_000 / u64::from(self.rto.timer_hz);
         let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;

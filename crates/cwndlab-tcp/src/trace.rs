@@ -1,4 +1,4 @@
-//! The history of a sender's states, observed from outside. It costs an endpoint nothing unless it is traced.
+//! The history of a sender's states, observed from outside. It costs nothing for endpoints that are not traced.
 
 use cwndlab_units::Time;
 
@@ -23,7 +23,7 @@ pub enum Cause {
     Timeout,
     /// An ECN echo (RFC 3168, section 6.1.2).
     Ecn,
-    /// The last reduction was found to be spurious and undone (RFC 5682, RFC 3708, RFC 3522).
+    /// The last window reduction was found to be spurious and was undone (RFC 5682, RFC 3708, RFC 3522).
     Undo,
 }
 
@@ -81,7 +81,7 @@ pub enum Traced {
     },
 }
 
-/// The counters of an endpoint that distinguish one event from another.
+/// Counters of an endpoint. The counter that has grown since an earlier look tells which event occurred.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Counts {
     stats: Stats,
@@ -93,7 +93,7 @@ impl Counts {
         Counts { stats: *end.stats(), recovery: end.recovery_counts() }
     }
 
-    /// The timer that has expired since `before`.
+    /// Returns the timer that has expired since `before`, if any.
     fn expired_since(&self, before: &Counts) -> Option<Expired> {
         if self.stats.timeouts != before.stats.timeouts {
             Some(Expired::Retransmission)
@@ -112,13 +112,14 @@ impl Counts {
 /// Follows the sending half of one [`Connection`]. Call `look` whenever the connection has been polled until it
 /// returned nothing, and `finish` when the connection or the run is over.
 ///
-/// That a sender waited for its retransmission timer is known only when the timer expires. As RFC 4898 requires
-/// (`tcpEStatsPerfTable`: "retroactively reclassify the previous stop"), the silence before the expiry, from the last
-/// segment that arrived or was sent, then counts as waiting for the timer.
+/// Whether a sender is waiting for its retransmission timer is known only when the timer expires. The time from the
+/// last segment that arrived or was sent to the expiry is then reclassified as waiting for the timer, as RFC 4898
+/// requires (`tcpEStatsPerfTable`: "retroactively reclassify the previous stop").
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Limits not yet reported, each with the time at which it began, in order of time; never empty.
     limits: Vec<(Limit, Time)>,
+    /// When a segment last arrived or was sent, or a timer last expired.
     quiet_since: Time,
     state: CongestionState,
     entered: (Time, Cause),
@@ -128,7 +129,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// For a connection that is opened at `start`.
+    /// Starts the trace of a connection that is opened at `start`.
     pub fn new(start: Time) -> Self {
         Trace {
             limits: vec![(Limit::Handshake, start)],
@@ -140,7 +141,7 @@ impl Trace {
         }
     }
 
-    /// Looks at the endpoint, which has sent all that it can at `now`. Reports the intervals that have ended.
+    /// Observes the endpoint, which has sent all that it can at `now`. Reports the intervals that have ended.
     pub fn look(&mut self, cfg: &TcpConfig, now: Time, end: &Connection, mut report: impl FnMut(Traced)) {
         let counts = Counts::of(end);
         let before = std::mem::replace(&mut self.counts, counts);
@@ -169,7 +170,7 @@ impl Trace {
         }
     }
 
-    /// The connection or the run is over: reports the rest.
+    /// Reports the remaining intervals, because the connection or the run is over.
     pub fn finish(mut self, now: Time, mut report: impl FnMut(Traced)) {
         self.report_ended(Time::MAX, &mut report);
         let (by, from) = self.limits[0];
@@ -180,7 +181,7 @@ impl Trace {
         report(Traced::Was { from, to: now, state: self.state, entered_by, left_by: None });
     }
 
-    /// From `at` on, the sender is limited by `limit`. Limits recorded for later times are discarded.
+    /// Records that `limit` limits the sender from `at` on. Limits recorded for later times are discarded.
     fn enter(&mut self, limit: Limit, at: Time) {
         while self.limits.last().is_some_and(|last| last.1 >= at) {
             self.limits.pop();
@@ -190,7 +191,7 @@ impl Trace {
         }
     }
 
-    /// Reports the limits that ended before `now`, which can no longer change.
+    /// Reports the limits that ended before `now`: nothing can change them any more.
     fn report_ended(&mut self, now: Time, report: &mut impl FnMut(Traced)) {
         let ended = self.limits.iter().skip(1).take_while(|next| next.1 < now).count();
         for pair in self.limits[..=ended].windows(2) {
@@ -211,7 +212,7 @@ impl Trace {
             CongestionState::Recovery if self.counts.stats.segments_received == before.stats.segments_received => {
                 Cause::ReorderingTimer
             }
-            // `Loss` without a timeout: Tahoe, which goes back to the first segment.
+            // `Loss` without a timeout occurs with Tahoe, which goes back to the first segment.
             CongestionState::Recovery | CongestionState::Loss => Cause::Loss,
             CongestionState::Cwr => Cause::Ecn,
             CongestionState::Disorder if self.state == CongestionState::Open => Cause::Reports,

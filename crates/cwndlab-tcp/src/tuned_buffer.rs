@@ -2,9 +2,9 @@
 //! grows with the segments that arrive (`tcp_grow_window`), and the buffer grows with the data read in a round trip
 //! (`tcp_rcv_space_adjust`, after Fisk and Feng 2001, "Dynamic right-sizing").
 //!
-//! The buffer counts memory, not payload: each packet occupies a linear buffer of its own from the allocator's size
-//! classes, as with tun devices. The share of payload in the memory determines how much of the buffer may be
-//! advertised.
+//! The buffer counts memory, not payload: each packet occupies a linear buffer of its own, with one of the sizes that
+//! the allocator provides, as with tun devices. The share of payload in the memory determines how much of the buffer
+//! may be advertised.
 
 use cwndlab_units::Time;
 
@@ -14,7 +14,7 @@ use crate::segment::timestamp;
 use crate::segment::Header;
 use crate::segment_size::SegmentSize;
 
-/// Bits right of the binary point in the share of payload (`TCP_RMEM_TO_WIN_SCALE`), and its initial value.
+/// Bits right of the binary point in the share of payload (`TCP_RMEM_TO_WIN_SCALE`), and the initial share.
 const SHARE_BITS: u32 = 8;
 const FIRST_SHARE: u32 = 1 << (SHARE_BITS - 1);
 /// Memory of a packet in addition to its buffer (`struct sk_buff`), after its data (`struct skb_shared_info`) and
@@ -38,7 +38,7 @@ fn memory(packet_bytes: u32) -> u32 {
     data.next_power_of_two().max(SMALL_BUFFER) + HEAD_BYTES
 }
 
-/// The window to advertise if windows are not scaled.
+/// Returns the window to advertise if windows are not scaled. `last`: the window advertised last.
 fn unscaled(free: u32, last: u32, mss: u32) -> u32 {
     let keep = last <= free && last + mss > free;
     if keep {
@@ -66,16 +66,18 @@ pub(crate) struct TunedBuffer {
     space: u32,
     space_from: u64,
     space_since: Time,
-    /// Round trip as measured by the receiver, us << 3; the measurement in progress (`rcv_rtt_est`); the last echo, ms.
+    /// Round trip as measured by the receiver, us << 3 (`rcv_rtt_est`).
     rtt: u32,
+    /// The measurement in progress: the position with which it ends, and when it began.
     rtt_until: u64,
     rtt_since: Option<Time>,
+    /// The last timestamp echoed, ms.
     last_echo: Option<u64>,
     /// Memory in use when an ACK became due, before the application read.
     noted: Option<u32>,
 }
 
-/// The data in the buffer.
+/// The data that occupies the buffer.
 #[derive(Clone, Copy)]
 pub(crate) struct Held<'a> {
     /// In-order unread bytes.
@@ -84,7 +86,7 @@ pub(crate) struct Held<'a> {
 }
 
 impl TunedBuffer {
-    /// The state before the handshake; `None` if the buffer has its full size from the beginning.
+    /// Returns the state before the handshake; `None` if the buffer has its full size from the beginning.
     pub fn of(cfg: &TcpConfig) -> Option<Self> {
         match cfg.tuning() {
             ReceiveTuning::None => None,
@@ -109,18 +111,18 @@ impl TunedBuffer {
         it
     }
 
-    /// The shift with which the largest buffer can be advertised (`tcp_select_initial_window`).
+    /// Returns the shift with which the largest buffer can be advertised (`tcp_select_initial_window`).
     pub fn shift(most: u64) -> u8 {
         (most.max(1).ilog2().saturating_sub(15)).min(14) as u8
     }
 
-    /// The window in a SYN, in whole segments.
+    /// Returns the window for a SYN, in whole segments.
     pub fn first_window(&self, mss: u32) -> u32 {
         let space = self.window_of(self.buffer).min(self.limit);
         space - if space > mss { space % mss } else { 0 }
     }
 
-    /// The handshake is done (`tcp_init_buffer_space`).
+    /// Initializes the window once the handshake is done (`tcp_init_buffer_space`).
     pub fn on_established(&mut self, now: Time, mss: u32, first_window: u32) {
         let full = self.window_of(self.buffer);
         self.window_clamp = if full > 2 * mss { (2 * mss).max(full - mss) } else { full };
@@ -130,7 +132,7 @@ impl TunedBuffer {
         self.size = SegmentSize::new(mss, first_window);
     }
 
-    /// `tcp_win_from_space`, and its inverse.
+    /// `tcp_win_from_space`; the inverse is `memory_for`.
     fn window_of(&self, memory: u32) -> u32 {
         ((u64::from(memory) * u64::from(self.share)) >> SHARE_BITS) as u32
     }
@@ -139,7 +141,7 @@ impl TunedBuffer {
         (window << SHARE_BITS) / u64::from(self.share)
     }
 
-    /// Memory of the data in the buffer, as if in full segments, and of one more segment.
+    /// Returns the memory of the data in the buffer, as if it were in full segments, plus that of `one_more` segment.
     pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
         let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
         if bytes == 0 {
@@ -155,7 +157,7 @@ impl TunedBuffer {
         self.window_of(self.buffer.saturating_sub(allocated))
     }
 
-    /// A segment with data in order has arrived, up to `nxt`; `held` does not include it. `window` is the one
+    /// Processes a segment with data in order that ends at `nxt`; `held` does not include it. `window` is the one
     /// advertised last, `echo` the timestamp that the segment echoes, in us. Returns whether the window may grow, and
     /// the memory in use including the segment.
     #[inline(always)]
@@ -180,15 +182,16 @@ impl TunedBuffer {
         (seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated), allocated)
     }
 
-    /// A segment has arrived out of order; `held` does not include it. Returns whether the window may grow, and the
-    /// memory in use including the segment. This is the rule with SACK; without SACK the window must not change.
+    /// Processes a segment that has arrived out of order; `held` does not include it. Returns whether the window may
+    /// grow, and the memory in use including the segment. To be called only with SACK; without SACK the window must not
+    /// change.
     pub fn on_beyond(&mut self, seg: &Header, mss: u32, held: Held) -> (bool, u32) {
         let memory = self.measure(seg, mss);
         let allocated = self.allocated(held, 0);
         (self.grow(seg, mss, allocated), allocated.saturating_add(memory))
     }
 
-    /// Updates the size of segments, and from it the share of payload. Returns the segment's memory.
+    /// Updates the estimated size of full segments, and from it the share of payload. Returns the segment's memory.
     fn measure(&mut self, seg: &Header, mss: u32) -> u32 {
         let before = self.size.full();
         let memory = memory(seg.wire_bytes);
@@ -204,7 +207,7 @@ impl TunedBuffer {
         memory
     }
 
-    /// Full segments have another size than estimated.
+    /// Updates the share of payload, because full segments have a size other than estimated.
     fn learn_share(&mut self, len: u32, memory: u32) {
         self.share = ((u64::from(len) << SHARE_BITS) / u64::from(memory)).clamp(1, 255) as u32;
         self.window_clamp = self.window_of(self.buffer);
@@ -226,7 +229,7 @@ impl TunedBuffer {
         true
     }
 
-    /// `__tcp_grow_window`: the smaller the share of payload, the earlier the window stops growing.
+    /// `__tcp_grow_window`: the smaller the share of payload in a packet, the earlier the window stops growing.
     fn cautious_step(&self, len: u32, memory: u32) -> u32 {
         let (mut memory, mut window) = (self.window_of(memory) >> 1, self.window_of(self.most) >> 1);
         while self.threshold <= window {
@@ -239,7 +242,7 @@ impl TunedBuffer {
         0
     }
 
-    /// `tcp_rcv_rtt_measure_ts`: the clock of timestamps ticks in milliseconds.
+    /// `tcp_rcv_rtt_measure_ts`: measures the round trip by the echoed timestamp, in whole milliseconds.
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
         // The timestamp wraps after 71.6 minutes, so its age is used.
         let age = u64::from(timestamp(now).wrapping_sub(echo));
@@ -256,7 +259,7 @@ impl TunedBuffer {
         }
     }
 
-    /// `tcp_rcv_rtt_measure`: the time in which a window of data arrives.
+    /// `tcp_rcv_rtt_measure`: measures the time in which a window of data arrives.
     fn time_window(&mut self, now: Time, nxt: u64, window: u32) {
         if self.rtt_since.is_some() && nxt < self.rtt_until {
             return;
@@ -278,12 +281,13 @@ impl TunedBuffer {
         }
     }
 
-    /// Round trip as measured by the receiver; zero before the first measurement.
+    /// Returns the round trip as measured by the receiver; zero before the first measurement.
     pub fn rtt(&self) -> Time {
         Time::from_micros(u64::from(self.rtt >> 3))
     }
 
-    /// The application has read up to `read` of the data received up to `nxt` (`tcp_rcv_space_adjust`).
+    /// Processes a read: the application has read up to `read` of the data received up to `nxt`
+    /// (`tcp_rcv_space_adjust`).
     pub fn on_read(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
         let rtt = self.rtt();
         if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
@@ -297,7 +301,7 @@ impl TunedBuffer {
         (self.space_from, self.space_since) = (read, now);
     }
 
-    /// Enlarges the buffer to hold twice the data read in a round trip, and more while that amount grows.
+    /// Enlarges the buffer to hold twice the data read in a round trip, and more if that amount has grown.
     fn enlarge(&mut self, copied: u64, mss: u32) {
         let mut window = 2 * copied + 16 * u64::from(mss);
         window += 2 * (window * (copied - u64::from(self.space)) / u64::from(self.space.max(1)));
@@ -308,8 +312,8 @@ impl TunedBuffer {
         }
     }
 
-    /// The window to advertise, before it is kept from shrinking (`__tcp_select_window`), and whether little of the
-    /// buffer is free.
+    /// Returns the window to advertise (`__tcp_select_window`), and whether less than half of the largest possible
+    /// window is free. The caller ensures that the advertised window does not shrink.
     pub fn window(&self, shift: u8, last: u32, allocated: u32) -> (u32, bool) {
         let mut free = self.free(allocated);
         let allowed = self.window_of(self.buffer);
@@ -330,7 +334,7 @@ impl TunedBuffer {
         (unscaled(free, last, mss), tight)
     }
 
-    /// An ACK has become due while `allocated` bytes of memory are in use.
+    /// Records that an ACK has become due while `allocated` bytes of memory are in use.
     pub fn note_ack(&mut self, allocated: u32) {
         self.noted = Some(allocated);
     }
@@ -340,13 +344,13 @@ impl TunedBuffer {
         self.noted.take()
     }
 
-    /// Memory of a segment that has just arrived and is not read yet.
+    /// Returns the memory of a segment that has just arrived and is not read yet.
     pub fn memory_of(seg: &Header) -> u32 {
         memory(seg.wire_bytes)
     }
 
-    /// Whether the window that could be advertised is at least twice the part that is `left` of the last advertised one
-    /// (`__tcp_cleanup_rbuf`).
+    /// Whether the window that could be advertised is at least twice `left`, the part of the last advertised window
+    /// that the peer has not used (`__tcp_cleanup_rbuf`).
     pub fn doubles(&self, left: u64, (shift, last): (u8, u32), held: Held) -> bool {
         if 2 * left > u64::from(self.window_clamp) {
             return false;

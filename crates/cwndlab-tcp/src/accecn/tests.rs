@@ -44,7 +44,7 @@ fn the_ace_field_is_the_number_of_its_three_flags() {
     assert_eq!(flags, [0b100, 0b010, 0b001]);
 }
 
-/// RFC 9768, table 2, as transcribed in the kernel: who asks, who answers, and what is agreed on.
+/// RFC 9768, table 2, as transcribed in the kernel: the flags of SYN and SYN-ACK, and the kind of ECN agreed on.
 #[test]
 fn the_handshake_agrees_by_table_2() {
     // AE CWR ECE of the SYN, and the server's mode
@@ -58,16 +58,16 @@ fn the_handshake_agrees_by_table_2() {
     for (ace, mode) in syns {
         assert_eq!(Mode::of_syn(Flags::of_ace(ace)), mode, "{ace:03b}");
     }
-    // AE CWR ECE of the SYN-ACK, the codepoint that it reports of the SYN, and the client's mode
+    // AE CWR ECE of the SYN-ACK, the SYN's codepoint that they report, and the client's mode
     let answers = [
         (0b010, Some(0), Mode::Accurate),
         (0b011, Some(ECT_1), Mode::Accurate),
         (0b100, Some(ECT_0), Mode::Accurate),
         (0b110, Some(CE), Mode::Accurate),
-        (0b101, None, Mode::Classic), // nonce
+        (0b101, None, Mode::Classic), // ECN nonce
         (0b001, None, Mode::Classic),
         (0b000, None, Mode::Off),
-        (0b111, None, Mode::Off), // reflected
+        (0b111, None, Mode::Off), // the flags of the SYN, reflected
     ];
     for (ace, codepoint, mode) in answers {
         assert_eq!((reported(ace), Mode::of_syn_ack(Flags::of_ace(ace))), (codepoint, mode), "{ace:03b}");
@@ -92,7 +92,7 @@ fn each_end_reports_how_the_others_syn_arrived() {
 
 #[test]
 fn a_network_that_rewrites_the_field_is_distrusted() {
-    // our SYN is not ECN-capable, so it cannot have arrived with another codepoint
+    // This end's SYN has no ECN codepoint, so it cannot have arrived with one.
     for (ace, distrusted) in [(0b010, false), (0b011, true), (0b100, true), (0b110, true)] {
         let mut client = AccEcn::default();
         client.on_syn(&with(SYN | ACK, ace, 0, 0));
@@ -107,7 +107,7 @@ fn a_network_that_rewrites_the_field_is_distrusted() {
     cleared.on_third(&with(ACK, 0, 0, 0));
     assert!(cleared.distrusted, "no end sends 000 as the handshake's last");
     assert_eq!(cleared.newly_marked(&with(ACK, 2, 0, 0), progress(3)), 0, "and no mark is believed");
-    // the ACK of the first data has a field of 5 or a little more, never 0
+    // The ACK of the first data has an ACE field of 5 or a little more, never 0.
     let mut first = AccEcn { mode: Mode::Accurate, ..AccEcn::default() };
     assert_eq!(first.newly_marked(&with(ACK, 0, 0, 0), progress(1)), 0);
     assert!(first.distrusted);
@@ -150,7 +150,7 @@ fn up_to_seven_packets_the_field_is_unambiguous() {
 
 #[test]
 fn beyond_seven_packets_the_largest_number_that_fits_counts() {
-    // the kernel's scripts tcp_accecn_delivered_largeack and _maxack: 8 and 10 segments
+    // From the kernel's test scripts tcp_accecn_delivered_largeack and _maxack: 8 and 10 segments.
     assert_eq!(marked(5, 8, None), 8);
     assert_eq!(marked(5, 7, None), 0);
     assert_eq!(marked(4, 10, None), 7, "15 would not fit");
@@ -245,7 +245,7 @@ fn an_overtaken_ack_tells_nothing_unless_its_stamp_is_newer() {
 
 #[test]
 fn the_option_takes_the_place_of_blocks_beyond_the_second() {
-    // tcp_accecn_sack_space_grab_with_ts: timestamps take 12 of 40 bytes
+    // From the kernel's test script tcp_accecn_sack_space_grab_with_ts: timestamps take 12 of 40 bytes.
     let mut receiver = AccEcn { saw_option: true, ..agreed() };
     let mut fields = |arrived, blocks| {
         receiver.on_arrival(&with(ACK, 5, arrived, 1000));

@@ -84,7 +84,7 @@ fn a_lost_syn_starts_data_with_three_seconds() {
     assert_eq!(e.rto(&cfg), Time::from_secs(3)); // RFC 6298, 5.7
     e.on_sample(&cfg, Time::from_secs(9), Time::from_secs(1), (0, 0));
     e.after_lost_syn();
-    assert_eq!(e.rto(&cfg), Time::from_secs(3)); // measured: 1 + 4*0.5, the same by chance of the numbers
+    assert_eq!(e.rto(&cfg), Time::from_secs(3)); // measured: 1 + 4*0.5, which is also 3
     e.on_sample(&cfg, Time::from_secs(9), Time::from_secs(1), (0, 0));
     e.after_lost_syn();
     assert_eq!(e.rto(&cfg), Time::from_millis(2500)); // measured: 1 + 4*0.375
@@ -157,7 +157,7 @@ fn coarse_estimate_is_forgotten_after_four_backoffs() {
     assert_eq!((e.raw_srtt, e.raw_rttvar), (80, 20));
     e.backoff(&cfg);
     assert_eq!((e.raw_srtt, e.raw_rttvar), (0, 30));
-    assert_eq!(e.rto(&cfg), Time::from_millis(100 * 30 * 16)); // the RTO itself stays
+    assert_eq!(e.rto(&cfg), Time::from_millis(100 * 30 * 16)); // the RTO itself does not change
     e.on_sample(&cfg, Time::from_secs(9), Time::from_millis(500), (0, 0));
     assert_eq!((e.raw_srtt, e.raw_rttvar), (40, 10));
 }

@@ -16,7 +16,7 @@ fn full() -> Header {
     Header { len: MSS, wire_bytes: MSS + 40, ..Header::default() }
 }
 
-/// `n` full segments at `now` that echo the stamp of `echo`; positions begin at 1.
+/// Receives `n` full segments at `now` that echo the timestamp of the time `echo`; positions begin at 1.
 fn receive(buffer: &mut TunedBuffer, now: Time, n: u32, nxt: &mut u64, echo: Option<Time>) {
     for _ in 0..n {
         *nxt += u64::from(MSS);
@@ -53,7 +53,7 @@ fn the_round_trip_is_measured_with_stamps_that_have_wrapped() {
     assert_eq!(buffer.rtt(), MS(80));
 }
 
-/// 1500 bytes take 2304 of memory: the share of the payload is 162/256.
+/// A packet of 1500 bytes takes 2304 bytes of memory: the share of the payload is 162/256.
 #[test]
 fn the_buffer_holds_twice_what_was_read_in_a_round_trip_and_more_where_that_grows() {
     let (mut buffer, mut read) = (established(), 1);
@@ -63,7 +63,8 @@ fn the_buffer_holds_twice_what_was_read_in_a_round_trip_and_more_where_that_grow
     arrive(&mut buffer, MS(250), 20, &mut read, None);
     assert_eq!(buffer.buffer, 131_072, "the round trip is not over");
     arrive(&mut buffer, MS(300), 20, &mut read, None);
-    // 40 segments, where 10 were read before: 2 * 40 + 16 are 96; and 2 * 96 * 30/10 are 576
+    // 40 segments were read, after 10 in the round trip before: 2 * 40 + 16 = 96 segments, and 2 * 96 * 30/10 = 576
+    // more.
     assert_eq!(buffer.space, 40 * MSS);
     assert_eq!(buffer.buffer, 672 * MSS * 256 / 162);
     arrive(&mut buffer, MS(400), 40, &mut read, None);
