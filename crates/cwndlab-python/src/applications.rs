@@ -1,4 +1,5 @@
-//! The applications of cwndlab-traffic for a driver in Python: events in, commands out.
+//! The applications of cwndlab-traffic for a driver in Python, which reports events and carries out the commands that
+//! an application returns.
 
 use cwndlab_traffic::{App, Event, Losses, Side};
 use cwndlab_units::Time;
@@ -11,13 +12,14 @@ pub enum Command {
     Connect { conn: u32 },
     /// Open a datagram flow.
     Open { conn: u32 },
-    /// Send a datagram at once: bytes of the IP packet, payload bytes, ECN codepoint.
+    /// Send a datagram at once. `bytes` is the size of its IP packet, `payload` the size of its payload, `ecn` its ECN
+    /// codepoint.
     Send { conn: u32, client: bool, bytes: u32, payload: u32, ecn: u8 },
     /// Append bytes to the send stream of one end.
     Write { conn: u32, client: bool, bytes: u64 },
     /// Close this end: it writes no more.
     Close { conn: u32, client: bool },
-    /// Call `delivered` as soon as the in-order bytes received at this end reach the total.
+    /// Call `delivered` as soon as this end has received `total` bytes in order.
     NotifyAt { conn: u32, client: bool, total: u64 },
     /// Keep the bytes received at this end in its buffer until they are read.
     Hold { conn: u32, client: bool },
@@ -25,7 +27,7 @@ pub enum Command {
     Read { conn: u32, client: bool, bytes: u64 },
     /// Call `timer` at this time, replacing the previous timer.
     Timer { at_ns: u64 },
-    /// Record a page, file, transaction or object; without an end time if it is unfinished.
+    /// Record a web page, file, transaction or object. `end_ns` is None if it is unfinished.
     Record { kind: String, index: u32, start_ns: u64, end_ns: Option<u64>, bytes: u64, connections: u16 },
 }
 
@@ -83,37 +85,37 @@ fn side(client: bool) -> Side {
 
 #[pymethods]
 impl Application {
-    /// The application's start time has come.
+    /// Reports that the application's start time has come.
     fn start(&mut self, now_ns: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Start)
     }
 
-    /// The application's timer has expired.
+    /// Reports that the application's timer has expired.
     fn timer(&mut self, now_ns: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Timer)
     }
 
-    /// One end of a connection is established.
+    /// Reports that one end of a connection is established.
     fn established(&mut self, now_ns: u64, conn: u32, client: bool) -> Vec<Command> {
         self.handle(now_ns, Event::Established { conn, side: side(client) })
     }
 
-    /// The bytes received in order at one end have reached the total of `NotifyAt`.
+    /// Reports that one end has received in order the `total` bytes of its `NotifyAt` command.
     fn delivered(&mut self, now_ns: u64, conn: u32, client: bool, total: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Delivered { conn, side: side(client), total, losses: Losses::default() })
     }
 
-    /// One end has received the other's FIN.
+    /// Reports that one end has received the other's FIN.
     fn peer_closed(&mut self, now_ns: u64, conn: u32, client: bool) -> Vec<Command> {
         self.handle(now_ns, Event::PeerClosed { conn, side: side(client) })
     }
 
-    /// Both ends of a connection have closed, or it has failed.
+    /// Reports that both ends of a connection have closed, or that the connection has failed.
     fn finished(&mut self, now_ns: u64, conn: u32, failed: bool) -> Vec<Command> {
         self.handle(now_ns, Event::Finished { conn, failed, losses: Losses::default() })
     }
 
-    /// The run ends. Objects in progress are recorded as unfinished.
+    /// Reports the end of the run. The returned commands record objects in progress as unfinished.
     fn end(&mut self, now_ns: u64) -> Vec<Command> {
         self.handle(now_ns, Event::End)
     }

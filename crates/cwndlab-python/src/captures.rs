@@ -26,13 +26,13 @@ const MOST_SCALE: u8 = 14;
 pub struct CapturedSegment {
     /// Time since the first packet of the capture.
     time_ns: i64,
-    /// Whether the end that was seen first sent it.
+    /// Whether its sender is the end that sent the connection's first captured segment.
     from_first: bool,
     seq: u32,
     ack: u32,
     /// Bytes of payload according to the headers; the capture may contain fewer.
     len: u32,
-    /// The header's value, without scaling.
+    /// The header's window field, without scaling.
     window: u16,
     flags: u8,
     mss: Option<u16>,
@@ -51,14 +51,14 @@ struct Connection {
 #[pyclass(frozen, module = "cwndlab._core")]
 pub struct Capture {
     connections: Vec<Connection>,
-    /// Why the end of the capture is missing, if it is.
+    /// Why only the beginning of the capture was read; None if all of it was.
     #[pyo3(get)]
     cut: Option<String>,
 }
 
 #[pymethods]
 impl Capture {
-    /// Addresses and ports of a connection's ends. The end that was seen first comes first.
+    /// Addresses and ports of a connection's ends: first the end that sent the first captured segment, then the other.
     fn ends(&self, connection: usize) -> PyResult<(String, String)> {
         let [one, other] = self.at(connection)?.ends;
         Ok((one.to_string(), other.to_string()))
@@ -80,7 +80,7 @@ impl Capture {
     }
 }
 
-/// Reads a capture, up to the given numbers of segments and bytes.
+/// Reads a capture: at most `most_segments` TCP segments, and at most `most_bytes` bytes of the uncompressed file.
 #[pyfunction]
 #[pyo3(signature = (path, *, most_segments, most_bytes))]
 #[allow(clippy::needless_pass_by_value)] // pyo3 hands over a PathBuf
@@ -126,7 +126,8 @@ struct Interface {
     offset_s: i128,
 }
 
-/// A reader that ends where reading fails, as in a broken gzip file, because the part before the failure is usable.
+/// A reader that reports the end of the file when reading fails, as in a broken gzip file, because the part before the
+/// failure is usable. It then sets `failed`.
 struct Sound<'a, R> {
     bytes: R,
     failed: &'a AtomicBool,
@@ -229,7 +230,8 @@ fn read(bytes: impl Read + Send, most_segments: usize, most_bytes: u64) -> Resul
     }
 }
 
-/// Ticks per second according to pcapng's option if_tsresol: a negative power of 10, or of 2 if the highest bit is set.
+/// Ticks per second according to pcapng's option `if_tsresol`. Its lower seven bits are the negative exponent of a
+/// tick's length in seconds; the base is 10, or 2 if the highest bit is set.
 fn resolution(if_tsresol: u8) -> i128 {
     let power = u32::from(if_tsresol & 0x7f).min(38);
     if if_tsresol & 0x80 == 0 {
@@ -241,7 +243,7 @@ fn resolution(if_tsresol: u8) -> i128 {
 
 struct Unknown;
 
-/// The headers of a packet up to the IP header, as far as they were captured.
+/// Parses the headers of a packet up to the IP header, as far as they were captured. Fails if the link type is unknown.
 fn headers(link: Linktype, data: &[u8]) -> Result<Option<LaxSlicedPacket<'_>>, Unknown> {
     let of_type = |at: usize, header: usize| {
         let kind = data.get(at..at + 2)?;
@@ -258,8 +260,8 @@ fn headers(link: Linktype, data: &[u8]) -> Result<Option<LaxSlicedPacket<'_>>, U
     })
 }
 
-/// A TCP segment with the addresses of its sender and receiver; `None` if the packet contains no TCP segment, or the
-/// segment's header was not captured.
+/// Extracts the TCP segment of a packet, with the addresses of its sender and receiver. Returns `None` if the packet
+/// contains no TCP segment, or if the segment's header was not captured.
 fn segment(
     time_ns: i64,
     data: &[u8],
@@ -294,7 +296,7 @@ fn segment(
     if header_len < 20 {
         return None;
     }
-    // A length of 0 means that the packet was too large for the field, because of segmentation offload.
+    // An IP length field of 0 means that the packet was too large for it, because of segmentation offload.
     let length = if stated == 0 { (on_wire as usize).saturating_sub(before(data)) } else { stated };
     let mut segment = CapturedSegment {
         time_ns,
@@ -347,12 +349,12 @@ fn options(mut rest: &[u8], segment: &mut CapturedSegment) {
 #[derive(Default)]
 struct Found {
     connections: Vec<Connection>,
-    /// The last connection between two ends. The ends are in ascending order.
+    /// Index of the latest connection between two ends. The ends are in ascending order.
     last: BTreeMap<[SocketAddr; 2], usize>,
 }
 
 impl Found {
-    /// Adds a segment to the last connection of its ends. If there is none, or if this connection was closed and the
+    /// Adds a segment to the latest connection of its ends. If there is none, or if this connection was closed and the
     /// segment is a SYN, adds the segment to a new connection.
     fn add(&mut self, (mut segment, ends): (CapturedSegment, [SocketAddr; 2])) {
         const FIN: u8 = 1;

@@ -17,7 +17,7 @@ fn seconds(time: Time) -> f64 {
     time.as_nanos() as f64 / 1e9
 }
 
-/// The information from one ACK.
+/// The information that a congestion control receives about one ACK.
 #[pyclass(frozen, module = "cwndlab")]
 pub struct AckReport {
     report: cwndlab_tcp::AckReport,
@@ -37,8 +37,8 @@ impl AckReport {
     fn mss(&self) -> u32 {
         self.report.mss
     }
-    /// Acknowledged bytes for which congestion avoidance may open the window. 0 in recovery and where cwnd did not
-    /// limit the sender; reduced by what the engine's slow start has used.
+    /// Acknowledged bytes for which congestion avoidance may open the window. 0 during recovery, and if cwnd did not
+    /// limit the sender. Bytes that the engine's slow start has used to open the window are not included.
     #[getter]
     fn growth_bytes(&self) -> u64 {
         self.growth_bytes
@@ -53,12 +53,12 @@ impl AckReport {
     fn sacked_bytes(&self) -> u64 {
         self.report.sacked_bytes
     }
-    /// Payload bytes newly known to have arrived: acknowledged or reported, and not known before.
+    /// Payload bytes that this ACK is the first to report as arrived, cumulatively or by SACK.
     #[getter]
     fn delivered_bytes(&self) -> u64 {
         self.report.delivered_bytes
     }
-    /// Bytes newly deemed lost.
+    /// Bytes that the sender considers lost since this ACK, and did not before.
     #[getter]
     fn lost_bytes(&self) -> u64 {
         self.after.lost_bytes
@@ -88,12 +88,12 @@ impl AckReport {
     fn rtt_s(&self) -> Option<f64> {
         self.report.rtt.map(seconds)
     }
-    /// Smoothed round-trip time, including this measurement; 0 before the first.
+    /// Smoothed round-trip time, including the measurement by this ACK; 0 before the first measurement.
     #[getter]
     fn srtt_s(&self) -> f64 {
         seconds(self.report.srtt)
     }
-    /// The delivery rate; None if this ACK gives no sample.
+    /// The delivery rate sample of this ACK; None if it has none.
     #[getter]
     fn rate(&self) -> Option<RateSample> {
         self.report.rate.map(|sample| RateSample { sample })
@@ -156,12 +156,12 @@ impl RateSample {
         let interval = seconds(self.sample.interval);
         (interval > 0.0).then(|| self.sample.delivered_bytes as f64 * 8.0 / interval)
     }
-    /// Total bytes delivered when the segment was sent, which delimits round trips.
+    /// Total bytes that had been delivered when the segment was sent. A congestion control can count round trips by it.
     #[getter]
     fn prior_delivered_bytes(&self) -> u64 {
         self.sample.prior_delivered_bytes
     }
-    /// Smallest round-trip time of the last 10 s.
+    /// Smallest round-trip time of the last 10 s; None if there is none.
     #[getter]
     fn min_rtt_s(&self) -> Option<f64> {
         let min_rtt = self.sample.min_rtt;
@@ -249,12 +249,13 @@ impl CongestionControl {
     fn uses_slow_start() -> bool {
         true
     }
-    /// Class attribute: whether `cwnd_bytes` also applies in recovery. If not, the engine sets the window there.
+    /// Class attribute: whether `cwnd_bytes` also applies in recovery. If False, the engine sets the window during
+    /// recovery.
     #[classattr]
     fn owns_recovery() -> bool {
         false
     }
-    /// Class attribute: whether the law draws random numbers, so that replicates differ.
+    /// Class attribute: whether the congestion control draws random numbers, so that replicates differ.
     #[classattr]
     fn uses_random() -> bool {
         false
@@ -271,8 +272,8 @@ impl CongestionControl {
         self.window.set_cwnd_bytes(bytes("cwnd_bytes", value)?);
         Ok(())
     }
-    /// The slow-start threshold, infinite at first; also the window at which loss recovery ends. After `on_loss` it is
-    /// `cwnd_bytes`, unless `on_loss` sets it.
+    /// The slow-start threshold, infinite at first; also the window that the sender has when it leaves loss recovery.
+    /// After `on_loss` it equals `cwnd_bytes`, unless `on_loss` sets it.
     #[getter]
     fn ssthresh_bytes(&self) -> f64 {
         self.window.ssthresh_bytes()
@@ -283,7 +284,7 @@ impl CongestionControl {
         Ok(())
     }
 
-    /// The pacing rate in bit/s. None: the study's `pacing` applies.
+    /// The pacing rate in bit/s. If it is None, the study's `pacing` applies.
     #[getter]
     fn pacing_rate_bps(&self) -> Option<f64> {
         self.window.pacing_rate_bps
@@ -297,7 +298,8 @@ impl CongestionControl {
         Ok(())
     }
 
-    /// A random number generator of the law's own, seeded by seed, replicate and flow; needs `uses_random = True`.
+    /// The random number generator of this congestion control, seeded from the run's seed, the replicate and the flow.
+    /// The class must set `uses_random = True`.
     #[getter]
     fn random(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let py = slf.py();
@@ -337,7 +339,7 @@ impl CongestionControl {
     }
 
     /// Called when the retransmission timer expires. The default follows RFC 5681, section 3.1: it calls `on_loss`
-    /// unless the timeout is repeated, and leaves a window of one segment.
+    /// unless the timeout is repeated, and then sets `cwnd_bytes` to one segment.
     #[pyo3(signature = (event, /))]
     fn on_timeout(slf: &Bound<'_, Self>, event: &Bound<'_, LossEvent>) -> PyResult<()> {
         let inner = event.get();
@@ -352,23 +354,23 @@ impl CongestionControl {
         Ok(())
     }
 
-    /// Called when the last reduction was spurious; `cwnd_bytes` is then again at least what it was before the
-    /// reduction.
+    /// Called when the last reduction proves to be spurious. The engine has already raised `cwnd_bytes` to at least its
+    /// value before the reduction.
     #[pyo3(signature = (now_s, /))]
     #[expect(unused_variables, clippy::unused_self, reason = "the signature of what subclasses override")]
     fn on_undo(&self, now_s: f64) {}
 }
 
-/// An exception that ends a run without being an error of the law: Ctrl-C, `sys.exit`.
+/// An exception that ends a run but is not an error of the congestion control, as from Ctrl-C or `sys.exit`.
 pub type Interrupt = Arc<Mutex<Option<PyErr>>>;
 
-/// The classes of a run by the digests of their code.
+/// The classes of congestion controls in a run, by the digests of their code.
 pub struct Classes {
     pub classes: BTreeMap<u128, Py<PyType>>,
     pub interrupt: Interrupt,
 }
 
-/// Parses the digests by which a scenario names the classes.
+/// Parses the digests, which identify the classes in a scenario.
 pub fn by_id(classes: BTreeMap<String, Py<PyType>>) -> PyResult<BTreeMap<u128, Py<PyType>>> {
     let id = |text: &str| text.parse::<LawId>().map_err(|why| PyValueError::new_err(why.to_string()));
     classes.into_iter().map(|(digest, class)| Ok((id(&digest)?.0, class))).collect()
@@ -478,7 +480,7 @@ fn failed(py: Python<'_>, error: PyErr, class: &str, method: &str, interrupt: &I
     let place = error.traceback(py).and_then(|traceback| place(&traceback).ok());
     let place = place.map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
     let kind = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
-    // The user's Python code computes the text, and may fail.
+    // `str` of the exception may run the user's Python code, which may fail.
     let said = error.value(py).str().and_then(|text| text.extract::<String>());
     let text = format!("{place}{class}.{method}: {kind}: {}", said.as_deref().unwrap_or("its text cannot be shown"));
     if !error.is_instance_of::<PyException>(py) {

@@ -6,11 +6,14 @@ use cwndlab_units::Time;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Where a script fails: line, message, whether it needs something unsupported, the last events before.
+/// The failure of a script: line, message, whether the script needs an unsupported feature, and the last events before
+/// it.
 type Failure = (usize, String, bool, Vec<String>);
 
-/// Runs a script with the profile of this name on a kernel's clock of `hz`, within `tolerance_us` if given, and without
-/// comparing windows if `ignore_windows`. Returns None if the script succeeds.
+/// Runs a packetdrill script against an endpoint with the given profile, whose timers tick `hz` times a second (by
+/// default as in the profile, but 1000 for `linux-6`). If `tolerance_us` is given, it replaces the script's tolerance
+/// of event times. If `ignore_windows` is True, advertised windows are not compared. Returns None if the script
+/// succeeds.
 #[pyfunction]
 #[pyo3(signature = (script, profile, hz=None, tolerance_us=None, ignore_windows=false))]
 pub fn packetdrill(

@@ -11,20 +11,21 @@ fn profile(name: &str) -> PyResult<Profile> {
     })
 }
 
-/// Every knob's value in the profile of that name, as JSON.
+/// The value of every knob in the profile `name`, as JSON.
 #[pyfunction]
 pub fn tcp_profile(name: &str) -> PyResult<String> {
     let config = profile(name)?.config();
     serde_json::to_string(&config).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// The meaning of words in the profile of this name, as JSON: `alternatives` by knob and word, and `switches` by knob.
+/// The alternatives and switches of the profile `name`, as JSON. `alternatives` maps a knob and each of its words to
+/// the knobs of that alternative; `switches` maps each part that can be switched off to its knobs.
 #[pyfunction]
 pub fn tcp_choices(name: &str) -> PyResult<String> {
     profile(name).map(cwndlab_tcp::choices_json)
 }
 
-/// Names of knobs in earlier versions, and their present names.
+/// Knobs that were renamed: each name in an earlier version, and its present name.
 #[pyfunction]
 pub fn tcp_renamed() -> Vec<(&'static str, &'static str)> {
     cwndlab_tcp::RENAMED.to_vec()

@@ -17,8 +17,8 @@ use pyo3::types::PyDict;
 use crate::scenario::parse;
 use crate::table::{batches, Table};
 
-/// The record tables of a run on a kernel, and their time 0 on the router's clock. The input is the testbed's result
-/// and the router's trace; a file of queue samples may exist next to the trace.
+/// Reads a run on a kernel from the testbed's result and the router's trace, and from the file of queue samples next to
+/// the trace if it exists. Returns the record tables, and the time on the router's clock that is time 0 in the tables.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, testbed_json, trace, *, snapshots_ns, observed_port, everywhere, from_first_data, answer_ns))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -86,7 +86,8 @@ impl Records {
         cwndlab_records::Records::names().collect()
     }
 
-    /// Number of packets that crossed a link, summed over the links: the unit of the engine's speed.
+    /// Number of packets that crossed a link, summed over the links. The engine's speed is measured in these packets
+    /// per second.
     #[getter]
     fn packets(&self) -> u64 {
         self.summary.hops
@@ -99,14 +100,14 @@ impl Records {
     }
 
     /// The records of the same run without the probes that fill these tables ("cwnd", "limits", "states", "timeouts",
-    /// "delays"). Other tables stay.
+    /// "delays"). All other tables are unchanged.
     #[expect(clippy::needless_pass_by_value, reason = "the argument of a call from Python")]
     fn without(&self, names: Vec<String>) -> Records {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         Records::new(self.records.without(&names), self.summary)
     }
 
-    /// Totals by name; every packet injected is delivered, dropped or in flight.
+    /// Totals by name. `injected` is the sum of `delivered`, `dropped` and `in_flight`.
     #[getter]
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let totals = PyDict::new(py);
@@ -133,7 +134,8 @@ impl Records {
         self.table(name)
     }
 
-    /// Writes the segments as seen at the observed node: "pcapng", "ns", or "xplot" for one direction of a connection.
+    /// Writes a trace of the segments at the observed node. `format` is "pcapng", "ns" or "xplot"; an "xplot" file
+    /// shows one direction of one connection.
     #[pyo3(signature = (path, format, connection = 0, from_client = true))]
     fn write_trace(
         &self,
@@ -170,7 +172,8 @@ pub fn record_tables() -> Vec<&'static str> {
     cwndlab_records::TABLES.iter().map(|table| table.name).collect()
 }
 
-/// The time budgets of a run's finished objects and of its connections, or of one kind of them.
+/// The time budgets of a run's finished objects and of its connections. If `kind` is given, only the budgets of this
+/// kind.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, tables, until_ns, kind = None))]
 pub fn time_budgets(

@@ -25,7 +25,7 @@ pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
     cwndlab_engine::Scenario::from_json(json).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Rejects a scenario that cannot be run: raises ValueError, which states the place and what would be right.
+/// Checks a scenario. If it cannot be run, raises ValueError, which states the place and what would be right.
 #[pyfunction]
 pub fn check_scenario(json: &str) -> PyResult<()> {
     parse(json).map(drop)
@@ -44,7 +44,7 @@ pub fn default_budget() -> (u64, u64) {
     (events, memory_bytes)
 }
 
-/// One run of a scenario. For several runs, create a [`Scenario`] once.
+/// Runs one replicate of a scenario. For several runs, create a [`Scenario`] once.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None, laws=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]
@@ -143,7 +143,8 @@ fn simulate(
     Ok(Records::new(recorder.finish(), summary))
 }
 
-/// The reasons for which a run may be stopped: a signal (Ctrl-C), the caller, or a limit of wall-clock time.
+/// Decides whether a run has to stop: because of a signal (Ctrl-C), because the caller requests it, or because the
+/// limit of wall-clock time is reached.
 struct Watch {
     stopped: Option<Py<PyAny>>,
     deadline: Option<Instant>,
@@ -192,7 +193,8 @@ impl Watch {
         self.stopped.as_ref().map_or(Ok(false), |stopped| stopped.call0(py)?.is_truthy(py))
     }
 
-    /// The exception for a run that ended early. A budget error includes how far the run had progressed.
+    /// The exception for a run that ended early. A `BudgetError` has the simulated time that the run reached as
+    /// `simulated_ns`.
     fn exception(&mut self, py: Python<'_>, error: &RunError) -> PyErr {
         if let Some(raised) = self.raised.take() {
             return raised;

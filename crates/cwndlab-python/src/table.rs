@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyCapsule};
 /// The name that the Arrow PyCapsule interface gives to streams.
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// The batches of a table from any library with the Arrow PyCapsule interface. Their columns are not copied.
+/// Reads the batches of a table from any library with the Arrow PyCapsule interface. Their columns are not copied.
 pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     let capsule = table.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
@@ -28,7 +28,7 @@ pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
 /// A column for numpy: the type, the values, and the words if the values are codes.
 type Values<'py> = (&'static str, Bound<'py, PyBytes>, Option<Vec<String>>);
 
-/// Whole numbers. If there are nulls, the type is `i8` and they become -1.
+/// Converts a column of whole numbers. If it has nulls, numpy's type is `i8` (64 bits) and each null becomes -1.
 fn whole<'py, T>(py: Python<'py>, kind: &'static str, column: &PrimitiveArray<T>) -> Values<'py>
 where
     T: ArrowPrimitiveType,
@@ -62,8 +62,9 @@ impl Table {
         self.batch.schema_ref().fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// A copy of a column for numpy: the type, the values, and the words if the values are codes. Null is -1 in whole
-    /// numbers and codes, NaN in others. None for lists, and for truth values with nulls.
+    /// A copy of a column for numpy: the type, the values, and the words if the values are codes. A null becomes -1 in
+    /// whole numbers and codes, and NaN in floats. Returns None for a column of lists, and for a column of booleans
+    /// with nulls.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Values<'py>>> {
         let column = self.batch.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         if let Some(column) = column.as_primitive_opt::<UInt64Type>() {
@@ -105,7 +106,7 @@ impl Table {
         format!("<cwndlab table of {} rows: {}>", self.batch.num_rows(), self.column_names().join(", "))
     }
 
-    /// The Arrow PyCapsule interface, which permits ignoring the requested schema.
+    /// Implements the Arrow PyCapsule interface. It ignores the requested schema, which the interface permits.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

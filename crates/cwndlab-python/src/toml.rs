@@ -13,7 +13,7 @@ pub enum Step {
 /// The place of every key and list element, in the order of the text: its path, line and column. Lines and columns (in
 /// characters) count from 1.
 ///
-/// Empty if the text is not TOML: the parser of the values reports why.
+/// The list is empty if the text is not TOML; the parser that reads the values then reports the error.
 #[pyfunction]
 pub fn toml_places(text: &str) -> Vec<(Vec<Step>, usize, usize)> {
     let Ok(document) = Document::parse(text) else { return Vec::new() };

@@ -9,25 +9,25 @@ fn refuse(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Nanoseconds from "50ms".
+/// Parses a time such as "50ms". Returns nanoseconds.
 #[pyfunction]
 pub fn parse_time(text: &str) -> PyResult<u64> {
     text.parse::<Time>().map(Time::as_nanos).map_err(refuse)
 }
 
-/// Bit/s from "1.5Mbps".
+/// Parses a rate such as "1.5Mbps". Returns bit/s.
 #[pyfunction]
 pub fn parse_rate(text: &str) -> PyResult<u64> {
     text.parse::<Rate>().map(Rate::as_bps).map_err(refuse)
 }
 
-/// Bytes from "64KiB".
+/// Parses a size such as "64KiB". Returns bytes.
 #[pyfunction]
 pub fn parse_bytes(text: &str) -> PyResult<u64> {
     cwndlab_units::parse_bytes(text).map_err(refuse)
 }
 
-/// Kind and value of a quantity of any kind: "50ms" is `("time", 50000000)`.
+/// Parses a quantity of any kind. Returns its kind and value: "50ms" is `("time", 50000000)`.
 #[pyfunction]
 pub fn parse_quantity(py: Python<'_>, text: &str) -> PyResult<(&'static str, Py<PyAny>)> {
     Ok(match cwndlab_units::parse_quantity(text).map_err(refuse)? {

@@ -13,7 +13,8 @@ use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
 use cwndlab_tcp::AccEcnOption;
 
-/// A cell. While recording, a column of cells is a plain vector; Arrow takes over the vector without copying.
+/// The type of a column's cells. While a run is recorded, the column is a vector of cells, which Arrow then takes over
+/// without copying.
 pub trait Cell: Copy {
     /// A column under construction.
     type Column: Default + std::fmt::Debug;
@@ -28,17 +29,17 @@ pub trait Cell: Copy {
 
     /// Appends a cell.
     fn push(column: &mut Self::Column, cell: Self);
-    /// Ends the column.
+    /// Turns the column into an Arrow array.
     fn finish(column: Self::Column) -> ArrayRef;
     /// Reads a cell back.
     fn get(array: &Self::Array, row: usize) -> Self;
     /// The column's Arrow type.
     fn data_type() -> DataType;
-    /// Checks that a column from elsewhere holds only values that a cell can have.
+    /// Checks that a column that this crate did not write (as from a file) holds only values that a cell can have.
     ///
     /// # Errors
     ///
-    /// The invalid value.
+    /// If a value is invalid: the error describes it.
     fn check(_array: &Self::Array) -> Result<(), String> {
         Ok(())
     }
@@ -97,7 +98,7 @@ primitive! {
     f64, Float64Array, Float64, "float64";
 }
 
-/// Booleans, packed while recording.
+/// A column of booleans under construction, packed into bits.
 #[derive(Debug)]
 pub struct Bits(BooleanBufferBuilder);
 
@@ -142,8 +143,8 @@ pub trait Label: Copy + 'static {
     }
 }
 
-/// The cell of a labelled column. (A newtype, because a blanket `impl Cell for L: Label` would overlap with the
-/// others.)
+/// The cell of a labelled column. (A newtype, because a blanket `impl Cell for L: Label` would overlap with the other
+/// implementations.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneOf<L>(pub L);
 
@@ -237,7 +238,7 @@ impl Sack {
 /// payload bytes that arrived with ECT(1), CE and ECT(0), modulo 2^24.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccEcnCounts {
-    /// Number of counters in the option, from the first on; 0 without an option.
+    /// Number of counters that the option has, starting with the first of `counters`; 0 without an option.
     pub len: u8,
     /// The counters.
     pub counters: [u32; 3],
@@ -288,7 +289,7 @@ impl Cell for Sack {
     type Column = Lists<u64>;
     type Array = ListArray;
     const TYPE: &'static str = "list of uint64";
-    /// An offset and one block.
+    /// An offset of 4 bytes and one block of 16.
     const BYTES: usize = 20;
     #[inline]
     fn push(column: &mut Lists<u64>, cell: Sack) {
@@ -320,7 +321,7 @@ impl Cell for AccEcnCounts {
     type Column = Lists<u32>;
     type Array = ListArray;
     const TYPE: &'static str = "list of uint32";
-    /// An offset; few connections have the option.
+    /// Only the offset, because few connections have the option.
     const BYTES: usize = 4;
     #[inline]
     fn push(column: &mut Lists<u32>, cell: AccEcnCounts) {

@@ -18,13 +18,15 @@ pub fn digest<'a>(tables: impl Iterator<Item = (&'static str, &'a RecordBatch)>)
     format!("{:x}", hash.finalize())
 }
 
-/// The length comes first, so that two different sequences of parts never have the same hash input.
+/// Hashes a byte string, with its length first, so that two different sequences of strings never have the same hash
+/// input.
 fn add(hash: &mut Sha256, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);
 }
 
-/// A recorded column is never a slice of another, so its buffers contain exactly its values.
+/// Hashes a column: length, validity bits, buffers and children. A recorded column is never a slice of another, so its
+/// buffers contain exactly its values.
 fn add_array(hash: &mut Sha256, array: &ArrayData) {
     debug_assert_eq!(array.offset(), 0, "recorded columns are whole");
     hash.update((array.len() as u64).to_le_bytes());

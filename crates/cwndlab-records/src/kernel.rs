@@ -1,7 +1,9 @@
-//! Runs on a kernel: writes what the router traced and the testbed measured with the simulator's [`Recorder`].
+//! Runs on a kernel: converts the router's trace and the testbed's measurements to record tables, by the same
+//! [`Recorder`] as in the simulator.
 //!
-//! The router sees every packet enter and leave, so connections are followed there: a segment counts as sent when it
-//! enters and as received when it leaves. The testbed supplies what only the hosts know: objects and windows.
+//! The router sees every packet enter and leave, so connections are reconstructed from its trace: a segment counts as
+//! sent when it enters the router and as received when it leaves. The testbed supplies what only the hosts know:
+//! objects and windows.
 
 mod connections;
 mod options;
@@ -57,11 +59,11 @@ pub enum KernelError {
 pub struct Testbed {
     /// When the workload started, on the machine's clock.
     pub zero_ns: i64,
-    /// When the router started; its trace counts from there.
+    /// When the router started, on the machine's clock. The times in its trace count from then.
     pub router_start_ns: i64,
     /// The host at each of the router's ports, and its addresses.
     pub ports: Vec<(u32, Vec<Ipv4Addr>)>,
-    /// The applications' requests.
+    /// The objects that the applications requested.
     pub objects: Vec<Object>,
     /// Samples of the senders' windows.
     pub windows: Vec<Window>,
@@ -93,7 +95,7 @@ pub struct Window(i64, Ipv4Addr, u16, Ipv4Addr, u16, u64, Option<u64>, u64, u64,
 pub struct Summary {
     /// How long the router ran.
     pub wall_ns: u64,
-    /// The links, in the scenario's order.
+    /// The links' counters at the router's end, in the scenario's order.
     pub links: Vec<LinkSummary>,
     /// The links' counters at each of the snapshots, and at the end of the scenario if the router ran that long.
     pub link_snapshots: Vec<Vec<LinkSummary>>,
@@ -130,7 +132,7 @@ pub struct LinkSummary {
 }
 
 impl LinkSummary {
-    /// Summarizes a link's counters, and RED's regions if it has them.
+    /// Summarizes a link's counters and, if its queue is RED, the time in each region of the average.
     pub fn new(name: String, counters: &LinkCounters, regions: Option<Regions>) -> LinkSummary {
         LinkSummary {
             name,
@@ -178,24 +180,24 @@ pub enum Observed {
     Nothing,
     /// The host at this port of the router.
     Port(u32),
-    /// All hosts. A packet that arrives has two rows.
+    /// All hosts. A packet that arrives has two rows, as sent and as received.
     Everywhere,
 }
 
 /// The testbed's decisions about a run, which are not part of the scenario.
 #[derive(Clone, Debug)]
 pub struct Choices {
-    /// When counters were taken.
+    /// The times of the snapshots, at which counters were read.
     pub snapshots: Vec<Time>,
     /// The hosts whose packets are in the segments table.
     pub observed: Observed,
-    /// Whether the clock starts with the first data packet instead of the workload.
+    /// Whether time 0 of the tables is when the first data packet was sent, instead of when the workload started.
     pub from_first_data: bool,
     /// A retransmission within this time after an arrival counts as a response to it, not as a timeout.
     pub answer: Time,
 }
 
-/// The tables of a run, and their time 0 on the router's clock.
+/// Reads a run. Returns its tables, and the time on the router's clock that is time 0 in the tables.
 ///
 /// # Errors
 /// If a trace cannot be read.
@@ -211,7 +213,8 @@ pub fn read(
     let run = Run { scenario, testbed, zero: reader.zero(), reader: &reader };
     let mut recorder = Recorder::new(scenario);
     for row in reader.segments.iter().filter(|row| run.is_within(row.time_ns)) {
-        // Rows before the clock's start are left out: a handshake before it is not part of the study's TCP.
+        // Rows before time 0 are left out: if they are a handshake's, time 0 is the first data packet because the
+        // study's TCP has no handshake.
         recorder.file_segment(SegmentRow { time_ns: run.since_zero(row.time_ns), ..*row });
     }
     for packet in reader.delivered.iter().filter(|packet| run.is_within(packet.at)) {
@@ -226,7 +229,7 @@ pub fn read(
     }
     run.file_objects(&mut recorder, &choices.snapshots);
     run.file_links(&mut recorder, &choices.snapshots);
-    // Tables that were not requested are empty, as in the simulator.
+    // Tables of probes that are off are empty, as in the simulator.
     let samples_queues = scenario.probes.queue_interval_ns.is_some() && !scenario.probes.queues.is_empty();
     if let Some(queues) = queues.filter(|_| samples_queues) {
         run.file_queues(&mut recorder, queues)?;
@@ -259,7 +262,7 @@ impl Run<'_> {
         (router_ns as i64 - self.zero).max(0) as u64
     }
 
-    /// Records the objects that began before the end, and at each snapshot those that were unfinished then.
+    /// Records the objects that began before the end, and for each snapshot those that were in progress at its time.
     fn file_objects(&self, recorder: &mut Recorder, snapshots: &[Time]) {
         let mut connections: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for connection in &self.reader.connections {

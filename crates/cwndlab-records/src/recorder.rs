@@ -55,7 +55,8 @@ struct Watched {
     halves: [Half; 2],
 }
 
-/// A connection without handshake starts as if its SYN had been acknowledged.
+/// The initial state of each direction: as if the SYN had been acknowledged, because a connection may have no
+/// handshake.
 const NEW: Half = Half { high: 1, ack: 1, window: None };
 
 fn some(time: Time) -> Option<u64> {
@@ -93,7 +94,7 @@ impl Recorder {
         }
     }
 
-    /// The tables.
+    /// Finishes all tables and returns them.
     pub fn finish(self) -> Records {
         let batches = vec![
             self.segments.finish(),
@@ -114,7 +115,7 @@ impl Recorder {
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
 
-    /// Records a segment that was observed elsewhere.
+    /// Records a segment of a run on a kernel.
     pub(crate) fn file_segment(&mut self, row: SegmentRow) {
         self.segments.push(row);
     }

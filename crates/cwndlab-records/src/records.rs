@@ -9,7 +9,7 @@ use crate::table::Table as _;
 use crate::tables::{Delays, Limits, SegmentRow, Segments, States, Timeouts, Windows, TABLES};
 use crate::trace::{ns, pcapng, xplot, Flow};
 
-/// Names for traces.
+/// The names of nodes and links, for traces.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// The observed node, if there is one.
@@ -31,7 +31,7 @@ pub struct Records {
 pub enum TraceFormat {
     /// For Wireshark, tshark, tcpdump, tcptrace.
     Pcapng,
-    /// ns-2's text.
+    /// The text format of ns-2.
     Ns,
     /// A time-sequence graph of one direction of one connection.
     Xplot {
@@ -43,7 +43,7 @@ pub enum TraceFormat {
 }
 
 impl Records {
-    /// `batches` in the order of [`TABLES`].
+    /// The records in `batches`, which the caller passes in the order of [`TABLES`].
     pub(crate) fn new(batches: Vec<RecordBatch>, flows: Vec<Flow>, place: Place) -> Records {
         debug_assert_eq!(batches.len(), TABLES.len());
         Records { batches, flows, place }
@@ -60,8 +60,9 @@ impl Records {
         self.batches.get(index)
     }
 
-    /// The same records with the tables `names` empty, as if the probes that fill them had been off. This applies to
-    /// the tables that probes of senders fill; all other tables stay.
+    /// The same records with the tables `names` empty, as if the probes that fill them had been off. Only "cwnd",
+    /// "limits", "states", "timeouts" and "delays" can be emptied; all other tables are unchanged, even if `names`
+    /// contains them.
     #[must_use]
     pub fn without(&self, names: &[&str]) -> Records {
         let batches = Self::names().zip(&self.batches).map(|(name, batch)| match name {

@@ -25,18 +25,18 @@ impl Half {
     }
 }
 
-/// The position with this number on the wire that is nearest to `near`.
+/// The position nearest to `near` among those whose sequence number on the wire is `wire`.
 pub(crate) fn unwrap(wire: u32, near: u64) -> u64 {
     let ahead = wire.wrapping_sub(near as u32) as i32; // at most 2^31 away: windows are smaller (RFC 7323, section 2.2)
     near.saturating_add_signed(i64::from(ahead))
 }
 
-/// Payload offset of a position. The SYN, which has none, gets that of the first byte.
+/// Payload offset of a position. The SYN, which has none, gets 0, the offset of the first byte.
 pub(crate) const fn offset(position: u64) -> u64 {
     position.saturating_sub(1)
 }
 
-/// SACK blocks as payload offsets. `near` is a position of the data to which they refer.
+/// SACK blocks as payload offsets. `near` is a position in the stream to which the blocks refer.
 pub(crate) fn sack(blocks: impl IntoIterator<Item = (u32, u32)>, near: u64) -> Sack {
     let mut sack = Sack::default();
     for (start, end) in blocks {
@@ -46,7 +46,7 @@ pub(crate) fn sack(blocks: impl IntoIterator<Item = (u32, u32)>, near: u64) -> S
     sack
 }
 
-/// The event of a segment.
+/// What happened to a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Passage {
     /// The observed node sent it, for the first time or again.
@@ -59,7 +59,7 @@ pub(crate) enum Passage {
     Marked(u32),
 }
 
-/// A segment, with positions as its numbers.
+/// Header fields of a segment, with positions instead of sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Numbers {
     pub position: u64,
@@ -85,14 +85,15 @@ impl Numbers {
         self.len == 0 && self.flags.0 & Numbers::CONTROL == 0
     }
 
-    /// RFC 5681, section 2: no data, no SYN or FIN, nothing newly acknowledged, the same window, and data outstanding.
+    /// Whether the segment is a duplicate acknowledgment (RFC 5681, section 2): no data, no SYN or FIN, nothing newly
+    /// acknowledged, the same window as before, and data outstanding.
     fn is_duplicate(&self, own: &Half, other: &Half) -> bool {
         let same_window = own.window.is_none_or(|window| window == self.window);
         self.is_pure_ack() && self.ack == own.ack && same_window && other.high > self.ack
     }
 
-    /// The packet's number if `unit` is the payload of a full segment. An acknowledgment has the number of the last
-    /// packet that it covers, a SYN has 0.
+    /// The segment's number in units of full segments with `unit` bytes of payload, from 1. An acknowledgment has the
+    /// number of the last segment that it covers, a SYN has 0.
     pub fn packet(&self, unit: u32) -> i64 {
         let unit = u64::from(unit);
         let number = if self.is_pure_ack() {
@@ -105,7 +106,8 @@ impl Numbers {
         number as i64
     }
 
-    /// The columns `event`, `link` and `cause`. `own` is the sender's state before this segment.
+    /// The columns `event`, `link` and `cause`. `own` and `other` are the states of its sender and its receiver before
+    /// this segment.
     pub fn event(
         &self,
         passage: Passage,

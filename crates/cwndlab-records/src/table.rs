@@ -35,7 +35,7 @@ pub trait Table: Default {
 
     /// Appends a row.
     fn push(&mut self, row: Self::Row);
-    /// Ends the columns. The vectors are passed on, not copied.
+    /// Turns the columns into a record batch, without copying their vectors.
     fn finish(self) -> RecordBatch;
     /// The Arrow schema.
     fn schema() -> SchemaRef;
@@ -172,7 +172,7 @@ macro_rules! counters {
             }
         }
         impl $Row {
-            /// As a row of a snapshot.
+            /// This row as a row of the snapshot at `time_ns`.
             pub fn at(&self, time_ns: u64) -> $SnapRow {
                 $SnapRow { time_ns, $($($column: self.$column,)+)+ }
             }

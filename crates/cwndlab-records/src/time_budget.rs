@@ -3,9 +3,9 @@
 //!
 //! From the arrival that ends an object the path leads back, packet by packet, to what each packet waited for (Barford
 //! and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000). A packet's journey consists of
-//! transmissions ([`Part::Serialization`]), waiting ([`Part::Queueing`]) and propagation. Propagation counts for the
-//! round to which the packet belongs: as [`Part::SlowStart`] if the round let cwnd grow for the data that follows, and
-//! so on. The time between an arrival at an end and the end's next transmission counts for what limited the end (table
+//! transmissions ([`Part::Serialization`]), waiting ([`Part::Queueing`]) and propagation. Propagation counts for what
+//! limited the sender during the packet's round trip: for [`Part::SlowStart`] if that was cwnd in slow start, and so
+//! on. The time between an arrival at an end and the end's next transmission counts for what limited the end (table
 //! `limits`).
 //!
 //! - [`run`]: the content of the tables, by end and in order of time ([`timeline`]);
@@ -53,21 +53,21 @@ labels! {
         Request = "request",
         /// Waiting for the application at the server.
         Server = "server",
-        /// Propagation of the rounds due to cwnd while it was below ssthresh.
+        /// Propagation of round trips in which cwnd limited the sender while it was below ssthresh.
         SlowStart = "slow-start",
-        /// Propagation of the rounds due to cwnd otherwise.
+        /// Propagation of round trips in which cwnd limited the sender at other times.
         Cwnd = "cwnd",
-        /// Propagation of the rounds due to the configured maximum window.
+        /// Propagation of round trips in which the configured maximum window limited the sender.
         MaxWindow = "max-window",
         /// Waiting for the peer's receive window, including propagation.
         ReceiveWindow = "receive-window",
-        /// Waiting for the pacer, and propagation of the rounds before it.
+        /// Waiting for the pacer, and propagation of the round trips that ended in such a wait.
         Pacing = "pacing",
         /// Waiting of a small segment for an ACK (Nagle), including propagation.
         SmallSegment = "small-segment",
         /// Waiting for an ACK that its sender delayed.
         DelayedAck = "delayed-ack",
-        /// Propagation of the rounds that repaired a loss.
+        /// Propagation of the round trips that repaired a loss.
         Recovery = "recovery",
         /// Waiting for a tail loss probe.
         Probe = "probe",
@@ -75,7 +75,7 @@ labels! {
         Reordering = "reordering",
         /// Waiting for a retransmission timeout.
         Rto = "rto",
-        /// Waiting for a timeout that follows one without progress.
+        /// Waiting for a retransmission timeout that follows another without progress between them.
         RtoRepeated = "rto-repeated",
         /// Transmission of the path's packets on each link.
         Serialization = "serialization",
@@ -83,7 +83,7 @@ labels! {
         Queueing = "queueing",
         /// Propagation of data that the client waited for.
         Delivery = "delivery",
-        /// After the last data.
+        /// From the arrival of the last data to the end of the connection.
         Closing = "closing",
     }
 
@@ -145,14 +145,14 @@ pub enum TimeBudgetError {
     /// A table has another schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A connection that does not fit the scenario.
+    /// A connection has an index that does not exist in the scenario.
     #[error("table connections: connection {connection} has {column} {index}, but the scenario has {count}")]
     Foreign {
         /// Its serial number.
         connection: u32,
         /// The column.
         column: &'static str,
-        /// The index that it holds.
+        /// The index in this column.
         index: u32,
         /// The number of such items in the scenario.
         count: usize,
@@ -162,11 +162,13 @@ pub enum TimeBudgetError {
     Route(#[from] ScenarioError),
 }
 
-/// The budgets of a run's finished objects and of its connections, or of one kind of them, in the order of the records.
+/// The budgets of a run's finished objects and of its connections, in the order of the records. If `kind` is given,
+/// only those of this kind.
 ///
 /// Events at `until` or later are ignored, unless `until` is the end of the run. The budget of a connection that is
 /// still open at `until` ends there. Datagram flows have no budgets. A row has `traffic`, `kind`, `index`, `start_ns`,
-/// `end_ns` and the nanoseconds of each [`Part`], as `slow-start_ns`; these add up to `end_ns - start_ns`.
+/// `end_ns` and a column of nanoseconds for each [`Part`], such as `slow-start_ns`; the parts add up to `end_ns -
+/// start_ns`.
 ///
 /// # Errors
 ///

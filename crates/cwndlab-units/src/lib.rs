@@ -13,8 +13,8 @@ pub use time::Time;
 /// A size in bytes.
 pub type Bytes = u64;
 
-/// `base` to a whole power by multiplication only: the result has the same bits on every platform, unlike
-/// [`f64::powi`]'s.
+/// `base` to the power `exponent`, computed by multiplication only. The result has the same bits on every platform,
+/// unlike that of [`f64::powi`].
 #[must_use]
 pub fn power(mut base: f64, mut exponent: u32) -> f64 {
     let mut result = 1.0;

@@ -72,7 +72,8 @@ const PACKETS: Kind = Kind {
     example: "25pkt",
     table: &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1), ("segment", 1), ("segments", 1)],
 };
-/// Shares in per cent. The unit "1" is for plain ratios. It is only for conversions, because it cannot follow a number.
+/// Shares in per cent. The unit "1" means a ratio (0.02 for 2%). Only [`conversion`] accepts it: a text cannot have it
+/// after its number.
 const SHARE: Kind = Kind { what: "share", example: "2%", table: &[("%", 1), ("1", 100)] };
 const BDP: Kind = Kind { what: "multiple of the bandwidth-delay product", example: "1BDP", table: &[("BDP", 1)] };
 
@@ -93,7 +94,7 @@ impl Kind {
     }
 }
 
-/// A quantity of any kind, in the kind's base unit.
+/// A parsed quantity of any kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
     /// "50ms"
@@ -117,7 +118,8 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// The whole and fractional digits of a plain decimal number, and the size of its unit.
+/// Splits a decimal number with a unit: the digits before the point, those after it, and the size of the unit. Rejects
+/// signs and exponents.
 fn digits<'a>(text: &'a str, kind: &Kind) -> Result<(&'a str, &'a str, u64), ParseUnitError> {
     let fail = |why| kind.error(text, why);
     let (number, unit) = split(text);
@@ -138,7 +140,8 @@ fn digits<'a>(text: &'a str, kind: &Kind) -> Result<(&'a str, &'a str, u64), Par
     Ok((whole, fraction, scale))
 }
 
-/// Exact decimal arithmetic: "1.544" x 10^6 is 1 544 000, without a floating-point number in between.
+/// Parses a quantity into its base unit, with exact decimal arithmetic: "1.544Mbps" is 1 544 000 bit/s, without a
+/// floating-point number in between.
 fn parse(text: &str, kind: &Kind) -> Result<u64, ParseUnitError> {
     let too_large = || kind.error(text, "it is too large");
     let (whole, fraction, scale) = digits(text, kind)?;
@@ -149,7 +152,7 @@ fn parse(text: &str, kind: &Kind) -> Result<u64, ParseUnitError> {
     u64::try_from(value).ok().filter(|&v| v < u64::MAX).ok_or_else(too_large)
 }
 
-/// The number as a float, not multiplied by the size of its unit.
+/// Parses a quantity and returns its number, not multiplied by the size of its unit.
 fn parse_real(text: &str, kind: &Kind) -> Result<f64, ParseUnitError> {
     let (whole, fraction, _) = digits(text, kind)?;
     let value: f64 = format!("{whole}.{fraction}").parse().expect("the digits are a plain decimal");
@@ -159,7 +162,7 @@ fn parse_real(text: &str, kind: &Kind) -> Result<f64, ParseUnitError> {
     Ok(value)
 }
 
-/// A quantity of the kind given by its unit.
+/// Parses a quantity. Its unit determines the kind.
 ///
 /// # Errors
 /// If the text is not a plain decimal with one of the units.
@@ -208,7 +211,7 @@ pub enum ConversionError {
 ///
 /// # Errors
 ///
-/// If the units are not of the same kind.
+/// If the units are not of the same kind, or `from` is unknown.
 pub fn conversion(from: &str, wanted: &str) -> Result<f64, ConversionError> {
     if from == wanted {
         return Ok(1.0);
@@ -233,7 +236,7 @@ impl FromStr for Rate {
     }
 }
 
-/// Bytes from "1460B", "64KiB", "20MB".
+/// Parses a size in bytes, such as "1460B", "64KiB" or "20MB".
 ///
 /// # Errors
 /// If the text is not a plain decimal with one of the units.

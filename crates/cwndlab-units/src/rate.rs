@@ -28,8 +28,9 @@ impl Rate {
     }
 }
 
-/// [`Rate::serialization_time`] without a division: a fixed-point reciprocal, exact to the nanosecond
-/// for every packet up to 64 KiB at 1 kb/s and faster (see the property test), except for ties.
+/// [`Rate::serialization_time`] without a division: a fixed-point reciprocal, exact to the nanosecond for every packet
+/// up to 64 KiB at 1 kb/s and faster (see the property test). Exceptions are times very close to half a nanosecond,
+/// which may be rounded either way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serializer {
     /// ns per byte, with 32 fractional bits

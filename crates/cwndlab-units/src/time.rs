@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 /// An instant since the start of the run, or a span between two instants, in integer nanoseconds.
 ///
 /// There is one type for both, as in the RFCs' arithmetic. 2^64 ns is 584 years; [`Time::MAX`] means "never". Adding to
-/// `MAX` stays `MAX`. Subtracting a later time from an earlier one is a broken invariant and panics in every build;
-/// where the order is not known use [`Time::saturating_sub`].
+/// `MAX` returns `MAX`. Subtracting a later time from an earlier one panics in every build, because it means a broken
+/// invariant. If the order is not known, use [`Time::saturating_sub`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Time(u64);
@@ -88,8 +88,8 @@ impl Time {
     }
 }
 
-/// The nearest integer, halves rounded up; 0 below zero and for NaN. Equal to `f64::round`, which calls the C library,
-/// on all values that a [`Time`] holds.
+/// Rounds to the nearest integer, halves up. Negative values and NaN become 0. For all values that a [`Time`] can hold,
+/// the result is that of `f64::round`, which would call the C library.
 #[inline]
 fn rounded(x: f64) -> u64 {
     if (0.0..9e18).contains(&x) {
@@ -125,7 +125,8 @@ impl Sub for Time {
     }
 }
 
-/// Kept out of line, so that the check in `sub` costs one comparison and a branch that is never taken.
+/// Panics because of a negative difference. The function is not inlined, so that the check in `sub` costs one
+/// comparison and a branch that is never taken.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -32,12 +32,14 @@ pub extern "C" fn input(len: usize) -> *mut u8 {
     })
 }
 
-/// Runs one replicate of the scenario at [`input`]. Returns 1 if [`text`] then returns the layout of the run's tables,
-/// 0 if it returns an error message. `with_digest` other than 0 adds the digest of the records.
+/// Runs one replicate of the scenario that the web page wrote to the buffer of [`input`]. Returns 1 if the run
+/// succeeded: [`text`] is then the layout of the run's tables. Returns 0 if it failed: [`text`] is then the error
+/// message. If `with_digest` is not 0, the layout includes the digest of the records.
 #[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
 #[no_mangle]
 pub extern "C" fn run(seed: u64, replicate: u64, with_digest: u32) -> u32 {
-    // A panic ends the call with a trap, and the web page reads the message by `text`.
+    // A panic ends the call with a trap. The hook stores the panic's message, so that the web page can read it by
+    // `text`.
     panic::set_hook(Box::new(|info| set_text(format!("the engine failed: {info}"))));
     let json = STATE.with_borrow_mut(|state| std::mem::take(&mut state.input));
     let done = std::str::from_utf8(&json)
@@ -54,7 +56,7 @@ pub extern "C" fn run(seed: u64, replicate: u64, with_digest: u32) -> u32 {
     u32::from(succeeded)
 }
 
-/// Address of the text that answers the last [`run`].
+/// Address of the result of the last [`run`]: the layout of the tables, or the error message.
 #[expect(unsafe_code, reason = "exports the function by its name; the module has no other of this name")]
 #[no_mangle]
 pub extern "C" fn text() -> *const u8 {

@@ -35,13 +35,13 @@ struct Column {
     /// Address of the validity bits (lowest bit first, 0 where the value is null); absent if no value is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid: Option<usize>,
-    /// The words to which the values of a column of words refer.
+    /// For a column of words: the words. Each value at `at` is an index into this list.
     #[serde(skip_serializing_if = "Option::is_none")]
     words: Option<Vec<String>>,
 }
 
 impl Tables {
-    /// The tables of `records`, which must outlive the reader of the addresses.
+    /// The layout of the tables of `records`. The caller must keep `records` as long as the addresses are read.
     pub fn of(records: &Records, digest: Option<String>) -> Tables {
         let rows = |name| records.table(name).map(|batch| (name, Rows::of(batch)));
         Tables { tables: Records::names().filter_map(rows).collect(), digest }
@@ -51,7 +51,8 @@ impl Tables {
 impl Rows {
     fn of(batch: &RecordBatch) -> Rows {
         let fields = batch.schema_ref().fields().iter().zip(batch.columns());
-        // In a column of lists (SACK blocks), the place of a row's value is not fixed, so such columns are left out.
+        // A column of lists (SACK blocks) is left out: its values differ in size, so a reader cannot find that of a
+        // row.
         let columns = fields.filter_map(|(field, array)| Some((field.name().clone(), Column::of(array.as_ref())?)));
         Rows { rows: batch.num_rows(), columns: columns.collect() }
     }

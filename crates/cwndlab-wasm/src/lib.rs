@@ -12,7 +12,7 @@ mod layout;
 use cwndlab_engine::{Scenario, Simulation};
 use cwndlab_records::{Recorder, Records};
 
-/// The tables of one replicate.
+/// Runs one replicate of the scenario in `json` and returns its tables.
 ///
 /// # Errors
 ///

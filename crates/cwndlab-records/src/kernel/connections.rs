@@ -1,4 +1,4 @@
-//! Reads a trace once: the connections in it, their fate, and what the observed hosts saw.
+//! Reads a trace in one pass: its connections, how they ended, and the segments at the observed hosts.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -19,17 +19,19 @@ use crate::trace::FIRST_SERVER_PORT;
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
     iss: Option<u32>,
-    /// The highest position sent, wherever it was seen, and the highest acknowledgment, as the observed host saw it.
+    /// The highest position that this end sent, whichever host is observed; and its highest acknowledgment that the
+    /// observed host saw.
     seen: sequence::Half,
-    /// Highest acknowledgment that this end has sent, up to which it has received everything.
+    /// Highest acknowledgment that this end has sent. It has received all data before this position.
     got: u64,
-    /// The shift of a SYN's window scale option.
+    /// The shift of the window scale option in this end's SYN.
     scale: Option<u8>,
     /// When a packet last arrived at this end.
     heard: Option<u64>,
     fin: Option<u64>,
     fin_acked: bool,
-    /// Whether an ECN echo has arrived since the last CWR, and the position of the data that carried this CWR.
+    /// Whether an ECN echo has arrived at this end since it last sent CWR. `reduced_from` is the position of the data
+    /// that carried this CWR.
     echoed: bool,
     reduced_from: u64,
     /// The highest position sent when the last recovery or timeout began (`recover` of RFC 6582, section 3.2).
@@ -37,7 +39,8 @@ struct Half {
 }
 
 impl Half {
-    /// Payload bytes of this end that the other end has in order. The SYN and the FIN take a number each.
+    /// Payload bytes of this end that the other end has received in order. The SYN and the FIN take one sequence number
+    /// each.
     fn bytes_at(&self, other: &Half) -> u64 {
         let fin = self.fin.is_some_and(|fin| other.got >= fin);
         other.got.saturating_sub(1 + u64::from(fin))
@@ -57,7 +60,7 @@ pub(super) struct Connection {
     established: Option<u64>,
     end: Option<u64>,
     reset: bool,
-    /// Only counters; times are added once the clock's zero is known.
+    /// The connection's counters. [`Self::record`] adds the times, once time 0 of the tables is known.
     counts: ConnectionRecord,
     /// The smallest MSS option in a SYN.
     mss: Option<u16>,
@@ -138,9 +141,9 @@ pub(super) struct Reader<'a> {
     current: BTreeMap<Ends, usize>,
     /// Segments, with times on the router's clock.
     pub segments: Vec<SegmentRow>,
-    /// Packets that arrived, if the study wants their delays.
+    /// Packets that arrived, if the study records delays.
     pub delivered: Vec<Delivery>,
-    /// When each packet entered, by packet number, and the position of a datagram in its flow.
+    /// By packet number: when the packet entered and, if it is a datagram, its position in its flow.
     entered: Vec<(u64, u64)>,
     /// The counters of the connections that were open at each of the past snapshots.
     pub snapshots: Vec<(Time, ConnectionRecord)>,
@@ -186,7 +189,7 @@ impl<'a> Reader<'a> {
         Some(Way { connection: index as u32, from_client: self.connections[index].client_end == sender })
     }
 
-    /// Takes the snapshots up to a time since zero, or all remaining ones.
+    /// Takes the snapshots up to `now`, which counts from time 0, or all remaining ones if it is `None`.
     fn snapshots_before(&mut self, now: Option<i64>) {
         while let Some(&at) = self.choices.snapshots.get(self.taken) {
             if now.is_some_and(|now| now < at.as_nanos() as i64) {
@@ -198,8 +201,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The packet's connection; `None` if no SYN of it was seen. A SYN opens a connection unless one is open between
-    /// its ends.
+    /// Finds the packet's connection; `None` if the trace has no SYN of this connection before the packet. A SYN opens
+    /// a connection unless one is open between its ends.
     fn find(&mut self, line: usize, packet: &Packet) -> Result<Option<usize>, KernelError> {
         let key = (packet.source, packet.destination);
         let known = self.current.get(&key).copied();
@@ -269,7 +272,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Stores when a packet entered, or records its delay.
+    /// Records the delay of a packet that leaves the router, if the study records delays.
     fn delivery(&mut self, index: usize, packet: &Packet, from_client: bool) {
         if !self.scenario.probes.delays {
             return;
@@ -385,8 +388,8 @@ impl<'a> Reader<'a> {
             Line::Marked(_) => connection.counts.marks += 1,
             Line::Out(_) => {
                 other.heard = Some(packet.at);
-                // An ACK of nothing beyond the last CWR still echoes the congestion to which that CWR responded (RFC
-                // 3168, section 6.1.2).
+                // An ACK that covers no data after the last CWR still echoes the congestion to which that CWR responded
+                // (RFC 3168, section 6.1.2).
                 let echoes = flags.has(Flags::ECE) && !is_syn;
                 if echoes && peer_iss.is_some() && numbers.ack > other.reduced_from {
                     other.echoed = true;
@@ -415,7 +418,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Records what the observed host saw, and what links did to any segment.
+    /// If a host is observed, records a segment that this host sent or received, or that a link dropped or marked.
     fn segment(&mut self, index: usize, packet: &Packet, from_client: bool, numbers: &Numbers, again: Again) {
         let observed = self.choices.observed;
         if observed == Observed::Nothing {

@@ -10,7 +10,7 @@ pub(super) struct Options {
     pub sack_permitted: bool,
     /// Value and echo reply.
     pub timestamps: Option<(u32, u32)>,
-    /// SACK blocks in wire format; 40 bytes of options have room for four.
+    /// SACK blocks as sequence numbers on the wire; 40 bytes of options have room for four.
     blocks: [(u32, u32); 4],
     block_count: usize,
     /// Counters of the AccECN option.
@@ -22,7 +22,7 @@ fn number(bytes: &[u8]) -> Option<u32> {
 }
 
 impl Options {
-    /// Parses the options' bytes, up to one that is cut short.
+    /// Parses the options up to the first that is incomplete.
     pub fn parse(mut data: &[u8]) -> Options {
         let mut found = Options::default();
         loop {

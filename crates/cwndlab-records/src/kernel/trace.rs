@@ -9,9 +9,9 @@ use cwndlab_net::DropCause;
 use super::options::Options;
 use super::KernelError;
 
-/// Times are scheduled times since the start of the router. `place` is the port for `in` and `out`, otherwise the link.
-/// `packet` numbers packets in the order of their entry. `options` are the TCP options in hexadecimal. For UDP the
-/// fields of TCP's header are 0; for other protocols they and the ports are empty.
+/// Columns of the trace of packets. `time_ns` is the scheduled time since the start of the router. `place` is the port
+/// for `in` and `out`, otherwise the link. `packet` numbers packets in the order of their entry. `options` are the TCP
+/// options in hexadecimal. For UDP the fields of TCP's header are 0; for other protocols they and the ports are empty.
 pub const COLUMNS: &str = "time_ns,event,place,packet,source,destination,source_port,destination_port,\
                            flags,seq,ack,window,payload_bytes,wire_bytes,ecn,options";
 /// Columns of the file of samples. `average` is empty if the queue does not compute one.
@@ -20,13 +20,13 @@ pub const QUEUE_COLUMNS: &str = "time_ns,link,packets,bytes,average";
 /// The event of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Line {
-    /// Read from a port.
+    /// The router read the packet from this port.
     In(u32),
-    /// Written to a port.
+    /// The router wrote the packet to this port.
     Out(u32),
-    /// Dropped by a link.
+    /// This link dropped the packet.
     Dropped(u32, DropCause),
-    /// Marked by a link.
+    /// This link marked the packet CE.
     Marked(u32),
 }
 
@@ -69,7 +69,7 @@ pub(super) struct Packet {
     pub flags: u8,
     pub seq: u32,
     pub ack: u32,
-    /// Unscaled.
+    /// The header's window field, unscaled.
     pub window: u16,
     pub payload: u32,
     pub wire_bytes: u32,
@@ -168,7 +168,7 @@ pub(super) fn samples(
     })
 }
 
-/// The bytes that a text states in hexadecimal.
+/// Decodes pairs of hexadecimal digits.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).map(|value| value as u8)).collect();
     let digits = digits.filter(|digits| digits.len() % 2 == 0)?;

@@ -39,7 +39,7 @@ impl Book {
         self.now > self.start
     }
 
-    /// Books the time since `begin`, if it is not booked yet.
+    /// Books the time from `begin` to [`Self::now`] for `part`, unless it is booked already.
     pub(super) fn until(&mut self, begin: i64, part: Part) {
         let begin = begin.max(self.start);
         if begin < self.now {
@@ -48,7 +48,8 @@ impl Book {
         }
     }
 
-    /// Books a packet's journey. Time beyond its propagation and transmission is queueing.
+    /// Books a packet's journey since `sent`. Propagation counts for `propagation_is`, and time beyond propagation and
+    /// transmission for queueing.
     pub(super) fn journey(&mut self, sent: i64, propagation: i64, transmission: i64, propagation_is: Part) {
         let moved = sent.max(self.now - propagation);
         self.until(moved, propagation_is);

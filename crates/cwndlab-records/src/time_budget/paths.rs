@@ -14,7 +14,7 @@ pub(super) struct Way {
     /// Transmission of the links' own headers.
     fixed_ns: f64,
     ns_per_byte: f64,
-    /// Bytes of a packet besides its payload: for a packet with payload, and for one without.
+    /// Header bytes of a packet with payload. `ack_bytes` are those of a packet without payload.
     header_bytes: u32,
     ack_bytes: u32,
 }
@@ -41,7 +41,7 @@ impl<'a> Paths<'a> {
         Paths { scenario, routes: Routes::new(scenario), found: BTreeMap::new() }
     }
 
-    /// The path between two nodes for an endpoint of this configuration. If no path exists, the result takes no time.
+    /// The path between two nodes for an endpoint of this configuration. If no path exists, all its times are 0.
     pub(super) fn way(&mut self, from: u32, to: u32, tcp: u16) -> Result<Way, ScenarioError> {
         let way = match self.found.get(&(from, to)) {
             Some(&way) => way,

@@ -33,17 +33,17 @@ pub(super) struct Connection {
     to_client: Way,
 }
 
-/// A packet at the end where it arrived.
+/// A packet that arrived at an end of a connection.
 #[derive(Clone, Copy)]
 pub(super) struct Arrived {
     pub(super) delay: i64,
     pub(super) len: u32,
 }
 
-/// A packet among all those of a traffic entry.
+/// A packet that arrived in any connection of a traffic entry.
 #[derive(Clone, Copy)]
 pub(super) struct OfTraffic {
-    /// Where it arrived.
+    /// The end of the connection at which it arrived.
     pub(super) at: End,
     pub(super) len: u32,
 }
@@ -62,7 +62,8 @@ pub(super) struct Run {
     end: i64,
     connections: Vec<Connection>,
     objects: Vec<Object>,
-    /// Packets by the end where they arrived, for each connection and for each traffic entry.
+    /// The arrivals at each end of each connection. `by_traffic` has the same arrivals at each end of each traffic
+    /// entry.
     pub(super) arrivals: Timeline<Arrived>,
     pub(super) by_traffic: Timeline<OfTraffic>,
     /// Limits by sender. A row's time is the beginning of the limit.
@@ -80,7 +81,8 @@ enum SlowStart {
     Until(Vec<i64>),
 }
 
-/// Nanoseconds, limited so that sums fit: a table from elsewhere may hold any value.
+/// Converts nanoseconds, and limits them so that sums do not overflow: a table that this crate did not write may hold
+/// any value.
 pub(super) fn nanoseconds(value: u64) -> i64 {
     const LARGEST: u64 = 1 << 60;
     value.min(LARGEST) as i64
@@ -132,7 +134,7 @@ impl Run {
         })
     }
 
-    /// The end of the run, or of the considered part.
+    /// The end of the run, or the time up to which its tables were read.
     pub(super) fn end(&self) -> i64 {
         self.end
     }
@@ -182,12 +184,12 @@ impl SlowStart {
     }
 }
 
-/// Positions of connections by their serial numbers.
+/// Positions in the list of connections, by serial number.
 struct Positions(Vec<Option<usize>>);
 
 impl Positions {
     /// Serial numbers count connections in order. A number far beyond the count of connections is not stored, because a
-    /// table from elsewhere may hold any value.
+    /// table that this crate did not write may hold any value.
     fn new(connections: &[Connection]) -> Positions {
         let most = 16 * connections.len() + 65_536;
         let serials =

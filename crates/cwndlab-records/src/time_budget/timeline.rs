@@ -40,7 +40,7 @@ pub(super) struct Timeline<R> {
 }
 
 impl<R: Copy> Timeline<R> {
-    /// A timeline for this number of owners. Rows of the same end and time stay in their order.
+    /// A timeline for this number of owners. Rows of the same end and time stay in the order of `entries`.
     pub(super) fn new(owners: usize, entries: &[(End, i64, R)]) -> Timeline<R> {
         let Some(&(_, _, any)) = entries.first() else {
             return Timeline { starts: vec![0; 2 * owners + 1], times: Vec::new(), rows: Vec::new() };
@@ -58,7 +58,8 @@ impl<R: Copy> Timeline<R> {
             (times[*at], rows[*at]) = (time, row);
             *at += 1;
         }
-        // The recorder writes the events at one end in order of time; a table from elsewhere may have another order.
+        // The recorder writes the events at one end in order of time; a table that this crate did not write may have
+        // another order.
         for end in starts.windows(2).map(|edge| edge[0]..edge[1]) {
             if !times[end.clone()].is_sorted() {
                 let mut mine: Vec<_> = end.clone().map(|at| (times[at], rows[at])).collect();

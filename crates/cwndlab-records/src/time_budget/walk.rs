@@ -12,20 +12,20 @@ const STEP_NS: i64 = 16;
 /// A packet at its arrival.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Arrival {
-    /// Its row in the arrivals.
+    /// Its row in [`Run::arrivals`].
     row: usize,
     at: End,
 }
 
 /// The next step on the walk back from a packet.
 struct Step {
-    /// The arrival that let the packet's sender send; `None` where the connection began.
+    /// The arrival that let the packet's sender send; `None` if there was none because the connection began.
     cause: Option<usize>,
-    /// The part for which the propagation of the preceding rounds counts.
+    /// The part for which the propagation of the preceding packets counts.
     label: Part,
 }
 
-/// What an end with nothing to send waits for.
+/// The part for the time in which this end has nothing to send and waits for its application.
 fn quiet_at(end: End) -> Part {
     if end.is_client() {
         Part::Client
@@ -69,7 +69,8 @@ impl Run {
         self.arrivals.of(end).rev().find(|&row| self.arrivals.row(row).len > 0)
     }
 
-    /// The arrival that ended an object: data or a FIN at the client, else data at the server.
+    /// Finds the arrival that ended an object: the packet that arrived at the client at `end`; otherwise the last data
+    /// that arrived at the client after `start`; otherwise the last data that arrived at the server.
     fn ending(&self, traffic: usize, start: i64, end: i64) -> Option<Arrival> {
         let last = self.by_traffic.until(End::new(traffic, true), end);
         if let Some(row) = last.filter(|&row| self.by_traffic.time(row) == end) {
@@ -88,7 +89,7 @@ impl Run {
         self.arrival(row)
     }
 
-    /// The arrival of a traffic entry at this row, as an arrival of its connection.
+    /// Converts a row of [`Run::by_traffic`] to the same arrival in its connection.
     fn arrival(&self, row: usize) -> Option<Arrival> {
         let at = self.by_traffic.row(row).at;
         Some(Arrival { row: self.arrivals.until(at, self.by_traffic.time(row))?, at })
@@ -107,7 +108,8 @@ impl Run {
             // The connection began here, after its client had waited for something on another connection.
             label = Part::Delivery;
             found = self.delivered(End::new(traffic, true), book.now());
-            // A capture may have packets before the start of their connection. The same packet again leads no further.
+            // A capture may have packets before the start of their connection. The walk stops if it finds the same
+            // packet again, because it would not end.
             found = found.filter(|next| *next != arrival);
             if let Some(next) = found {
                 book.until(self.arrivals.time(next.row), Part::Client);
@@ -116,7 +118,8 @@ impl Run {
         book.until(book.start(), Part::Client);
     }
 
-    /// Books a packet's journey, and its sender's wait for it. The last packet of the path may be a FIN.
+    /// Books a packet's journey, and its sender's wait for it. The last packet of the path may be a FIN, so it is not
+    /// treated as an acknowledgment even if it has no payload.
     fn packet(&self, arrival: Arrival, label: Part, is_last: bool, book: &mut Book) -> Step {
         let (now, packet, sender) = (book.now(), self.arrivals.row(arrival.row), arrival.at.peer());
         let sent = self.exactly(sender, (now - packet.delay).max(0), now);
@@ -171,13 +174,14 @@ impl Run {
         sent
     }
 
-    /// What a sender of data had waited for when this arrival let it send.
+    /// Finds what a sender of data had waited for when the arrival `cause` let it send, and books the time in which it
+    /// had nothing to send.
     fn cause(&self, sender: End, mut cause: usize, sent: i64, book: &mut Book) -> Step {
         let (quiet, opened) = (quiet_at(sender), self.connection(sender).start);
         let has_data = |row: usize| self.arrivals.row(row).len > 0;
         let mut label = self.round(sender, self.arrivals.time(cause), sent);
         if label == Some(Part::Handshake) && has_data(cause) {
-            label = None; // data that came with the handshake's last segment
+            label = None; // the sender waited for this data, which came with the handshake's last segment
         }
         while label.is_none() && !has_data(cause) {
             // The sender had nothing to send and no data arrived, so the wait began when it had sent everything.
@@ -200,7 +204,7 @@ impl Run {
         Step { cause: Some(cause), label: label.unwrap_or(of_data) }
     }
 
-    /// The part for the round that an arrival at `time` ended; `None` if its end had nothing to send.
+    /// The part for the round that an arrival at `time` ended; `None` if the end had nothing to send.
     fn round(&self, sender: End, time: i64, sent: i64) -> Option<Part> {
         let limit = self.limits.before(sender, time).map_or(SendLimit::Idle, |at| *self.limits.row(at));
         let state = self.states.until(sender, sent).map(|at| *self.states.row(at));

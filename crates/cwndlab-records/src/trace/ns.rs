@@ -1,9 +1,10 @@
 //! The text format of ns-2's traces, for existing scripts.
 //!
 //! `event time from to type size flags flow source.port destination.port sequence packet`, where the event is `+` for a
-//! packet that the observed node sent, `r` for one that it received, `d` for one that a link dropped. As in ns-2, marks
-//! show only in the flags of later packets. `from` and `to` of a sent or received packet are the connection's ends; of
-//! a dropped one, those of the link. Packets are numbered from 0, as in ns-2.
+//! packet that the observed node sent, `r` for one that it received, `d` for one that a link dropped. As in ns-2, a
+//! mark has no line of its own: it shows in the flags of the packet's later lines. `from` and `to` of a sent or
+//! received packet are the connection's ends; those of a dropped packet are the link's ends. Packets are numbered from
+//! 0, as in ns-2.
 
 use std::io::{self, Write};
 
@@ -11,7 +12,7 @@ use crate::cell::OneOf;
 use crate::tables::{SegmentEvent, SegmentRow};
 use crate::trace::Flow;
 
-/// Writes the rows. `flows` are by connection, `links` the two nodes of each link.
+/// Writes the rows. `flows` is indexed by connection. `links` has the two nodes of each link.
 ///
 /// # Errors
 ///
@@ -46,7 +47,8 @@ pub fn write(out: &mut impl Write, rows: &[SegmentRow], flows: &[Flow], links: &
     Ok(())
 }
 
-/// ns-2's seven flags: ECN echo, congestion action (CWR), congestion experienced, ECN-capable.
+/// ns-2's seven flag characters. Four are used: ECN echo, congestion action (CWR), congestion experienced and
+/// ECN-capable.
 fn flags(row: &SegmentRow) -> String {
     let mut text = *b"-------";
     let set = [(0, b'C', row.flags & 0x40 != 0), (3, b'A', row.flags & 0x80 != 0)];

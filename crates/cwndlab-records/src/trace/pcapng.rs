@@ -1,10 +1,11 @@
 //! pcapng, for Wireshark, tshark, tcpdump and tcptrace.
 //!
-//! A file has one interface and one vantage point, the observed node. Link type RAW (packets begin with their IP
-//! header), nanoseconds, complete headers. The packet block's original length is the IP total length, computed from
-//! headers, options and payload. It equals the segments table's `wire_bytes` unless the study's packets have other
-//! header sizes than IP and TCP (the profile `ns2-1998` gives them none). Drops and marks are comments on the packet at
-//! the observed node. A packet that a link dropped before it reached the observed node is not in the file.
+//! A file has one interface and one vantage point, the observed node. The link type is RAW (packets begin with their IP
+//! header), times are in nanoseconds, and headers are complete. The packet block's original length is the IP total
+//! length, computed from headers, options and payload. It equals the segments table's `wire_bytes` unless the study's
+//! packets have header sizes other than those of IP and TCP (the profile `ns2-1998` gives them none). Drops and marks
+//! are comments on the packet at the observed node. A packet that a link dropped before it reached the observed node is
+//! not in the file.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -14,7 +15,8 @@ use crate::tables::{DropReason, SegmentEvent, SegmentRow};
 use crate::trace::wire::{headers, Scaling};
 use crate::trace::Flow;
 
-/// 2001-09-09 01:46:40 UTC, 10^9 s: tools interpret a time of 0 as "unset".
+/// The start of the run in the file: 10^9 s, which is 2001-09-09 01:46:40 UTC, because tools interpret a time of 0 as
+/// "unset".
 const EPOCH_NS: u64 = 1_000_000_000 * 1_000_000_000;
 const LINKTYPE_RAW: u16 = 101;
 /// Room for the longest headers (20 + 60) and some payload.
@@ -127,8 +129,8 @@ fn identity(row: &SegmentRow) -> Identity {
     (row.connection, row.from_client, row.ip_id, row.seq, row.len, row.ack, row.flags)
 }
 
-/// What timeouts and links did to packets, by the row of the packet at the observed node. A mark may come before that
-/// row, a drop after it.
+/// The comments on packets that a timeout retransmitted, or that a link dropped or marked, by the packet's row at the
+/// observed node. The row of a mark may precede this row; the row of a drop follows it.
 fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
     let mut seen = BTreeMap::new();
     let mut coming: BTreeMap<Identity, String> = BTreeMap::new();
@@ -162,7 +164,8 @@ fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
     found
 }
 
-/// Writes the rows seen at the observed node, which is called `node`. `flows` are by connection, `links` by index.
+/// Writes the rows seen at the observed node, which is called `node`. `flows` is indexed by connection, and `links` has
+/// the names of the links.
 ///
 /// # Errors
 ///

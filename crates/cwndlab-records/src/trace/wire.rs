@@ -1,7 +1,7 @@
 //! The IPv4 and TCP headers of a recorded segment, bit by bit.
 //!
-//! Initial sequence numbers are 0 and the payload is zeros, so the checksums can be correct. Each node has one address,
-//! each connection its own client port, each traffic entry its own server port.
+//! Initial sequence numbers are 0. The payload counts as zeros, which allows correct checksums. Each node has one
+//! address, each connection its own client port, each traffic entry its own server port.
 
 use crate::tables::SegmentRow;
 use crate::trace::Flow;
@@ -23,7 +23,7 @@ pub fn address(node: u32) -> [u8; 4] {
     [10, b, c, d]
 }
 
-/// Window scaling of each direction, learnt from the SYNs as the ends do.
+/// Window scaling of each direction, taken from the SYNs, as the ends do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scaling {
     /// The offer in each end's SYN: \[server, client\].
@@ -37,7 +37,8 @@ impl Scaling {
         }
     }
 
-    /// RFC 7323, section 2.2: windows are scaled only if both SYNs offered it, and never in a SYN.
+    /// The window field of a row's header. Windows are scaled only if both SYNs offered scaling, and never in a SYN
+    /// (RFC 7323, section 2.2).
     fn field(self, row: &SegmentRow) -> u16 {
         let shift = match self.offered {
             [Some(server), Some(client)] if row.flags & SYN == 0 => {
@@ -89,7 +90,7 @@ fn options(row: &SegmentRow, out: &mut Vec<u8>) {
         return;
     }
     if let Some(timestamps) = timestamps {
-        out.extend([1, 1]); // RFC 7323, appendix A
+        out.extend([1, 1]); // two NOPs before the option (RFC 7323, appendix A)
         out.extend(timestamps);
     }
     accecn(row, out);
@@ -104,7 +105,7 @@ fn options(row: &SegmentRow, out: &mut Vec<u8>) {
     }
 }
 
-/// The AccECN option (RFC 9768), padded.
+/// Appends the AccECN option (RFC 9768), padded with NOPs to 32 bits.
 fn accecn(row: &SegmentRow, out: &mut Vec<u8>) {
     let counters = row.accecn.as_slice();
     if counters.is_empty() {
@@ -117,7 +118,7 @@ fn accecn(row: &SegmentRow, out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 1);
 }
 
-/// RFC 1071.
+/// The Internet checksum of `bytes` (RFC 1071); `start` is the sum of earlier words.
 fn checksum(bytes: &[u8], start: u32) -> u16 {
     let mut sum = bytes
         .chunks(2)
@@ -128,7 +129,7 @@ fn checksum(bytes: &[u8], start: u32) -> u16 {
     !(sum as u16)
 }
 
-/// The headers of a segment, which a payload of zeros follows, and the IP total length.
+/// The headers of a segment, whose payload counts as zeros, and the IP total length.
 pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scaling) -> (Vec<u8>, u32) {
     if flow.datagrams {
         return udp_headers(row, connection, flow);
@@ -190,7 +191,7 @@ fn ip_header(row: &SegmentRow, total: u32, protocol: u8, from: [u8; 4], to: [u8;
     out
 }
 
-/// IPv4 and UDP (RFC 768).
+/// The IPv4 and UDP headers (RFC 768) of a datagram, and the IP total length.
 fn udp_headers(row: &SegmentRow, connection: u32, flow: Flow) -> (Vec<u8>, u32) {
     let (from, to) = ends(row, connection, flow);
     let total = 28 + row.len;

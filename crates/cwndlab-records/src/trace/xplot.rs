@@ -1,5 +1,6 @@
-//! Time-sequence graphs for xplot in the style of tcptrace: data as vertical lines with arrows, the acknowledged and
-//! the advertised edge as steps, SACK blocks, and retransmissions, marks and drops by letter.
+//! Time-sequence graphs for xplot in the style of tcptrace: data as vertical lines with arrows, the edges of the
+//! acknowledged data and of the advertised window as steps, SACK blocks, and retransmissions, marks and drops by
+//! letter.
 
 use std::io::{self, Write};
 
@@ -79,7 +80,7 @@ fn letter(out: &mut impl Write, time: u64, at: u64, text: &str, colour: &str) ->
     writeln!(out, "{colour}\natext {} {at}\n{text}", Seconds(time))
 }
 
-/// Horizontally to the new time, then up (or, for a shrunk window, down) to the new value.
+/// Draws a step: horizontally to the new time, then up (or, for a shrunk window, down) to the new value.
 fn step(out: &mut impl Write, last: &mut Option<(u64, u64)>, now: (u64, u64), colour: &str) -> io::Result<()> {
     if let Some(before) = last.replace(now) {
         line(out, before, (now.0, before.1), colour)?;
