@@ -1,6 +1,6 @@
 //! The bytes of the packets inside the router.
 
-/// Buffers, each with the number of packets that share it (a duplicate shares its original's).
+/// Buffers, each with the number of packets that share it (a duplicate shares the buffer of its original).
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     slots: Vec<(Vec<u8>, u32)>,
@@ -8,7 +8,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// Copies a packet in, with one owner.
+    /// Copies a packet into a free buffer, with one owner. Returns the buffer's index.
     pub(crate) fn insert(&mut self, bytes: &[u8]) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((Vec::new(), 0));

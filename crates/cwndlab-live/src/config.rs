@@ -14,8 +14,8 @@ use crate::sys::MAX_DEVICE_NAME;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterConfig {
-    /// The scenario, as for the simulator. The router uses its nodes, links and routes, and the queues that it samples.
-    /// Traffic and endpoints belong to real stacks.
+    /// The scenario, as for the simulator. The router uses its nodes, links, routes and queue probes, and the traffic
+    /// entries in `datagrams`. Real TCP stacks replace the rest of its traffic, and its endpoints.
     pub scenario: Scenario,
     /// Seed of the study, for queues and losses that draw random numbers.
     pub seed: u64,
@@ -33,14 +33,16 @@ pub struct RouterConfig {
     /// The traffic entries whose datagrams the router itself sends.
     #[serde(default)]
     pub datagrams: Vec<DatagramsConfig>,
-    /// When to read the links' counters, in increasing order, in addition to the end; on the router's clock.
+    /// Times on the router's clock, in increasing order, at which to read the links' counters. The counters are also
+    /// read at the end.
     #[serde(default)]
     pub snapshots_ns: Vec<Time>,
     /// Start of the scenario's clock, measured from the time at which the router is ready. Links with changing rates
     /// follow it.
     #[serde(default)]
     pub lead_ns: Time,
-    /// Duration after which the router ends. If left out, it ends only at SIGTERM or SIGINT, which also end it early.
+    /// Duration after which the router ends, unless SIGTERM or SIGINT ends it earlier. If left out, only these signals
+    /// end it.
     #[serde(default)]
     pub duration_ns: Option<Time>,
     /// `SCHED_FIFO` priority to request, 1 to 99; 0 requests none.
@@ -83,10 +85,10 @@ pub struct DatagramsConfig {
 pub struct PortConfig {
     /// The node of the scenario.
     pub node: u32,
-    /// The node's addresses at this port. Packets to them leave here.
+    /// The node's addresses at this port. Packets to these addresses leave by this port.
     pub addresses: Vec<Ipv4Addr>,
-    /// Source addresses whose packets get ECT(1) in place of ECT(0) as they enter: no kernel sends ECT(1) for DCTCP
-    /// (RFC 9331, section 4.1).
+    /// Source addresses whose packets get ECT(1) in place of ECT(0) as they enter, because no kernel sends ECT(1) for
+    /// DCTCP (RFC 9331, section 4.1).
     #[serde(default)]
     pub ect1: Vec<Ipv4Addr>,
     /// The device's network namespace, as a file; the router's own if left out.
@@ -105,8 +107,8 @@ pub enum DeviceConfig {
         /// Its name.
         name: String,
     },
-    /// The far end of a veth pair, by a packet socket, for users who may not open `/dev/net/tun`. The offloads of the
-    /// near end must be off, and it must not use address resolution (`arp off`).
+    /// The far end of a veth pair whose near end is the host's, opened as a packet socket, for users who may not open
+    /// `/dev/net/tun`. The offloads of the near end must be off, and it must not use address resolution (`arp off`).
     Packet {
         /// Its name.
         name: String,
@@ -128,7 +130,8 @@ pub struct NearEnd {
     pub name: String,
 }
 
-/// Limits of validity (docs/decisions/kernel-validity.md argues for the defaults).
+/// Limits beyond which a run is invalid (docs/decisions/kernel-validity.md explains the defaults). Lateness is the time
+/// from a packet's scheduled departure to its write.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -138,8 +141,8 @@ pub struct Limits {
     pub lateness_p999_ns: Time,
     /// Lateness that no packet may exceed.
     pub lateness_max_ns: Time,
-    /// Packets that may be lost at each of the router's devices outside the scenario's queues: dropped by the kernel
-    /// there, or impossible to write.
+    /// Packets that each of the router's devices may lose outside the scenario's queues, because the kernel drops them
+    /// there or because they cannot be written.
     pub hidden_drops: u64,
     /// Share of one CPU that the router may use.
     pub cpu_share: f64,
@@ -211,7 +214,7 @@ impl RouterConfig {
     }
 }
 
-/// A datagram flow that a router cannot send.
+/// Why a configured datagram flow is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 enum DatagramsError {
     #[error("traffic {0} does not exist or sends no datagrams")]
@@ -220,7 +223,7 @@ enum DatagramsError {
     Address(Ipv4Addr),
 }
 
-/// A port that a router cannot have.
+/// Why a configured port is invalid.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 enum PortError {
     #[error("node {node} does not exist; there are {count}")]
@@ -271,7 +274,7 @@ impl DeviceConfig {
     }
 }
 
-/// Six bytes in hexadecimal, joined by colons.
+/// Parses a link address: six bytes in hexadecimal, separated by colons.
 pub(crate) fn parse_mac(text: &str) -> Option<[u8; 6]> {
     let mut mac = [0; 6];
     let mut parts = text.split(':');

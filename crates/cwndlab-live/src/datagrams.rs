@@ -1,5 +1,6 @@
 //! Unresponsive traffic, which the router itself sends. This traffic does not depend on a kernel, so its packets enter
-//! at their scheduled times, whatever the router was doing. The router also removes them at their destination.
+//! exactly at their scheduled times, even if the router processes them later. The router also removes them at their
+//! destination.
 
 use std::net::SocketAddrV4;
 
@@ -15,7 +16,7 @@ use crate::header::UDP;
 pub(crate) struct Datagram {
     /// The whole packet, with a payload of zeros.
     pub bytes: Vec<u8>,
-    /// The port at which the packet enters: its source's.
+    /// The port at which the packet enters, which is that of its source.
     pub port: u32,
 }
 
@@ -40,7 +41,7 @@ impl Senders {
     pub(crate) fn new(config: &RouterConfig) -> Result<Senders, ScenarioError> {
         let (scenario, mut entries) = (&config.scenario, Vec::new());
         for flow in &config.datagrams {
-            // Datagrams have no segments, so their size does not matter.
+            // Datagrams have no segments, so the segment size (here 1) does not matter.
             let app = scenario.application(flow.traffic as usize, 1, config.seed, config.replicate)?;
             let start = scenario.traffic[flow.traffic as usize].start_ns;
             let at = |end: SocketAddrV4| (end, config.port_of(*end.ip()).expect("the configuration is checked"));
@@ -49,7 +50,7 @@ impl Senders {
         Ok(Senders { entries, end: scenario.duration_ns, commands: Vec::new() })
     }
 
-    /// Whether there are none.
+    /// Whether there are no flows.
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -64,8 +65,8 @@ impl Senders {
         }
     }
 
-    /// Passes the packets that enter at `now`, the time of [`Self::next`], to `enter`; ties in the order of the
-    /// entries.
+    /// Calls `enter` with each packet that enters at `now`, which must be the time of [`Self::next`]. Packets of
+    /// several traffic entries come in the order of the entries.
     pub(crate) fn send(&mut self, now: Time, mut enter: impl FnMut(Datagram)) {
         for sender in self.entries.iter_mut().filter(|sender| sender.next == now) {
             sender.next = Time::MAX;
@@ -86,7 +87,7 @@ impl Senders {
     }
 }
 
-/// An IPv4 packet (RFC 791) with a UDP header (RFC 768) without a checksum, which UDP makes optional.
+/// Builds an IPv4 packet (RFC 791) with a UDP header. The header has no checksum, which RFC 768 permits.
 fn packet(from: SocketAddrV4, to: SocketAddrV4, bytes: u32, ecn: EcnField) -> Vec<u8> {
     let mut made = vec![0; bytes as usize];
     let total = (bytes as u16).to_be_bytes();

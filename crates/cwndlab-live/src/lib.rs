@@ -1,8 +1,9 @@
 //! The real-time router: packets of real Linux TCP stacks travel over the links and queues of `cwndlab-net`, the same
 //! ones as in the simulator, driven by the real clock.
 //!
-//! Links and queues run in *scheduled* time: a packet's next hop starts when its last one ended by calculation, not
-//! when the router processed it. Timing errors arise only where packets are read and written, and never accumulate.
+//! Links and queues run in *scheduled* time: a packet enters its next link when it leaves the previous one by
+//! calculation, not when the router processes it. Timing errors arise only where packets are read and written, and
+//! never accumulate.
 //!
 //! - [`header`]: the fields of IPv4 and TCP that the router reads, and the CE mark with its checksum.
 //!

@@ -49,7 +49,7 @@ fn run(config: &RouterConfig) -> ExitCode {
     }
 }
 
-/// The parent process may be gone; that is not an error.
+/// Prints a line for the parent process. If printing fails because that process is gone, the error is ignored.
 fn say(line: &str) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

@@ -34,7 +34,8 @@ impl Lateness {
         self.max = self.max.max(late);
     }
 
-    /// The lateness that a share of the packets does not exceed, rounded up to a microsecond; zero without packets.
+    /// The lateness that the given share of the packets does not exceed, rounded up to a microsecond; zero without
+    /// packets.
     pub fn percentile(&self, share: f64) -> Time {
         let wanted = (share * self.count as f64).ceil() as u64;
         let mut seen = 0;
@@ -49,7 +50,7 @@ impl Lateness {
     }
 }
 
-/// Printed as one line of JSON at the end.
+/// The router's summary, which is printed as one line of JSON at the end.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// Always "summary".
@@ -76,7 +77,7 @@ pub struct Summary {
     pub lateness_p999_ns: u64,
     /// Largest lateness.
     pub lateness_max_ns: u64,
-    /// Packets still inside at the end.
+    /// Packets still in the network at the end.
     pub packets_inside: usize,
     /// The ports in the configuration's order.
     pub ports: Vec<PortSummary>,

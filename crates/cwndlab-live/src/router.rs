@@ -1,4 +1,4 @@
-//! The loop: wait, read, advance, write.
+//! The router's main loop: wait, read, advance, write.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -23,9 +23,9 @@ use crate::trace::{line_of, Trace};
 
 /// Maximum number of packets read from one port before the other ports and the schedule have their turn.
 const BATCH: usize = 32;
-/// After a packet that follows another this closely, the router tries to read more. Most packets arrive alone, for
-/// which a second read would be a wasted system call; if another packet is available, the next wait returns
-/// immediately.
+/// The router reads again at once only after a packet that followed the previous one within this time. Most packets
+/// arrive alone, and a second read for each of them would waste a system call. If another packet is available
+/// nevertheless, the next wait returns immediately.
 const CLOSE: Time = Time::from_micros(20);
 /// The largest IPv4 packet.
 const MAX_PACKET: usize = 65_535;
@@ -145,7 +145,8 @@ impl Port {
     }
 }
 
-/// The exits of the network: ports, lateness, trace.
+/// Where packets and events leave the network: the ports that write packets, the distribution of lateness, and the
+/// files of the trace and the capture.
 struct Exits {
     ports: Vec<Port>,
     lateness: Lateness,
@@ -154,7 +155,8 @@ struct Exits {
     trace_error: Option<io::Error>,
     scratch: Vec<u8>,
     start_ns: u64,
-    /// Whether UDP packets are not written, because the router itself sent them.
+    /// Whether the router itself sends datagrams. It then removes UDP packets at their destination instead of writing
+    /// them.
     ends_datagrams: bool,
 }
 
@@ -185,7 +187,7 @@ impl Exits {
         self.record(at, line_of(event, packet.port), packet.id, bytes, ce);
     }
 
-    /// A datagram that the router itself sends enters the network.
+    /// Injects a datagram that the router itself sends into the network.
     fn enter(&mut self, network: &mut Network, at: Time, datagram: &Datagram) {
         let bytes = &datagram.bytes;
         let header = Header::parse(bytes).expect("the router made it");
@@ -297,7 +299,8 @@ fn finish_files(config: &RouterConfig, exits: &mut Exits) -> io::Result<()> {
 
 fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &mut Sampler, buffer: &mut [u8]) {
     for _ in 0..BATCH {
-        // An error means "would block", or a device that is down; the latter shows as silence.
+        // An error means that no packet is available ("would block") or that the device is down. There is nothing to
+        // read in either case.
         let Ok(length) = exits.ports[index].file().read(buffer) else { return };
         let now = exits.now();
         sampler.advance(network, exits, now);
@@ -335,7 +338,7 @@ struct Sampler {
     queues: Vec<u32>,
     interval: Option<Time>,
     next: Time,
-    /// When the counters have to be read next, and their values at the previous snapshots.
+    /// When the counters have to be read next. `snapshots` has their values at the previous snapshots.
     snapshot_at: Time,
     snapshots: Vec<Vec<LinkSummary>>,
 }
@@ -351,7 +354,8 @@ impl Sampler {
         Ok(Sampler { senders, queues, interval, next, snapshot_at, snapshots: Vec::new() })
     }
 
-    /// Reads the links' counters at each snapshot up to `now`. The loop wakes up for each, so none is read late.
+    /// Reads the links' counters at each snapshot up to `now`. The main loop wakes up for each snapshot, so none is
+    /// read late.
     fn read_counters(&mut self, config: &RouterConfig, network: &mut Network, exits: &mut Exits, now: Time) {
         while self.snapshot_at <= now {
             self.advance(network, exits, self.snapshot_at);

@@ -20,7 +20,7 @@ use libc::{c_int, c_long, c_ulong};
 /// The longest device name, without the terminating zero.
 pub const MAX_DEVICE_NAME: usize = libc::IFNAMSIZ - 1;
 
-/// The result of a call that returns -1 and sets errno on failure.
+/// Converts the result of a call that returns -1 and sets errno on failure.
 fn checked(result: c_int) -> io::Result<c_int> {
     if result < 0 {
         return Err(io::Error::last_os_error());
@@ -218,9 +218,9 @@ pub fn mtu(device: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Waits until a device of the present namespace that is up also runs. A kernel activates the device's queue some time
-/// after the other end appears, and silently drops earlier packets. The function returns at once if the device is not
-/// up, and after a second if the device does not run by then, as when its other end is missing.
+/// Waits until a device of the present namespace runs (`IFF_RUNNING`), if it is up. A kernel activates the device's
+/// queue some time after the other end appears, and silently drops earlier packets. The function returns at once if the
+/// device is not up, and after a second if the device does not run by then, as when its other end is missing.
 ///
 /// # Errors
 ///
@@ -238,7 +238,7 @@ pub fn wait_until_running(device: &str) -> io::Result<()> {
         if flags & libc::IFF_UP == 0 {
             return Ok(());
         }
-        thread::sleep(STEP); // also once it runs: the queue follows the flag
+        thread::sleep(STEP); // also if it runs now: its queue is activated after the flag
         if flags & libc::IFF_RUNNING != 0 {
             return Ok(());
         }

@@ -14,8 +14,8 @@ const OPPORTUNITY_BYTES: u32 = 1500;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CapacityConfig {
-    /// A rate that changes in steps. A packet in transmission at a step keeps its place: its remaining bits are sent at
-    /// the new rate. At rate 0 the transmitter pauses and the queue fills.
+    /// A rate that changes in steps. If a packet is in transmission at a step, its remaining bits are sent at the new
+    /// rate. At rate 0 the transmitter pauses and the queue fills.
     Steps {
         /// Start times of the rates, in increasing order. The first is 0.
         at_ns: Vec<Time>,
@@ -34,7 +34,7 @@ pub enum CapacityConfig {
     },
 }
 
-/// A capacity that a transmitter cannot have. The message says what would be right.
+/// Why a capacity is invalid. The message says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum CapacityError {
     /// The times and rates are not a valid schedule.
@@ -46,7 +46,7 @@ pub enum CapacityError {
     /// All rates of a repeating schedule are 0.
     #[error("all rates are 0; at least one must be above 0")]
     NeverUp,
-    /// The last step never ends, and sends nothing.
+    /// The last step has rate 0 and never ends.
     #[error("the last rate is 0, so that the link would be down for ever; let it end")]
     DownForEver,
     /// The trace is empty or ends at 0 ms.
@@ -58,7 +58,7 @@ pub enum CapacityError {
 }
 
 impl CapacityConfig {
-    /// Whether the parameters make sense; the error names the parameter and what would be right.
+    /// Checks the parameters. The error names the parameter and what would be right.
     ///
     /// # Errors
     /// If a parameter is out of its range.
@@ -138,7 +138,7 @@ pub(crate) enum Capacity {
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     at: Vec<Time>,
-    /// The next opportunity.
+    /// Index in `at` of the next opportunity.
     next: usize,
     /// Start of the current round of the trace.
     base: Time,

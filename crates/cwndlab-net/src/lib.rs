@@ -1,5 +1,5 @@
-//! Path elements, sans-IO: links, queues, losses. Time is an argument; nothing here knows a simulator, a socket or a
-//! clock, so the simulator and the real-time router run the same code.
+//! Path elements, sans-IO: links, queues, losses. Time is an argument; nothing here depends on a simulator, a socket or
+//! a clock, so the simulator and the real-time router run the same code.
 #![forbid(unsafe_code)]
 
 mod capacity;

@@ -22,7 +22,7 @@ pub trait Packet: Default {
     fn wire_bytes(&self) -> u32;
     /// The ECN field.
     fn ecn(&self) -> Ecn;
-    /// Sets the ECN field to CE. Called only if [`Packet::ecn`] is ECT.
+    /// Sets the ECN field to CE. Queues call this only if [`Packet::ecn`] is ECT(0) or ECT(1).
     fn mark_ce(&mut self);
     /// Identifies the flow (both addresses, both ports, protocol), for queues that hash by flow.
     fn flow_key(&self) -> u64;

@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 use thiserror::Error;
 
-/// Times and values that are not a valid schedule. The message says what would be right.
+/// Why times and values are not a valid schedule. The message says what would be right.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ScheduleError {
     /// The numbers of times and values differ.
@@ -54,7 +54,7 @@ pub(crate) struct Schedule<T> {
 }
 
 impl<T: Copy> Schedule<T> {
-    /// A schedule from checked parts.
+    /// A schedule of times and values that have passed [`check`].
     pub(crate) fn new(at: &[Time], values: &[T], repeat: Option<Time>) -> Schedule<T> {
         Schedule { at: at.to_vec(), values: values.to_vec(), repeat, index: 0, base: Time::ZERO }
     }

@@ -13,7 +13,7 @@ pub(crate) struct Flags {
     pub dont_wait: bool,
 }
 
-/// The flags `MSG_A|MSG_B` of `call`, which must be among `known`. 0 or an empty text means no flags.
+/// Parses the flags of `call`, such as `MSG_A|MSG_B`. Each must be among `known`. 0 or an empty text means no flags.
 pub(crate) fn flags(line: usize, call: &Call, words: &str, known: &[&str]) -> Result<Flags> {
     let mut flags = Flags::default();
     for word in words.split('|').map(str::trim).filter(|word| !matches!(*word, "" | "0")) {
@@ -33,7 +33,8 @@ pub(crate) fn flags(line: usize, call: &Call, words: &str, known: &[&str]) -> Re
     Ok(flags)
 }
 
-/// The bytes of all buffers `{address, bytes}` in a vector or a message; `None` if there are none.
+/// The total size of all buffers `{address, bytes}` in a vector or a message; `None` if the text has no list of buffers
+/// or a malformed one.
 pub(crate) fn iov_bytes(text: &str) -> Option<i64> {
     let vector = text.split_once("msg_iov").map_or(text, |(_, rest)| rest);
     let vector = &vector[vector.find('[')? + 1..];

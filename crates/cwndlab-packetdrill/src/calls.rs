@@ -23,13 +23,13 @@ pub(crate) enum Returned {
 }
 
 impl Machine {
-    /// A call that returns immediately.
+    /// Performs a call that must return immediately.
     pub fn call(&mut self, line: usize, call: &Call) -> Result<()> {
         let returned = self.perform(line, call)?;
         check(line, call, returned)
     }
 
-    /// A call that returns at `until`.
+    /// Performs a call that must return at `until`.
     pub fn start_blocking(&mut self, line: usize, call: &Call, until: Time) -> Result<()> {
         let tolerance = self.options.tolerance.over(until.saturating_sub(self.now));
         let waits = self.now + tolerance < until;
@@ -49,7 +49,7 @@ impl Machine {
         check(line, call, returned)
     }
 
-    /// Returns from the blocking calls that can return now.
+    /// Completes the blocking calls that can return now. Each must return at the time that the script states.
     pub fn finish_calls(&mut self) -> Result<()> {
         let mut waiting = std::mem::take(&mut self.pending);
         while let Some(pending) = (!waiting.is_empty()).then(|| waiting.remove(0)) {
@@ -122,7 +122,7 @@ impl Machine {
     fn fcntl(&mut self, line: usize, call: &Call) -> Result<Returned> {
         let descriptor = self.descriptor(line, call)?;
         match call.arguments.get(1).map_or("", String::as_str) {
-            "F_GETFL" => Ok(Returned::Value(call.result.unwrap_or(0))), // open modes are not modelled
+            "F_GETFL" => Ok(Returned::Value(call.result.unwrap_or(0))), // any result: open modes are not modelled
             "F_SETFL" => {
                 descriptor.nonblocking = call.arguments.get(2).is_some_and(|a| a.contains("O_NONBLOCK"));
                 Ok(Returned::Value(0))
@@ -333,7 +333,7 @@ fn check(line: usize, call: &Call, returned: Returned) -> Result<()> {
     match (returned, call.result) {
         (Returned::Value(_) | Returned::Error(_), None) => Ok(()),
         (Returned::Value(got), Some(expected)) if got == expected => Ok(()),
-        (Returned::Error("EAGAIN"), Some(-1)) if call.errno.as_deref() == Some("EWOULDBLOCK") => Ok(()), // one errno
+        (Returned::Error("EAGAIN"), Some(-1)) if call.errno.as_deref() == Some("EWOULDBLOCK") => Ok(()), // same value
         (Returned::Error(errno), Some(-1)) if call.errno.as_deref().is_none_or(|e| e == errno) => Ok(()),
         (Returned::Value(got), Some(expected)) => {
             wrong(line, format!("expected {name}(…) to return {expected}, but it returned {got}"))

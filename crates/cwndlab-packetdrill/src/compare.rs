@@ -58,7 +58,8 @@ fn options_fit(options: &ToolOptions, now: Time, expected: &Options, found: &Opt
         && expected.accecn == found.accecn
 }
 
-/// As in packetdrill, the tolerance of TS val is relative to the time since the script's beginning.
+/// Whether a TS val that differs by `off_ticks` is within the tolerance. As in packetdrill, this tolerance is relative
+/// to the time since the script's beginning.
 fn timestamp_fits(options: &ToolOptions, now: Time, off_ticks: u32) -> bool {
     let off_us = u64::from(off_ticks) * u64::from(options.timestamp_tick_us);
     off_us * 1_000 <= options.tolerance.over(now).as_nanos()

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The maximum length of a script in seconds. All timers up to the end run, so it must be bounded.
+/// The maximum length of a script in seconds. All timers until a script's end are processed, so its length must be
+/// bounded.
 pub(crate) const LONGEST_S: u64 = 1_000_000;
 
 /// Why a script failed, and at which line.
@@ -12,7 +13,8 @@ pub struct ScriptError {
     pub line: usize,
     /// What was expected and what happened.
     pub message: String,
-    /// Whether the script needs something that this tool does not support; otherwise the endpoint contradicts it.
+    /// Whether the script needs something that this tool does not support. Otherwise the endpoint contradicts the
+    /// script, or the script cannot be parsed.
     pub unsupported: bool,
     /// The last events before that line, oldest first.
     pub before: Vec<String>,
@@ -27,12 +29,12 @@ impl std::error::Error for ScriptError {}
 
 pub(crate) type Result<T> = std::result::Result<T, ScriptError>;
 
-/// The script cannot be parsed, or the endpoint contradicts it.
+/// Returns the error for a script that cannot be parsed, or that the endpoint contradicts.
 pub(crate) fn wrong<T>(line: usize, message: impl Into<String>) -> Result<T> {
     Err(ScriptError { line, message: message.into(), unsupported: false, before: Vec::new() })
 }
 
-/// The script needs something that this tool does not support.
+/// Returns the error for a script that needs something that this tool does not support.
 pub(crate) fn unsupported<T>(line: usize, message: impl Into<String>) -> Result<T> {
     Err(ScriptError { line, message: message.into(), unsupported: true, before: Vec::new() })
 }

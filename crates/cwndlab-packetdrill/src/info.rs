@@ -16,8 +16,8 @@ const STATES: [(&str, f64); 5] = [
 /// The kernel's value for "no threshold".
 const INFINITE_SSTHRESH: f64 = 2_147_483_647.0;
 
-/// The present values of the fields. Fields that the endpoint does not have are undefined, so that an assertion on them
-/// is an error.
+/// Stores the present values of the fields in `names`. Fields that the endpoint does not have are undefined, so that an
+/// assertion on them is an error.
 pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
     let (connection, cfg) = (&endpoint.connection, &endpoint.cfg);
     let info = connection.info(cfg);

@@ -3,15 +3,15 @@
 //!
 //! A script is a list of events, each with a time: a system call, a segment injected into the endpoint (`<`), a segment
 //! expected from it (`>`), an assertion on `tcp_info` (`%{ … }%`) or a command. Numbers are relative: both initial
-//! sequence numbers count as 0, timestamps by their first appearance.
+//! sequence numbers count as 0, and timestamps count from the first one that the script names.
 //!
 //! Differences from packetdrill on a kernel, all by design:
-//! - The endpoint sends single segments where the kernel shows the tool a train of them (TSO). An expected segment may
-//!   therefore be made of several segments that are contiguous and sent within the tolerance.
-//! - PSH is not compared: it depends on where the kernel ends its trains.
+//! - The endpoint sends single segments where a kernel passes the tool several as one large segment (TSO). An expected
+//!   segment may therefore be several segments of the endpoint, which must be contiguous and sent within the tolerance.
+//! - PSH is not compared: it depends on where the kernel ends these large segments.
 //! - Commands are not run. A setting (`sysctl`) for which the endpoint has a knob sets this knob ([`settings`]), and a
 //!   setting without effect on what is sent is ignored. Other settings and commands are rejected as not supported,
-//!   except for a few that rarely matter.
+//!   except for a few that rarely matter, which the message of a later failure mentions.
 #![forbid(unsafe_code)]
 
 mod arguments;

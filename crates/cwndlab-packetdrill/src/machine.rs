@@ -76,7 +76,8 @@ impl Machine {
         self.before.push_back(format!("{} {what}", seconds(at)));
     }
 
-    /// Adds the preceding events to a failure, and any setting that was not applied and may be the reason.
+    /// Adds the preceding events to a failure, and the first setting that was not applied, because it may be the
+    /// reason.
     pub fn explain(&mut self, error: ScriptError) -> ScriptError {
         while let Some(sent) = self.sent.pop_front() {
             let packet = self.endpoints[sent.endpoint].shown(&sent.segment);
@@ -152,7 +153,7 @@ impl Machine {
     }
 }
 
-/// A time as scripts write it.
+/// A time in seconds, for messages.
 pub(crate) fn seconds(at: Time) -> String {
     format!("{:.6} s", at.as_secs_f64())
 }

@@ -56,11 +56,12 @@ pub(crate) struct ToolOptions {
     pub timestamp_tick_us: u32,
     /// Whether an echoed timestamp (TS ecr) that was never sent is interpolated. Otherwise it is an error.
     pub echo_scaled: bool,
-    /// Whether an expected segment must be a single segment. Otherwise several may make it up.
+    /// Whether an expected segment must be a single segment. Otherwise several contiguous segments may form it.
     pub strict_segments: bool,
     /// Whether advertised windows are not compared.
     pub ignore_windows: bool,
-    /// Size of the segments that the kernel would have merged into an injected larger segment on arrival (GRO).
+    /// If set, an injected segment that is larger than this size arrives as several segments of this size, which a
+    /// kernel would have merged on arrival (GRO).
     pub merged_from: Option<u32>,
     mtu: Option<u32>,
     ipv6: bool,

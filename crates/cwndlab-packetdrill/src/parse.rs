@@ -194,7 +194,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `0.1`, `+.1`, `*`, `0.1~0.2`, `+.1~+.2`
+    /// Parses a time: `0.1`, `+.1`, `*`, `0.1~0.2` or `+.1~+.2`.
     fn when(&mut self) -> Result<When> {
         if self.peek() == Some('*') {
             self.advance(1);
@@ -230,7 +230,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Decimal seconds, converted exactly.
+    /// Parses decimal seconds; digits after the ninth decimal are cut off.
     fn seconds(&mut self) -> Result<Time> {
         self.skip_blanks();
         let rest = self.rest();
@@ -251,7 +251,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `name(a, b, [c], {d}) = 3 EINVAL (text)`
+    /// Parses a call: `name(a, b, [c], {d}) = 3 EINVAL (text)`.
     fn call(&mut self) -> Result<Call> {
         let line = self.line;
         let first = self.rest().lines().next().unwrap_or_default();

@@ -14,7 +14,8 @@ pub(crate) struct Failure {
     /// The statement's line, counted from 0 at the first line of the code.
     pub line: usize,
     pub message: String,
-    /// Whether the statement needs something that is not supported; otherwise it is wrong.
+    /// Whether the statement needs something that is not supported. Otherwise it is malformed, or its assertion is
+    /// false.
     pub unsupported: bool,
 }
 
@@ -38,8 +39,8 @@ pub(crate) fn run(code: &str, names: &mut Names) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The statements and the lines where they begin. Newlines and semicolons separate them, except inside strings and
-/// brackets; comments are removed.
+/// Splits code into its statements, each with the line where it begins. Newlines and semicolons separate them, except
+/// inside strings and brackets; comments are removed.
 fn statements(code: &str) -> Vec<(usize, String)> {
     let (mut found, mut current) = (Vec::new(), String::new());
     let (mut line, mut began, mut depth, mut quote, mut comment) = (0, 0, 0_i32, None, false);
@@ -111,7 +112,7 @@ fn execute(statement: &str, names: &mut Names) -> Result<(), Reason> {
     Ok(())
 }
 
-/// `name = value` or `name += value`.
+/// Splits `name = value` or `name += value` into name, operator (`+`) and value; `None` for other statements.
 fn assignment(statement: &str) -> Option<(&str, Option<&str>, &str)> {
     let (name, rest) = statement.split_once('=')?;
     let operator = ["//", "+", "-", "*", "/", "%"].into_iter().find(|operator| name.ends_with(operator));
@@ -120,7 +121,7 @@ fn assignment(statement: &str) -> Option<(&str, Option<&str>, &str)> {
     (plain && !rest.starts_with('=')).then_some((name, operator, rest))
 }
 
-/// The names in an expression with their values, for messages.
+/// The names of `tcp_info` fields in an expression with their values, for messages.
 fn seen(expression: &str, names: &Names) -> String {
     let mut shown: Vec<&str> = Vec::new();
     for word in expression.split(|c: char| !c.is_alphanumeric() && c != '_') {
@@ -136,7 +137,7 @@ fn seen(expression: &str, names: &Names) -> String {
     }
 }
 
-/// Each level of brackets, signs and `not` uses stack space, so their depth is limited.
+/// Each level of brackets, signs and `not` uses stack space, so the number of levels is limited.
 const MAX_DEPTH: u32 = 50;
 
 struct Parser<'a> {
@@ -146,7 +147,7 @@ struct Parser<'a> {
     names: &'a Names,
 }
 
-/// Operators and brackets, each before those with which it begins.
+/// Operators and brackets. An operator precedes the shorter ones with which it begins, so that it is found first.
 const OPERATORS: [&str; 17] =
     ["<=", ">=", "==", "!=", "//", "**", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", "&"];
 
@@ -320,7 +321,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A name without a value.
+/// The reason of failure for a name without a value.
 fn unknown(name: &str, names: &Names) -> Reason {
     if !name.starts_with("tcpi_") {
         return Wrong(format!("{name} has no value here"));

@@ -102,7 +102,8 @@ impl Machine {
                     before: Vec::new(),
                 })?;
             }
-            // Returns without draining: the next event that sends finds out whether the queue has room.
+            // Returns without draining: the endpoints' segments are collected only at the next event, if the
+            // interface's queue then accepts them.
             Action::Command(text) => return self.command(event.line, text),
             Action::Expect(_) => {}
         }
@@ -110,7 +111,7 @@ impl Machine {
         self.finish_calls()
     }
 
-    /// A command is not run, but its settings are applied.
+    /// Applies the settings in a command, or checks its count of sockets. The command itself is not run.
     fn command(&mut self, line: usize, text: &str) -> Result<()> {
         if let Some(count) = SocketCount::parse(text) {
             return count.check(line, &self.endpoints);
@@ -176,8 +177,8 @@ impl Machine {
             }
         };
         let whole = endpoint.inbound(packet, echo);
-        // Merged segments arrive at the same time and are acknowledged as one. Data that fills a hole or repeats
-        // earlier data stays in one piece, because a DSACK reports the whole duplicate.
+        // Segments that the kernel would merge arrive at the same time and are acknowledged as one. Data that fills a
+        // hole or repeats earlier data stays in one piece, because a DSACK reports the whole duplicate.
         let beyond = packet.seq.is_some_and(|seq| seq >= endpoint.furthest);
         endpoint.furthest = endpoint.furthest.max(packet.seq.unwrap_or(0).saturating_add(whole.len));
         let size = self.options.merged_from.filter(|_| beyond).unwrap_or(whole.len).max(1);

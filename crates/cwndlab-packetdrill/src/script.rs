@@ -15,22 +15,23 @@ pub(crate) struct When {
     pub until: Option<Time>,
 }
 
-/// An event.
+/// What happens at an event.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Action {
     /// `<`: a segment arrives at the endpoint.
     Inject(Packet),
     /// `>`: the endpoint sends a segment.
     Expect(Packet),
-    /// A system call; `end` is when a blocking one returns, relative like `When`.
+    /// A system call. `end` is the time at which a blocking call returns, relative to the same time as the event's
+    /// [`When`].
     Call { call: Call, end: Option<Time> },
-    /// `%{ … }%`
+    /// Python code with assertions: `%{ … }%`.
     Code(String),
     /// A command in backquotes.
     Command(String),
 }
 
-/// One line of the script.
+/// An event of the script, with the number of its line.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Event {
     pub line: usize,

@@ -18,7 +18,7 @@ const FLAG_LETTERS: [(char, Flags); 8] = [
 
 const SEGMENT: &str = "a segment as in P. 1:1001(1000) ack 1 win 257 <sackOK>";
 
-/// `[ect0] P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`
+/// Parses a segment such as `[ect0] P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 1 ecr 2>`.
 pub(crate) fn parse_packet(line: usize, text: &str) -> Result<Packet> {
     let mut packet = Packet { options: Some(Options::default()), ..Packet::default() };
     let mut rest = text.trim();
@@ -142,7 +142,7 @@ fn well_formed(words: &[&str]) -> bool {
     }
 }
 
-/// AccECN's option: all counters, or the first few, in order 0 or 1.
+/// Parses the AccECN option: all counters, or the first one or two, in one of the two orders of RFC 9768.
 fn accecn(words: &[&str]) -> Option<AccEcnOption> {
     const ORDERS: [[&str; 3]; 2] = [["e0b", "ceb", "e1b"], ["e1b", "ceb", "e0b"]];
     let order = u8::from(words.first() != Some(&"e0b"));

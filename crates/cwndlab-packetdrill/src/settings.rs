@@ -13,14 +13,14 @@ pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
     cfg
 }
 
-/// Sets the window law with this name in the kernel.
+/// Sets the congestion control that has this name in the Linux kernel.
 pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), String> {
     cfg.window_law = match name {
         "cubic" => WindowLawKind::CubicLinux(CubicConfig { fast_convergence: true }),
         "reno" => WindowLawKind::Reno,
         "bbr" => WindowLawKind::Bbr1, // the mainline kernel's version
         "dctcp" => {
-            cfg.ecn = EcnKind::Dctcp; // the kernel's DCTCP asks for ECN by itself
+            cfg.ecn = EcnKind::Dctcp; // the kernel's DCTCP turns ECN on by itself
             WindowLawKind::Dctcp
         }
         _ => return Err(format!("congestion control {name:?} is not supported: only bbr, cubic, dctcp and reno")),
@@ -33,8 +33,8 @@ pub(crate) fn congestion_control(cfg: &mut TcpConfig, name: &str) -> Result<(), 
 pub(crate) struct Effect {
     /// Whether the interface's queue accepts segments from now on, if the command sets this.
     pub queue_takes: Option<bool>,
-    /// The receive buffer that the command sets, in bytes. If it is set, the advertised window depends on reads, which
-    /// BSD's scripts check.
+    /// The receive buffer that the command sets, in bytes. If it is set, the advertised window depends on the script's
+    /// reads, as BSD's scripts expect.
     pub receive_buffer: Option<u64>,
     /// Settings without a knob that may change what is sent.
     pub unset: Vec<String>,
@@ -60,7 +60,7 @@ pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Effect, String>
                     .iter()
                     .skip(2)
                     .all(|w| matches!(w.as_str(), "tso" | "gso" | "gro" | "lro" | "on" | "off")) => {}
-            // A kernel's memory of former connections is always empty here.
+            // The kernel's cache of metrics of earlier connections is always empty here.
             "ip" if arguments.iter().any(|word| word == "tcp_metrics") => {}
             "true" | "nstat" => {}
             program if program.starts_with("sysctl_restore") => {}
@@ -73,7 +73,7 @@ pub(crate) fn command(cfg: &mut TcpConfig, text: &str) -> Result<Effect, String>
     Ok(effect)
 }
 
-/// `name=value`
+/// Applies a setting `name=value`.
 fn set(cfg: &mut TcpConfig, effect: &mut Effect, setting: &str) -> Result<(), String> {
     let Some((name, value)) = setting.split_once('=') else {
         return Err(format!("expected sysctl name=value, found {setting:?}"));
@@ -86,7 +86,7 @@ fn set(cfg: &mut TcpConfig, effect: &mut Effect, setting: &str) -> Result<(), St
     Ok(())
 }
 
-/// `echo value > file`
+/// Applies the setting in `echo value > file`.
 fn echo(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Result<(), String> {
     let [value, arrow, file] = arguments else { return Ok(()) };
     match (arrow.as_str(), file.strip_prefix("/proc/sys/")) {
@@ -98,7 +98,8 @@ fn echo(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resul
     }
 }
 
-/// `tc qdisc add|replace|delete dev … root QUEUE …`: `fq` paces, and a limit of 0 accepts nothing.
+/// `tc qdisc add|replace|delete dev … root QUEUE …`: the queue `fq` turns pacing on, and a queue with limit 0 accepts
+/// no segments.
 fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Result<(), String> {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let at = words.iter().position(|word| *word == "root").unwrap_or(words.len());
@@ -116,7 +117,8 @@ fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resu
     Ok(())
 }
 
-/// Applies the settings of the public collection's `defaults.sh` that differ from the profile.
+/// Applies the settings of `defaults.sh`, from packetdrill's public collection of scripts, that differ from the
+/// profile.
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
     if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
@@ -170,7 +172,7 @@ fn simple_commands(text: &str) -> Vec<Vec<String>> {
         }
     }
     for words in &mut commands {
-        // `> /dev/null`, `2>/dev/null`, `2>&1`
+        // Removes `> /dev/null`, `2>/dev/null` and `2>&1`.
         let quiet = words
             .iter()
             .position(|w| matches!(w.as_str(), ">" | "2>" | "&>"))

@@ -5,7 +5,7 @@ use crate::timestamps::Timestamps;
 use cwndlab_tcp::{CloseReason, Connection, Flags, Header, SackBlocks, Segment, TcpConfig};
 use cwndlab_units::Time;
 
-/// The initial sequence numbers of both sides are just below the wrap, so that scripts cross it.
+/// The initial sequence numbers of both sides are just below 2^32, so that sequence numbers wrap during a script.
 pub(crate) const LOCAL_ISS: u32 = 0xffff_fc00;
 pub(crate) const PEER_ISS: u32 = 0xffff_f800;
 
@@ -85,7 +85,7 @@ impl Endpoint {
         }
     }
 
-    /// The error of the connection, if no call has returned it yet (`sk_err`). Returning it clears it.
+    /// Returns the error of the connection (`sk_err` in Linux) the first time, and `None` after that.
     pub fn take_error(&mut self) -> Option<&'static str> {
         if self.error_returned {
             return None;
@@ -105,7 +105,8 @@ impl Endpoint {
         self.connection.received() - self.read
     }
 
-    /// The script's segment as it arrives at the endpoint. `echo` is its TS ecr in the endpoint's numbers.
+    /// Converts a script's segment to the segment that arrives at the endpoint. `echo` is its TS ecr in the endpoint's
+    /// numbers.
     pub fn inbound(&mut self, packet: &Packet, echo: u32) -> Segment {
         let flags = Flags(packet.flags);
         let options = packet.options.clone().unwrap_or_default();
@@ -148,8 +149,8 @@ impl Endpoint {
         Segment { header, sack, accecn: options.accecn }
     }
 
-    /// The endpoint's segment as a script would write it. Stores what the segment and the expected one reveal: the
-    /// window scale of a SYN, and the script's number for the timestamp.
+    /// Converts the endpoint's segment to a segment as a script would write it. Stores what the segment and the
+    /// expected one reveal: the window scale of a SYN, and the script's number for the timestamp.
     pub fn outbound(&mut self, segment: &Segment, expected: &Packet) -> Packet {
         if segment.flags.has(Flags::SYN) {
             self.opened = true;
@@ -162,15 +163,16 @@ impl Endpoint {
         self.shown(segment)
     }
 
-    /// The endpoint's segment as a script would write it. Unlike [`Self::outbound`], stores nothing.
+    /// Converts the endpoint's segment to a segment as a script would write it. Unlike [`Self::outbound`], stores
+    /// nothing.
     pub fn shown(&self, segment: &Segment) -> Packet {
         let syn = segment.flags.has(Flags::SYN);
         let scale = match (self.peer_scale, self.own_scale, syn) {
             (Some(_), Some(own), false) => own,
             _ => 0,
         };
-        // The RST of a closed port to a segment without ACK: its number belongs to no connection (RFC 9293, section
-        // 3.10.7.1).
+        // For the RST of a closed port to a segment without ACK: its sequence number is 0, which is not relative to an
+        // initial one (RFC 9293, section 3.10.7.1).
         let foreign = !self.opened && segment.flags.has(Flags::RST) && segment.flags.has(Flags::ACK);
         Packet {
             ecn: Some([EcnBits::NotEct, EcnBits::Ect1, EcnBits::Ect0, EcnBits::Ce][usize::from(segment.ecn & 3)]),

@@ -10,9 +10,9 @@ use crate::socket::{Descriptor, Kind};
 use cwndlab_tcp::State;
 use cwndlab_units::Time;
 
-/// Options for addresses, routes, other fields of the IP header or signals; and the send buffer, which is not modelled:
-/// writes accept everything immediately, and writes that a script expects to wait or to accept less are rejected as not
-/// supported.
+/// Options that are accepted without effect: those for addresses, routes, other fields of the IP header or signals, and
+/// the size of the send buffer, which is not modelled. Writes accept everything immediately; if a script expects a
+/// write to wait or to accept less, it is rejected as not supported.
 const WITHOUT_EFFECT: [&str; 10] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
@@ -85,7 +85,7 @@ impl Machine {
         Ok(Returned::Value(0))
     }
 
-    /// Passes options to a connection that are not knobs of its configuration.
+    /// Passes to a connection the options that are not knobs of its configuration.
     pub fn apply_options(&mut self, index: usize, corked: bool, user_timeout_ms: i64) {
         let connection = &mut self.endpoints[index].connection;
         connection.set_auto_read(self.receive_buffer.is_none());
@@ -98,7 +98,7 @@ impl Machine {
         let name = call.arguments.get(2).map_or("", String::as_str);
         let expected = call.arguments.get(3).map_or("", String::as_str).trim_matches(['[', ']']);
         let Descriptor { cfg, kind, corked, user_timeout_ms, .. } = *self.descriptor(line, call)?;
-        // Whether the connection has left SYN-SENT, for a simultaneous open, too.
+        // Whether the connection has left SYN-SENT, even if only to SYN-RECEIVED (simultaneous open).
         let opened = |index: usize| self.endpoints[index].connection.state() != State::SynSent;
         let found = match (name, kind) {
             // BSD rounds its buffer up to whole segments when the connection opens.

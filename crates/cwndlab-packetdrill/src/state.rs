@@ -38,7 +38,7 @@ pub(crate) struct SocketCount {
 }
 
 impl SocketCount {
-    /// `None` if `text` is another command.
+    /// Parses the assertion; `None` if `text` is another command.
     pub fn parse(text: &str) -> Option<Self> {
         let mut commands = text.split('|').map(str::split_whitespace);
         (commands.next()?.next()? == "sockstat").then_some(())?;

@@ -44,7 +44,7 @@ const WITHOUT_EFFECT: [&str; 23] = [
     "tcp_stdurg",
 ];
 
-/// Linux's settings with the values that describe this endpoint's behaviour.
+/// Linux's settings that are accepted with these values only, which describe how this endpoint behaves.
 const AS_HERE: [(&str, &[&str]); 12] = [
     ("tcp_abort_on_overflow", &["0"]),
     ("tcp_dsack", &["1"]),
@@ -124,7 +124,7 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
             _ => {} // AccECN is off, so its option is, too
         },
         "tcp_window_scaling" => cfg.window_scale = on,
-        // The setting applies to windows that were idle and to windows that were not fully used (`tcp_cwnd_validate`).
+        // The kernel reads this setting after idle times and when a window was not fully used (`tcp_cwnd_validate`).
         "tcp_slow_start_after_idle" => {
             cfg.restart_after_idle = on;
             if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {

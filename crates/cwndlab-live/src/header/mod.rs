@@ -8,7 +8,7 @@ use cwndlab_net::Ecn;
 pub const TCP: u8 = 6;
 /// The protocol number of UDP.
 pub const UDP: u8 = 17;
-/// The flag in whose place [`Tcp::flags`] has AE.
+/// The URG flag of the header. [`Tcp::flags`] has AE in its place.
 const URG: u8 = 0x20;
 
 /// An IPv4 packet's header, and its TCP or UDP header if it has one (RFC 791, RFC 9293, RFC 768).
@@ -68,8 +68,8 @@ impl Tcp {
 }
 
 impl Header {
-    /// Parses a packet. `None` if it is not IPv4 or shorter than its length field says. Fragments have neither a TCP
-    /// nor a UDP header.
+    /// Parses a packet. `None` if it is not IPv4, or if it is shorter than its length field says. Fragments have
+    /// neither a TCP nor a UDP header.
     pub fn parse(packet: &[u8]) -> Option<Header> {
         let ip = packet.first_chunk::<20>()?;
         let header_bytes = usize::from(ip[0] & 0x0f) * 4;

@@ -13,7 +13,7 @@ use cwndlab_units::Time;
 use crate::buffers::Buffers;
 use crate::header::{Header, Tcp};
 
-/// Ends a route.
+/// Marks the end of a route in `Network::hops`, where the packet is delivered.
 const DELIVER: u32 = u32::MAX;
 
 /// A packet inside the router.
@@ -68,10 +68,11 @@ pub enum Event {
     Delivered,
 }
 
-/// Lower bounds on the times of a link, for a packet that is only an IP header.
+/// Lower bounds on the times that a packet needs on a link and after it, computed for a packet that is only an IP
+/// header.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
-    /// From the start of its transmission to its arrival at the link's far end.
+    /// From the start of the packet's transmission to its arrival at the link's far end.
     here: Time,
     /// From the link's far end to the packet's delivery, on the shortest of the routes; [`Time::MAX`] if no route uses
     /// the link.
@@ -157,8 +158,9 @@ impl Network {
         Ok(network)
     }
 
-    /// A time before which no packet inside can be delivered; [`Time::MAX`] if there are no packets. Until then nothing
-    /// is visible from outside, and events have their scheduled times whenever they are processed.
+    /// A time before which no packet inside can be delivered; [`Time::MAX`] if there are no packets. The driver may
+    /// wait until then: nothing is visible from outside earlier, and events have their scheduled times even if they are
+    /// processed later.
     pub fn next_exit(&self) -> Time {
         self.exits.iter().copied().min().unwrap_or(Time::MAX)
     }
@@ -192,7 +194,8 @@ impl Network {
         Some(id)
     }
 
-    /// Processes everything that is scheduled up to `now`, in the order of the schedule (ties: by link).
+    /// Processes everything that is scheduled up to `now`, in the order of the schedule (at equal times, by the link's
+    /// index).
     pub fn advance(&mut self, now: Time, mut report: impl FnMut(&Network, Time, &LivePacket, Event)) {
         while let Some((index, at)) = self.earliest().filter(|&(_, at)| at <= now) {
             self.now = self.now.max(at);
@@ -251,7 +254,7 @@ impl Network {
         }
     }
 
-    /// Reports what a queue that decides at departure dropped or marked at its last call.
+    /// If a link's queue decides at departure, reports the packets that it dropped or marked when it was last called.
     fn after_queue(&mut self, index: usize, at: Time, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
         if !self.links[index].is_served() {
             return;

@@ -14,10 +14,10 @@ use crate::{DropCause, Ecn, Packet};
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CodelConfig {
-    /// Acceptable standing delay, in nanoseconds; 5 ms.
+    /// Acceptable standing delay, in nanoseconds. The default is 5 ms.
     pub target_ns: Time,
-    /// Time within which the delay must fall below the target at least once, in nanoseconds; about a round trip, 100
-    /// ms.
+    /// Time within which the delay must fall below the target at least once, in nanoseconds: about a round trip. The
+    /// default is 100 ms.
     pub interval_ns: Time,
     /// Maximum number of waiting packets; a further one is dropped at arrival. Linux has 1000.
     pub limit: u32,
@@ -25,8 +25,8 @@ pub struct CodelConfig {
     pub mtu: u32,
     /// Marks ECN-capable packets where others are dropped.
     pub ecn: bool,
-    /// Marks all ECN-capable packets that waited for longer than this, whatever `ecn` says (Linux: `ce_threshold`). Off
-    /// if left out.
+    /// Marks all ECN-capable packets that waited for longer than this, even if `ecn` is off (Linux: `ce_threshold`).
+    /// Off if left out.
     pub ce_threshold_ns: Option<Time>,
 }
 
@@ -105,12 +105,13 @@ pub(super) struct ControlLaw {
     /// `count` when the dropping state was last entered.
     last_count: u32,
     dropping: bool,
-    /// How long the last packet waited.
+    /// How long the last packet that left the queue had waited.
     sojourn: Time,
 }
 
 impl ControlLaw {
-    /// Section 5.6, with marks in place of drops where the packet allows them.
+    /// Removes and returns the next packet to send (section 5.6). If the configuration allows it, ECN-capable packets
+    /// are marked instead of dropped.
     pub(super) fn dequeue<P: Packet>(
         &mut self,
         config: &CodelConfig,
@@ -183,7 +184,7 @@ impl ControlLaw {
     }
 }
 
-/// Section 5.7.
+/// The time of the next drop after a drop at `from` (section 5.7).
 fn control_law(config: &CodelConfig, from: Time, count: u32) -> Time {
     from + config.interval_ns.mul_f64(1.0 / f64::from(count).sqrt())
 }

@@ -50,7 +50,7 @@ pub enum QueueConfig {
 }
 
 impl QueueConfig {
-    /// Whether the parameters make sense together; the error names the parameter and what would be right.
+    /// Checks the parameters. The error names the parameter and what would be right.
     ///
     /// # Errors
     /// If a parameter is out of its range.

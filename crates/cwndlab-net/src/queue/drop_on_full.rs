@@ -14,7 +14,7 @@ use crate::{DropCause, Packet, Rng};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Victim {
-    /// The one that has waited longest.
+    /// The packet that has waited longest.
     Front,
     /// Any waiting packet, each with the same probability. The arriving packet joins the end of the queue.
     Random,
@@ -36,7 +36,7 @@ impl DropOnFullConfig {
     }
 }
 
-/// First in, first out, while there is room.
+/// A FIFO that drops a waiting packet if it is full when another arrives.
 #[derive(Clone, Debug)]
 pub struct DropOnFull<P> {
     config: DropOnFullConfig,
@@ -59,7 +59,7 @@ impl<P> DropOnFull<P> {
 }
 
 impl<P: Packet> DropOnFull<P> {
-    /// Accepts a packet that arrives at `now`. If the queue is full, drops another one. Never marks.
+    /// Accepts a packet that arrives at `now`. If the queue is full, first drops a waiting packet. Never marks.
     pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         if self.fifo.len() >= self.config.limit {
             let place = match self.config.victim {

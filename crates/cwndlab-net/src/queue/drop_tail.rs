@@ -35,14 +35,14 @@ impl DropTailConfig {
     }
 }
 
-/// Drop-tail over the link's own ring.
+/// Drop-tail. The link's ring stores the packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropTail {
     /// An arriving packet is dropped if it finds this many packets in the link, including the one in service;
-    /// `u32::MAX` if bytes decide.
+    /// `u32::MAX` if the limit is in bytes.
     full_at_packets: u32,
     counts_in_service: bool,
-    /// Bytes that fit; `u64::MAX` if packets decide.
+    /// The limit in bytes; `u64::MAX` if the limit is in packets.
     byte_limit: u64,
 }
 
@@ -62,7 +62,7 @@ impl DropTail {
         }
     }
 
-    /// With fewer packets than this every arriving packet fits; 0 if bytes decide.
+    /// With fewer packets than this in the link, every arriving packet fits; 0 if the limit is in bytes.
     pub fn takes_any_below(&self) -> u32 {
         if self.byte_limit == u64::MAX {
             self.full_at_packets

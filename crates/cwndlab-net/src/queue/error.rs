@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 use thiserror::Error;
 
-/// A queue that cannot be built. The message names the parameter and says what would be right.
+/// Why a queue's parameters are invalid. The message names the parameter and says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum QueueError {
     /// A number outside its range, or NaN.
@@ -55,10 +55,10 @@ pub enum QueueError {
     /// `CoDel`'s interval is not above its target.
     #[error("interval_ns is {0}; it must be longer than target_ns")]
     IntervalTooShort(Time),
-    /// More flows than FQ-CoDel has queues for.
+    /// FQ-CoDel's number of queues (`flows`) is too large.
     #[error("flows is {0}; at most 65536")]
     TooManyFlows(u32),
-    /// A parameter of the other form of `DualPi2`.
+    /// A parameter is set that only the other form of `DualPi2` uses.
     #[error("{name} has an effect only with form = \"{form}\"")]
     OtherForm {
         /// The parameter.
@@ -85,7 +85,7 @@ pub enum QueueError {
     TrafficTwice(String),
 }
 
-/// A class of CBQ that cannot be built.
+/// Why a class of CBQ is invalid.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum ClassError {
     /// A parameter of the class or its queue.

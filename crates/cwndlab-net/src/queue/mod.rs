@@ -6,7 +6,7 @@
 //! - [`DepartureQueue`] (drop-on-full, `CoDel`, PIE, FQ-CoDel, `DualPI2`, CBQ) decides when packets leave. It stores
 //!   them with their arrival times, and the link asks it for the next packet whenever the link is free.
 //!
-//! A CBQ with a single bounded class is a third kind, [`BoundedClass`]: it gives the results of the second family at
+//! A CBQ with a single bounded class is a third kind, [`BoundedClass`]: its results are those of the second family, at
 //! nearly the cost of the first.
 
 mod cbq;
@@ -202,7 +202,7 @@ impl<P: Packet> DepartureQueue<P> {
     }
 
     /// When to call [`DepartureQueue::dequeue`] again if it returned nothing: `None` if the queue is empty, a time
-    /// after `now` if it holds only packets of classes over their limit (CBQ), else `now`.
+    /// after `now` if no class with waiting packets may send at `now` (CBQ), else `now`.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_ready(now),
@@ -220,8 +220,8 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// Number of classes with waiting packets. While packets only arrive, [`DepartureQueue::next_ready`] changes only
-    /// with this number.
+    /// Number of classes with waiting packets. As long as no packet leaves, [`DepartureQueue::next_ready`] changes only
+    /// if this number does.
     pub fn waiting_classes(&self) -> u32 {
         match self {
             DepartureQueue::Cbq(queue) => queue.waiting_classes(),

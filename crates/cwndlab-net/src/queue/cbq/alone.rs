@@ -1,4 +1,5 @@
-//! CBQ with a single leaf class that is bounded: when a packet begins to be sent is known when it arrives.
+//! CBQ with a single leaf class that is bounded: the time at which a packet's transmission begins is known when the
+//! packet arrives.
 
 use std::collections::VecDeque;
 
@@ -8,19 +9,20 @@ use super::{estimator_of, CbqConfig, Estimator};
 use crate::queue::{Admit, ArrivalQueue, Backlog, Queue, Regions};
 use crate::{Ecn, Rng};
 
-/// The class. The link's ring holds its packets; the class stores when the waiting ones begin to be sent.
+/// The leaf class. The link's ring stores its packets; the class stores when the transmission of each waiting packet
+/// begins.
 ///
 /// Only its own estimator delays the class, so no event is needed to serve it, except for ties. If each transmission
-/// began with an event, a packet that arrives at the same instant would come before or after it in the order of
-/// scheduling:
+/// began with an event, an arrival at the same instant would be processed before or after this event, in the order in
+/// which the two were scheduled. The class keeps this order:
 ///
-/// - A packet that has to wait although it found no other waiting: its event would be scheduled at its arrival, and the
-///   next arrival may be scheduled at nearly the same time. Such a packet therefore has an event
+/// - A packet that has to wait although it found no other packet waiting: its event would be scheduled at its arrival,
+///   and the next arrival may be scheduled at nearly the same time. Such a packet therefore has an event
 ///   ([`BoundedClass::due`]).
 ///
-/// - Any other packet: its event would be scheduled when the packet ahead of it begins. An arrival at the same instant
-///   is scheduled later than this event, unless it follows another arrival back to back: then both are scheduled
-///   together.
+/// - Any other packet: its event would be scheduled when the transmission of the packet ahead begins. An arrival at the
+///   same instant is scheduled later than this event, unless it follows another arrival back to back: the two arrivals
+///   are then scheduled together, before the event.
 #[derive(Clone, Debug)]
 pub struct BoundedClass {
     queue: ArrivalQueue,
@@ -32,7 +34,7 @@ pub struct BoundedClass {
     /// When the last packet began to be sent.
     begun: Time,
     last_arrival: Time,
-    /// The time up to which a link of the class's rate would have its last packet in service.
+    /// When a link of the class's rate would finish the last packet whose transmission has begun.
     in_service_until: Time,
     in_service_bytes: u32,
 }
@@ -99,14 +101,15 @@ impl BoundedClass {
         admit
     }
 
-    /// Whether a packet of `bytes` arrived back to back with the one before it, which arrived before the last one began
-    /// to be sent.
+    /// Whether a packet of `bytes` arrives back to back with the previous one, and the latest transmission began
+    /// between these two arrivals.
     #[cold]
     fn follows(&self, now: Time, bytes: u32) -> bool {
         self.begun > self.last_arrival && now <= self.last_arrival + self.estimator.link_time(bytes)
     }
 
-    /// When the packet of `bytes` accepted at `now` begins to be sent, if the link is free at `free_at`.
+    /// Adds a packet of `bytes` that was accepted at `now`. Returns when its transmission begins, if the link is free
+    /// at `free_at`.
     #[inline]
     pub fn begin(&mut self, now: Time, free_at: Time, bytes: u32) -> Time {
         let begin = now.max(free_at).max(self.estimator.undertime);

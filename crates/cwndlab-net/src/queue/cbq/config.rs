@@ -55,16 +55,16 @@ pub struct CbqClassConfig {
     /// For a leaf: flow keys of its packets.
     #[serde(default)]
     pub flows: Vec<u64>,
-    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail, red or linux-red). The queue sees a
-    /// link of the class's rate, on which a sent packet is in service for its time at that rate.
+    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail, red or linux-red). For the queue, the
+    /// link has the class's rate: a sent packet counts as in service for its transmission time at that rate.
     #[serde(default)]
     pub queue: Option<Box<QueueConfig>>,
     /// How many packets of `max_packet_bytes` may follow each other at the link's speed after a pause. Determines the
     /// estimator's upper bound `maxidle`.
     #[serde(default = "default_max_burst")]
     pub max_burst: u32,
-    /// The estimator's lower bound `minidle`, as its distance below zero, in nanoseconds: how much of its excess a
-    /// class has to repay after borrowing. Unbounded if left out.
+    /// The absolute value of the estimator's negative lower bound `minidle`, in nanoseconds. It limits the excess that
+    /// a class has to repay after borrowing. If left out, there is no limit.
     #[serde(default)]
     pub min_idle_ns: Option<Time>,
     /// The largest packet, in bytes.

@@ -23,10 +23,10 @@ pub(super) struct Estimator {
     last: Time,
     /// From this time on the class is within its limit: a packet sent then brings the average back to zero.
     pub(super) undertime: Time,
-    /// Transmission times of the last packet size: sizes repeat.
+    /// Transmission times of the last packet size, stored because sizes repeat.
     sized: Sized,
-    /// The last time between the ends of two packets, with its value in seconds, and the last wait in seconds, with its
-    /// rounded value. While packets wait, both repeat, too.
+    /// The last time between the ends of two packets, with its value in seconds. `wait` is the last wait in seconds,
+    /// with its rounded value. Both are stored because they repeat while packets wait.
     between: (Time, f64),
     wait: (f64, Time),
 }
@@ -38,7 +38,7 @@ struct Sized {
     /// Seconds at the class's rate and at the link's.
     class_s: f64,
     link_s: f64,
-    /// The same, rounded to nanoseconds.
+    /// The same times, rounded to nanoseconds.
     class_time: Time,
     link_time: Time,
 }
@@ -52,7 +52,8 @@ impl Sized {
 }
 
 impl Estimator {
-    /// `max_burst` packets of `max_packet_bytes` sent at the link's speed use up the largest average.
+    /// The largest average (`maxidle`) is such that `max_burst` packets of `max_packet_bytes`, sent at the link's
+    /// speed, reduce it to zero.
     pub(super) fn new(class_bps: f64, link_bps: f64, max_burst: u32, max_packet_bytes: u32, min_idle_s: f64) -> Self {
         let (class_s, link_s) = (8.0 / class_bps, 8.0 / link_bps);
         let keep = cwndlab_units::power(1.0 - GAIN, max_burst);

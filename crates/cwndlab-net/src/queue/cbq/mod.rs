@@ -55,10 +55,10 @@ struct Leaf<P> {
     free: bool,
     queue: ArrivalQueue,
     fifo: Fifo<P>,
-    /// Bytes that the leaf may send in its turn, and how many of them are left.
+    /// Bytes that the leaf may send in its turn. `allotment` is the part of them that is left.
     weight: i64,
     allotment: i64,
-    /// The time up to which a link of the class's rate would have its last packet in service.
+    /// When a link of the class's rate would finish the last packet that was sent.
     in_service_until: Time,
     in_service_bytes: u32,
 }
@@ -76,7 +76,7 @@ fn estimator_of(class: &CbqClassConfig, link: Rate) -> Estimator {
 }
 
 impl<P> Cbq<P> {
-    /// For a link of `rate`, from a checked configuration.
+    /// A CBQ for a link of `rate`, from a checked configuration.
     ///
     /// # Panics
     /// If the configuration was not checked.
@@ -165,7 +165,7 @@ impl<P> Cbq<P> {
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// Packets waiting in a leaf class, by the class's place in the configuration; 0 for one with children.
+    /// Packets waiting in a leaf class, by the class's index in the configuration; 0 for a class with children.
     pub fn class_packets(&self, class: usize) -> u32 {
         self.leaf_of[class].map_or(0, |leaf| self.leaves[leaf].fifo.len())
     }
@@ -173,12 +173,13 @@ impl<P> Cbq<P> {
     pub fn average(&self) -> Option<f64> {
         self.leaves.iter().find_map(|leaf| leaf.queue.average())
     }
-    /// The time that the average of the first such leaf spent in each region, up to `now`.
+    /// The time that the average of [`Cbq::average`] spent in each region, up to `now`.
     pub fn regions(&self, now: Time) -> Option<Regions> {
         self.leaves.iter().find_map(|leaf| leaf.queue.regions(now, leaf.backlog(now).idle_since()))
     }
 
-    /// When a packet may be sent: `now`, or later if all waiting packets belong to bounded classes over their limit.
+    /// When a packet may be sent: `now`, or later if no class with waiting packets may send at `now`; `None` if no
+    /// packets wait.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         let mut earliest = None;
         for leaf in self.leaves.iter().filter(|leaf| leaf.fifo.len() > 0) {
@@ -199,10 +200,10 @@ impl<P> Cbq<P> {
         earliest
     }
 
-    /// When to choose again after a packet whose service ends at `free_at`.
+    /// When to call [`Cbq::dequeue`] again after a packet whose service ends at `free_at`.
     ///
-    /// A choice that finds no leaf to serve ends the turns of all leaves, so it may be skipped only if no leaves take
-    /// turns.
+    /// A call that finds no leaf to serve ends the turns of all leaves, so it may be skipped only if no two leaves have
+    /// the same priority.
     #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         if self.takes_turns {
@@ -387,7 +388,7 @@ impl<P: Packet> Cbq<P> {
 impl<P> Leaf<P> {
     fn backlog(&self, now: Time) -> Backlog {
         let in_service = if now < self.in_service_until { self.in_service_bytes } else { 0 };
-        // With packets waiting past its service time, the class is delayed by other classes, and not idle.
+        // If packets wait after `in_service_until`, other classes delay this class: it is not idle.
         Backlog {
             packets: self.fifo.len() + u32::from(in_service > 0),
             bytes: self.fifo.bytes + u64::from(in_service),

@@ -25,15 +25,15 @@ pub(super) fn first_credit(config: &DualPi2Config) -> f64 {
 }
 
 impl<P> DualPi2<P> {
-    /// The credit is reset when both queues are found empty, but not when only one of them is (`dequeue_packet`). The
-    /// kernel polls the queue after each packet, so it finds an empty queue before the next arrival.
+    /// Resets the credit if both queues are empty. The kernel resets it when `dequeue_packet` finds both queues empty,
+    /// and not when only one is. It polls the queue after each packet, so it resets the credit before the next arrival.
     pub(super) fn note_arrival_linux(&mut self) {
         if self.packets() == 0 {
             self.owed = first_credit(&self.config);
         }
     }
 
-    /// `dualpi2_roll`
+    /// `dualpi2_roll`: true with this probability.
     fn roll(&mut self, probability: f64) -> bool {
         self.rng.random::<f64>() < probability
     }
@@ -60,7 +60,7 @@ impl<P> DualPi2<P> {
 }
 
 impl<P: Packet> DualPi2<P> {
-    /// `__dualpi2_qdisc_dequeue`
+    /// `__dualpi2_qdisc_dequeue`: the next packet to send.
     pub(super) fn dequeue_linux(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
         loop {
             let low = self.low_is_next();

@@ -33,26 +33,27 @@ pub struct DualPi2Config {
     pub form: DualPi2Form,
     /// Maximum number of packets waiting in both queues together. Linux has 10000.
     pub limit: u32,
-    /// Target delay, in nanoseconds; 15 ms.
+    /// Target delay, in nanoseconds. The default is 15 ms.
     pub target_ns: Time,
-    /// Interval of the controller's updates, in nanoseconds; 16 ms.
+    /// Interval of the controller's updates, in nanoseconds. The default is 16 ms.
     pub update_ns: Time,
-    /// Integral gain, in Hz; 0.16.
+    /// Integral gain, in Hz. The default is 0.16.
     pub alpha: f64,
-    /// Proportional gain, in Hz; 3.2.
+    /// Proportional gain, in Hz. The default is 3.2.
     pub beta: f64,
-    /// Coupling factor k: a mark in the low-latency queue is k times as likely as the square root of the probability of
-    /// a classic drop.
+    /// Coupling factor k: the marking probability of the low-latency queue is k times the square root of the drop
+    /// probability of the classic queue.
     pub coupling: f64,
-    /// Delay below which the low-latency queue marks nothing by itself, in nanoseconds; 800 µs. A link that takes
-    /// longer to send a packet of 1500 bytes uses that time instead. Only in the RFC's form.
+    /// Delay below which the low-latency queue marks nothing by itself, in nanoseconds. The default is 800 µs. If a
+    /// packet of 1500 bytes takes longer to send, its transmission time is used instead. Only in the RFC's form.
     pub min_th_ns: Time,
-    /// Width of the ramp from `min_th_ns` to the delay at which all packets are marked, in nanoseconds; 400 µs. Only in
-    /// the RFC's form.
+    /// Width of the ramp from `min_th_ns` to the delay at which all packets are marked, in nanoseconds. The default is
+    /// 400 µs. Only in the RFC's form.
     pub range_ns: Time,
-    /// Delay above which the low-latency queue marks all packets, in nanoseconds; 1 ms. Only in Linux's form.
+    /// Delay above which the low-latency queue marks all packets, in nanoseconds. The default is 1 ms. Only in Linux's
+    /// form.
     pub step_ns: Time,
-    /// Share of the link guaranteed to the classic queue; 0.1.
+    /// Share of the link guaranteed to the classic queue. The default is 0.1.
     pub classic_share: f64,
     /// Marks classic packets with ECT(0) instead of dropping them, except under overload.
     pub ecn: bool,
@@ -167,7 +168,7 @@ impl<P> DualPi2<P> {
         self.low.fifo.bytes + self.classic.fifo.bytes
     }
 
-    /// A.1, `dualpi2_update`.
+    /// Carries out the controller's updates up to `now` (A.1, `dualpi2_update`).
     fn update_until(&mut self, now: Time) {
         while self.next_update <= now {
             let at = self.next_update;

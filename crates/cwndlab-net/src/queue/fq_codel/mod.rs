@@ -33,7 +33,7 @@ pub struct FqCodelConfig {
     pub mtu: u32,
     /// Marks ECN-capable packets where `CoDel` drops others. On by default, as in the RFC.
     pub ecn: bool,
-    /// `CoDel`'s threshold above which all ECN-capable packets are marked; off if left out.
+    /// Waiting time above which all ECN-capable packets are marked, even if `ecn` is off. Off if left out.
     pub ce_threshold_ns: Option<Time>,
     /// Perturbation of the hash; drawn from the link's random stream if left out.
     pub perturbation: Option<u64>,

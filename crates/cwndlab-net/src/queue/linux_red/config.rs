@@ -11,7 +11,8 @@ use crate::queue::QueueError;
 /// Versions of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum LinuxRedVersion {
-    /// Linux 2.2.4 to 2.3.14: the decay of the average during an idle time comes from the table alone.
+    /// Linux 2.2.4 to 2.3.14: the decay of the average during an idle time comes only from the kernel's table of idle
+    /// times.
     #[default]
     #[serde(rename = "2.2.5")]
     V2_2_5,
@@ -37,7 +38,7 @@ pub struct LinuxRedConfig {
     pub max_p: f64,
     /// The burst, in packets, that may pass without drops. It determines the weight, a power of two.
     pub burst: u32,
-    /// A typical packet (tc's avpkt).
+    /// Size of a typical packet (tc's avpkt).
     pub mean_packet_bytes: u32,
     /// The link's rate as passed to `tc`. It affects only the decay during idle times.
     #[serde(default = "default_bandwidth")]

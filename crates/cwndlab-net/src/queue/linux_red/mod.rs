@@ -21,7 +21,7 @@ const JIFFY: Time = Time::from_millis(10);
 const TICKS_PER_JIFFY: u64 = 1 << 13;
 const TICKS_PER_S: u64 = 100 * TICKS_PER_JIFFY;
 
-/// RED over the link's own ring.
+/// RED of Linux 2.2 and 2.3. The link's ring stores the packets.
 #[derive(Clone, Debug)]
 pub struct LinuxRed {
     config: LinuxRedConfig,
@@ -32,11 +32,11 @@ pub struct LinuxRed {
     max_th: u64,
     /// Random numbers are drawn from 0 up to this value.
     random_mask: u64,
-    /// Packets since the last signal, or since the average came to lie between the thresholds; `None` while it lies
-    /// elsewhere.
+    /// Packets since the last signal (drop or mark), or since the average came to lie between the thresholds. `None`
+    /// while the average is not between them.
     count: Option<u64>,
-    /// Drawn with each signal. The next signal is due once `count` times the average's distance from `min_th` reaches
-    /// it.
+    /// A random number, drawn with each signal. The next signal is due once `count` times the average's distance from
+    /// `min_th` reaches this number.
     random: u64,
     /// Time of the last drop. If the link was idle then, the average has already decayed up to this time.
     idle_from: Time,
@@ -141,7 +141,7 @@ impl LinuxRed {
         due
     }
 
-    /// A packet that was not dropped is accepted unless more than the limit waits.
+    /// Accepts a packet that was not dropped, unless more bytes than the limit wait.
     fn enqueue(&self, backlog: &Backlog, admit: Admit) -> Admit {
         match admit {
             Admit::Enqueue | Admit::Mark if backlog.waiting_bytes() > self.config.limit => Admit::Drop(DropCause::Full),

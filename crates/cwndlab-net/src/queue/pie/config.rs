@@ -23,28 +23,29 @@ pub enum DelayEstimate {
 pub struct PieConfig {
     /// Maximum number of waiting packets; a further one is dropped. Linux has 1000.
     pub limit: u32,
-    /// Target delay (`QDELAY_REF`), in nanoseconds; 15 ms.
+    /// Target delay (`QDELAY_REF`), in nanoseconds. The default is 15 ms.
     pub target_ns: Time,
-    /// Interval of the updates (`T_UPDATE`), in nanoseconds; 15 ms.
+    /// Interval of the updates (`T_UPDATE`), in nanoseconds. The default is 15 ms.
     pub update_ns: Time,
-    /// Weight of the distance from the target, in Hz; 1/8.
+    /// Weight of the distance from the target, in Hz. The default is 1/8.
     pub alpha: f64,
-    /// Weight of the trend, in Hz; 1 + 1/4.
+    /// Weight of the trend, in Hz. The default is 1 + 1/4.
     pub beta: f64,
-    /// Length of a burst that passes without drops when there was no congestion (`MAX_BURST`), in nanoseconds; 150 ms.
+    /// Length of a burst that passes without drops when there was no congestion (`MAX_BURST`), in nanoseconds. The
+    /// default is 150 ms.
     pub max_burst_ns: Time,
-    /// A typical packet, in bytes: nothing is dropped while at most two of them wait.
+    /// Size of a typical packet, in bytes. Nothing is dropped while at most two packets of this size wait.
     pub mean_packet_bytes: u32,
     /// The source of the delay estimate.
     pub estimate: DelayEstimate,
     /// Marks ECN-capable packets where others are dropped (section 5.1).
     pub ecn: bool,
-    /// From this probability on ECN-capable packets are dropped too (`mark_ecnth`); 10 %.
+    /// From this probability on ECN-capable packets are dropped too (`mark_ecnth`). The default is 10 %.
     pub ecn_threshold: f64,
     /// Spaces drops: none until the probabilities since the last one add up to 0.85, and always one at 8.5 (section
     /// 5.4).
     pub derandomize: bool,
-    /// Limits the increase of the probability to 2 % per update once it is 10 % (section 5.5).
+    /// Limits the increase of the probability to 0.02 per update once the probability is at least 0.1 (section 5.5).
     pub cap_adjustment: bool,
     /// PIE is inactive until this share of `limit` is filled (a third in section 5.3); always active if left out.
     pub activate_at: Option<f64>,

@@ -29,7 +29,7 @@ impl DelayEstimator {
         }
     }
 
-    /// A packet of `bytes` leaves a queue that held `queued_bytes`, including this packet.
+    /// Updates the estimate when a packet of `bytes` leaves a queue that held `queued_bytes`, including this packet.
     pub(super) fn on_departure(&mut self, now: Time, arrived: Time, bytes: u32, queued_bytes: u64) {
         let bytes = u64::from(bytes);
         match self {
@@ -41,7 +41,7 @@ impl DelayEstimator {
                     *measuring = Some((now, 0));
                 }
                 let Some((start, sent)) = measuring else { return };
-                // This packet is excluded: it has not left yet.
+                // The measurement excludes this packet, which has not left yet.
                 if *sent >= MEASURED_BYTES {
                     let sample_s = (now - *start).as_secs_f64() * MEASURED_BYTES as f64 / *sent as f64;
                     *average_s = Some(average_s.map_or(sample_s, |old| old + WEIGHT * (sample_s - old)));

@@ -27,7 +27,7 @@ pub struct Pie<P> {
     next_update: Time,
 }
 
-/// The variables of section 4.
+/// The variables of RFC 8033, section 4.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Controller {
     drop_prob: f64,
@@ -133,7 +133,7 @@ impl Controller {
         }
     }
 
-    /// Sections 4.1 and 4.4, and 5.4 if derandomized.
+    /// Whether an arriving packet is dropped or marked (sections 4.1 and 4.4, and 5.4 if derandomized).
     fn drop_early(&mut self, config: &PieConfig, queued_bytes: u64, rng: &mut Rng) -> bool {
         if !self.active || self.burst_allowance > Time::ZERO {
             return false;
@@ -159,7 +159,7 @@ impl Controller {
         hit
     }
 
-    /// Sections 4.2 to 4.4, once each update interval.
+    /// Updates the drop probability and the burst allowance (sections 4.2 to 4.4). Called once per update interval.
     fn update(&mut self, config: &PieConfig, delay_s: f64) {
         if !self.active {
             return;

@@ -16,8 +16,8 @@ pub enum RedRules {
     Paper,
     /// ns-2.35, for comparisons with it. The arriving packet counts among those that have passed, so spacings are
     /// uniform on 1..1/p - 1 (as in the paper's figure 2). There is no signal while at most one packet waits or the
-    /// average is below `min_th`, nor for the first packet after either. Idle times are rounded down to whole packets,
-    /// plus one.
+    /// average is below `min_th`, nor for the first packet after such a time. Idle times are rounded down to whole
+    /// packets, plus one.
     Ns2,
 }
 
@@ -46,8 +46,8 @@ pub struct RedConfig {
     /// power of two ([`weight_for_burst`]).
     #[serde(default)]
     pub burst: Option<u32>,
-    /// A typical packet, in bytes. Its transmission time is the step of the average while the link is idle, and it
-    /// converts bytes to packets for `burst` (Linux's avpkt).
+    /// Size of a typical packet, in bytes. Its transmission time is the step of the average while the link is idle, and
+    /// it converts bytes to packets for `burst` (Linux's avpkt).
     #[serde(default = "default_mean_packet_bytes")]
     pub mean_packet_bytes: u32,
     /// With `unit` bytes: the packet size that has the full drop probability (`MaximumPacketSize` of the paper).
@@ -56,9 +56,9 @@ pub struct RedConfig {
     /// Marks ECN-capable packets instead of dropping them.
     #[serde(default)]
     pub ecn: bool,
-    /// Whether ECN-capable packets, too, are dropped from the average on at which every other packet is: `max_th`, or
-    /// twice `max_th` with `gentle` (RFC 2884, and Linux's "harddrop"). Otherwise they are marked. A full buffer drops
-    /// in either case.
+    /// Whether ECN-capable packets, too, are dropped once the average is so high that every other packet is dropped:
+    /// from `max_th` on, or from twice `max_th` on with `gentle` (RFC 2884, and Linux's "harddrop"). Otherwise they are
+    /// marked. A full buffer drops in either case.
     #[serde(default = "yes")]
     pub hard_drop: bool,
     /// The drop probability rises from `max_p` to 1 between `max_th` and twice `max_th`, instead of jumping to 1 at

@@ -17,7 +17,7 @@ use crate::{DropCause, Ecn, Rng};
 /// Value of `count` that lets the next packet pass whatever the probability (`RedRules::Ns2`).
 const SKIP_ONE: u32 = u32::MAX;
 
-/// RED over the link's own ring.
+/// RED. The link's ring stores the packets.
 #[derive(Clone, Debug)]
 pub struct Red {
     config: RedConfig,
@@ -59,7 +59,7 @@ impl Regions {
         (total > Time::ZERO).then(|| self.between.as_secs_f64() / total.as_secs_f64())
     }
 
-    /// The region of an average.
+    /// The time of the region to which `average` belongs.
     #[inline]
     pub(super) fn holding<T: PartialOrd + Copy>(&mut self, average: T, min_th: T, max_th: T) -> &mut Time {
         if average < min_th {
@@ -73,7 +73,7 @@ impl Regions {
 }
 
 impl Red {
-    /// For a link of `rate`, from a checked configuration.
+    /// RED for a link of `rate`, from a checked configuration.
     ///
     /// # Panics
     /// If the configuration was not checked.
@@ -126,7 +126,7 @@ impl Red {
         }
         let admit = self.decide(&backlog, length, wire_bytes, ecn, rng);
         if backlog.packets == 0 && matches!(admit, Admit::Drop(_)) {
-            // The packet does not end the idle time, but the part up to now has been counted.
+            // The dropped packet does not end the idle time, but the average has already decayed up to now.
             self.idle_from = now;
         }
         admit
@@ -142,8 +142,8 @@ impl Red {
         }
     }
 
-    /// Section 4: a moving average over arrivals. An idle time counts as the `m` small packets that could have been
-    /// sent in it, each of which would have found an empty queue.
+    /// Updates the moving average at an arrival (section 4). An idle time counts as the `m` small packets that could
+    /// have been sent in it, each of which would have found an empty queue.
     fn update_average(&mut self, now: Time, backlog: &Backlog, length: u64) {
         if let Some(since) = backlog.idle_since() {
             let idle = now.saturating_sub(since.max(self.idle_from)).as_secs_f64();
