@@ -100,7 +100,7 @@ impl Order {
 const TOKENS_PER_BYTE: u128 = 8_000_000_000;
 
 impl Impairments {
-    /// From checked configurations.
+    /// The impairments of checked configurations.
     pub fn new(configs: &[ImpairmentConfig]) -> Impairments {
         let mut impairments = Impairments::default();
         for config in configs {

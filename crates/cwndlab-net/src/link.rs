@@ -3,7 +3,7 @@
 //! **One event per hop.** A queue that decides at arrival (drop-tail, RED) fixes a packet's departure when the packet
 //! is offered, so the arrival at the far end is the only event. The queue length is computed when needed, from the
 //! departures up to now. Queues that decide at departure (`CoDel`, FQ, CBQ) need a second event; a CBQ with a single
-//! bounded class rarely does.
+//! bounded class rarely needs one.
 //!
 //! Call order: [`Link::offer`]; then [`Link::arrive`] at the time that [`Link::next_arrival`] returns, and
 //! [`Link::serve`] at the time that [`Link::next_service`] returns. A driver keeps one pending event for each of the
@@ -56,7 +56,8 @@ enum Discipline<P> {
 #[derive(Debug)]
 struct Served<P> {
     queue: DepartureQueue<P>,
-    /// When [`Link::serve`] is due: the end of the service, or when a class is within its limit again.
+    /// When [`Link::serve`] is due: at the end of the current transmission, or when a class comes within its limit
+    /// again.
     due: Time,
     /// No waiting packet may be sent before this time. It equals `due` while a class is over its limit, and is zero
     /// otherwise.
@@ -76,13 +77,14 @@ impl<P: Packet + Copy> Served<P> {
     }
 }
 
-/// Losses, delays, reordering and duplication, with the packets that they hold.
+/// The link's losses, delays, reordering and duplication, with the packets that they have delayed or copied.
 #[derive(Debug)]
 struct Impaired<P> {
     rules: Impairments,
     /// Copies made by duplication that have not been offered yet.
     copies: Vec<P>,
-    /// Packets past the link that wait for their extra delay to pass, by release time; ties in order of arrival.
+    /// Packets that have crossed the link and wait for the end of their extra delay, with this end; in order of it and,
+    /// at equal times, in order of arrival.
     held: Vec<(Time, P)>,
 }
 
@@ -95,22 +97,22 @@ pub struct Link<P> {
     last_service: Time,
     delay: Time,
     header_bytes: u32,
-    /// When the transmitter has sent everything accepted so far.
+    /// When the transmitter will have sent everything accepted so far.
     free_at: Time,
     /// Packets between their acceptance (or dequeue) and their arrival at the far end.
     ring: Ring<InFlight<P>>,
     /// Position in the ring of the first packet that is not known to have departed. Advanced when needed.
     undeparted: u64,
     backlog_bytes: u64,
-    /// With fewer packets than this the queue accepts any packet, so it need not be asked.
+    /// With fewer packets than this in the link, the queue accepts any packet, so it is not called.
     room_for: u32,
     discipline: Discipline<P>,
     counters: Sums,
     rng: Rng,
     impaired: Option<Box<Impaired<P>>>,
-    /// Replaces the serializer where the rate changes.
+    /// Replaces the serializer if the link's rate changes over time.
     capacity: Option<Box<Capacity>>,
-    /// The link has one rate, no impairments and a queue that decides at arrival.
+    /// Whether the link is plain: it has one rate, no impairments and a queue that decides at arrival.
     plain: bool,
 }
 
@@ -122,7 +124,7 @@ impl<P: Packet + Copy> Link<P> {
     /// If the rate is below 2 bit/s.
     pub fn new(rate: Rate, delay: Time, header_bytes: u32, queue: &QueueConfig, mut rng: Rng) -> Link<P> {
         let bounded = match queue {
-            // a class does not count the link's headers
+            // because a class does not count the link's headers
             QueueConfig::Cbq(config) if header_bytes == 0 => BoundedClass::new(config, rate),
             _ => None,
         };
@@ -185,8 +187,8 @@ impl<P: Packet + Copy> Link<P> {
         self.impaired.is_some()
     }
 
-    /// Whether this link has one rate, no impairments and a queue that accepts any packet while it is short: most
-    /// packets may be offered by [`Link::offer_plain`].
+    /// Whether this link has one rate, no impairments and a queue that accepts any packet while it is short, so that
+    /// most packets may be offered by [`Link::offer_plain`].
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain && self.room_for > 0
@@ -207,7 +209,7 @@ impl<P: Packet + Copy> Link<P> {
         self.admit(now, packet)
     }
 
-    /// A copy made by duplication at the last [`Link::offer`]; pass it to [`Link::offer_copy`].
+    /// A copy made by duplication at the last [`Link::offer`]. The caller passes it to [`Link::offer_copy`].
     #[inline]
     pub fn pop_copy(&mut self) -> Option<P> {
         self.impaired.as_mut()?.copies.pop()
@@ -218,7 +220,7 @@ impl<P: Packet + Copy> Link<P> {
         self.enter_queue(now, packet)
     }
 
-    /// Offers a packet to a link that is not plain.
+    /// Offers a packet to a link that is not plain (see the field `plain`).
     #[inline(never)]
     fn offer_special(&mut self, now: Time, packet: &P) -> Offered {
         if let Some(impaired) = &mut self.impaired {
@@ -379,7 +381,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The packet that arrives at the far end now, if one does. Call at [`Link::next_arrival`].
+    /// The packet that arrives at the far end now, if there is one. The caller calls this at the time of
+    /// [`Link::next_arrival`].
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<P> {
         if self.impaired.is_some() {

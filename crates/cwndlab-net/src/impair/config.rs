@@ -6,7 +6,8 @@ use thiserror::Error;
 
 use crate::schedule::{self, ScheduleError};
 
-/// One impairment as a scenario states it. A link has a list of them. Those at the same end act in the list's order.
+/// One impairment as a scenario states it. A link has a list of impairments. Each acts either at the link's entrance,
+/// before the queue, or at its exit; those at the same end act in the list's order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ImpairmentConfig {
@@ -144,7 +145,7 @@ fn yes() -> bool {
     true
 }
 
-/// An impairment that a link cannot have. The message says what would be right.
+/// Why an impairment's parameters are invalid. The message says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum ImpairmentError {
     /// The times and values are not a valid schedule.
@@ -170,7 +171,7 @@ pub enum ImpairmentError {
     /// A policer that lets no packet pass.
     #[error("rate and burst must be above 0")]
     Policer,
-    /// A cut outside its range. Most draws must lie within it, or drawing would take too long.
+    /// A cut outside its range. Most random values must lie within the cut, because those beyond it are drawn again.
     #[error("cut is {0}; it must lie in 1..=10")]
     Cut(f64),
     /// A mean that is too small for the cut.
@@ -179,7 +180,7 @@ pub enum ImpairmentError {
 }
 
 impl ImpairmentConfig {
-    /// Whether the parameters make sense; the error names the parameter and what would be right.
+    /// Checks the parameters. The error names the parameter and what would be right.
     ///
     /// # Errors
     /// If a parameter is out of its range.

@@ -1,4 +1,4 @@
-//! Links whose queue decides at departure: the second event.
+//! Links whose queue decides at departure: the second event of each packet.
 
 use cwndlab_units::Time;
 
@@ -91,7 +91,7 @@ impl<P: Packet + Copy> Link<P> {
         self.counters.add_sojourn(free_at, now);
     }
 
-    /// Whether [`Link::pop_dropped`] or [`Link::take_marked`] has a packet.
+    /// Whether [`Link::pop_dropped`] or [`Link::take_marked`] would return a packet.
     #[inline]
     pub fn has_signals(&self) -> bool {
         match &self.discipline {
@@ -100,8 +100,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// A packet that a queue deciding at departure has dropped and this function has not returned yet. It may be the
-    /// packet just offered.
+    /// Returns a packet that a queue that decides at departure has dropped, each packet once. It may be the packet just
+    /// offered.
     #[inline]
     pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
         match &mut self.discipline {
@@ -110,7 +110,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The packet that a queue deciding at departure has marked at its departure since the last call.
+    /// The packet that a queue that decides at departure has marked, since the last call, when the packet left the
+    /// queue.
     #[inline]
     pub fn take_marked(&mut self) -> Option<P> {
         match &mut self.discipline {

@@ -1,4 +1,4 @@
-//! The short path for most packets: links without impairments whose queue has room.
+//! The fast path for most packets: links without impairments whose queue accepts any packet.
 
 use cwndlab_units::Time;
 
@@ -10,7 +10,7 @@ impl<P: Packet + Copy> Link<P> {
     /// arrive at the far end. If the queue has to decide, returns `None` and has no effect. Call it only if
     /// [`Link::is_plain`].
     ///
-    /// `write` writes the packet, of `wire_bytes`, into its slot.
+    /// `write` writes the packet, whose size is `wire_bytes`, into its slot of the ring.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub fn offer_plain(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
