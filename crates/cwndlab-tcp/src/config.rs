@@ -179,7 +179,7 @@ pub enum NagleRule {
     Minshall,
 }
 
-/// What ssthresh is a fraction of when congestion is found.
+/// The amount of which ssthresh becomes a fraction when congestion is detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReductionBase {

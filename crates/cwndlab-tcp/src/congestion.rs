@@ -106,12 +106,11 @@ pub enum Episode {
     /// Sending restarts from one segment: after a lost SYN (RFC 5681, section 3.1), a marked SYN-ACK (RFC 5562, section
     /// 3.2), or a timeout while an ECN echo kept the window closed (RFC 3168, section 6.1.2).
     Restarted,
-    /// PRR: an estimated `pipe` bytes are in the network, and `allowance` more may be sent before the next ACK (RFC
-    /// 9937, section 6.2).
+    /// PRR: cwnd becomes `pipe + allowance` (RFC 9937, section 6.2).
     Proportional {
-        /// bytes in the network
+        /// estimated bytes in the network
         pipe: u64,
-        /// `SndCnt`
+        /// bytes that may be sent before the next ACK (`SndCnt`)
         allowance: u64,
     },
     /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
@@ -122,7 +121,8 @@ pub enum Episode {
     /// Linux 2.0: the timer expires in fast recovery, and cwnd grows by these bytes, by which fast recovery had
     /// inflated the window.
     Inflated(u32),
-    /// After a timeout, this many bytes are assumed to be still in the network (Linux: `tcp_enter_loss`).
+    /// After a timeout, cwnd becomes one segment plus these bytes, which are assumed to be still in the network (Linux:
+    /// `tcp_enter_loss`).
     StillInNetwork(u64),
     /// The episode is over, and the window becomes ssthresh (RFC 6582, section 3.2, step 3; RFC 9937, section 6.4).
     Ended,

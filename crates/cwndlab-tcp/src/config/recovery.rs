@@ -23,7 +23,7 @@ pub enum RetransmitGuard {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveryRules {
-    /// Those of the standard, or of the paper.
+    /// Those of the standard, or for FACK those of the paper of 1996.
     Standard,
     /// Those of ns-2's one-way agents in 1998.
     #[serde(rename = "ns2-1998")]

@@ -72,7 +72,7 @@ fn scaled(value: u64, gain: f64) -> u64 {
     (value as f64 * gain) as u64
 }
 
-/// Bytes sent at a rate in a time.
+/// Bytes sent in `time` at `rate`.
 fn bytes_in(rate: u64, time: Time) -> u64 {
     (u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).min(u128::from(u64::MAX)) as u64
 }
@@ -89,7 +89,7 @@ struct FullPipe {
 }
 
 impl FullPipe {
-    /// `ResetFullBW`, starting from a rate.
+    /// `ResetFullBW`; growth is then measured from `rate`.
     fn reset(&mut self, rate: u64) {
         (self.now, self.rate, self.rounds) = (false, rate, 0);
     }

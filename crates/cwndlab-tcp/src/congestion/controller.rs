@@ -165,7 +165,7 @@ impl Controller {
         }
     }
 
-    /// Sets the window with which the sender starts again after a loss.
+    /// Sets cwnd to the loss window ([`TcpConfig::loss_window_segments`]).
     pub fn to_loss_window(&mut self, cfg: &TcpConfig, mss: u32) {
         self.set_cwnd(u64::from(mss) * u64::from(cfg.loss_window_segments), mss);
     }

@@ -104,7 +104,7 @@ impl Cubic {
         cwnd_bytes.saturating_add(whole)
     }
 
-    /// The reduction of section 4.6, with fast convergence (4.7) if configured. Returns `flight_bytes` * beta.
+    /// Responds to congestion (section 4.6), with fast convergence (4.7) if configured. Returns `flight_bytes` * beta.
     pub fn on_congestion(&mut self, cwnd_bytes: u32, flight_bytes: u64, mss: u32, fast_convergence: bool) -> u32 {
         let cwnd = cwnd_bytes as f32 / mss as f32;
         self.cwnd_prior = cwnd;

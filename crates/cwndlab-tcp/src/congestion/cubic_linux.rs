@@ -36,7 +36,7 @@ const DEAF: Time = Time::from_secs(1);
 /// The state is on the heap, because it is larger than that of other laws.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct CubicLinux {
-    /// Window before the last reduction, after fast convergence, segments; 0 = unknown.
+    /// Window before the last reduction, in segments, lowered by fast convergence if it applied; 0 = unknown.
     w_max: u32,
     /// Window at the plateau of the curve, in segments.
     origin: u32,
@@ -44,7 +44,7 @@ pub(super) struct CubicLinux {
     k: u64,
     /// Start of the congestion avoidance stage; MAX if it has not begun.
     epoch_start: Time,
-    /// When the curve was last evaluated, ms, and cwnd at that time.
+    /// When the curve was last evaluated, in ms, and cwnd at that time.
     looked_ms: u64,
     looked_cwnd: u32,
     /// Segments to be acknowledged per segment of growth, and those acknowledged since the last one.

@@ -239,7 +239,7 @@ fn threshold(ssthresh: u32) -> f64 {
     }
 }
 
-/// cwnd and ssthresh as the controller stores them.
+/// Converts a law's window to cwnd and ssthresh in whole bytes, as the controller stores them.
 fn whole(window: &Window, mss: u32) -> Windows {
     let most = MAX_WINDOW_BYTES;
     let ssthresh = window.ssthresh_bytes;

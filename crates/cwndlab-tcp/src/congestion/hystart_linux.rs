@@ -27,8 +27,8 @@ pub(super) struct HystartLinux {
     round_rtt_us: u32,
     min_rtt_us: u32,
     rtt_samples: u8,
-    /// Pacing alone spreads a window over up to half a round trip, so with pacing the limit of a train is a whole round
-    /// trip.
+    /// Whether the sender paces. Pacing alone spreads a window over up to half a round trip, so with pacing the limit
+    /// of a train is a whole round trip.
     paced: bool,
 }
 

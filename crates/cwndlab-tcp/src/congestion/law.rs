@@ -201,7 +201,7 @@ macro_rules! laws {
         inline {$($small:ident: $small_kind:pat => $small_new:expr;)*}
         boxed {$($large:ident: $large_kind:pat => $large_new:expr;)*}
     ) => {
-        /// One law. State of more than 8 bytes is boxed: every end has a law, and most ends only receive.
+        /// One law. State of more than 8 bytes is boxed to save memory: every end has a law, but most only receive.
         #[derive(Debug)]
         #[cfg_attr(test, derive(Clone))]
         pub(super) enum AnyLaw {

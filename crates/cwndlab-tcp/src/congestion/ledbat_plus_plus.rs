@@ -22,7 +22,7 @@ const PAUSE_FACTOR: u64 = 9;
 #[derive(Clone, Debug)]
 pub(super) struct LedbatPlusPlus {
     target: Time,
-    /// The last round trips and their minima.
+    /// The last round-trip times, and the minimum of each of the last minutes.
     delays: Delays,
     /// Growth or decrease of less than a segment that has not been applied yet.
     fraction: f64,

@@ -44,7 +44,7 @@ pub(super) struct Prague {
     marked: u64,
     /// Whether any mark has been reported, which shows that a queue on the path sets marks.
     saw_ce: bool,
-    /// The last reduction was for a loss and its recovery has not ended, so the window does not grow.
+    /// Whether a loss is being repaired since the window was reduced for it; the window then does not grow.
     in_loss: bool,
     /// When the window was last reduced for marks, and when alpha was last updated.
     reduced_at: Option<Time>,

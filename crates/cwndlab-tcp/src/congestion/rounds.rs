@@ -1,5 +1,5 @@
-//! Packet-timed round trips (draft-ietf-ccwg-bbr-06, section 5.5.1): a round ends with the first ACK of a packet that was sent
-//! after the round began.
+//! Packet-timed round trips (draft-ietf-ccwg-bbr-06, section 5.5.1): a round ends with the first ACK of a packet that
+//! was sent after the round began.
 
 /// Rounds of one connection, counted in packets delivered.
 #[derive(Clone, Copy, Debug, Default)]

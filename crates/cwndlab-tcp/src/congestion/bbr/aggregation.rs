@@ -13,20 +13,20 @@ const MOST_US: u64 = 100_000;
 pub(super) struct Aggregation {
     epoch_us: u64,
     acked: u64,
-    /// Largest excess in the current and in the previous window.
+    /// Largest excess, in packets, in the current and in the previous window of [`WINDOW_ROUNDS`] round trips.
     excess: [u64; 2],
     rounds: u32,
     index: usize,
 }
 
 impl Aggregation {
-    /// Starts a new epoch.
+    /// Starts a new epoch of the measurement.
     pub fn restart(&mut self, now_us: u64) {
         (self.epoch_us, self.acked) = (now_us, 0);
     }
 
-    /// Accounts for `acked` packets that have arrived by `delivered_us`, with the estimate `bandwidth` and a window of
-    /// `cwnd` packets.
+    /// Takes an ACK of `acked` packets, the last of which arrived at `delivered_us`. `bandwidth`: the estimated rate;
+    /// `cwnd`: the window in packets.
     pub fn on_ack(&mut self, acked: u64, delivered_us: u64, bandwidth: u32, cwnd: u64, round_start: bool) {
         if acked == 0 {
             return;

@@ -41,7 +41,7 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    /// The policed rate, in packets per microsecond << 24, if one is in use.
+    /// The estimated rate of the policer, in packets per microsecond << 24; `None` while it is not used.
     pub fn bandwidth(&self) -> Option<u32> {
         self.in_use.then_some(self.bandwidth)
     }

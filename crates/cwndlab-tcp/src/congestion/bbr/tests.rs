@@ -17,7 +17,7 @@ struct Flow {
     delivered: u64,
 }
 
-/// How an ACK differs from one that delivers one packet a millisecond after the last.
+/// An ACK. Tests change fields of [`ACK`], which delivers one packet a millisecond after the previous ACK.
 #[derive(Clone, Copy)]
 struct Ack {
     packets: u64,
@@ -106,7 +106,7 @@ impl Flow {
         self.cwnd = self.bbr.on_ack(&report, &after, self.cwnd);
     }
 
-    /// One ACK that begins a round.
+    /// Takes an ACK that begins a round.
     fn round(&mut self, ack: Ack) {
         self.ack(Ack { prior: Some(self.bbr.rounds.ends_at), ..ack });
     }

@@ -65,7 +65,7 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    /// `StartProbeBW_CRUISE`. Here Google's branch limits the short-term model by the long-term one.
+    /// `StartProbeBW_CRUISE`. Google's branch also reduces `inflight_shortterm` to at most `inflight_longterm`.
     pub(super) fn start_cruise(&mut self) {
         if self.is.cruise_bounds_short_term && self.inflight_shortterm != NONE {
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);

@@ -36,11 +36,12 @@ rules! {
     /// Whether data that will have arrived when the pacer sends next does not count as in flight
     /// (`bbr_packets_in_net_at_edt`).
     excludes_arrivals: bool = false, true;
-    /// Whether a timeout restarts the search for a full pipe and limits the short-term model (`bbr_set_state`).
+    /// Whether a timeout restarts the detection of a full pipe and sets `inflight_shortterm` if it has no value
+    /// (`bbr_set_state`).
     timeout_resets_model: bool = false, true;
     /// Whether the window is restored after any recovery; otherwise only after a timeout.
     restores_after_fast_recovery: bool = true, false;
-    /// Whether the state before a recovery is restored if the recovery was spurious.
+    /// Whether the state (Startup or UP) that a recovery ended is restored if the recovery was spurious.
     undo_restores_state: bool = true, false;
     /// Whether Startup ends after a number of lost ranges; otherwise after a number of ACKs that report losses.
     counts_lost_ranges: bool = true, false;
@@ -51,7 +52,7 @@ rules! {
     /// Whether Drain's target is computed with `max_bw`, and Drain has no time limit; otherwise the target is computed
     /// with `bw`, and Drain ends after a few rounds at the latest.
     drain_by_max_bw: bool = false, true;
-    /// Whether CRUISE limits the short-term model by the long-term one.
+    /// Whether `inflight_shortterm` is reduced to at most `inflight_longterm` when CRUISE begins.
     cruise_bounds_short_term: bool = false, true;
     /// Whether UP restarts the clock of the cycle (`bbr_start_bw_probe_up` sets `cycle_mstamp`).
     up_restarts_clock: bool = false, true;

@@ -26,7 +26,7 @@ impl Controller {
             }
         }
         if timeout {
-            // RFC 5681, section 3.1: the loss window (one segment there), regardless of the initial window.
+            // The loss window does not depend on the initial window; RFC 5681, section 3.1, sets it to one segment.
             self.to_loss_window(cfg, mss);
             each_law!(&mut self.law, law => law.on_timeout(cfg));
         }

@@ -126,8 +126,8 @@ fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
     }
 }
 
-/// The 1/sqrt(p) law (Mathis et al. 1997): one loss every 1/p segments, one ACK a segment, no delayed ACK:
-/// the mean window is sqrt(3/2)/sqrt(p) = 1.22/sqrt(p).
+/// The 1/sqrt(p) law (Mathis et al. 1997): with one loss every 1/p segments and no delayed ACKs, the mean window is
+/// sqrt(3/2)/sqrt(p) = 1.22/sqrt(p).
 #[test]
 fn reno_obeys_the_square_root_law() {
     for profile in [Profile::Rfc5681, Profile::Ns2_1998] {
@@ -208,7 +208,7 @@ fn restart_after_idle_is_at_most_the_initial_window() {
     assert_eq!(law.cwnd(), 2000); // RFC 5681, 4.1: min(IW, cwnd)
 }
 
-/// HyStart++ in the law: a quarter of slow start's growth in CSS, then ssthresh = cwnd.
+/// With HyStart++, the window grows by a quarter of slow start's increase in CSS; then ssthresh becomes cwnd.
 #[test]
 fn conservative_slow_start_grows_by_a_quarter() {
     let cfg = TcpConfig { slow_start: SlowStartKind::HystartPlusPlus, ..Profile::Linux6.config() };

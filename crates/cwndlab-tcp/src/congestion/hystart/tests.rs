@@ -36,7 +36,7 @@ fn a_steady_path_stays_in_slow_start() {
     }
 }
 
-/// RFC 9406, 4.2: the threshold is an eighth of the last round's minimum, within 4 and 16 ms.
+/// RFC 9406, 4.2: the threshold is an eighth of the last round's minimum, between 4 and 16 ms.
 #[test]
 fn the_threshold_is_an_eighth_within_4_and_16_ms() {
     for (base_us, threshold_us) in
@@ -92,7 +92,7 @@ fn css_ends_in_congestion_avoidance_after_five_rounds() {
     assert_eq!(s.round(&[150_000; 10])[0], Growth::Exit);
 }
 
-/// The delay fell below the baseline of CSS: slow start continues, and CSS may be entered again.
+/// If the delay falls below the baseline of CSS, slow start continues, and CSS may begin again.
 #[test]
 fn css_ends_in_slow_start_if_the_delay_falls_again() {
     let mut s = Script::new();

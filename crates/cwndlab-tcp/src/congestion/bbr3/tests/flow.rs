@@ -18,7 +18,8 @@ pub(super) struct Flow {
     pub lost: u64,
 }
 
-/// How an ACK differs from one that delivers one packet a millisecond after the last; volumes in packets.
+/// An ACK; volumes are in packets. Tests change fields of [`ACK`], which delivers one packet a millisecond after the
+/// previous ACK.
 #[derive(Clone, Copy)]
 pub(super) struct Ack {
     pub packets: u64,
@@ -131,7 +132,7 @@ impl Flow {
         self.cwnd = self.law.on_ack(&report, &after, self.cwnd);
     }
 
-    /// One ACK that begins a round.
+    /// Takes an ACK that begins a round.
     pub fn round(&mut self, ack: Ack) {
         let ends_at = self.law.rounds.ends_at.max(self.law.latest.round_ends_at);
         self.ack(Ack { prior: Some(ends_at), ..ack });
