@@ -22,7 +22,8 @@ const SOURCE_BITS: u32 = 24;
 /// The largest number of sources.
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;
 
-/// The length of a day is first reviewed after this many list steps, or after this many events beyond the year.
+/// The length of a day is first reviewed after insertions have passed this many list entries, or after this many events
+/// beyond the year.
 const REVIEW_AFTER: u64 = 128;
 /// Days of up to 2^40 ns (18 minutes) are enough for any simulated time.
 const LONGEST_DAY_BITS: u32 = 40;
@@ -46,7 +47,8 @@ pub struct EventQueue {
     taken: u64,
     steps: u64,
     overflowed: u64,
-    /// Number of list steps or heap insertions until the next review, and whether the last review made days longer.
+    /// Number of list entries passed, or of heap insertions, at which the next review is due, and whether the last
+    /// review made days longer.
     review_after: u64,
     made_longer: bool,
 }

@@ -126,35 +126,37 @@ pub trait Probe {
     fn held_bytes(&self) -> u64 {
         0
     }
-    /// Reports that a connection is opened, before anything else about the connection, whichever records the scenario's
-    /// probes request.
+    /// Called when a connection is opened, before any other method is called for the connection, whichever records the
+    /// scenario's probes request.
     fn opened(&mut self, _opened: &Opened) {}
-    /// Reports a segment that is sent or received at the observed node, or dropped or marked anywhere. `ip_id` is the
-    /// packet's identification (RFC 791, section 3.1), counted by the sending host: a retransmission has a new one, a
-    /// copy made by a link has that of the original.
+    /// Called for each segment that is sent or received at the observed node, or dropped or marked anywhere. `ip_id` is
+    /// the packet's identification (RFC 791, section 3.1), counted by the sending host: a retransmission has a new one,
+    /// a copy made by a link has that of the original.
     fn segment(&mut self, _now: Time, _event: SegmentEvent, _way: Way, _ip_id: u16, _segment: &Segment) {}
-    /// Reports that a packet with `payload` bytes has reached its destination, `delay` after it was sent.
+    /// Called when a packet with `payload` bytes has reached its destination, `delay` after it was sent.
     fn delay(&mut self, _now: Time, _way: Way, _delay: Time, _payload: u32) {}
-    /// Reports a connection, when it ends or at the end of the run.
+    /// Called for each connection, when it ends or at the end of the run.
     fn connection(&mut self, _record: &ConnectionRecord) {}
-    /// Reports an open connection at a snapshot, just before the start or end of one of the scenario's windows.
+    /// Called for each open connection at a snapshot, just before the start or end of one of the scenario's windows.
     fn snapshot_connection(&mut self, _at: Time, _record: &ConnectionRecord) {}
-    /// Reports an unfinished object at a snapshot, as [`Probe::object`] would if the run ended then.
+    /// Called for each unfinished object at a snapshot, with the record that [`Probe::object`] would receive if the run
+    /// ended then.
     fn snapshot_object(&mut self, _at: Time, _traffic: u32, _record: &ObjectRecord) {}
-    /// Reports a link's counters at a snapshot.
+    /// Called for each link at a snapshot, with its counters.
     fn snapshot_link(&mut self, _at: Time, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
-    /// Reports a page, file, transaction or object, when it ends or at the end of the run.
+    /// Called for each page, file, transaction or object, when it ends or at the end of the run.
     fn object(&mut self, _traffic: u32, _record: &ObjectRecord) {}
-    /// Reports a queue, at each sampling time.
+    /// Called for each sample of a queue.
     fn queue(&mut self, _now: Time, _sample: &QueueSample) {}
-    /// Reports a sender's window, when it has changed.
+    /// Called when a sender's window has changed.
     fn window(&mut self, _now: Time, _way: Way, _sample: &WindowSample) {}
-    /// Reports the AccECN counters of a sender, when they have changed.
+    /// Called when the AccECN counters of a sender have changed.
     fn accecn(&mut self, _now: Time, _way: Way, _counters: &DeliveredCe) {}
-    /// Reports, once known, what limited a sender, a state that it was in, or a timer that expired.
+    /// Called once it is known what limited a sender in an interval, that a sender was in a state, or that a timer
+    /// expired.
     fn traced(&mut self, _way: Way, _traced: &Traced) {}
-    /// Reports a link's counters at the end of the run, and the time that its queue's average spent in each region, if
-    /// the queue has thresholds for an average.
+    /// Called for each link at the end of the run, with its counters and, if its queue has thresholds for an average,
+    /// the time that the average spent in each region.
     fn link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
 }
 

@@ -276,7 +276,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// None for a scenario that was parsed from JSON.
+    /// Never, if the scenario was parsed from JSON.
     pub fn to_json(&self) -> Result<String, ScenarioError> {
         Ok(serde_json::to_string(self)?)
     }
@@ -284,7 +284,7 @@ impl Scenario {
     /// Checks every index and value.
     ///
     /// # Errors
-    /// The first value that is out of range.
+    /// If a value is out of range; the error is about the first one.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let nodes = self.nodes.len();
         let node = |place: String, index: u32| {

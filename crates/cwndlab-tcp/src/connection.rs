@@ -109,7 +109,7 @@ enum Control {
 }
 
 impl Control {
-    /// Returns the value for the time when only data and ACKs are to be sent.
+    /// Returns the value that applies while only data and ACKs are to be sent.
     fn rest(cfg: &TcpConfig) -> Self {
         if cfg.paces() {
             Control::AskPacer
@@ -141,8 +141,8 @@ impl Connection {
         connection
     }
 
-    /// Sets the random numbers of this end, for a law that draws any ([`crate::Needs::draws`]). Call it before anything
-    /// else.
+    /// Sets the random number generator of this end, for a law that draws random numbers ([`crate::Needs::draws`]).
+    /// Call it before anything else.
     pub fn set_random(&mut self, random: Rng) {
         self.sender.extra.get_or_insert_default().random = Some(random.clone());
         self.sender.cc.set_random(random);
@@ -187,7 +187,7 @@ impl Connection {
     }
 
     /// Establishes the connection without a handshake. Both ends have the same configuration, so every offered option
-    /// is accepted. Both number their data from 0, because neither receives the other's initial sequence number.
+    /// is accepted. Both use the initial sequence number 0, because neither receives the other's.
     fn skip_handshake(&mut self, cfg: &TcpConfig, now: Time) {
         self.iss = 0;
         self.agreed = Agreed { sack: cfg.sack, timestamps: cfg.timestamps };
@@ -431,7 +431,7 @@ impl Connection {
     pub fn was_established(&self) -> bool {
         self.was_established
     }
-    /// Congestion window in bytes, without recovery's inflation.
+    /// Congestion window in bytes, without the inflation by duplicate ACKs during recovery.
     #[inline]
     pub fn cwnd_bytes(&self) -> u64 {
         self.sender.cc.cwnd()

@@ -146,7 +146,7 @@ impl Sender {
         }
     }
 
-    /// Whether new data waits for data that was outstanding at a timeout.
+    /// Whether new data must wait until the data that was outstanding at a timeout is acknowledged.
     pub fn drains(&self, cfg: &TcpConfig) -> bool {
         cfg.drains_after_timeout && self.outstanding.drains(self.snd.una)
     }
@@ -190,8 +190,9 @@ impl Sender {
             match step {
                 Step::Cut { flight_bytes, recover_fs } => {
                     self.begin_reduction(cfg, recover_fs, recovery);
-                    // Neither data that Limited Transmit sent beyond cwnd counts (RFC 5681, section 3.2, step 2), nor
-                    // data sent before a timeout. Otherwise the loss could enlarge the window.
+                    // Data that Limited Transmit sent beyond cwnd does not count as outstanding here (RFC 5681, section
+                    // 3.2, step 2), and neither does data sent before a timeout. Otherwise the loss could enlarge the
+                    // window.
                     let most = self.cc.cwnd().max(u64::from(mss));
                     self.reduce(cfg, CongestionEvent::Loss, u64::from(flight_bytes).min(most));
                 }
@@ -210,15 +211,15 @@ impl Sender {
         }
     }
 
-    /// Begins proportional rate reduction with `recover_fs`, if the recovery has it and `recover_fs` is not 0. Call it
-    /// before the window is reduced.
+    /// Begins proportional rate reduction (PRR) with `recover_fs`, if the loss recovery uses PRR and `recover_fs` is
+    /// not 0. Call it before the window is reduced.
     pub fn begin_reduction(&mut self, cfg: &TcpConfig, recover_fs: u32, recovery: &mut Recovery) {
         if let Some(proportional) = recovery.proportional().filter(|_| recover_fs > 0) {
             *proportional = Proportional::new(cfg, recover_fs, self.cc.cwnd(), u64::from(self.snd.mss));
         }
     }
 
-    /// Passes an ACK to proportional rate reduction, and applies its allowance to the window.
+    /// Passes an ACK to PRR, and applies the allowance that PRR returns to the window.
     pub fn allow(&mut self, cfg: &TcpConfig, allow: &Allow, recovery: &mut Recovery) {
         let mss = u64::from(self.snd.mss);
         let unit = if cfg.counts_whole_segments() { mss } else { 1 };
@@ -298,7 +299,8 @@ impl Sender {
         }
     }
 
-    /// Returns `len`, the length of a piece at `start`, cut at the end of the record (`MSG_EOR`) that it begins in.
+    /// Returns `len`, the length of a piece at `start`, cut at the end of the record (`MSG_EOR`) in which the piece
+    /// begins.
     pub fn within_record(&self, start: u64, len: u64) -> u64 {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }

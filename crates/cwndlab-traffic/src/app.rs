@@ -78,7 +78,7 @@ macro_rules! applications {
             ///
             /// # Errors
             ///
-            /// The invalid field and what would be right.
+            /// If a value is invalid; the error names the field and says what would be right.
             pub fn check(&self, shared: &BTreeMap<String, Sampler>) -> Result<(), AppError> {
                 let (checked, dists) = match self {
                     $(AppSpec::$spec(s) => (s.check(), s.dists()),)+

@@ -90,7 +90,7 @@ pub enum Dist {
     },
 }
 
-/// Distributions shared by the applications of a scenario, so that a measured table is stored once.
+/// Distributions that the applications of a scenario share by name, so that a measured table is stored once.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Distributions(pub BTreeMap<String, Dist>);

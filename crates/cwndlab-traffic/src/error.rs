@@ -58,7 +58,7 @@ pub enum DistError {
     Unknown {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The names of all shared distributions.
         known: Vec<String>,
     },
     /// One of the scenario's shared distributions is wrong.
@@ -133,7 +133,7 @@ pub enum AppError {
     /// A frame rate outside its range.
     #[error("video: frame_rate is {0}; it must be within 0.01 and 10000")]
     FrameRate(f64),
-    /// A scale outside its range.
+    /// A scale of the video's scatter outside its range.
     #[error("video: {field} is {scale}; it must be within 0 and 0.5")]
     Scatter {
         /// The field.

@@ -212,7 +212,8 @@ impl Calendar {
             return None;
         }
         let slot = self.today as usize % DAYS;
-        // The words after this one, then around the year; the earlier days of this word come last.
+        // The search continues with the words after this one, around the year, and ends with the earlier days of this
+        // word.
         let ahead = self.summary.rotate_right(slot as u32 / 64 + 1).trailing_zeros() as usize + 1;
         let bit = self.map[(slot / 64 + ahead) % WORDS].trailing_zeros() as usize;
         Some((64 * ahead + bit - slot % 64) as u64)

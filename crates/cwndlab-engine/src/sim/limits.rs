@@ -1,4 +1,5 @@
-//! Keeps a run within its budget: checks the budget every so many events, and inside an event that does a lot.
+//! Keeps a run within its budget: checks the budget after every [`EVENTS`] events, and inside an event that sends many
+//! packets or opens many connections.
 
 use cwndlab_units::Time;
 

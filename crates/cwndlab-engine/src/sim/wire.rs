@@ -13,9 +13,9 @@ pub(super) struct Wire {
     pub(super) arrival_armed: Time,
     /// Time of this link's live service event; an entry of the queue at another time is stale.
     pub(super) service_armed: Time,
-    /// Node at its far end.
+    /// Node at the far end of the link.
     pub(super) to: u32,
-    /// Whether its queue is recorded at each arrival.
+    /// Whether the link's queue is recorded at each arrival.
     pub(super) watched: bool,
     /// Whether [`Link::offer_plain`] may be called and nothing about the packet is recorded.
     pub(super) ordinary: bool,

@@ -92,8 +92,8 @@ impl Connection {
         outstanding && bare && !window_changed
     }
 
-    /// Records the SACK blocks. Returns the bytes that they report for the first time. A block at or below the ACK
-    /// reports a duplicate (RFC 2883).
+    /// Records the SACK blocks. Returns the bytes that they report for the first time. A block below the ACK reports a
+    /// duplicate (RFC 2883) and is not recorded.
     fn learn_sack(&mut self, seg: &Segment) -> u64 {
         let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
         let mut reported = 0;
@@ -387,8 +387,8 @@ impl Connection {
         Some(last)
     }
 
-    /// An ACK with ECE (RFC 3168, section 6.1.2): reduces the window as for a loss, at most once per window of data.
-    /// Returns whether the ACK must not open the window.
+    /// Processes an ACK with ECE (RFC 3168, section 6.1.2): reduces the window as for a loss, at most once per window
+    /// of data. Returns whether the ACK must not open the window.
     ///
     /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed
     /// only above ssthresh. Below it, after a timeout, the echo of a reduction already made continues until new data
@@ -417,8 +417,8 @@ impl Connection {
         true
     }
 
-    /// Restarts the timer with the estimate from before this ACK, then measures the round trip of the segment that
-    /// triggered the ACK.
+    /// Restarts the timer with the estimate from before this ACK, then measures the round trip by the timestamp that
+    /// the ACK echoes.
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;
         if s.snd.max > ack {

@@ -45,10 +45,11 @@ impl Connection {
         }
     }
 
-    /// Handles any segment, in any state.
+    /// Handles a segment by the full path, in any state.
     pub(super) fn take_any(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         match self.state {
-            // Without FIN the peer does not learn that this end is over, so its data is still acknowledged.
+            // If the connection ends without FIN, the peer does not learn that this end has finished, so the peer's
+            // data is still acknowledged.
             State::Closed if !self.ends_by_fin && self.error.is_none() => self.on_synchronized(cfg, now, seg),
             State::Closed => self.on_closed(seg),
             State::Listen => self.on_listen(cfg, now, seg),
@@ -207,7 +208,8 @@ impl Connection {
         true
     }
 
-    /// In SYN-RECEIVED: the ACK of our SYN establishes the connection. Returns whether to process the segment further.
+    /// Processes an ACK in SYN-RECEIVED, where the ACK of our SYN establishes the connection. Returns whether to
+    /// process the segment further.
     fn on_handshake_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         let ack = from_wire(self.iss, seg.ack, self.sender.snd.nxt);
         if ack < 1 || ack > self.sender.snd.max as i64 {

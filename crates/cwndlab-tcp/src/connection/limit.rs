@@ -34,7 +34,7 @@ pub enum Limit {
     Application,
     /// Everything written has been acknowledged.
     Idle,
-    /// Our FIN is acknowledged, or the connection is over.
+    /// Our FIN is acknowledged, or the connection has ended.
     Closed,
     /// Nothing arrived and nothing was sent until the retransmission timer expired. Only [`crate::Trace`] reports this,
     /// in retrospect.

@@ -69,7 +69,8 @@ impl Connection {
         }
     }
 
-    /// RFC 5681, section 4.1: after an idle period longer than an RTO, the restart window applies.
+    /// Applies the restart window before sending new data after an idle period longer than an RTO (RFC 5681, section
+    /// 4.1).
     fn restart_after_idle(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if cfg.restart_after_idle

@@ -9,7 +9,7 @@ use crate::recovery::{Expiry, Transmission};
 use crate::timers::Timer;
 
 impl Connection {
-    /// Records a piece that was sent, on a connection that records single segments.
+    /// Records a piece that was sent; only for connections that keep a record of each segment.
     pub(super) fn record_sent(&mut self, cfg: &TcpConfig, sent: &Transmission) {
         self.sender.outstanding.on_sent(sent.piece.start, sent.end, sent.now, sent.was_quiet);
         self.recovery.on_sent(&mut self.sender.view(cfg), sent);

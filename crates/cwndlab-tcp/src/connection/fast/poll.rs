@@ -128,7 +128,7 @@ impl Connection {
         Outlook::Open
     }
 
-    /// As [`Self::outlook`], for the case that the windows decide whether a full segment of new data may be sent.
+    /// As [`Self::outlook`], if only the windows can prevent a full segment of new data from being sent.
     fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
         let mss = u64::from(s.snd.mss);

@@ -92,9 +92,9 @@ fn linux_clock(estimator: Estimator) -> RtoConfig {
     }
 }
 
-/// F3 (Linux 2.0.32, `tcp_input.c` 111 to 155): after one round trip of 20 ticks R = 20 + 40, and the timeout at a
-/// window of two segments is 60 + 15 + 30 ticks. 2.2.5 begins with a deviation of four round trips: R = 20 + 80, and
-/// the timeout is 100 + 25 + 50.
+/// F3 (Linux 2.0.32, `tcp_input.c` 111 to 155): after one round trip of 20 ticks, smoothed round trip plus deviation
+/// are R = 20 + 40 ticks, and the timeout at a window of two segments is R + R/4 + R/2 = 60 + 15 + 30 ticks. 2.2.5
+/// begins with a deviation of four round trips: R = 20 + 80, and the timeout is 100 + 25 + 50.
 #[test]
 fn the_timeout_follows_the_kernels_formula() {
     for (estimator, due) in [(Estimator::Linux2_0, "1.25"), (Estimator::Linux2_2, "1.95")] {

@@ -369,7 +369,8 @@ fn a_segment_sent_twice_is_not_measured() {
 }
 
 /// RFC 2018, section 8; RFC 6675, section 5.1: the receiver had reported 1000 to 4000 and discarded it. Once 0 to 1000
-/// has arrived, the first missing segment counts as reported; the sender must forget the reports to send it.
+/// has arrived, the next segment that the receiver needs is one that it had reported, so the sender must forget the
+/// reports to send that segment again.
 #[test]
 fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
     for kind in [RecoveryKind::Sack, RecoveryKind::Fack, RecoveryKind::Prr, RecoveryKind::Rack] {

@@ -63,8 +63,8 @@ fn fack_of_1998_waits_for_the_timer_when_a_copy_is_lost() {
     assert_eq!((end.stats().retransmits, end.stats().timeouts), (2, 1));
 }
 
-/// The first hole is retransmitted with the third report, the next ones as the pipe counter falls below cwnd. A partial
-/// ACK takes two segments off the pipe and ends the timer's backoff.
+/// The first hole is retransmitted with the third ACK that has a SACK block, the next holes as the pipe counter falls
+/// below cwnd. A partial ACK takes two segments off the pipe and ends the timer's backoff.
 #[test]
 fn sack_of_1998_counts_the_pipe_down_and_forgets_the_backoff_with_a_partial_ack() {
     let end = after_ten(

@@ -120,8 +120,8 @@ fn one_report_is_enough_once_the_reordering_window_has_passed() {
     assert_eq!(retransmits_and_timeouts(&end), (3, 0));
 }
 
-/// RFC 8985, section 6.2, steps 3 and 4: reordering is not loss. Once reordering has been seen, even three reports do
-/// not prove a loss.
+/// RFC 8985, section 6.2, steps 3 and 4: reordering is not loss. Once reordering has been seen, even the arrival of
+/// three later segments does not prove a loss.
 #[test]
 fn reordering_is_no_loss_and_widens_the_window_of_what_follows() {
     let end = after_ten(
