@@ -15,7 +15,7 @@ from pathlib import Path
 import cwndlab
 from cwndlab.report.canvas import PALETTE, to_svg
 from cwndlab.report.svg import inline_svg, on_white
-from cwndlab.report.vega import field, mark, named, single
+from cwndlab.report.vega import field, look_by_name, mark, single
 
 PICTURES = {
     "rfc2416-time-sequence": {"grid": "minute", "variant": "tahoe", "size": "as-traced"},
@@ -73,7 +73,9 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
         encoding = {
             "x": field("time:Q", title="time (s)", scale={"nice": False}),
             "y": field("y:Q", title=title),
-            "color": named(f"{key}:N", names, PALETTE, legend={"title": None} if len(names) > 1 else None),
+            "color": look_by_name(
+                f"{key}:N", names, PALETTE, legend={"title": None} if len(names) > 1 else None
+            ),
         }
         lines = single(title, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         panels.append({**lines, "width": 620, "height": 150})

@@ -13,7 +13,7 @@ from cwndlab.errors import CwndlabError
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ScriptOutcome:
     """What became of one script."""
 
     path: Path
@@ -49,7 +49,7 @@ def run_script(
     hz: int | None = None,
     tolerance_us: int | None = None,
     ignore_windows: bool = False,
-) -> Outcome:
+) -> ScriptOutcome:
     """Run one script with a TCP profile; its own commands and socket options change the profile's knobs.
 
     `hz` is the clock of timers (linux-6: 1000, as scripts were written on kernels), `tolerance_us` how far
@@ -65,9 +65,9 @@ def run_script(
     except ValueError as error:
         raise CwndlabError(str(error)) from None
     if failure is None:
-        return Outcome(path)
+        return ScriptOutcome(path)
     line, message, unsupported, before = failure
-    return Outcome(path, line, message, unsupported, tuple(before))
+    return ScriptOutcome(path, line, message, unsupported, tuple(before))
 
 
 def find_scripts(paths: Iterable[Path]) -> Iterator[Path]:
@@ -82,14 +82,14 @@ def find_scripts(paths: Iterable[Path]) -> Iterator[Path]:
         yield from scripts
 
 
-def summary(outcomes: Sequence[Outcome]) -> str:
+def summary(outcomes: Sequence[ScriptOutcome]) -> str:
     """Count what passed, failed and is not supported, in one line."""
     passed = sum(outcome.passed for outcome in outcomes)
     failed = sum(outcome.failed for outcome in outcomes)
     return f"{passed} passed, {failed} failed, {len(outcomes) - passed - failed} not supported"
 
 
-def markdown(outcomes: Sequence[Outcome], root: Path) -> str:
+def markdown(outcomes: Sequence[ScriptOutcome], root: Path) -> str:
     """Tabulate outcomes by folder below `root`, every failure, and why scripts are not supported."""
     lines = ["| folder | holds | fails | not supported | of |", "|---|---|---|---|---|"]
     by_folder = sorted(outcomes, key=lambda outcome: (_folder(outcome, root), outcome.path))
@@ -113,21 +113,21 @@ def markdown(outcomes: Sequence[Outcome], root: Path) -> str:
     return "\n".join(lines)
 
 
-def _name(outcome: Outcome, root: Path) -> str:
+def _name(outcome: ScriptOutcome, root: Path) -> str:
     return (outcome.path.relative_to(root) if outcome.path.is_relative_to(root) else outcome.path).as_posix()
 
 
-def _folder(outcome: Outcome, root: Path) -> str:
+def _folder(outcome: ScriptOutcome, root: Path) -> str:
     return _name(outcome, root).rpartition("/")[0].partition("/")[0] or "."
 
 
-def _count_row(folder: str, outcomes: Sequence[Outcome]) -> str:
+def _count_row(folder: str, outcomes: Sequence[ScriptOutcome]) -> str:
     passed = sum(outcome.passed for outcome in outcomes)
     failed = sum(outcome.failed for outcome in outcomes)
     return f"| {folder} | {passed} | {failed} | {len(outcomes) - passed - failed} | {len(outcomes)} |"
 
 
-def _reason(outcome: Outcome) -> str:
+def _reason(outcome: ScriptOutcome) -> str:
     """Name what is not supported, without the list of what is."""
     message = outcome.message
     for end in ("; it has ", "; there are ", ", only ", ": only "):

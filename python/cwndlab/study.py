@@ -235,10 +235,10 @@ class Study(StudySpec):
             OutputError: this cwndlab has no engine for pages.
 
         """
-        from cwndlab.explore.controls import explored
+        from cwndlab.explore.controls import derive_study
         from cwndlab.explore.page import ExplorePage, page
 
-        return ExplorePage(self.title, page(explored(self)))
+        return ExplorePage(self.title, page(derive_study(self)))
 
     def stream(self, out: str | Path | None = None, **options: Unpack[FurtherOptions]) -> Stream:
         """Runs the study in the background and gives its replicates as they finish.

@@ -15,7 +15,7 @@ from cwndlab.backends.linux import stack
 from cwndlab.report import Evidence, Outputs, draft, write, write_verdicts
 from cwndlab.report.twin import Twin
 from cwndlab.runs.reporting import twin_budgets
-from cwndlab.runs.twin import compared
+from cwndlab.runs.twin import twin_of
 from cwndlab.study import Study
 
 
@@ -33,7 +33,7 @@ def two(study: Study, other: Study, folder: Path, figures: Sequence[str] = ()) -
         figures=drawn,
         quantities={quantity.name: quantity for quantity in outline.quantities},
     )
-    report = draft(outputs, made[1].results, twin=compared(*made))
+    report = draft(outputs, made[1].results, twin=twin_of(*made))
     write_verdicts(report, folder)
     budgets = twin_budgets(made[0].campaign, made[1].campaign, report)
     write(report, folder, Evidence(twin_budgets=budgets))

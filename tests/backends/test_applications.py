@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from cwndlab._core import Application, Command, Scenario
-from cwndlab.backends.linux.applications import Bed, Driver, Place
+from cwndlab.backends.linux.applications import Bed, Driver, SocketEnd
 from cwndlab.study import Study
 
 HOST = "127.0.0.1"
@@ -90,7 +90,7 @@ def drive(application: Application | Spy, client: Callable[[], socket.socket] = 
     with make() as free:
         free.bind((HOST, 0))
         port = free.getsockname()[1]
-    ends = {"client": Place(client, HOST), "server": Place(make, HOST)}
+    ends = {"client": SocketEnd(client, HOST), "server": SocketEnd(make, HOST)}
     driver = Driver(bed, cast(Application, application), **ends, port=port)
 
     async def until_idle() -> None:

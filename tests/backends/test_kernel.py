@@ -21,7 +21,7 @@ import cwndlab
 from cwndlab.backends.linux import netns, stack
 from cwndlab.backends.linux.backend import Kernel, capture_name
 from cwndlab.backends.protocol import Job, Outcome
-from cwndlab.runs.work import Measure
+from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
 from cwndlab.tables import decode_tables
 
@@ -58,7 +58,7 @@ def perform(scenario: str, **options: Any) -> Outcome:
     outcomes: list[Outcome] = []
     job = Job("key", "cell", scenario, 1, 0, keep_records=True)
     kernel = Kernel(stack.load(options.pop("stack", "linux-1998")), **options)
-    kernel.execute([job], Measure(()), outcomes.append)
+    kernel.execute([job], MeasuredRuns(()), outcomes.append)
     return outcomes[0]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.runs.progress import Lines
-from cwndlab.runs.work import Measure
+from cwndlab.runs.work import MeasuredRuns
 
 if sys.platform != "linux":
     pytest.skip("the kernel backends need Linux", allow_module_level=True)
@@ -39,7 +39,7 @@ class Watcher:
     def note(self, line: str) -> None:
         self.notes.append(line)
 
-    def left(self, seconds: float | None) -> None:
+    def time_left(self, seconds: float | None) -> None:
         pass
 
 
@@ -54,7 +54,7 @@ def kernel(**options: Any) -> Disturbed:
 def test_a_discarded_attempt_is_reported_at_once_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend, "find_router", lambda: Path("router"))
     watcher, outcomes = Watcher(), list[Outcome]()
-    kernel(watcher=watcher).execute([job(60, 3)], Measure(()), outcomes.append)
+    kernel(watcher=watcher).execute([job(60, 3)], MeasuredRuns(()), outcomes.append)
     wanted = "note: iw=1, replicate 3: attempt 1 of 3 is discarded and repeated: steal: too much"
     assert watcher.notes == [wanted] and len(outcomes) == 1
 
@@ -74,11 +74,11 @@ def test_a_line_in_ten_seconds_says_how_long_is_left_before_any_run_has_ended(
     lines: list[str] = []
     shown = Lines(lines.append)
     shown.start(2, 6, 0)
-    shown.left(184.0)
+    shown.time_left(184.0)
     assert lines == []
     monkeypatch.setattr(shown, "EVERY_S", 0.0)
-    shown.left(184.0)
-    shown.left(None)
+    shown.time_left(184.0)
+    shown.time_left(None)
     assert lines == [
         "0 of 6 replicates, 0 of 2 cells finished, about 3 min left",
         "0 of 6 replicates, 0 of 2 cells finished",

@@ -19,7 +19,7 @@ from cwndlab.backends.linux_virtual import build
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 from cwndlab.core import core
 from cwndlab.records.view import RunView
-from cwndlab.runs.work import Measure
+from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
 
 HERE = Path(__file__).parent
@@ -53,7 +53,9 @@ def outcome(rate: str, kernel: VirtualKernel | None = None) -> Outcome:
     plan = Study.load(HERE / "receiver.toml").set({"rate": rate}).plan()
     (cell,) = plan.cells
     records = (
-        kernel.record(cell, plan.seed, 0, Measure(())) if kernel else core().run(cell.scenario, plan.seed, 0)
+        kernel.record(cell, plan.seed, 0, MeasuredRuns(()))
+        if kernel
+        else core().run(cell.scenario, plan.seed, 0)
     )
     view = RunView(records, cell.compiled.scenario)
     columns = view.columns("segments")

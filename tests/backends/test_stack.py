@@ -157,7 +157,7 @@ def test_each_limit_makes_a_run_invalid_and_says_so() -> None:
 
 def test_only_folders_of_dead_processes_are_swept(tmp_path: Path) -> None:
     mine = netns.make_folder(tmp_path)
-    born = netns.started(os.getpid())
+    born = netns.start_ticks(os.getpid())
     assert born is not None
     dead = tmp_path / f"{netns.PREFIX}{2**22 + 1}-5-x"
     reused = tmp_path / f"{netns.PREFIX}{os.getpid()}-{born - 1}-x"

@@ -119,7 +119,7 @@ def test_the_end_of_an_answer_waits_for_nothing_as_in_the_simulator() -> None:
 def test_a_scorecard_has_the_kernels_numbers_next_to_the_simulators(tmp_path: Path) -> None:
     """Prague and BBRv3 are not there to compare with, and the simulator has no law that it calls bbr."""
     made = evaluate.evaluate(
-        [pack.load("rfc9743").only(["7.4"])],
+        [pack.load("rfc9743").with_criteria(["7.4"])],
         [subjects.congestion_control("bbr", on_kernel=True)],
         tmp_path,
         RunOptions(backend="linux-virtual", replicates=2),
@@ -200,7 +200,7 @@ def test_a_build_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.Monke
         ends.wait(10)
         building.release()
 
-    monkeypatch.setattr(build, "_made", made)
+    monkeypatch.setattr(build, "_make", made)
     began, ends, waits = threading.Event(), threading.Event(), threading.Event()
     first = threading.Thread(target=build.build, args=(None, 1, print))
     second = threading.Thread(target=build.build, args=(None, 1, lambda _: waits.set()))

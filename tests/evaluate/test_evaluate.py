@@ -11,7 +11,7 @@ import pytest
 
 from cwndlab.errors import StudyError
 from cwndlab.evaluate import evaluate, pack, scorecard, subjects
-from cwndlab.evaluate.scorecard import Outcome, Standing
+from cwndlab.evaluate.scorecard import Standing, ThresholdOutcome
 from cwndlab.plan import plan
 from cwndlab.plan.compile import compile_model
 from cwndlab.plan.scenario import Compiled
@@ -87,7 +87,7 @@ def test_every_criterion_of_a_shipped_pack_is_answered_by_its_study(name: str) -
 def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     """One that hardly sends harms nobody and has the smallest share."""
     harms = ["5.2-goodput-of-standard-flows", "5.2-mean-delay-added", "5.2-loss-added"]
-    chosen = pack.load("rfc9743").only([*harms, "5.2-starves"])
+    chosen = pack.load("rfc9743").with_criteria([*harms, "5.2-starves"])
     made = evaluate.evaluate(
         [chosen],
         [subjects.congestion_control(STUBBORN), subjects.congestion_control(TIMID)],
@@ -100,8 +100,8 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
         },
     )
     rows = {row.criterion.id: row for row in made.cards[0].rows}
-    assert [rows[name].outcomes["stubborn"] for name in harms] == [Outcome.NOT_MET] * 3
-    assert Outcome.NOT_MET not in [rows[name].outcomes["timid"] for name in harms]
+    assert [rows[name].outcomes["stubborn"] for name in harms] == [ThresholdOutcome.NOT_MET] * 3
+    assert ThresholdOutcome.NOT_MET not in [rows[name].outcomes["timid"] for name in harms]
     assert {row.id for row, _ in made.cards[0].failing()} == {f"rfc9743/{name}" for name in harms}
     assert set(rows["5.2-starves"].standings["timid"].values()) == {Standing.WORSE}
     assert scorecard.rank(rows["5.2-starves"], "timid") == (6, 6)
@@ -124,15 +124,15 @@ def test_every_pack_can_be_run_for_a_shorter_time(name: str) -> None:
 
 def test_a_law_that_never_backs_off_fills_a_path_that_loses_every_second_packet(tmp_path: Path) -> None:
     made = evaluate.evaluate(
-        [pack.load("rfc9743").only(["5.1.1"])],
+        [pack.load("rfc9743").with_criteria(["5.1.1"])],
         [subjects.congestion_control(STUBBORN)],
         tmp_path,
         RunOptions(replicates=3),
         changes={"dumbbell.loss": ["50%"], "dumbbell.rate": "2Mbps"},
     )
     outcomes = made.cards[0].rows[0].outcomes
-    assert outcomes["stubborn"] is Outcome.NOT_MET
-    assert outcomes["cubic"] is Outcome.MET
+    assert outcomes["stubborn"] is ThresholdOutcome.NOT_MET
+    assert outcomes["cubic"] is ThresholdOutcome.MET
 
 
 def test_a_scorecard_is_written_for_people_and_for_programs(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ note = "No flow can."
 """
     made = small(tmp_path / "pack", PACK + limit)
     done = evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
-    assert done.cards[0].rows[0].outcomes["cubic"] is Outcome.NOT_APPLICABLE
+    assert done.cards[0].rows[0].outcomes["cubic"] is ThresholdOutcome.NOT_APPLICABLE
     assert not done.cards[0].failing()
     suite = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot()[0]
     assert (suite.get("failures"), suite.get("skipped")) == ("0", "1")

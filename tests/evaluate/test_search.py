@@ -81,7 +81,7 @@ def test_a_range_of_what_takes_no_number_is_refused() -> None:
 def test_a_key_of_the_full_form_is_searched_too() -> None:
     space = spaces.space(study(), spaces.parse("tcp.initial_window=1..40"))
     (axis,) = space.ranges
-    cells = space.having([{axis: 4.0}, {axis: 10.0}]).plan().cells
+    cells = space.with_points([{axis: 4.0}, {axis: 10.0}]).plan().cells
     windows = {cell.axes[axis] for cell in cells}
     assert windows == {4, 10}
     assert len(cells) == 4, "crossed with the two buffers"
@@ -103,9 +103,9 @@ def test_too_small_a_budget_says_what_would_do(tmp_path: Path) -> None:
 
 def test_ranges_of_many_factors_are_searched_by_factors() -> None:
     (wide,) = spaces.parse("buffer=0.1..10")
-    assert wide.at(0.5) == 1.0
+    assert wide.value_at(0.5) == 1.0
     (narrow,) = spaces.parse("buffer=1..3")
-    assert narrow.at(0.5) == 2.0
+    assert narrow.value_at(0.5) == 2.0
 
 
 def test_without_scipy_the_extra_is_named_before_anything_runs(

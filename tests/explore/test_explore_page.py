@@ -20,7 +20,7 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import ExtraError
-from cwndlab.explore.controls import Explored, explored
+from cwndlab.explore.controls import Explored, derive_study
 from cwndlab.explore.page import ExplorePage, page
 from cwndlab.explore.serve import PageServer
 from cwndlab.report import widget
@@ -58,7 +58,7 @@ def derived() -> Explored:
         dumbbell={"rate": "10Mbps", "rtt": "40ms", "flows": [{"cc": "cubic", "start": "0s"}]},
         run={"duration": "30s"},
     )
-    found = explored(study)
+    found = derive_study(study)
     return replace(found, controls=tuple(c for c in found.controls if c.name in ("rate", "cc")))
 
 
@@ -246,4 +246,4 @@ def test_the_server_listens_on_the_loopback_interface_alone(server: PageServer) 
 def test_a_page_of_a_study_of_python_laws_is_refused() -> None:
     study = Study.load("rfc2416")
     with pytest.raises(cwndlab.StudyError, match="Python do not run on a page"):
-        explored(replace(study, catalogue=replace(study.catalogue, laws={"mine": None})))  # type: ignore[dict-item]
+        derive_study(replace(study, catalogue=replace(study.catalogue, laws={"mine": None})))  # type: ignore[dict-item]

@@ -7,13 +7,13 @@ import json
 import pytest
 
 from cwndlab.explore import lessons
-from cwndlab.explore.controls import explored
+from cwndlab.explore.controls import derive_study
 from cwndlab.spec.values import text
 
 
 @pytest.mark.parametrize("name", lessons.NAMES)
 def test_what_a_lesson_suggests_is_on_its_page(name: str) -> None:
-    derived = explored(lessons.study(name))
+    derived = derive_study(lessons.study(name))
     offered = {c.name: {text(stop.value) for stop in c.stops} for c in derived.controls}
     suggested = lessons.tries(name)
     assert suggested

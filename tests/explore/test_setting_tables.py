@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from cwndlab.explore.controls import Explored, explored
+from cwndlab.explore.controls import Explored, derive_study
 from cwndlab.explore.page import content
-from cwndlab.explore.table import Settings, Table
+from cwndlab.explore.table import SettingCompiler, SettingTable
 from cwndlab.study import Study
 
 
-def looked_up(base: Any, tables: list[Table], counts: list[int], state: tuple[int, ...]) -> Any:
+def looked_up(base: Any, tables: list[SettingTable], counts: list[int], state: tuple[int, ...]) -> Any:
     """The scenario of a setting, or its problem: what explore.js does."""
     scenario = json.loads(json.dumps(base))
     for table in tables:
@@ -51,13 +51,13 @@ def compiled(state: tuple[int, ...]) -> Any:
 
 def test_tables_give_every_setting_its_scenario() -> None:
     counts = [4, 3, 3, 3]
-    tables = Settings(counts, (1, 1, 1, 0), compiled).tables()
+    tables = SettingCompiler(counts, (1, 1, 1, 0), compiled).tables()
     for state in itertools.product(*map(range, counts)):
         assert looked_up(compiled((1, 1, 1, 0)), tables, counts, state) == compiled(state), state
 
 
 def test_a_value_is_compiled_only_with_the_controls_on_which_it_depends() -> None:
-    tables = Settings([4, 3, 3, 3], (1, 1, 1, 0), compiled).tables()
+    tables = SettingCompiler([4, 3, 3, 3], (1, 1, 1, 0), compiled).tables()
     rate = next(table for table in tables if ("links", 0, "rate") in table.places)
     limit = next(table for table in tables if ("links", 0, "queue", "limit") in table.places)
     assert (rate.controls, len(rate.rows)) == ((0,), 4)
@@ -66,7 +66,7 @@ def test_a_value_is_compiled_only_with_the_controls_on_which_it_depends() -> Non
 
 def test_a_control_that_depends_on_too_much_stays_at_the_base(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cwndlab.explore.table.MOST", 30)
-    settings = Settings([4, 3, 3, 3], (1, 1, 1, 0), compiled)
+    settings = SettingCompiler([4, 3, 3, 3], (1, 1, 1, 0), compiled)
     tables = settings.tables()
     assert settings.frozen == {3}
     for state in itertools.product(range(4), range(3), range(3)):
@@ -76,7 +76,7 @@ def test_a_control_that_depends_on_too_much_stays_at_the_base(monkeypatch: pytes
 
 @pytest.fixture(scope="module")
 def modem() -> Explored:
-    return explored(Study.load("rfc2416"))
+    return derive_study(Study.load("rfc2416"))
 
 
 def test_random_settings_of_a_study_are_those_that_the_compiler_makes(modem: Explored) -> None:
@@ -107,7 +107,7 @@ def test_short_forms_offer_their_own_keys() -> None:
     study = Study.build(
         "Two", dumbbell={"rate": "10Mbps", "rtt": "40ms", "flows": [{"cc": "cubic"}]}, run={"duration": "2s"}
     )
-    assert {c.name for c in explored(study).controls} == {"rate", "rtt", "buffer", "queue", "loss", "cc"}
+    assert {c.name for c in derive_study(study).controls} == {"rate", "rtt", "buffer", "queue", "loss", "cc"}
 
 
 def test_the_study_file_of_a_setting_runs_its_scenario(modem: Explored) -> None:

@@ -14,7 +14,7 @@ import cwndlab
 from cwndlab import Dumbbell, Flow, OutputError, Run, Study, StudyError, metrics
 from cwndlab.cli import app
 from cwndlab.metrics import _own
-from cwndlab.runs.work import Measure
+from cwndlab.runs.work import MeasuredRuns
 from cwndlab.spec.schema import Quantity
 
 FILE = '''\
@@ -126,7 +126,7 @@ def test_a_changed_module_that_a_metric_imports_is_another_metric(
 
 def test_other_processes_get_the_metric_with_the_work(file: Path) -> None:
     _own.from_file("mine.py")
-    work = pickle.loads(pickle.dumps(Measure((Quantity(name="x", metric="largest_transfer"),))))
+    work = pickle.loads(pickle.dumps(MeasuredRuns((Quantity(name="x", metric="largest_transfer"),))))
     file.unlink()  # as on another machine
     _own._known.clear()
     work.check()

@@ -51,7 +51,7 @@ def inferred(scenario: Mapping[str, Any], known: Mapping[str, pa.Table]) -> dict
     seen = [tables_of(scenario, segments_at=host)["segments"] for host in sorted(hosts)]
     tcp = [(entry["tcp_client"], entry["tcp_server"]) for entry in scenario["traffic"]]
     settings = {
-        (index, client): senders.Settings(nagle=scenario["tcp"][own]["nagle"], probes=False)
+        (index, client): senders.ReadingRules(nagle=scenario["tcp"][own]["nagle"], probes=False)
         for index, pair in enumerate(tcp)
         for client, own in zip((True, False), pair, strict=True)
     }
@@ -207,7 +207,7 @@ def on_a_kernel() -> None:
     kernel = kernel_of(RunOptions(backend="linux-virtual", stack="linux-stock"), study)
     assert kernel is not None
     probes = {**scenario["probes"], **PROBES}
-    tables = OneKernelCell(cell, 1, kernel).again(cell.id, 0, {"probes": probes})
+    tables = OneKernelCell(cell, 1, kernel).simulate_again(cell.id, 0, {"probes": probes})
     compare("kernel", budgets(scenario, tables_of(scenario)), budgets(scenario, tables), paired=False)
     print()
     counters(tables)

@@ -15,7 +15,7 @@ from cwndlab.records.budget import PARTS
 from cwndlab.report.budget import COLOURS, OTHER
 from cwndlab.runs.budget import budget_columns
 from cwndlab.runs.campaign import Campaign
-from cwndlab.runs.work import Measure
+from cwndlab.runs.work import MeasuredRuns
 
 
 def test_each_traffic_entry_gets_a_bar_that_is_as_high_as_its_mean_delay() -> None:
@@ -80,7 +80,7 @@ def test_a_figures_budgets_come_with_the_first_replicates_whose_records_stay_the
     def never(*_: object) -> None:
         raise AssertionError("simulated again")
 
-    monkeypatch.setattr(Campaign, "again", never)
+    monkeypatch.setattr(Campaign, "simulate_again", never)
     run = study([where]).run(out=tmp_path / "with a figure")
     assert (tmp_path / "with a figure/figures/where.svg").exists()
     kept = [
@@ -106,17 +106,17 @@ def test_a_run_whose_budgets_take_too_much_memory_goes_without(monkeypatch: pyte
     )
     cell = study.plan().cells[0]
     job = Job("key", cell.id, cell.scenario, 1, 0, keep_records=True, budgets=("file",))
-    work = Measure(tuple(study.outline.quantities))
+    work = MeasuredRuns(tuple(study.outline.quantities))
     with_them = work.perform_one(job)
     assert with_them is not None and with_them.budgets is not None and len(with_them.budgets["file"])
-    run = Measure._run
+    run = MeasuredRuns._run
 
-    def limited(self: Measure, job: Job, stopped: Callable[[], bool]) -> object:
+    def limited(self: MeasuredRuns, job: Job, stopped: Callable[[], bool]) -> object:
         if job.budgets:
             raise BudgetError("too much memory")
         return run(self, job, stopped)
 
-    monkeypatch.setattr(Measure, "_run", limited)
+    monkeypatch.setattr(MeasuredRuns, "_run", limited)
     without = work.perform_one(job)
     assert without is not None and without.error is None and without.budgets is None
     assert (without.values, without.records) == (with_them.values, with_them.records)

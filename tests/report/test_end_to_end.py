@@ -70,7 +70,9 @@ def test_pairing_pays_on_a_web_workload() -> None:
         replicates=8,
     )
     cell = {"model": "reconstructed", "http": "1.0", "webs": 8, "ftps": 0}
-    four, one = (run.results.values(run.results.only({**cell, "iw": iw}).id, "page_delay") for iw in (4, 1))
+    four, one = (
+        run.results.values(run.results.only_cell({**cell, "iw": iw}).id, "page_delay") for iw in (4, 1)
+    )
     paired = intervals.compare("difference", four, one).half_width
     unpaired = intervals.t_quantile(0.975, 14) * np.sqrt((four.var(ddof=1) + one.var(ddof=1)) / 8)
     assert paired < unpaired / 1.3

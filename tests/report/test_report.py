@@ -343,7 +343,7 @@ def test_a_share_next_to_zero_is_no_row_of_zeros() -> None:
 
 def test_changes_that_one_run_would_not_tell_from_none_are_named(tmp_path: Path) -> None:
     results = synthetic.rfc2415()
-    cell = results.only({"webs": 32, "ftps": 3, "iw": 3}).id
+    cell = results.only_cell({"webs": 32, "ftps": 3, "iw": 3}).id
     scattered = [v * (1.5 if k % 2 else 0.8) for k, v in enumerate(results.values(cell, "page_delay"))]
     wild = replace(results, data={**results.data, (cell, "page_delay"): scattered})
     for given, named in (
@@ -487,4 +487,4 @@ def test_compiled_templates_are_kept_for_the_user_where_the_package_cannot_be_wr
     assert made is not None and list((tmp_path / "cwndlab/templates").iterdir())
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert render._compiled() is None
+    assert render._template_cache() is None

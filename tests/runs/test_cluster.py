@@ -127,7 +127,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestCluster]:
 
 
 def test_an_evaluation_on_two_workers_has_the_same_scorecard(workers: TestCluster, tmp_path: Path) -> None:
-    chosen = [pack.load("rfc9743").only(["7.4"])]
+    chosen = [pack.load("rfc9743").with_criteria(["7.4"])]
     cubic = [subjects.congestion_control("cubic")]
     changes = {"run.duration": "20s", "run.warmup": "5s"}
     cards = []

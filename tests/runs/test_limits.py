@@ -17,7 +17,7 @@ from cwndlab import _core, converter
 from cwndlab.converter import convert
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.runs.run import run_study
-from cwndlab.runs.work import Measure
+from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
 from fake_core import FakeCore
 from small_study import TEXT, edited
@@ -103,7 +103,7 @@ def test_a_run_is_stopped_by_whoever_started_it_and_by_its_time() -> None:
         _core.run(scenario, 1, 0, max_events=10**12, max_memory_bytes=10**12, max_seconds=0.01)
     assert over.value.simulated_ns > 0
     calls: list[int] = []
-    work = Measure((), max_events=10**12, max_memory_bytes=10**12)
+    work = MeasuredRuns((), max_events=10**12, max_memory_bytes=10**12)
     assert list(work.perform([], lambda: bool(calls.append(1)))) == []
 
 

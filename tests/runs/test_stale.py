@@ -18,7 +18,7 @@ import cwndlab
 from cwndlab.errors import ClusterError
 from cwndlab.metrics import _code, built_in
 from cwndlab.runs.run import run_study
-from cwndlab.runs.work import WORTH_KEEPING, Measure
+from cwndlab.runs.work import WORTH_KEEPING, MeasuredRuns
 from cwndlab.store import shared
 from cwndlab.store.folder import FolderStore
 from cwndlab.store.provenance import Commit, git_hash
@@ -184,7 +184,7 @@ def goodput_of(connections: object) -> float:
 def test_a_worker_with_another_engine_or_other_metrics_refuses(
     fake_core: FakeCore, change: Callable[[str], None]
 ) -> None:
-    work = Measure(tuple(Study.from_toml(TWO).outline.quantities))
+    work = MeasuredRuns(tuple(Study.from_toml(TWO).outline.quantities))
     work.check()
     change("retransmits")
     with pytest.raises(ClusterError, match="other metric code for again"):
@@ -225,7 +225,7 @@ def test_provenance_holds_no_credentials(
     monkeypatch.setattr(sys, "argv", ["cwndlab", "run", "study.toml", "--store", url])
     monkeypatch.setattr(shared, "_open", lambda place: shared.FolderObjects(tmp_path / "shared"))
     (tmp_path / "shared").mkdir()
-    shared.opened.cache_clear()
+    shared.open_store.cache_clear()
     run_study(Study.from_toml(TEXT), out=tmp_path / "out", store=url)
     content = json.loads((tmp_path / "out/provenance.json").read_text())
     assert content["store"] == f"file://{tmp_path}/shared"

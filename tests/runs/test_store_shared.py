@@ -84,7 +84,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bytes]]:
 def _fresh() -> Iterator[None]:
     """Each test opens its stores itself."""
     yield
-    store_shared.opened.cache_clear()
+    store_shared.open_store.cache_clear()
     store_shared._open.cache_clear()
 
 
@@ -122,7 +122,7 @@ def test_a_second_client_does_nothing_again_and_ends_in_the_bytes_of_a_plain_run
 @pytest.mark.parametrize("place", ANY_PLACE, indirect=True)
 def test_an_object_is_created_once_and_never_torn(place: str) -> None:
     store_shared.prepare(place)
-    shared = store_shared.opened(place)
+    shared = store_shared.open_store(place)
     bodies = [bytes([65 + i]) * 10_000 for i in range(8)]
     threads = [threading.Thread(target=lambda b=b: shared.put({"ab/x.line": b})) for b in bodies]
     for thread in threads:

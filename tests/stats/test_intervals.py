@@ -87,7 +87,7 @@ def test_equal_runs_have_no_interval(value: float, within: Range) -> None:
     equal = intervals.mean(np.full(10, value), within)
     assert (equal.value, equal.method) == (value, "no spread in 10 runs")
     assert math.isnan(equal.low) and math.isnan(equal.high)
-    assert intervals.unseen(10) == pytest.approx(1.0 - 0.05**0.1)  # the rule of three, exactly
+    assert intervals.unseen_share(10) == pytest.approx(1.0 - 0.05**0.1)  # the rule of three, exactly
     assert interval_text(equal, 1) == "equal in 10 runs"
 
 

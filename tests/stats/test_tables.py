@@ -15,7 +15,7 @@ from cwndlab.report.view import table_view
 from cwndlab.spec.outputs import Listing, Margin, Mark, Table
 from cwndlab.stats.listing import judge_listing, lines_of_trace
 from cwndlab.stats.results import Estimate, NoRecords
-from cwndlab.stats.sensitivity import Outcome, effects
+from cwndlab.stats.sensitivity import ChoiceOutcome, effects
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict
 
@@ -328,7 +328,9 @@ def test_sensitivity_tells_how_far_each_choice_moves_a_table(tmp_path: Path) -> 
     spec = table(tmp_path)
     base = judge_table(spec, synthetic.rfc2415(), tmp_path, [])
     moved = judge_table(spec, synthetic.rfc2415(decrease={1: -0.1, 3: 0.1, 2: 0.0, 4: 0.0}), tmp_path, [])
-    same, other = effects([base], [], [Outcome("a", "0", [base], []), Outcome("a", "1", [moved], [])])
+    same, other = effects(
+        [base], [], [ChoiceOutcome("a", "0", [base], []), ChoiceOutcome("a", "1", [moved], [])]
+    )
     assert (same.shift["t1"].median, same.shift["t1"].largest) == (0.0, 0.0)
     assert 0.05 < other.shift["t1"].median <= other.shift["t1"].largest
 
@@ -345,12 +347,14 @@ def _numbers(**values: float) -> JudgedTable:
 def test_a_number_near_zero_moves_by_a_difference_and_a_cell_that_was_not_run_not_at_all() -> None:
     base = _numbers(a=0.01, b=5.0, c=6.0, d=4.0)
     moved = _numbers(d=math.nan, c=6.6, a=2.0)  # other rows, in another order
-    [effect] = effects([base], [], [Outcome("axis", "1", [moved], [])])
+    [effect] = effects([base], [], [ChoiceOutcome("axis", "1", [moved], [])])
     shift = effect.shift["t"]
     assert (shift.run, shift.of) == (2, 4)
     assert (shift.median, shift.largest) == (pytest.approx(0.1), pytest.approx(0.1))
     assert shift.differences == {"%": pytest.approx(1.99)}
-    [signs] = effects([_numbers(a=-1.0, b=2.0)], [], [Outcome("axis", "1", [_numbers(a=3.0, b=2.0)], [])])
+    [signs] = effects(
+        [_numbers(a=-1.0, b=2.0)], [], [ChoiceOutcome("axis", "1", [_numbers(a=3.0, b=2.0)], [])]
+    )
     assert math.isnan(signs.shift["t"].largest) and signs.shift["t"].differences == {"%": 4.0}
-    [none] = effects([base], [], [Outcome("axis", "1", [], [])])
+    [none] = effects([base], [], [ChoiceOutcome("axis", "1", [], [])])
     assert none.shift["t"].run == 0

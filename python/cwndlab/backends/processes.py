@@ -44,7 +44,7 @@ class _There:
 
     work: Work
     own: threading.local = field(default_factory=threading.local)
-    started: list[_Process] = field(default_factory=list)
+    started: list[_Worker] = field(default_factory=list)
 
     @property
     def memory_bytes(self) -> int:
@@ -57,9 +57,9 @@ class _There:
         return self.work.measure(job, records)
 
     def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
-        process: _Process | None = getattr(self.own, "process", None)
+        process: _Worker | None = getattr(self.own, "process", None)
         if process is None or process.code is not None:
-            process = self.own.process = _Process(self.work)
+            process = self.own.process = _Worker(self.work)
             self.started.append(process)
         try:
             outcomes, error = process.perform(jobs, stopped)
@@ -94,7 +94,7 @@ class _Ended(Exception):  # noqa: N818 - not an error of ours
         self.reason = reason
 
 
-class _Process:
+class _Worker:
     def __init__(self, work: Work) -> None:
         # Sets of strings are iterated in the same order in every process.
         environment = {**os.environ, "PYTHONHASHSEED": "0"}

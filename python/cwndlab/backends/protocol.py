@@ -49,7 +49,7 @@ class Job:
     @property
     def parsed(self) -> Mapping[str, Any]:
         """The scenario as a mapping."""
-        return _parsed(self.scenario) if self.content is None else self.content
+        return _parse_scenario(self.scenario) if self.content is None else self.content
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to other processes: the scenario only once."""
@@ -57,7 +57,7 @@ class Job:
 
 
 @lru_cache(maxsize=16)
-def _parsed(scenario: str) -> Mapping[str, Any]:
+def _parse_scenario(scenario: str) -> Mapping[str, Any]:
     """A cell's scenario, which its replicates share."""
     content: Mapping[str, Any] = json.loads(scenario)
     return content

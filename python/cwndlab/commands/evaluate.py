@@ -107,7 +107,7 @@ def evaluate(
     wanted += [subjects.queue(one) for one in queue or ()]
     chosen = [packs.load(name) for name in pack] if pack else packs.of_kind(wanted[0].kind)
     if only:
-        chosen = [one.only(only) for one in chosen]
+        chosen = [one.with_criteria(only) for one in chosen]
     out = out or Path("-".join(subject.name for subject in wanted) + "-scorecard")
     options = RunOptions(
         replicates=replicates,

@@ -50,7 +50,7 @@ def explore(
     The page starts from the first cell that --set leaves. It runs the engine itself and works offline.
     """
     from cwndlab.explore import lessons
-    from cwndlab.explore.controls import explored
+    from cwndlab.explore.controls import derive_study
     from cwndlab.explore.page import page
 
     if study is None:
@@ -60,7 +60,7 @@ def explore(
         _refuse(set_ or more, metric)
         pages = {"index.html": lessons.page(study)}
     else:
-        pages = {"index.html": page(explored(load(study, set_, more, metrics=metric)))}
+        pages = {"index.html": page(derive_study(load(study, set_, more, metrics=metric)))}
     if out is not None:
         _write(pages, out)
         return

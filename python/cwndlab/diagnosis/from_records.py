@@ -66,7 +66,7 @@ def _conversation(
         # Options make segments smaller.
         mss=max((packet.len for packet in packets if packet.out), default=0) or int(config["mss"]),
         seen_at="sender",
-        known=_known(columns, serial, client, word(config["window_law"])) if simulated else None,
+        known=_sender_facts(columns, serial, client, word(config["window_law"])) if simulated else None,
         drops_known=True,
         serial=serial,
     )
@@ -114,7 +114,7 @@ def _drop(link: Mapping[str, Any], time_ns: int, cause: str) -> Drop:
     return Drop(time_ns, str(link["name"]), why, by_policer=policed)
 
 
-def _known(columns: Callable[[str], Columns], serial: int, client: bool, law: str) -> Known | None:
+def _sender_facts(columns: Callable[[str], Columns], serial: int, client: bool, law: str) -> Known | None:
     """What the tables of the sender tell; None if they are empty."""
 
     def rows(table: str, *names: str) -> list[tuple[Any, ...]]:

@@ -79,12 +79,12 @@ def _losses(wait: Wait) -> list[Step]:
     for count, packet in enumerate(wait.earlier):
         again = " again" if count else ""
         if packet.unseen:
-            steps.append(Step(packet.time_ns, f"{_named(packet)} is missing in the capture"))
+            steps.append(Step(packet.time_ns, f"{_packet_name(packet)} is missing in the capture"))
             continue
-        steps.append(Step(packet.time_ns, f"{_named(packet)} sent{again}"))
+        steps.append(Step(packet.time_ns, f"{_packet_name(packet)} sent{again}"))
         if packet.drop is not None:
             drop = packet.drop
-            steps.append(Step(drop.time_ns, f"{_named(packet)} dropped at {drop.link}: {drop.why}"))
+            steps.append(Step(drop.time_ns, f"{_packet_name(packet)} dropped at {drop.link}: {drop.why}"))
     return steps
 
 
@@ -171,10 +171,10 @@ def _end(conversation: Conversation, wait: Wait) -> list[Step]:
     if wait.next is None:
         return []
     again = " again" if wait.earlier else ""
-    return [Step(wait.end_ns, f"{_named(wait.next)} sent{again}")]
+    return [Step(wait.end_ns, f"{_packet_name(wait.next)} sent{again}")]
 
 
-def _named(packet: Packet) -> str:
+def _packet_name(packet: Packet) -> str:
     if packet.is_syn:
         return "the SYN-ACK" if packet.flags & ACK else "the SYN"
     if not packet.len:

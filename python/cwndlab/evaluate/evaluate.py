@@ -79,12 +79,12 @@ def studies(
         raise StudyError(f"two subjects have the name {twice[0]}", right="give one another name: NAME=…")
     references = pack.file.references
     return {
-        name: with_subjects(_changed(study, changes), subjects, references, without)
+        name: with_subjects(_with_changes(study, changes), subjects, references, without)
         for name, study in pack.studies.items()
     }
 
 
-def _changed(study: Study, changes: Mapping[str, Any]) -> Study:
+def _with_changes(study: Study, changes: Mapping[str, Any]) -> Study:
     """The study with these changes. A shorter run has a shorter warm-up; one with phases keeps its length."""
     if "run.duration" in changes and "run.warmup" not in changes:
         run = study.base.run
@@ -124,7 +124,7 @@ def evaluate(
     names = [subject.name for subject in subjects]
     planned = []
     for pack in packs:
-        prepared = _prepared(pack, subjects, changes or {}, options)
+        prepared = _prepare(pack, subjects, changes or {}, options)
         empty = {
             name: unmeasured(plan.study, {cell.id: cell.axes for cell in plan.cells})
             for name, plan in prepared.plans.items()
@@ -180,7 +180,7 @@ class _Prepared:
     skipped: Mapping[str, str]
 
 
-def _prepared(
+def _prepare(
     pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], options: RunOptions
 ) -> _Prepared:
     """The plans of a pack's studies, checked; for a kernel without the references that it lacks."""

@@ -114,7 +114,7 @@ class Pack:
             found[criterion.study] = study
         return found
 
-    def only(self, wanted: Sequence[str]) -> Pack:
+    def with_criteria(self, wanted: Sequence[str]) -> Pack:
         """The pack with the criteria of which a name begins so; StudyError if there is none."""
         kept = [one for one in self.file.criteria if any(one.id.startswith(name) for name in wanted)]
         if not kept:

@@ -20,7 +20,7 @@ from cwndlab.stats.results import Results, was_not_run
 from .pack import AXIS, PLACEHOLDER, Criterion, Pack
 
 
-class Outcome(Enum):
+class ThresholdOutcome(Enum):
     """What came of a threshold of the document."""
 
     MET = "met"
@@ -40,7 +40,7 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True)
-class Row:
+class CriterionRow:
     """A criterion with its numbers."""
 
     pack: str
@@ -48,7 +48,7 @@ class Row:
     #: By subject and reference, in the order of the scorecard; empty if nothing was measured.
     values: Mapping[str, Interval]
     #: By subject and reference, where the document sets a threshold.
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, ThresholdOutcome]
     #: By subject: each reference, and how the subject's number compares with that one's.
     standings: Mapping[str, Mapping[str, Standing]]
     #: Why it could not be measured.
@@ -70,16 +70,16 @@ class Scorecard:
     subjects: tuple[str, ...]
     #: Those that are not subjects themselves.
     references: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[CriterionRow, ...]
 
-    def failing(self, level: str = "MUST") -> list[tuple[Row, str]]:
+    def failing(self, level: str = "MUST") -> list[tuple[CriterionRow, str]]:
         """Rows of a level and the subjects that do not meet them."""
         return [
             (row, subject)
             for row in self.rows
             if row.criterion.level == level
             for subject in self.subjects
-            if row.outcomes.get(subject) is Outcome.NOT_MET
+            if row.outcomes.get(subject) is ThresholdOutcome.NOT_MET
         ]
 
 
@@ -117,11 +117,11 @@ def _row(
     references: Sequence[str],
     evaluators: Mapping[str, Evaluator],
     skipped: Mapping[str, str],
-) -> Row:
+) -> CriterionRow:
     evaluator = evaluators.get(criterion.study)
     if evaluator is None:
         reason = skipped.get(criterion.study, "its study was not run")
-        return Row(pack.name, criterion, {}, {}, {}, reason)
+        return CriterionRow(pack.name, criterion, {}, {}, {}, reason)
     everyone = [*subjects, *references]
     try:
         numbers = _numbers(pack, criterion, evaluator)
@@ -130,7 +130,7 @@ def _row(
             outcomes = {name: _outcome(pack, criterion, name, evaluator) for name in everyone}
     except StudyError as error:
         if was_not_run(error):
-            return Row(pack.name, criterion, {}, {}, {}, "its cells were not run")
+            return CriterionRow(pack.name, criterion, {}, {}, {}, "its cells were not run")
         raise
     values = {name: numbers.interval((name,)) for name in everyone if (name,) in numbers.data}
     standings = {
@@ -142,7 +142,7 @@ def _row(
         for subject in subjects
         if subject in values
     }
-    return Row(pack.name, criterion, values, outcomes, standings)
+    return CriterionRow(pack.name, criterion, values, outcomes, standings)
 
 
 def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> Field:
@@ -150,23 +150,25 @@ def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> Field:
     try:
         numbers = evaluator.evaluate(criterion.value)
     except ExpressionError as error:
-        raise _located(pack, criterion, "value", error) from error
+        raise _locate(pack, criterion, "value", error) from error
     if numbers.axes != (AXIS,) or numbers.condition:
         axes = ", ".join(numbers.axes) or "none"
         problem = f"the axes that stay open are {axes}, and must be {AXIS} alone"
         right = "choose values of the others, or reduce them: mean(x, over=AXIS)"
-        raise _located(pack, criterion, "value", ExpressionError(problem, 1, right))
+        raise _locate(pack, criterion, "value", ExpressionError(problem, 1, right))
     return numbers
 
 
-def _outcome(pack: Pack, criterion: Criterion, subject: str, evaluator: Evaluator) -> Outcome:
-    if criterion.applies is not None and not _asked(pack, criterion, "applies", subject, evaluator):
-        return Outcome.NOT_APPLICABLE  # nor where it is undecided, as of five runs without a mark
-    answer = _asked(pack, criterion, "requires", subject, evaluator)
-    return {True: Outcome.MET, False: Outcome.NOT_MET, None: Outcome.UNDECIDED}[answer]
+def _outcome(pack: Pack, criterion: Criterion, subject: str, evaluator: Evaluator) -> ThresholdOutcome:
+    if criterion.applies is not None and not _condition_holds(pack, criterion, "applies", subject, evaluator):
+        return ThresholdOutcome.NOT_APPLICABLE  # nor where it is undecided, as of five runs without a mark
+    answer = _condition_holds(pack, criterion, "requires", subject, evaluator)
+    return {True: ThresholdOutcome.MET, False: ThresholdOutcome.NOT_MET, None: ThresholdOutcome.UNDECIDED}[
+        answer
+    ]
 
 
-def _asked(
+def _condition_holds(
     pack: Pack, criterion: Criterion, key: Literal["requires", "applies"], subject: str, evaluator: Evaluator
 ) -> bool | None:
     """Whether a condition of a criterion holds for one subject; None if that is undecided."""
@@ -176,7 +178,7 @@ def _asked(
         if not value.condition:
             raise ExpressionError("this is a number, not a condition", 1, "compare it with something")
     except ExpressionError as error:
-        raise _located(pack, criterion, key, error) from error
+        raise _locate(pack, criterion, key, error) from error
     return field.truth(field.reduce(value, every, None))
 
 
@@ -190,7 +192,7 @@ def _standing(numbers: Field, subject: str, reference: str, better: str | None) 
     return Standing.OPEN
 
 
-def rank(row: Row, name: str) -> tuple[int, int] | None:
+def rank(row: CriterionRow, name: str) -> tuple[int, int] | None:
     """Place of a name by its estimate, from 1 for the best, and among how many; None without an order."""
     known = {who: i.value for who, i in row.values.items() if not math.isnan(i.value)}
     if row.criterion.better is None or name not in known:
@@ -199,7 +201,7 @@ def rank(row: Row, name: str) -> tuple[int, int] | None:
     return 1 + sum(sign * value < sign * known[name] for value in known.values()), len(known)
 
 
-def _located(pack: Pack, criterion: Criterion, key: str, error: ExpressionError) -> StudyError:
+def _locate(pack: Pack, criterion: Criterion, key: str, error: ExpressionError) -> StudyError:
     return StudyError(
         f"{error.problem} (column {error.column})",
         file=pack.folder / "pack.toml",

@@ -9,22 +9,22 @@ from typing import Any
 from xml.etree import ElementTree
 
 from cwndlab.files import plain_row
-from cwndlab.report.model import Mark
+from cwndlab.report.model import VerdictMark
 from cwndlab.report.view import estimate_text, interval_text
 from cwndlab.stats.intervals import Interval
 
-from .scorecard import Outcome, Row, Scorecard, Standing, rank
+from .scorecard import CriterionRow, Scorecard, Standing, ThresholdOutcome, rank
 from .subjects import Subject
 
 MARKS = {
-    Outcome.MET: Mark("✓", "met", "holds"),
-    Outcome.NOT_MET: Mark("✗", "not met", "fails"),
-    Outcome.UNDECIDED: Mark("?", "undecided", "undecided"),
-    Outcome.NOT_APPLICABLE: Mark("–", "does not apply", "none"),
+    ThresholdOutcome.MET: VerdictMark("✓", "met", "holds"),
+    ThresholdOutcome.NOT_MET: VerdictMark("✗", "not met", "fails"),
+    ThresholdOutcome.UNDECIDED: VerdictMark("?", "undecided", "undecided"),
+    ThresholdOutcome.NOT_APPLICABLE: VerdictMark("–", "does not apply", "none"),
 }
 #: The levels whose thresholds, if not met, are failures to JUnit.
 _FAILURES = ("MUST", "SHOULD")
-_SKIPPED = (Outcome.UNDECIDED, Outcome.NOT_APPLICABLE)
+_SKIPPED = (ThresholdOutcome.UNDECIDED, ThresholdOutcome.NOT_APPLICABLE)
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ScoreView:
     name: str
     value: str
     interval: str
-    mark: Mark | None
+    mark: VerdictMark | None
     #: "rank 2 of 5", by the estimate.
     place: str
     #: "0.97 (0.95 … 0.99)", the simulator's number next to a kernel's.
@@ -72,7 +72,7 @@ class PackView:
     #: Names of those that are not subjects themselves.
     references: tuple[str, ...]
     #: The subjects, each with how many thresholds it meets, misses, or leaves open.
-    counts: tuple[tuple[str, tuple[tuple[int, Mark], ...]], ...]
+    counts: tuple[tuple[str, tuple[tuple[int, VerdictMark], ...]], ...]
     #: Studies and their reports.
     studies: tuple[tuple[str, str], ...]
 
@@ -98,12 +98,12 @@ def href(pack: str, study: str) -> str:
     return f"{pack}/{study}/report.html"
 
 
-def _counts(card: Scorecard, subject: str) -> tuple[tuple[int, Mark], ...]:
+def _counts(card: Scorecard, subject: str) -> tuple[tuple[int, VerdictMark], ...]:
     found = [row.outcomes.get(subject) for row in card.rows]
     return tuple((found.count(outcome), mark) for outcome, mark in MARKS.items() if outcome in found)
 
 
-def _row(row: Row, card: Scorecard) -> CriterionView:
+def _row(row: CriterionRow, card: Scorecard) -> CriterionView:
     criterion = row.criterion
     return CriterionView(
         row.id,
@@ -119,7 +119,7 @@ def _row(row: Row, card: Scorecard) -> CriterionView:
     )
 
 
-def _number(row: Row, name: str) -> ScoreView:
+def _number(row: CriterionRow, name: str) -> ScoreView:
     interval = row.values.get(name)
     outcome = row.outcomes.get(name)
     placed = rank(row, name)
@@ -129,12 +129,12 @@ def _number(row: Row, name: str) -> ScoreView:
         "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),
         None if outcome is None else MARKS[outcome],
         "" if placed is None else f"rank {placed[0]} of {placed[1]}",
-        _simulated(row.simulated.get(name)),
-        _beside(row.standings.get(name, {})),
+        _simulated_text(row.simulated.get(name)),
+        _standings_text(row.standings.get(name, {})),
     )
 
 
-def _simulated(interval: Interval | None) -> str:
+def _simulated_text(interval: Interval | None) -> str:
     if interval is None or math.isnan(interval.value):
         return ""
     text = interval_text(interval, None)
@@ -142,7 +142,7 @@ def _simulated(interval: Interval | None) -> str:
     return f"{shown} ({text})" if text else shown
 
 
-def _beside(standings: Mapping[str, Standing]) -> str:
+def _standings_text(standings: Mapping[str, Standing]) -> str:
     """In words, how a subject compares with each reference."""
     parts = []
     for standing in Standing:
@@ -171,7 +171,7 @@ def as_data(cards: Sequence[Scorecard], subjects: Sequence[Subject], version: st
     }
 
 
-def _row_data(row: Row, card: Scorecard) -> dict[str, Any]:
+def _row_data(row: CriterionRow, card: Scorecard) -> dict[str, Any]:
     criterion = row.criterion
     return {
         "id": row.id,
@@ -223,8 +223,8 @@ def as_junit(cards: Sequence[Scorecard]) -> bytes:
                 case = ElementTree.SubElement(
                     suite, "testcase", classname=f"{card.pack.name}.{subject}", name=row.id
                 )
-                outcome, said = row.outcomes.get(subject), _said(row, subject)
-                if outcome is Outcome.NOT_MET and row.criterion.level in _FAILURES:
+                outcome, said = row.outcomes.get(subject), _row_text(row, subject)
+                if outcome is ThresholdOutcome.NOT_MET and row.criterion.level in _FAILURES:
                     failures += 1
                     ElementTree.SubElement(case, "failure", type=row.criterion.level, message=said)
                 elif outcome in _SKIPPED or subject not in row.values:
@@ -236,7 +236,7 @@ def as_junit(cards: Sequence[Scorecard]) -> bytes:
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _said(row: Row, subject: str) -> str:
+def _row_text(row: CriterionRow, subject: str) -> str:
     """A row's number and what is thought of it, in a line."""
     view = _number(row, subject)
     unit = f" {row.criterion.unit}" if row.criterion.unit and subject in row.values else ""

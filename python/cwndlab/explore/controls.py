@@ -22,7 +22,7 @@ from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import label, same_value, text
 
 from . import offers
-from .table import Settings, State, Table
+from .table import SettingCompiler, SettingTable, State
 
 #: Sections that a study of single cells has no use for.
 DROPPED = ("grids", "cells", "tables", "figures", "marks", "sensitivity", "combinations")
@@ -87,9 +87,11 @@ class Explored:
         except StudyError as error:
             return error.problem
 
-    def tables(self) -> tuple[Explored, list[Table]]:
+    def tables(self) -> tuple[Explored, list[SettingTable]]:
         """The scenarios of all settings as tables; without the controls that would make them too large."""
-        settings = Settings([len(control.stops) for control in self.controls], self.base, self.scenario)
+        settings = SettingCompiler(
+            [len(control.stops) for control in self.controls], self.base, self.scenario
+        )
         tables = settings.tables()
         kept = [k for k in range(len(self.controls)) if k not in settings.frozen]
         found = self
@@ -139,7 +141,7 @@ class Explored:
         return cell.compiled.scenario
 
 
-def explored(study: StudySpec) -> Explored:
+def derive_study(study: StudySpec) -> Explored:
     """The derived study of a study, around its first cell.
 
     Raises:
@@ -154,7 +156,7 @@ def explored(study: StudySpec) -> Explored:
         )
     start = make_plan(study).cells[0]
     start.check()
-    raw, groups = _derived(study, start)
+    raw, groups = _derive(study, start)
     derived = rebuild(study, Document(study.name, raw, file=study.file))
     axes = dict(start.axes)
     if any(name in raw for name in SHORT):  # a list in a short form is an axis of every cell
@@ -169,7 +171,7 @@ def explored(study: StudySpec) -> Explored:
     return replace(found, controls=tuple(controls)).effective()
 
 
-def _derived(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, str]]:
+def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, str]]:
     """The tables of the derived study, and the groups of the axes that are new."""
     document = study.document
     raw: dict[str, Any] = copy.deepcopy(

@@ -16,7 +16,7 @@ from cwndlab.spec.files import read_text
 from cwndlab.spec.study import StudySpec
 
 from . import page as pages_of
-from .controls import explored
+from .controls import derive_study
 
 FOLDER = Path(__file__).parent.parent / "lessons"
 #: The lessons, in the order in which they build on each other.
@@ -38,7 +38,7 @@ def tries(name: str) -> list[Mapping[str, Any]]:
 
 def page(name: str, index: str = "") -> str:
     """The page of a lesson; `index` is the address of the page that leads to all."""
-    return pages_of.page(explored(study(name)), tries(name), index)
+    return pages_of.page(derive_study(study(name)), tries(name), index)
 
 
 def pages() -> dict[str, str]:

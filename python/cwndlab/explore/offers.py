@@ -32,7 +32,7 @@ QUEUES = ("drop-tail", "codel", "pie", "fq-codel", "dualpi2")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ/%]+)\Z")
 
 
-def around(value: object) -> list[schema.Scalar]:
+def values_around(value: object) -> list[schema.Scalar]:
     """Values around one, including itself; empty if it is not a quantity."""
     if isinstance(value, bool):
         return [False, True]
@@ -65,7 +65,7 @@ def short(table: dict[str, Any]) -> None:
     """Writes lists into a `[dumbbell]` or `[parking_lot]` where it has one value: each becomes an axis."""
     for key in ("rate", "rtt", "buffer"):
         value = table.get(key, 1.0 if key == "buffer" else None)
-        if values := around(value):
+        if values := values_around(value):
             table[key] = [value, *(other for other in values if other != value)]
     queue = table.get("queue", "drop-tail")
     if isinstance(queue, str | dict):
@@ -96,7 +96,7 @@ def network(study: StudySpec, start: Cell) -> dict[str, Axis]:
     made: dict[str, Axis] = {}
     for name, title in (("rate", "bottleneck rate"), ("delay", "bottleneck delay, one way")):
         own = link.get(way, {}).get(name)
-        if values := around(link.get(name, "0ms") if own is None else own):
+        if values := values_around(link.get(name, "0ms") if own is None else own):
             made[name] = {
                 "title": title,
                 "values": values,
@@ -113,7 +113,7 @@ def network(study: StudySpec, start: Cell) -> dict[str, Axis]:
             "title": "queue",
             "values": [{"name": kind, "set": {at: {"kind": kind, "limit": limit}}} for kind in kinds],
         }
-        if values := around(limit):
+        if values := values_around(limit):
             made["buffer"] = {"title": "buffer", "values": values, "sets": f"{at}.limit"}
     return made
 
@@ -149,7 +149,7 @@ def parameters(study: StudySpec, start: Cell) -> dict[str, Axis]:
     for name, value in raw.items():
         if references(value):
             continue
-        values: Sequence[schema.Scalar] = [*groups] if value in groups else around(value)
+        values: Sequence[schema.Scalar] = [*groups] if value in groups else values_around(value)
         if values:
             made[name] = {
                 "title": name.replace("_", " "),

@@ -23,7 +23,7 @@ from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import text
 
 from .controls import Control, Explored
-from .table import Table
+from .table import SettingTable
 
 GROUPS = {
     "study": "What the study varies",
@@ -137,7 +137,7 @@ def _groups(controls: Sequence[Control]) -> tuple[GroupView, ...]:
     return tuple(made)
 
 
-def content(found: Explored, tables: Sequence[Table]) -> dict[str, Any]:
+def content(found: Explored, tables: Sequence[SettingTable]) -> dict[str, Any]:
     """What the page's script reads: controls, scenarios, and the study as a file."""
     pool: dict[str, int] = {"": 0}
     rows = [[[pool.setdefault(value, len(pool)) for value in row] for row in table.rows] for table in tables]

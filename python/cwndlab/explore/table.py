@@ -35,7 +35,7 @@ SAMPLES = 60
 
 
 @dataclass(frozen=True)
-class Table:
+class SettingTable:
     """The values that depend on some controls."""
 
     controls: tuple[int, ...]
@@ -44,7 +44,7 @@ class Table:
     """For each combination of the controls, the last one fastest, each place's value as JSON."""
 
 
-class Settings:
+class SettingCompiler:
     """Compiles settings of controls, and finds what depends on which.
 
     Args:
@@ -69,7 +69,7 @@ class Settings:
         #: Controls that stay at the base, for with them the tables would be too large.
         self.frozen: set[int] = set()
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[SettingTable]:
         """The tables from which every setting's scenario follows; `frozen` controls are left out."""
         self._singles()
         for state in self._pairs():
@@ -110,11 +110,11 @@ class Settings:
         other = self._other(state)
         if PROBLEM in other and place != PROBLEM:
             return None
-        return other[place] if place in other else _at(self._base, place)
+        return other[place] if place in other else _json_at(self._base, place)
 
     # ── what depends on what ──────────────────────────────────────────────────────────────────────────────
 
-    def _at(self, state: State, controls: set[int] | frozenset[int]) -> State:
+    def _setting_at(self, state: State, controls: set[int] | frozenset[int]) -> State:
         """The setting with all other controls at the base."""
         return tuple(
             value if control in controls else self.base[control] for control, value in enumerate(state)
@@ -132,14 +132,14 @@ class Settings:
         """For each pair of controls some settings of both."""
         found = []
         for one, other in itertools.combinations(range(len(self.counts)), 2):
-            found += [self._at(self._any(), {one, other}) for _ in range(2)]
+            found += [self._setting_at(self._any(), {one, other}) for _ in range(2)]
         return found
 
     def _any(self) -> State:
         return tuple(self._random.randrange(count) for count in self.counts)
 
     def _thawed(self, state: State) -> State:
-        return self._at(state, set(range(len(state))) - self.frozen) if self.frozen else state
+        return self._setting_at(state, set(range(len(state))) - self.frozen) if self.frozen else state
 
     def _learn(self, state: State) -> bool:
         """Compares a setting with what the tables would say; whether something new was learnt."""
@@ -160,7 +160,7 @@ class Settings:
             self._check_size()
 
     def _expected(self, state: State, place: Place) -> str | None:
-        return self._value(self._at(state, self._depends.get(place, set())), place)
+        return self._value(self._setting_at(state, self._depends.get(place, set())), place)
 
     def _blame(self, state: State, place: Place) -> None:
         """Adds the controls on which a value turned out to depend."""
@@ -204,19 +204,19 @@ class Settings:
             found.append(tuple(chosen.get(c, value) for c, value in enumerate(self.base)))
         return found
 
-    def _table(self, controls: tuple[int, ...], places: list[Place]) -> Table:
+    def _table(self, controls: tuple[int, ...], places: list[Place]) -> SettingTable:
         ordered = sorted(places, key=str)
         rows = []
         for state in self._product(controls):
             rows.append(tuple(self._value(state, place) or ABSENT for place in ordered))
-        return Table(controls, tuple(ordered), tuple(rows))
+        return SettingTable(controls, tuple(ordered), tuple(rows))
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
-def _at(scenario: Any, place: Place) -> str:
+def _json_at(scenario: Any, place: Place) -> str:
     """The value at a place as JSON, absent or not."""
     for key in place:
         inside = (

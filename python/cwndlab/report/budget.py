@@ -14,9 +14,9 @@ from cwndlab.spec.outputs import Figure, Scalar
 from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results
 
-from .canvas import Row, legend_of, sized, stack
+from .canvas import Row, legend_of, panel_of_size, stack
 from .packets import INK
-from .vega import Spec, field, mark, named, single
+from .vega import Spec, field, look_by_name, mark, single
 
 #: A part is named as changed if it changes by this share of the object's time.
 CHANGED = 0.05
@@ -88,12 +88,12 @@ def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
         rows[f"panel{number}"] = [
             {"x": label, "y": spent, "part": name, "order": names.index(name)}
             for place, bars in places.items()
-            for label, mean in _labelled(results, spec.x, place, bars)
-            for name, spent in _folded(mean, shown).items()
+            for label, mean in _bars_with_labels(results, spec.x, place, bars)
+            for name, spent in _fold_small_parts(mean, shown).items()
         ]
         title = "" if panel is None or spec.panels is None else results.setting(spec.panels, panel)
         charts.append(
-            sized(
+            panel_of_size(
                 _chart(
                     spec,
                     results,
@@ -101,7 +101,7 @@ def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
                     [
                         label
                         for place, bars in places.items()
-                        for label, _ in _labelled(results, spec.x, place, bars)
+                        for label, _ in _bars_with_labels(results, spec.x, place, bars)
                     ],
                     names,
                     kind,
@@ -120,7 +120,7 @@ def _chart(spec: Figure, results: Results, data: str, places: list[str], names: 
             "x:N", title=spec.x_title or results.title(spec.x or ""), sort=places, axis={"labelAngle": 0}
         ),
         "y": field("y:Q", title=spec.y_title or f"mean time of a {kind} (s)"),
-        "color": named(
+        "color": look_by_name(
             "part:N", names, [COLOURS[name] for name in names], legend=legend_of(names, "square", spec)
         ),
         "order": field("order:Q"),
@@ -172,7 +172,7 @@ def changes(before: MeanTimes, after: MeanTimes) -> str:
     return changed or f"no part differs by {100 * CHANGED:.0f} % of it"
 
 
-def _labelled(
+def _bars_with_labels(
     results: Results, axis: str, place: Scalar | None, bars: dict[str, dict[str, float]]
 ) -> list[tuple[str, dict[str, float]]]:
     """The bars at one place of an axis, each with its label."""
@@ -180,7 +180,7 @@ def _labelled(
     return [(", ".join(part for part in (at, name) if part), mean) for name, mean in bars.items()]
 
 
-def _folded(mean: dict[str, float], shown: list[str]) -> dict[str, float]:
+def _fold_small_parts(mean: dict[str, float], shown: list[str]) -> dict[str, float]:
     """The parts that are shown, and the sum of the others if there are any."""
     other = sum(spent for part, spent in mean.items() if part not in shown)
     kept = {part: mean[part] for part in shown if part in mean}

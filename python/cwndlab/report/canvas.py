@@ -130,7 +130,7 @@ def in_lines(title: str, spec: Figure) -> str | list[str]:
     return lines if len(lines) > 1 else title
 
 
-def sized(chart: Spec, title: str, spec: Figure) -> Spec:
+def panel_of_size(chart: Spec, title: str, spec: Figure) -> Spec:
     """A panel of the size and with the title that it has in the figure."""
     made = {**chart, "width": panel_width(spec), "height": panel_height(spec)}
     return {**made, "title": title} if title else made

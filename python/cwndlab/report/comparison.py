@@ -20,7 +20,7 @@ OVERLAID = ("line", "bar", "cdf")
 AXIS = "run"
 
 
-def overlaid(a: Results, b: Results, names: tuple[str, str]) -> Results:
+def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
     """The results of both runs as those of one study, with an axis more that names the run."""
     axis = AXIS
     while axis in a.axes or axis in b.axes:

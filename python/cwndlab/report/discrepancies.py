@@ -18,7 +18,7 @@ from .view import number, percent
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity
     from cwndlab.stats.results import Results
-    from cwndlab.stats.sensitivity import Outcome
+    from cwndlab.stats.sensitivity import ChoiceOutcome
 
     from .judge import Judged
 
@@ -157,7 +157,7 @@ Discrepancies: TypeAlias = Mapping[str, Mapping[tuple[int, int], Discrepancy]]
 def discrepancies(
     judged: Judged,
     results: Results,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[ChoiceOutcome],
     quantities: Mapping[str, Quantity] | None = None,
 ) -> Discrepancies:
     """The numbers of judged tables that are not the paper's, with what each choice makes of them."""
@@ -184,7 +184,7 @@ def discrepancies(
     return found
 
 
-def listed(found: Discrepancies) -> list[Discrepancy]:
+def in_table_order(found: Discrepancies) -> list[Discrepancy]:
     """In the order of the tables."""
     return [one for table in found.values() for one in table.values()]
 

@@ -18,11 +18,11 @@ from .judge import Judged, Omitted, Outputs, Variation, judge
 if TYPE_CHECKING:
     from cwndlab.converter import Conversion
     from cwndlab.stats.results import Results
-    from cwndlab.stats.sensitivity import Outcome
+    from cwndlab.stats.sensitivity import ChoiceOutcome
 
     from .discrepancies import Discrepancies, Discrepancy
     from .figures import Drawing
-    from .twin import Row, Twin
+    from .twin import Twin, TwinNumber
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,12 +33,12 @@ class Draft:
     results: Results
     judged: Judged
     drawings: Sequence[Drawing]
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[ChoiceOutcome]
     """What each choice makes of the tables and claims."""
     discrepancies: Discrepancies
     """The numbers that are not the paper's."""
     twin: Twin | None
-    twin_rows: Sequence[Row]
+    twin_rows: Sequence[TwinNumber]
     """Each number next to the simulator's."""
 
     @cached_property
@@ -59,7 +59,7 @@ def draft(
     drawings = _draw(outputs, results, not_drawn)
     judged = judge(outputs, results)
     judged.omitted.extend(not_drawn)
-    rows: Sequence[Row] = ()
+    rows: Sequence[TwinNumber] = ()
     if twin is not None:
         from .twin import rows_of  # only a kernel's report has one
 
@@ -85,14 +85,14 @@ def discrepancies_of(
     outputs: Outputs, results: Results, variations: Sequence[Variation]
 ) -> list[Discrepancy]:
     """The numbers of all tables that are not the paper's, with what each choice makes of them."""
-    from .discrepancies import listed
+    from .discrepancies import in_table_order
 
     outcomes = outcomes_of(outputs, variations)
-    return listed(_discrepancies(outputs, judge(outputs, results), results, outcomes))
+    return in_table_order(_discrepancies(outputs, judge(outputs, results), results, outcomes))
 
 
 def _discrepancies(
-    outputs: Outputs, judged: Judged, results: Results, outcomes: Sequence[Outcome]
+    outputs: Outputs, judged: Judged, results: Results, outcomes: Sequence[ChoiceOutcome]
 ) -> Discrepancies:
     """The numbers that are not the paper's; a study without published numbers has none."""
     if not judged.judgements:
@@ -135,18 +135,18 @@ def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Draw
     return pairs
 
 
-def outcomes_of(outputs: Outputs, variations: Sequence[Variation]) -> list[Outcome]:
+def outcomes_of(outputs: Outputs, variations: Sequence[Variation]) -> list[ChoiceOutcome]:
     """What each choice makes of the tables and claims."""
     if not variations:
         return []
-    from cwndlab.stats.sensitivity import Outcome
+    from cwndlab.stats.sensitivity import ChoiceOutcome
 
     outcomes = []
     for variation in variations:
         other = judge(outputs, variation.results)
         tables = [t for _, t in other.tables if isinstance(t, JudgedTable)]
         outcomes.append(
-            Outcome(
+            ChoiceOutcome(
                 variation.axis,
                 variation.value,
                 tables,

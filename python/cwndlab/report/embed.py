@@ -59,7 +59,7 @@ def embed(runnable: Runnable) -> LiveView:
     """The live part of a page."""
     if not runnable.cells:
         return LiveView(why_not="No cell of its tables is short enough to run on a page.")
-    content = {"seed": str(runnable.seed), **_pooled(runnable.cells)}
+    content = {"seed": str(runnable.seed), **_share_sections(runnable.cells)}
     return LiveView(
         simulator=simulator(runnable.module, content, "page.js"),
         runnable={name: place for place, name in enumerate(sorted(runnable.cells))},
@@ -119,7 +119,7 @@ def _wait(found: Explanation) -> dict[str, Any]:
     }
 
 
-def _pooled(runnable: Mapping[str, RunnableCell]) -> dict[str, Any]:
+def _share_sections(runnable: Mapping[str, RunnableCell]) -> dict[str, Any]:
     """The cells, with each section that several scenarios share written once."""
     places: dict[str, int] = {}
     cells: dict[str, dict[str, Any]] = {}

@@ -58,7 +58,7 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
             )
             for own in content.get("congestion_controls", [])
         ),
-        Fact("run again", _again(content)),
+        Fact("run again", _command_again(content)),
     ]
 
 
@@ -69,7 +69,7 @@ def _commit(git: str | None) -> str:
     return f", commit {git.rstrip('+')[:12]}" + (" with uncommitted changes" if git.endswith("+") else "")
 
 
-def _again(content: Mapping[str, Any]) -> str:
+def _command_again(content: Mapping[str, Any]) -> str:
     """The command of these runs; a study of your own is run from its copy in the result folder."""
     sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
     if content["study"] in shipped():

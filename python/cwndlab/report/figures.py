@@ -21,7 +21,7 @@ from cwndlab.report.packets import DRAWN, EDGE, INK, RANK, decimate, sequence_la
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, Columns, Results, listed
+from cwndlab.stats.results import AxisValue, Columns, Results, as_list
 
 from . import budget
 from .canvas import (
@@ -36,13 +36,13 @@ from .canvas import (
     interactive,
     legend_of,
     panel_height,
+    panel_of_size,
     panel_width,
-    sized,
     stack,
     to_svg,
 )
 from .svg import inline_svg, on_white
-from .vega import Spec, field, layered, mark, named, single
+from .vega import Spec, field, layered, look_by_name, mark, single
 
 if TYPE_CHECKING:
     import altair as alt
@@ -144,7 +144,7 @@ def _xy(spec: Figure, results: Results) -> tuple[str, str]:
     name = _quantity_title(spec, results)
     if spec.compare is not None:
         against = ", ".join(
-            results.setting(axis, v) for axis, value in spec.compare.to.items() for v in listed(value)
+            results.setting(axis, v) for axis, value in spec.compare.to.items() for v in as_list(value)
         )
         name = f"{spec.compare.kind} of {name} against {against}"
     y = spec.y_title or (f"{name} ({unit})" if unit else name)
@@ -203,13 +203,13 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
             ]
         y = field("y:Q", title=in_lines(y_title, spec), scale=LOG if spec.log_y else {"zero": bars})
         legend = legend_of(names, "square" if bars else "stroke", spec)
-        colour = named("series:N", names, PALETTE, legend=legend)
+        colour = look_by_name("series:N", names, PALETTE, legend=legend)
         at = {"x": x, "xOffset": field("series:N", sort=names)} if bars and len(names) > 1 else {"x": x}
         shown = {**at, "y": y, "color": colour}
         if bars:
             layers = [mark("bar", shown, opacity=0.85)]
         else:
-            dashes = named("series:N", names, DASHES, legend=legend)
+            dashes = look_by_name("series:N", names, DASHES, legend=legend)
             lines = {**shown, "strokeDash": dashes} if len(names) > 1 else shown
             layers = [mark("line", lines, strokeWidth=1.8)]
         if any(r["high"] > r["low"] for r in rows[name]):
@@ -217,11 +217,11 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
             if bars:
                 layers.append(mark("rule", ends, strokeWidth=1.2, color=INK))
             else:
-                nested = named("series:N", names, widths, legend=None)
+                nested = look_by_name("series:N", names, widths, legend=None)
                 layers.append(mark("rule", {**ends, "color": colour, "strokeWidth": nested}, opacity=0.7))
         if not bars and not many:
             layers.append(mark("point", shown, filled=True, size=42, opacity=1))
-        charts.append(sized(layered(name, layers), _panel_title(spec, results, panel), spec))
+        charts.append(panel_of_size(layered(name, layers), _panel_title(spec, results, panel), spec))
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(names)}" if len(names) > 1 else ""
     return stack(charts, spec), rows, words
@@ -272,11 +272,11 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
         encoding = {
             "x": field("x:Q", title=x_title, scale=LOG if spec.log_x else {}),
             "y": field("y:Q", title=spec.y_title or "share at most", scale={"domain": [0, 1]}),
-            "color": named("series:N", names, PALETTE, legend=legend),
-            "strokeDash": named("series:N", names, DASHES, legend=legend),
+            "color": look_by_name("series:N", names, PALETTE, legend=legend),
+            "strokeDash": look_by_name("series:N", names, DASHES, legend=legend),
         }
         chart = single(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
-        charts.append(sized(chart, _panel_title(spec, results, panel), spec))
+        charts.append(panel_of_size(chart, _panel_title(spec, results, panel), spec))
     return stack(charts, spec), rows, f"cumulative distribution of {x_title}"
 
 
@@ -293,7 +293,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
     at = {
         "x": field("x:Q", title=x_title, scale={"zero": True}),
         "y": field("y:Q", title=y_title, scale={"zero": False}),
-        "color": named("series:N", names, PALETTE, legend=legend_of(names, "circle", spec)),
+        "color": look_by_name("series:N", names, PALETTE, legend=legend_of(names, "circle", spec)),
     }
     for number, panel in enumerate(dict.fromkeys(one.panel for one in found)):
         shown = [one for one in found if one.panel == panel]
@@ -305,14 +305,14 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
         ]
         rows[centres] = [{"x": one.centre[0], "y": one.centre[1], "series": one.series} for one in shown]
         around = {**at, "order": field("place:Q"), "detail": field("cell:N")}
-        around["strokeDash"] = named("series:N", names, DASHES, legend=None)
+        around["strokeDash"] = look_by_name("series:N", names, DASHES, legend=None)
         layers = {
             "layer": [
                 single(contours, mark("line", around, strokeWidth=1.6)),
                 single(centres, mark("point", at, filled=True, size=50, opacity=1)),
             ]
         }
-        charts.append(sized(layers, _panel_title(spec, results, panel), spec))
+        charts.append(panel_of_size(layers, _panel_title(spec, results, panel), spec))
     words = f"{y_title} against {x_title}: median and 1-sigma ellipse of the runs for {', '.join(names)}"
     return stack(charts, spec), rows, words
 
@@ -388,7 +388,7 @@ def _time_sequence(spec: Figure, results: Results) -> tuple[Spec, dict[str, list
     large = all(len(panel) < CROWD for panel in rows.values())
     for name, title in zip(rows, titles, strict=True):
         layers = sequence_layers(large, shown, x, y, high + 1)
-        panels.append(sized(layered(name, layers), title, spec))
+        panels.append(panel_of_size(layered(name, layers), title, spec))
     words = "time-sequence graph: packet number against time for " + ", ".join(domain)
     return stack(panels, spec), rows, words
 
@@ -466,11 +466,11 @@ def _against_time(
         encoding = {
             "x": field("time:Q", title=spec.x_title or "time (s)", scale=span),
             "y": field("y:Q", title=spec.y_title or y_title, axis={"tickMinStep": 1}),
-            "color": named("series:N", names, PALETTE, legend=legend),
-            "strokeDash": named("series:N", names, DASHES, legend=legend),
+            "color": look_by_name("series:N", names, PALETTE, legend=legend),
+            "strokeDash": look_by_name("series:N", names, DASHES, legend=legend),
         }
         chart = single(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
-        charts.append(sized(chart, title, spec))
+        charts.append(panel_of_size(chart, title, spec))
     return stack(charts, spec), rows, f"{y_title} against time: {', '.join(names)}"
 
 

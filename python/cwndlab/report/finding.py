@@ -50,7 +50,7 @@ def finding_text(template: str, results: Results) -> str:
     return " ".join(_PLACE.sub(value, template).split())
 
 
-def counted(claims: Sequence[JudgedClaim]) -> str:
+def count_claims(claims: Sequence[JudgedClaim]) -> str:
     """How the claims ended, with the names of those that failed; empty if none could be checked."""
     checked = [c for c in claims if c.verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)]
     if not checked:

@@ -45,7 +45,7 @@ def _sequence(tokens: Iterator[str]) -> str:
         if token == "\\frac":
             fractions.append(len(parts))
             above, below = _argument(tokens), _argument(tokens)
-            parts.append(f"{_grouped(above, '+-')} / {_grouped(below, ' +-·/')}")
+            parts.append(f"{_group(above, '+-')} / {_group(below, ' +-·/')}")
         elif token in "_^":
             parts.append(_script(token, _argument(tokens)))
         else:
@@ -87,7 +87,7 @@ def _script(mark: str, text: str) -> str:
     return f"{mark}{text}" if text.isalnum() else f"{mark}({text})"
 
 
-def _grouped(text: str, operators: str) -> str:
+def _group(text: str, operators: str) -> str:
     """In parentheses if there is more than one factor in it."""
     text = text.strip()
     inside = text[1:-1]

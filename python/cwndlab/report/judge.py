@@ -12,7 +12,7 @@ from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import AnyTable, Claim, Figure, Listing, Table
 from cwndlab.spec.outputs import Mark as StudyMark
 from cwndlab.spec.values import label
-from cwndlab.stats.results import Results, listed, was_not_run
+from cwndlab.stats.results import Results, as_list, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
 from cwndlab.stats.verdict import Incompatible
 
@@ -157,6 +157,6 @@ def _of_run_cells(spec: Listing, results: Results) -> Listing:
     run = []
     for variant in spec.variants:
         known = {name: [label(value) for value in results.axes.get(name, ())] for name in variant.where}
-        if all(label(one) in known[name] for name, all_ in variant.where.items() for one in listed(all_)):
+        if all(label(one) in known[name] for name, all_ in variant.where.items() for one in as_list(all_)):
             run.append(variant)
     return spec.model_copy(update={"variants": run}) if run else spec

@@ -31,7 +31,7 @@ SYMBOLS: dict[Verdict, str] = {
 """A sign next to each verdict, so that colour is never the only distinction."""
 
 
-class Mark(NamedTuple):
+class VerdictMark(NamedTuple):
     """A verdict as shown: sign, word, and a name for its colour."""
 
     symbol: str
@@ -39,7 +39,7 @@ class Mark(NamedTuple):
     style: str
 
     @classmethod
-    def of(cls, verdict: Verdict) -> "Mark":
+    def of(cls, verdict: Verdict) -> "VerdictMark":
         """The mark of a verdict."""
         return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
 
@@ -59,7 +59,7 @@ class NumberView(NamedTuple):
     interval: str
     published: str
     relative: str
-    mark: Mark | None
+    mark: VerdictMark | None
     note: str
     """What else is known of the cell: where single runs lie, why it has this verdict."""
     footnote: int | None
@@ -108,7 +108,7 @@ class ListingEntry(NamedTuple):
 
     time: str
     difference: str
-    mark: Mark | None
+    mark: VerdictMark | None
     note: str
 
 
@@ -150,7 +150,7 @@ class ClaimView(NamedTuple):
     section: str
     text: str
     expression: str
-    mark: Mark
+    mark: VerdictMark
     detail: str
     parts: tuple[PartView, ...]
     note: str
@@ -166,7 +166,7 @@ class ClaimView(NamedTuple):
 class CountView(NamedTuple):
     """How often a verdict was given."""
 
-    mark: Mark
+    mark: VerdictMark
     count: int  # type: ignore[assignment]
 
 
@@ -213,9 +213,9 @@ class TwinRow(NamedTuple):
     cell: str
     quantity: str
     simulator: str
-    sim_mark: Mark | None
+    sim_mark: VerdictMark | None
     kernel: str
-    kernel_mark: Mark | None
+    kernel_mark: VerdictMark | None
     difference: str
     #: Whether the difference's interval leaves out 0.
     differs: bool
@@ -283,7 +283,7 @@ class ReportView(NamedTuple):
     sensitivity: SensitivityView | None
     omitted: tuple[str, ...]
     facts: tuple[Fact, ...]
-    rule: tuple[tuple[Mark, str], ...]
+    rule: tuple[tuple[VerdictMark, str], ...]
     claim_rule: str
     definitions: "tuple[Definition, ...]" = ()
     missing: str = ""

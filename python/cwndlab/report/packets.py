@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cwndlab.stats.results import Columns
 
-from .vega import Spec, mark, named
+from .vega import Spec, look_by_name, mark
 
 EVENTS = ("send", "retransmit", "timeout", "ack", "dupack", "drop", "mark")
 """Events of the segments table that a time-sequence graph draws."""
@@ -40,7 +40,7 @@ def _senders_acks(segments: Columns, event: NDArray[Any], mine: NDArray[Any]) ->
     return np.asarray(sender & np.isin(event, ("ack", "dupack")))
 
 
-def _flagged(segments: Columns, bit: int) -> NDArray[np.bool_]:
+def _rows_with_flag(segments: Columns, bit: int) -> NDArray[np.bool_]:
     """Rows of segments that passed the node with a TCP flag; on a SYN ECE and CWR only offer ECN."""
     if "flags" not in segments:
         return np.zeros(len(segments["event"]), dtype=bool)
@@ -60,7 +60,7 @@ def _edges(segments: Columns, acks: NDArray[np.bool_], unit: int) -> NDArray[np.
     return np.asarray(edge[acks] // unit, dtype=np.float64)
 
 
-def _sacked(
+def _sack_blocks(
     segments: Columns, acks: NDArray[np.bool_], unit: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Row, first and last packet of every SACK block."""
@@ -88,7 +88,7 @@ def time_sequence_rows(
     mine = (np.asarray(segments["connection"]) == connection) & (time >= window[0]) & (time <= window[1])
     keep = mine & np.isin(event, EVENTS)
     keep &= ~_senders_acks(segments, event, keep)
-    echo, reduced = (_flagged(segments, bit) & keep for bit in (_ECE, _CWR))
+    echo, reduced = (_rows_with_flag(segments, bit) & keep for bit in (_ECE, _CWR))
     parts = [
         (rows, np.full(len(rows), word) if word else event[rows], number[rows])
         for rows, word in (
@@ -106,7 +106,7 @@ def time_sequence_rows(
             parts.append((rows, np.full(len(rows), EDGE), _edges(segments, acks, unit)))
             first.append(parts[-1][2])
         if "sack" in segments:
-            rows, start, end = _sacked(segments, acks, unit)
+            rows, start, end = _sack_blocks(segments, acks, unit)
             parts.append((rows, np.full(len(rows), SACK), end.astype(np.float64)))
             first.append(start.astype(np.float64))
     chosen, event, number = (np.concatenate([part[k] for part in parts]) for k in range(3))
@@ -174,7 +174,10 @@ def sequence_layers(
     """The layers of a time-sequence graph: steps, SACK blocks, marks up to `top`."""
     words, colours, shapes = (list(part) for part in zip(*shown, strict=True))
     at = {"x": x, "y": y}
-    looks = {"color": named("event:N", words, colours), "shape": named("event:N", words, shapes)}
+    looks = {
+        "color": look_by_name("event:N", words, colours),
+        "shape": look_by_name("event:N", words, shapes),
+    }
     size = 90 if large else 36
     near = f"datum.segment <= {top}"  # clipped, marks on the axes were cut in half
     marks = mark("point", {**at, **looks}, only=near, filled=True, opacity=1, size=size)

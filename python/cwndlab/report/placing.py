@@ -30,14 +30,14 @@ def places(
             mine = _of_figure(figure, results)
         except StudyError:  # of cells that were not run: it is not drawn either
             continue
-        alike = {name: tuple(map(_alike, mine, its)) for name, its in shown.items()}
+        alike = {name: tuple(map(_similarity, mine, its)) for name, its in shown.items()}
         best = max(alike, key=lambda name: alike[name], default="")
         if best and any(alike[best]):
             found[figure.id] = best
     return found
 
 
-def _alike(a: set[Hashable], b: set[Hashable]) -> float:
+def _similarity(a: set[Hashable], b: set[Hashable]) -> float:
     """The share of what either shows that both show."""
     return len(a & b) / len(a | b) if a & b else 0.0
 

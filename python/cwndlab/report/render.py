@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .figures import Drawing
 
 
-def _compiled() -> FileSystemBytecodeCache | None:
+def _template_cache() -> FileSystemBytecodeCache | None:
     """Compiled templates, cached next to Python's compiled modules or in the user's cache."""
     from jinja2 import FileSystemBytecodeCache
 
@@ -49,7 +49,7 @@ def _environment(markdown: bool) -> Environment:
         loader=PackageLoader("cwndlab.report"),
         autoescape=not markdown,
         finalize=markdown_text if markdown else None,
-        bytecode_cache=_compiled(),
+        bytecode_cache=_template_cache(),
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )

@@ -18,7 +18,7 @@ from cwndlab.stats.verdict import Judgement, Verdict, decimals
 
 from .budget import BudgetKey, MeanTimes, changes
 from .discrepancies import objects_of
-from .model import FirstDifference, Mark, TwinGroup, TwinRow, TwinView
+from .model import FirstDifference, TwinGroup, TwinRow, TwinView, VerdictMark
 from .view import number
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ UNPAIRED = "Runs are missing, so differences are not paired by replicate."
 
 
 @dataclass(frozen=True)
-class Row:
+class TwinNumber:
     """One number: of a table of the study, or of none."""
 
     table: str
@@ -77,9 +77,9 @@ class Twin:
     paired: bool = True
 
 
-def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[Row]:
+def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[TwinNumber]:
     """The numbers of the study's tables, in their order, then those of none."""
-    rows: list[Row] = []
+    rows: list[TwinNumber] = []
     a, paired = twin.results, twin.paired
     found = {table.id: table for _, table in kernel.tables}
     for spec, x in sim.tables:
@@ -93,7 +93,7 @@ def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[Row]:
 
 def _of_table(
     spec: Table, a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, paired: bool
-) -> Iterator[Row]:
+) -> Iterator[TwinNumber]:
     cells = {cell.id: cell for cell in kernel.cells}
     for x, y in zip((c for row in a.cells for c in row), (c for row in b.cells for c in row), strict=True):
         if x.estimate is None or y.estimate is None:
@@ -104,14 +104,14 @@ def _of_table(
         e, f = x.estimate, y.estimate
         column = spec.columns[x.column]
         ours, theirs = (per_run(results, cells[x.cell], column) for results in (sim, kernel))
-        yield Row(
+        yield TwinNumber(
             a.id, x.cell, x.quantity, e.unit, e.value, e.ci_low, e.ci_high, f.value, f.ci_low, f.ci_high,
             *difference_of_cells(ours, theirs, x.cell, sim, kernel, paired=paired)[:3], printed,
             _verdict(x.judgement), _verdict(y.judgement),
         )  # fmt: skip
 
 
-def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
+def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[TwinNumber]:
     none = (math.nan, math.nan)
     for line, xs, ys in zip(a.published, a.lines, b.lines, strict=True):
         for x, y in zip(xs, ys, strict=True):
@@ -120,13 +120,13 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[Row]:
             what += "" if line.acked is None else f" {line.acked}"
             verdicts = (_verdict(x.judgement), _verdict(y.judgement))
             differs = y.judgement is not None and y.judgement.verdict is Verdict.DIFFERS
-            yield Row(
+            yield TwinNumber(
                 a.id, x.cell, what, "s", s, *none, k, *none, k - s, *none, line.time.text, *verdicts,
                 y.note if differs and y.note != x.note else "",
             )  # fmt: skip
 
 
-def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]) -> Iterator[Row]:
+def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]) -> Iterator[TwinNumber]:
     """The numbers that are in no table and that either side measured."""
     for cell in kernel.cells:
         for quantity, unit in kernel.units.items():
@@ -138,7 +138,7 @@ def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, s
                 continue
             values = sim.values(*key), kernel.values(*key)
             apart = difference_of_cells(*values, cell.id, sim, kernel, paired=paired)
-            yield Row("", cell.id, quantity, unit, *x, *y, *apart[:3])
+            yield TwinNumber("", cell.id, quantity, unit, *x, *y, *apart[:3])
 
 
 def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
@@ -161,7 +161,7 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
             )
 
 
-def budget_key(row: Row, quantities: Mapping[str, Quantity]) -> BudgetKey | None:
+def budget_key(row: TwinNumber, quantities: Mapping[str, Quantity]) -> BudgetKey | None:
     """Whose time budgets may explain a row whose numbers differ; None for one whose numbers do not."""
     if not _is_apart(row) and row.kernel_verdict != Verdict.DIFFERS:
         return None
@@ -171,14 +171,14 @@ def budget_key(row: Row, quantities: Mapping[str, Quantity]) -> BudgetKey | None
     return BudgetKey(row.cell, kind or "connection", traffic)
 
 
-def _is_apart(row: Row) -> bool:
+def _is_apart(row: TwinNumber) -> bool:
     """Whether the difference's interval leaves out 0."""
     return row.difference_low > 0 or row.difference_high < 0
 
 
 def view(
     twin: Twin,
-    rows: Sequence[Row],
+    rows: Sequence[TwinNumber],
     kernel: Results,
     titles: Mapping[str, str],
     quantities: Mapping[str, Quantity],
@@ -246,9 +246,9 @@ def _trace_text(found: FirstDifference) -> str:
     return f"First event that differs in the first replicate: {sides} ({before})."
 
 
-def _row(row: Row, results: Results, remark: str, why: str) -> TwinRow:
+def _row(row: TwinNumber, results: Results, remark: str, why: str) -> TwinRow:
     name = results.title(row.quantity) if row.quantity in results.units else row.quantity
-    marks = [Mark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
+    marks = [VerdictMark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
     digits = (
         decimals(row.published)
         if row.published and math.isnan(row.difference_low) and row.unit == "s"
@@ -268,10 +268,10 @@ def _row(row: Row, results: Results, remark: str, why: str) -> TwinRow:
     )
 
 
-def to_csv(rows: Sequence[Row]) -> str:
+def to_csv(rows: Sequence[TwinNumber]) -> str:
     """agreement.csv: every number, to six significant digits."""
     lines = [[_number(v) if isinstance(v, float) else v for v in astuple(row)] for row in rows]
-    return csv_text([field.name for field in fields(Row)], lines)
+    return csv_text([field.name for field in fields(TwinNumber)], lines)
 
 
 def _interval(results: Results, cell: str, quantity: str) -> tuple[float, float, float]:
@@ -294,11 +294,11 @@ def _text(value: float, low: float, high: float, digits: int | None, sign: str =
     width = high - low
     if not (math.isfinite(width) and width > 0):
         shown = number(round(value, 6), digits)
-        return _signed(shown, value) if sign else shown
+        return _with_sign(shown, value) if sign else shown
     digits = min(6, max(0, 1 - math.floor(math.log10(width))))
     shown = number(value, digits)
-    return f"{_signed(shown, value) if sign else shown} ({number(low, digits)} … {number(high, digits)})"
+    return f"{_with_sign(shown, value) if sign else shown} ({number(low, digits)} … {number(high, digits)})"
 
 
-def _signed(text: str, value: float) -> str:
+def _with_sign(text: str, value: float) -> str:
     return f"+{text}" if value > 0 and text.strip("0.") else text

@@ -21,7 +21,7 @@ def field(name: str, **options: Any) -> Spec:
     return {"field": name, "type": _TYPES[kind], **options}
 
 
-def named(name: str, names: Sequence[str], looks: Sequence[Any], **options: Any) -> Spec:
+def look_by_name(name: str, names: Sequence[str], looks: Sequence[Any], **options: Any) -> Spec:
     """A channel that gives each name its look: a colour, dashes, a shape, a width."""
     return field(name, scale={"domain": list(names), "range": list(looks)}, **options)
 

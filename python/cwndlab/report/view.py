@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.spec.outputs import AnyTable, Listing, Table
-from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen
+from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen_share
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
@@ -22,11 +22,11 @@ from .model import (
     ListingEntry,
     ListingRow,
     ListingView,
-    Mark,
     NumberView,
     PartView,
     RowView,
     TableView,
+    VerdictMark,
     WhyView,
 )
 
@@ -146,7 +146,7 @@ def table_view(
         RowView(
             tuple(words.value_title(axis, v) for axis, v in zip(spec.rows, key, strict=True)),
             tuple(
-                _number_view(spec, cell, notes)._replace(claims=_resting(spec, cell, grounds))
+                _number_view(spec, cell, notes)._replace(claims=_claims_resting_on(spec, cell, grounds))
                 for cell in line
             ),
         )
@@ -172,7 +172,7 @@ def table_view(
         rows = tuple(r._replace(numbers=tuple(n._replace(interval="") for n in r.numbers)) for r in rows)
     for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
         remarks.append("Rounding of the source: " + reason)
-    if unsure := _unsure(spec, judged, words):
+    if unsure := _unclear_changes(spec, judged, words):
         remarks.append(unsure)
     return TableView(
         spec.id,
@@ -188,7 +188,7 @@ def table_view(
     )
 
 
-def _resting(spec: Table, cell: JudgedCell, grounds: Sequence[Collection[Key]]) -> tuple[int, ...]:
+def _claims_resting_on(spec: Table, cell: JudgedCell, grounds: Sequence[Collection[Key]]) -> tuple[int, ...]:
     """The claims that rest on a number of a table, by their numbers on the page."""
     key = _key(spec, cell)
     return tuple(number for number, ground in enumerate(grounds, start=1) if key in ground)
@@ -253,10 +253,10 @@ def _unseen(judged: JudgedTable) -> str:
     )
     if not 1 < n < 10:
         return ""
-    return f" {n} runs may miss what happens in up to {100 * unseen(n):.0f} % of all runs."
+    return f" {n} runs may miss what happens in up to {100 * unseen_share(n):.0f} % of all runs."
 
 
-def _unsure(spec: Table, judged: JudgedTable, words: Results) -> str:
+def _unclear_changes(spec: Table, judged: JudgedTable, words: Results) -> str:
     """The changes that a single run could not distinguish from none, given the scatter of our runs."""
     cells: dict[str, list[str]] = {}
     compared = 0
@@ -291,7 +291,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
     if cell.corrected is not None and cell.published is not None:
         published += f" (read {number(cell.corrected, decimals(cell.published.text))})"
     if cell.estimate is None:
-        mark = Mark.of(cell.judgement.verdict) if cell.judgement else None
+        mark = VerdictMark.of(cell.judgement.verdict) if cell.judgement else None
         return NumberView(heading, "not run" if published else "", "", published, "", mark, cell.note, None)
     e = cell.estimate
     interval = Interval(e.value, e.ci_low, e.ci_high, e.replicates, e.method)
@@ -306,7 +306,7 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
         "" if math.isnan(e.value) else interval_text(interval, cell.digits),
         published,
         percent(judgement.relative_difference) if judgement else "",
-        Mark.of(judgement.verdict) if judgement else None,
+        VerdictMark.of(judgement.verdict) if judgement else None,
         ". ".join(t for t in (cell.note, e.warning, _two_parts(judgement, cell.digits)) if t),
         None if own_note else notes.number(cell.note),
         cell.cell,
@@ -394,7 +394,7 @@ def event_text(line: PublishedLine) -> str:
 
 
 def _entry(line: PublishedLine, entry: JudgedLine, notes: _Footnotes) -> ListingEntry:
-    mark = Mark.of(entry.judgement.verdict) if entry.judgement else None
+    mark = VerdictMark.of(entry.judgement.verdict) if entry.judgement else None
     footnote = notes.number(entry.note)
     note = f"[{footnote}]" if footnote else ""
     if entry.measured is None:
@@ -419,7 +419,7 @@ def claim_view(judged: JudgedClaim, held: tuple[Held, Held] | None = None) -> Cl
         f"section {claim.section}" if claim.section[:1].isdigit() else claim.section,
         claim.text,
         " ".join((claim.assert_ or "").split()),
-        Mark.of(judged.verdict),
+        VerdictMark.of(judged.verdict),
         judged.detail,
         tuple(parts),
         note,
@@ -446,4 +446,4 @@ _ORDER = (
 
 def count(verdicts: Sequence[Verdict]) -> tuple[CountView, ...]:
     """How often each verdict was given, the plain ones first."""
-    return tuple(CountView(Mark.of(v), verdicts.count(v)) for v in _ORDER if v in verdicts)
+    return tuple(CountView(VerdictMark.of(v), verdicts.count(v)) for v in _ORDER if v in verdicts)

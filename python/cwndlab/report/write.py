@@ -16,18 +16,18 @@ from cwndlab.stats.verdict import rule_text
 
 from . import render
 from .draft import Draft
-from .finding import counted, finding_text
+from .finding import count_claims, finding_text
 from .judge import Judged, Omitted, Outputs, omissions
 from .model import (
     Fact,
     ListingView,
     LiveView,
-    Mark,
     ReportView,
     SensitivityRow,
     SensitivityView,
     TableView,
     TwinView,
+    VerdictMark,
     WhyView,
 )
 from .placing import places
@@ -47,7 +47,7 @@ from .view import (
 
 if TYPE_CHECKING:
     from cwndlab.stats.results import Results
-    from cwndlab.stats.sensitivity import Held, Outcome, Shift
+    from cwndlab.stats.sensitivity import ChoiceOutcome, Held, Shift
 
     from .budget import BudgetKey, MeanTimes
     from .definitions import Definition
@@ -141,7 +141,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
             views.append(listing_view(spec, table, results)._replace(figures=mine))
     shown = [view.id for view in views]
     grids = [spec for spec in outputs.tables if isinstance(spec, Table)]
-    under = _held(outcomes)
+    under = _claims_held(outcomes)
     return ReportView(
         title=outputs.title,
         source=outputs.source,
@@ -158,13 +158,13 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         sensitivity=_sensitivity(judged, outcomes),
         omitted=omissions(judged.omitted),
         facts=tuple(evidence.facts),
-        rule=tuple((Mark.of(v), text) for v, text in rule_text(_margins(grids, results))),
+        rule=tuple((VerdictMark.of(v), text) for v, text in rule_text(_margins(grids, results))),
         claim_rule=CLAIM_RULE,
         definitions=tuple(evidence.definitions),
         missing=evidence.missing,
         twin=_twin_view(report, evidence),
         chance=_incompatible(judged),
-        explained=_explained(found, outputs.choices, run=bool(outcomes)),
+        explained=_explained_line(found, outputs.choices, run=bool(outcomes)),
         finding=finding,
         key_figure=key,
         readme=readme_html(outputs.readme),
@@ -172,22 +172,22 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     )
 
 
-def _held(outcomes: Sequence[Outcome]) -> Mapping[str, tuple[Held, Held]]:
+def _claims_held(outcomes: Sequence[ChoiceOutcome]) -> Mapping[str, tuple[Held, Held]]:
     """Claim -> how it ended under the choices that were run."""
     if not outcomes:
         return {}
-    from cwndlab.stats.sensitivity import held
+    from cwndlab.stats.sensitivity import claims_held
 
-    return held(outcomes)
+    return claims_held(outcomes)
 
 
-def _explained(found: Discrepancies, choices: int, *, run: bool) -> str:
+def _explained_line(found: Discrepancies, choices: int, *, run: bool) -> str:
     """How many numbers have an explanation."""
     if not found:
         return ""
-    from .discrepancies import explained_text, listed
+    from .discrepancies import explained_text, in_table_order
 
-    return explained_text(listed(found), choices, run=run)
+    return explained_text(in_table_order(found), choices, run=run)
 
 
 def _why(
@@ -216,7 +216,7 @@ def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
             return finding_text(outputs.finding, results)
         except StudyError as error:
             judged.omitted.append(Omitted("finding", "finding", error))
-    return counted(judged.claims)
+    return count_claims(judged.claims)
 
 
 def _incompatible(judged: Judged) -> str:
@@ -238,7 +238,7 @@ def _margins(grids: Sequence[Table], results: Results) -> str:
     return "; ".join((plain[0], *(f"{words} for {', '.join(titles)}" for words, titles in others)))
 
 
-def _sensitivity(judged: Judged, outcomes: Sequence[Outcome]) -> SensitivityView | None:
+def _sensitivity(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> SensitivityView | None:
     if not outcomes:
         return None
     from cwndlab.stats.sensitivity import effects
@@ -248,16 +248,16 @@ def _sensitivity(judged: Judged, outcomes: Sequence[Outcome]) -> SensitivityView
     run = [(s, t) for s, t in grids if any(effect.shift[t.id].run for effect in found)]
     rows = []
     for effect in found:
-        claims = f"{effect.held} of {effect.checked}"
+        claims = f"{effect.claims_held} of {effect.checked}"
         if effect.changed:
             claims += f" (changed: {', '.join(effect.changed)})"
-        moved = tuple(_moved(effect.shift[t.id]) for _, t in run)
+        moved = tuple(_shift_text(effect.shift[t.id]) for _, t in run)
         rows.append(SensitivityRow(effect.axis, effect.value, claims, moved))
     not_run = tuple(s.title for s, t in grids if (s, t) not in run)
     return SensitivityView(tuple(s.title for s, _ in run), tuple(rows), not_run)
 
 
-def _moved(shift: Shift) -> str:
+def _shift_text(shift: Shift) -> str:
     """A table's shift in words."""
     if not shift.run:
         return "not run"

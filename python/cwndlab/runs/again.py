@@ -11,7 +11,7 @@ from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import RunView
 from cwndlab.tables import read_table
 
-from .work import Measure, run_here
+from .work import MeasuredRuns, run_here
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cwndlab.plan.plan import Cell
 
 
-def changed(scenario: str, changes: Mapping[str, object]) -> str:
+def with_keys(scenario: str, changes: Mapping[str, object]) -> str:
     """A scenario's JSON with these keys changed."""
     return json.dumps({**json.loads(scenario), **changes}, allow_nan=False) if changes else scenario
 
@@ -42,7 +42,9 @@ class Repeatable(Protocol):
     def scenario(self, cell: str) -> Mapping[str, Any]:
         """The scenario of a cell."""
 
-    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+    def simulate_again(
+        self, cell: str, replicate: int, changes: Mapping[str, object]
+    ) -> Mapping[str, pa.Table]:
         """The tables of a replicate, simulated again with these keys of the scenario changed."""
 
 
@@ -63,9 +65,11 @@ class OneCell:
         found: Mapping[str, Any] = json.loads(self.cell.scenario)
         return found
 
-    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+    def simulate_again(
+        self, cell: str, replicate: int, changes: Mapping[str, object]
+    ) -> Mapping[str, pa.Table]:
         """The tables of a replicate, with these keys of the scenario changed."""
-        scenario = changed(self.cell.scenario, changes)
+        scenario = with_keys(self.cell.scenario, changes)
         return simulated(scenario, self.seed, replicate, self.cell.study.laws.values())
 
 
@@ -80,10 +84,12 @@ class OneKernelCell(OneCell):
         """Which kernel."""
         return self.kernel.key
 
-    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+    def simulate_again(
+        self, cell: str, replicate: int, changes: Mapping[str, object]
+    ) -> Mapping[str, pa.Table]:
         """The tables of a replicate, with these keys of the scenario changed; RunError if the run failed."""
-        scenario = changed(self.cell.scenario, changes)
-        records = self.kernel.record(self.cell, self.seed, replicate, Measure(()), scenario)
+        scenario = with_keys(self.cell.scenario, changes)
+        records = self.kernel.record(self.cell, self.seed, replicate, MeasuredRuns(()), scenario)
         return {name: records.table(name) for name in records.names}
 
 
@@ -96,5 +102,5 @@ def view_again(
         OutputError: the run cannot be simulated again.
 
     """
-    tables = source.again(cell, replicate, {"probes": {**scenario["probes"], **probes}})
+    tables = source.simulate_again(cell, replicate, {"probes": {**scenario["probes"], **probes}})
     return RunView(KeptRecords(tables), scenario)

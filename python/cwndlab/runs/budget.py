@@ -53,7 +53,9 @@ def budget_columns(
     scenario = source.scenario(cell)
     known = source.budgets(cell, replicate, kind)
     if known is None:
-        view = _recorded(source, cell, replicate) or view_again(source, cell, replicate, scenario, PROBES)
+        view = _recorded_view(source, cell, replicate) or view_again(
+            source, cell, replicate, scenario, PROBES
+        )
         try:
             known = time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind)
         except ValueError as error:
@@ -75,7 +77,7 @@ def _array(column: NDArray[Any]) -> pa.Array:
     return pa.array(column, words if column.dtype == object else None)
 
 
-def _recorded(source: Recorded, cell: str, replicate: int) -> RunView | None:
+def _recorded_view(source: Recorded, cell: str, replicate: int) -> RunView | None:
     """A kernel's run that recorded what budgets need."""
     if not source.backend:
         return None

@@ -31,7 +31,7 @@ from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_about, decode_tables
 
 from .progress import Progress, Quiet
-from .work import Measure, cell_key, lean, replicate_key
+from .work import MeasuredRuns, cell_key, lean, replicate_key
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +82,7 @@ class Campaign:
     finished: Callable[[str, int, Mapping[str, Value]], None] | None = None
 
     def __post_init__(self) -> None:
-        self.work = Measure(
+        self.work = MeasuredRuns(
             tuple(self.plan.study.outline.quantities),
             self.shared,
             self.max_events,
@@ -109,7 +109,7 @@ class Campaign:
         self._lacking: dict[str, int] = {}
         #: Keys of replicates that have everything requested.
         self._whole: set[str] = set()
-        self._partial: dict[frozenset[str], Measure] = {}
+        self._partial: dict[frozenset[str], MeasuredRuns] = {}
         self._budgets: dict[tuple[str, str | None], pa.Table] = {}
 
     def _exact(self, cell: Cell) -> bool:
@@ -191,10 +191,10 @@ class Campaign:
                 self.measured += 1
                 self._tell([(cell, replicate)])
 
-    def _work_for(self, known: frozenset[str]) -> Measure:
+    def _work_for(self, known: frozenset[str]) -> MeasuredRuns:
         """The work for quantities whose values are not among these."""
         if known not in self._partial:
-            self._partial[known] = self.work.without(known)
+            self._partial[known] = self.work.without_known(known)
         return self._partial[known]
 
     def _order(self) -> Iterator[tuple[str, int]]:
@@ -310,7 +310,7 @@ class Campaign:
             for column in table.columns if isinstance(table, Table) else ():
                 if column.compare is None:
                     continue
-                for cell in known.having({**table.where, **column.where}):
+                for cell in known.cells_at({**table.where, **column.where}):
                     with suppress(NotRunError):
                         other = reference(known, cell, column.compare)
                         if other.id != cell.id:
@@ -446,7 +446,7 @@ class Campaign:
         kept = self.store.records(key)
         if kept is not None and (replicate == 0 or self.backend):
             return decode_tables(kept, key)
-        return self.again(cell, replicate, {}) if replicate > 0 and not self.backend else {}
+        return self.simulate_again(cell, replicate, {}) if replicate > 0 and not self.backend else {}
 
     def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
         """The time budgets of a replicate, if they were made with it in this process."""
@@ -459,7 +459,9 @@ class Campaign:
         about = decode_about(kept, key) if kept is not None else {}
         return str(about.get("digest", "")), int(about.get("packets", 0))
 
-    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Mapping[str, pa.Table]:
+    def simulate_again(
+        self, cell: str, replicate: int, changes: Mapping[str, object]
+    ) -> Mapping[str, pa.Table]:
         """The tables of the same replicate, simulated again with these keys of the scenario changed.
 
         OutputError for a kernel's runs, and where opening results would have to run code.
@@ -471,9 +473,9 @@ class Campaign:
                 f"the records of replicate {replicate} are not kept, and opening results runs no code; "
                 "run the study again with its congestion controls (--cc)"
             )
-        from .again import changed, simulated  # for records that were not kept
+        from .again import simulated, with_keys  # for records that were not kept
 
-        scenario = changed(self.cells[cell].scenario, changes)
+        scenario = with_keys(self.cells[cell].scenario, changes)
         return simulated(scenario, self.plan.seed, replicate, self.work.laws)
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:

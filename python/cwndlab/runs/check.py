@@ -33,11 +33,11 @@ def check_outputs(plan: Plan) -> None:
     try:
         check(outputs_of(study, study.folder or Path()), results)
     except StudyError as error:
-        raise _placed(study, error) from None
+        raise _locate(study, error) from None
     _check_records(study, results, cells)
 
 
-def _placed(study: StudySpec, error: StudyError) -> StudyError:
+def _locate(study: StudySpec, error: StudyError) -> StudyError:
     """The error with the line of its key, "figures.ID.x", in the study's file or in claims.toml."""
     outline, key = study.outline, error.key or ""
     if key in ("finding", "key_figure"):
@@ -72,13 +72,13 @@ def _check_records(study: StudySpec, results: Results, cells: Mapping[str, Cell]
         if figure.kind not in RECORDED:
             continue
         for _, _, cell in series.figure_cells(figure, results):
-            found = _unrecorded(figure, cells[cell.id].compiled.scenario)
+            found = _missing_record(figure, cells[cell.id].compiled.scenario)
             if found is not None:
                 key, problem, right = found
                 raise study.place.error(("figures", index, key), f"cell {cell.id}: {problem}", right)
 
 
-def _unrecorded(figure: Figure, scenario: Mapping[str, Any]) -> tuple[str, str, str] | None:
+def _missing_record(figure: Figure, scenario: Mapping[str, Any]) -> tuple[str, str, str] | None:
     """The key of a figure for which a run of this scenario has no records, why, and what would be right."""
     from cwndlab.report.figures import PROBES, RECORDED
 

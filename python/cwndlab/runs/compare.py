@@ -11,7 +11,7 @@ from cwndlab.report import comparison
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
 
 from . import folder
-from .stated import reading
+from .stated import damage_as_error
 
 
 def compare(a: Path, b: Path) -> DatasetComparison:
@@ -21,12 +21,12 @@ def compare(a: Path, b: Path) -> DatasetComparison:
     replicates that both have; otherwise it is Welch's.
     """
     campaign_a, store_a, _ = folder.load(a)
-    with store_a, reading(a):
+    with store_a, damage_as_error(a):
         left = campaign_a.results()
     if a.resolve() == b.resolve():
         return DatasetComparison([], len(left.data), [], [])
     campaign_b, store_b, _ = folder.load(b)
-    with store_b, reading(b):
+    with store_b, damage_as_error(b):
         right = campaign_b.results()
     return compare_datasets(left, right, paired=campaign_a.plan.seed == campaign_b.plan.seed)
 
@@ -38,7 +38,7 @@ def compare_page(a: Path, b: Path) -> str:
     campaign_b, store_b, _ = folder.load(b)
     with store_a, store_b:
         names = (a.name, b.name) if a.name != b.name else (str(a), str(b))
-        both = comparison.overlaid(campaign_a.results(), campaign_b.results(), names)
+        both = comparison.overlay(campaign_a.results(), campaign_b.results(), names)
         study = campaign_a.plan.study
         drawings = comparison.draw_both(study.outline.figures, both)
     return comparison.page(study.title, names, found, drawings)

@@ -12,14 +12,14 @@ from cwndlab.files import writing
 
 from . import folder as folders
 from .folder import with_cell
-from .stated import reading
+from .stated import damage_as_error
 
 
 def export(folder: Path, target: Path) -> list[Path]:
     """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
     campaign, store, _ = folders.load(folder)
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
-    with store, writing(target), reading(folder):
+    with store, writing(target), damage_as_error(folder):
         target.mkdir(parents=True, exist_ok=True)
         try:
             for cell in campaign.cells:

@@ -31,7 +31,7 @@ from cwndlab.spec.study import StudySpec
 from cwndlab.store.folder import FolderStore
 
 from .campaign import Campaign
-from .stated import reading, stated
+from .stated import damage_as_error, read_statements
 
 _MARK = "provenance.json"
 _PACKAGE = Path(__file__).parent.parent
@@ -250,13 +250,13 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
 
 def load(folder: Path, kind: type[StudySpec] = StudySpec) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     """What a result folder holds, its study as this type; OutputError if something in it is missing."""
-    with reading(folder):
+    with damage_as_error(folder):
         return _load(folder, kind)
 
 
 def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     content = read_provenance(folder)
-    counts = {cell.id: cell.replicates for cell in stated(folder / _MARK, content).cells}
+    counts = {cell.id: cell.replicates for cell in read_statements(folder / _MARK, content).cells}
     _reopen_metrics(folder, content)
     study = build_checked(kind, read_document(folder / "study.toml"), CATALOGUE)
     study = replace(study, catalogue=replace(CATALOGUE, laws=_laws(folder, content)))

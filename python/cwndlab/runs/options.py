@@ -71,7 +71,7 @@ class RunOptions:
                 "a kernel's runs stay on this machine", key="--cluster", right="leave one of both out"
             )
 
-    def but(self, **changes: Unpack[OptionFields]) -> RunOptions:
+    def with_options(self, **changes: Unpack[OptionFields]) -> RunOptions:
         """The same with these changes; ArgumentError for a name that is no option."""
         known = [option.name for option in fields(self)]
         for name in changes:

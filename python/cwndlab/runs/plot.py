@@ -18,7 +18,7 @@ from cwndlab.records.view import RunView as FullRun
 from cwndlab.report.canvas import HEIGHT, PALETTE, WIDTH, interactive
 from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
-from cwndlab.report.vega import field, layered, mark, named, single
+from cwndlab.report.vega import field, layered, look_by_name, mark, single
 from cwndlab.spec.units import seconds
 
 from .records import RecordTables, of_flow, queue, segments, with_intervals
@@ -143,7 +143,7 @@ class Plots:
         encoding = {
             "x": field("time:Q", title="time (s)"),
             "y": field("share:Q", title="share of the goodput (%)", stack=True),
-            "color": named("flow:N", names, PALETTE),
+            "color": look_by_name("flow:N", names, PALETTE),
             "tooltip": [field("flow:N"), field("time:Q"), field("share:Q")],
         }
         areas = single("data", mark("area", encoding, interpolate="step-after", opacity=0.8))
@@ -156,7 +156,7 @@ class Plots:
         groups = list(dict.fromkeys(str(e["name"]).split(".", 1)[0] for e in scenario["traffic"]))
         rows: Rows = []
         for part in RunView(full, 0, int(scenario["duration_ns"])).parts(interval_s):
-            sent = [_delivered(of_traffic(part, group)) for group in groups]
+            sent = [_delivered_bytes(of_traffic(part, group)) for group in groups]
             total = sum(sent)
             for group, own in zip(groups, sent, strict=True):
                 share = 100 * own / total if total else 0.0
@@ -165,7 +165,7 @@ class Plots:
         return rows + last  # the end of the last step
 
 
-def _delivered(connections: Mapping[str, Any]) -> float:
+def _delivered_bytes(connections: Mapping[str, Any]) -> float:
     return float(np.sum(connections["bytes_up"]) + np.sum(connections["bytes_down"]))
 
 
@@ -189,7 +189,7 @@ def _over_time(rows: Rows, key: str, y_title: str, title: str) -> alt.TopLevelMi
     encoding = {
         "x": field("time:Q", title="time (s)"),
         "y": field("y:Q", title=y_title),
-        "color": named(f"{key}:N", names, PALETTE, legend=legend),
+        "color": look_by_name(f"{key}:N", names, PALETTE, legend=legend),
         "tooltip": [
             field(f"{key}:N"),
             field("time:Q", title="time (s)"),

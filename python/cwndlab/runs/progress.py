@@ -27,7 +27,7 @@ class Progress(Protocol):
     def note(self, line: str) -> None:
         """Something to report at once, such as a run that is repeated."""
 
-    def left(self, seconds: float | None) -> None:
+    def time_left(self, seconds: float | None) -> None:
         """Every second while runs on a kernel are under way: how long they will take, if that is known."""
 
 
@@ -49,7 +49,7 @@ class Quiet:
     def note(self, line: str) -> None:
         """Nothing."""
 
-    def left(self, seconds: float | None) -> None:
+    def time_left(self, seconds: float | None) -> None:
         """Nothing."""
 
 
@@ -74,7 +74,7 @@ class _Counting:
     def note(self, line: str) -> None:
         """Nothing."""
 
-    def left(self, seconds: float | None) -> None:
+    def time_left(self, seconds: float | None) -> None:
         """Nothing."""
 
 
@@ -97,7 +97,7 @@ class Lines(_Counting):
         """Writes the line."""
         self._write(line)
 
-    def left(self, seconds: float | None) -> None:
+    def time_left(self, seconds: float | None) -> None:
         """Writes a line if it is time."""
         self._show("" if seconds is None else f", about {span(seconds)} left")
 
@@ -210,7 +210,7 @@ class Bar:
         """Prints the line above the bar."""
         self._bar.console.print(line, markup=False, highlight=False)
 
-    def left(self, seconds: float | None) -> None:
+    def time_left(self, seconds: float | None) -> None:
         """Shows the time in place of the estimate from finished replicates, which do not come one by one."""
         from rich.progress import TextColumn
 

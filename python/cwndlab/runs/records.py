@@ -29,7 +29,7 @@ PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
 }
 
 
-class Source(Protocol):
+class RecordsSource(Protocol):
     """Where the tables come from: a campaign."""
 
     @property
@@ -45,7 +45,7 @@ class Source(Protocol):
     def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
         """The time budgets of a replicate, if they were made with it."""
 
-    def again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
+    def simulate_again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
         """The tables of the same replicate, simulated again with these keys of the scenario changed."""
 
 
@@ -64,7 +64,7 @@ class RecordTables(Mapping[str, pa.Table]):
     A pyarrow Table has ``__arrow_c_stream__``: polars, pandas and DuckDB take it without a copy.
     """
 
-    def __init__(self, cells: Sequence[str], source: Source) -> None:
+    def __init__(self, cells: Sequence[str], source: RecordsSource) -> None:
         """`source` gives the tables of each cell's replicates."""
         self._cells = cells
         self._made: dict[tuple[str, int], pa.Table] = {}
@@ -120,10 +120,10 @@ class RecordTables(Mapping[str, pa.Table]):
         tables = self.source.tables(cell, replicate)
         scenario = self.source.scenario(cell)
         if name in PROBES and not tables.get(name, ()):
-            tables = probed(self.source, cell, replicate, PROBES[name](scenario))
+            tables = with_probes(self.source, cell, replicate, PROBES[name](scenario))
         if name not in tables:
             raise NotFoundError(f'there is no table "{name}"; {nearest(name, tables)}')
-        return named(tables[name], tables.get("connections"), scenario)
+        return with_names(tables[name], tables.get("connections"), scenario)
 
     def only_cell(self) -> str:
         """The one cell that is selected; NotFoundError if there are several."""
@@ -139,42 +139,42 @@ def _some(cells: Sequence[str]) -> str:
     return cells[0] if len(cells) == 1 else f"{len(cells)} cells"
 
 
-def probed(source: Source, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
+def with_probes(source: RecordsSource, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
     """The tables of a replicate, simulated again with these probes on."""
     known = source.scenario(cell)["probes"]
-    return source.again(cell, replicate, {"probes": {**known, **probes}})
+    return source.simulate_again(cell, replicate, {"probes": {**known, **probes}})
 
 
-def segments(source: Source, cell: str, replicate: int, flow: str | None) -> pa.Table:
+def segments(source: RecordsSource, cell: str, replicate: int, flow: str | None) -> pa.Table:
     """The named segments seen at the study's observation point; without one, at the flow's sender."""
     scenario = source.scenario(cell)
     entries = [e for e in scenario["traffic"] if flow in (None, e["name"], e["name"].split(".", 1)[0])]
     tables = source.tables(cell, replicate)
     if scenario["probes"]["segments_at"] is None and entries:
-        tables = probed(source, cell, replicate, {"segments_at": sender(entries[0])})
-    return named(tables["segments"], tables.get("connections"), scenario)
+        tables = with_probes(source, cell, replicate, {"segments_at": sender(entries[0])})
+    return with_names(tables["segments"], tables.get("connections"), scenario)
 
 
-def queue(source: Source, cell: str, replicate: int, link: int) -> pa.Table:
+def queue(source: RecordsSource, cell: str, replicate: int, link: int) -> pa.Table:
     """The samples of the queue of one direction of a link, by its index."""
     table = source.tables(cell, replicate).get("queues")
     if table is None or link not in table.column("link").to_pylist():
-        table = probed(source, cell, replicate, {"queues": [link]})["queues"]
+        table = with_probes(source, cell, replicate, {"queues": [link]})["queues"]
     return table
 
 
 def with_intervals(
-    source: Source, cell: str, replicate: int, interval_s: float
+    source: RecordsSource, cell: str, replicate: int, interval_s: float
 ) -> tuple[Tables, Mapping[str, Any]]:
     """The tables of a run that has counters at the edges of intervals, and its scenario."""
     scenario = source.scenario(cell)
     edges = interval_edges(0, int(scenario["duration_ns"]), interval_s)
     windows = {f"{a} to {b} ns": [a, b] for a, b in itertools.pairwise(edges)}
     changed = {**scenario, "windows": {**scenario.get("windows", {}), **windows}}
-    return source.again(cell, replicate, {"windows": changed["windows"]}), changed
+    return source.simulate_again(cell, replicate, {"windows": changed["windows"]}), changed
 
 
-def named(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:
+def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[str, Any]) -> pa.Table:
     """The table with `flow` and `link` as names; one that has `connection` alone gets its flow."""
     flows = [str(entry["name"]) for entry in scenario["traffic"]]
     links = [str(link["name"]) for link in scenario["links"]]

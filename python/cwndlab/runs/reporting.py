@@ -55,10 +55,10 @@ def write_report(
     outputs = outputs_of(study, folder)
     simulator = twin = None
     if campaign.backend:
-        from .twin import compared, simulate  # only a kernel needs it
+        from .twin import simulate, twin_of  # only a kernel needs it
 
         simulator = simulate(campaign)
-        twin = compared(RunResult.of(simulator), result)
+        twin = twin_of(RunResult.of(simulator), result)
         twin = replace(twin, results=with_budgets(simulator, twin.results, outputs.figures))
         result.simulated = twin.results
     results = with_budgets(campaign, result.results, outputs.figures)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from cwndlab.errors import ExtraError, NotFoundError, OutputError, StudyError, nearest
 from cwndlab.spec.units import seconds
 from cwndlab.spec.values import text
-from cwndlab.stats.results import CellInfo, Estimate, Results, listed
+from cwndlab.stats.results import CellInfo, Estimate, Results, as_list
 
 from .records import RecordTables, of_flow
 from .selection import without_axes
@@ -142,7 +142,7 @@ class RunResult:
 
         """
         wanted = {**(axes or {}), **more}
-        names = listed(wanted.pop("cell")) if "cell" in wanted and "cell" not in self.axes else None
+        names = as_list(wanted.pop("cell")) if "cell" in wanted and "cell" not in self.axes else None
         try:
             cells = self.results.select(wanted)
         except StudyError as error:

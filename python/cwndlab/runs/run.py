@@ -29,7 +29,7 @@ from .progress import Progress
 from .progress import default as default_progress
 from .reporting import write_report
 from .result import RunResult
-from .stated import reading
+from .stated import damage_as_error
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
@@ -54,7 +54,7 @@ def run_study(
     `finished` is called with each replicate, `judged` once verdicts.csv and claims.csv are written: the
     figures of the report are still to be drawn then.
     """
-    options = (options or RunOptions()).but(**more)
+    options = (options or RunOptions()).with_options(**more)
     plan = checked_plan(study, options)
     return run_plan(plan, options, progress=progress, finished=finished, judged=judged)
 
@@ -222,7 +222,7 @@ def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
     if not isinstance(folder, str | Path):
         raise ArgumentError(f"results are in a folder, not {type(folder).__name__}")
     campaign, store, _ = folders.load(Path(folder), kind)
-    with store, reading(Path(folder)):
+    with store, damage_as_error(Path(folder)):
         result = RunResult.of(campaign, Path(folder))
     result.report = Path(folder) / REPORT
     return result
@@ -234,7 +234,7 @@ def report_again(folder: Path, *, png: bool = False) -> Path:
     OutputError as `open_results`.
     """
     campaign, store, content = folders.load(folder)
-    with store, reading(folder):
+    with store, damage_as_error(folder):
         return write_report(campaign, RunResult.of(campaign, folder), content, png=png)
 
 

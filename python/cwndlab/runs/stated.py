@@ -64,7 +64,7 @@ class Stated(_Part):
     congestion_controls: list[StatedLaw] = []
 
 
-def stated(file: Path, content: object) -> Stated:
+def read_statements(file: Path, content: object) -> Stated:
     """The statements of a provenance.json; OutputError with the first key that is wrong."""
     try:
         return Stated.model_validate(content)
@@ -75,7 +75,7 @@ def stated(file: Path, content: object) -> Stated:
 
 
 @contextmanager
-def reading(folder: Path) -> Iterator[None]:
+def damage_as_error(folder: Path) -> Iterator[None]:
     """Turns what the content of a folder, which no run has written so, leads to into an OutputError."""
     try:
         yield

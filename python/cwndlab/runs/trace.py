@@ -13,7 +13,7 @@ from cwndlab.plan.scenario import sender
 from cwndlab.records.trace import TEXTS
 from cwndlab.records.view import RunView
 
-from .work import Measure, run_here
+from .work import MeasuredRuns, run_here
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
@@ -39,7 +39,7 @@ def trace(cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: Kerne
     if kernel is None:
         records: Records = run_here(cell.scenario, seed, replicate, cell.study.laws.values())
     else:
-        records = kernel.record(cell, seed, replicate, Measure(()))
+        records = kernel.record(cell, seed, replicate, MeasuredRuns(()))
     if kind in TEXTS:
         return TEXTS[kind](RunView(records, cell.compiled.scenario)).encode()
     with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ def simulate(kernel: Campaign) -> Campaign:
     return simulator
 
 
-def compared(simulated: RunResult, measured: RunResult) -> Twin:
+def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
     """The simulator's side of a report of the kernel's results."""
     about = (
         "What the host at the observation point sends and gets (without one, the sender of the first "

@@ -43,7 +43,7 @@ FLUSH_S = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Measure:
+class MeasuredRuns:
     """Simulates replicates and measures a study's quantities of their records."""
 
     quantities: tuple[Quantity, ...]
@@ -67,7 +67,7 @@ class Measure:
         object.__setattr__(self, "ids", measure_ids(self.quantities))
         object.__setattr__(self, "own_metrics", used(q.metric for q in self.quantities))
 
-    def without(self, known: Collection[str]) -> Measure:
+    def without_known(self, known: Collection[str]) -> MeasuredRuns:
         """The same for the quantities whose ids are not known, and for those that they are derived from."""
         todo = [q.name for q in self.quantities if self.ids[q.name] not in known]
         by_name = {q.name: q for q in self.quantities}
@@ -121,8 +121,8 @@ class Measure:
             return
         from cwndlab.store import shared
 
-        objects = shared.opened(self.store)
-        with shared.using(self.store):
+        objects = shared.open_store(self.store)
+        with shared.store_errors(self.store):
             found = shared.fetch(jobs, self.asked, objects)
         waiting: list[Outcome] = []
         flushed = time.monotonic()
@@ -178,8 +178,8 @@ class Measure:
         return Outcome(job, values, int(records.packets), kept, budgets=budgets)
 
     def _run(self, job: Job, stopped: Callable[[], bool]) -> RunRecords:
-        text = _probed(job) if job.budgets else job.scenario
-        scenario, laws = _readied(core(), text), classes(self.laws)
+        text = _with_budget_probes(job) if job.budgets else job.scenario
+        scenario, laws = _engine_scenario(core(), text), classes(self.laws)
         with watched(laws):
             return scenario.run(
                 job.seed,
@@ -214,7 +214,7 @@ def classes(laws: Iterable[LawCode]) -> dict[str, type[CongestionControl]]:
     return {law.digest: load(law) for law in laws}
 
 
-class Limits(TypedDict, total=False):
+class RunLimits(TypedDict, total=False):
     """What one run may use; without a key, the engine's default."""
 
     max_events: int
@@ -222,7 +222,7 @@ class Limits(TypedDict, total=False):
 
 
 def run_here(
-    scenario: str, seed: int, replicate: int, laws: Iterable[LawCode], **limits: Unpack[Limits]
+    scenario: str, seed: int, replicate: int, laws: Iterable[LawCode], **limits: Unpack[RunLimits]
 ) -> RunRecords:
     """One run in this process, whatever it is run for; a failure is a RunError, but for a BudgetError."""
     made = classes(laws)
@@ -253,12 +253,12 @@ def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=16)
-def _readied(engine: Core, scenario: str) -> Scenario:
+def _engine_scenario(engine: Core, scenario: str) -> Scenario:
     """A cell's scenario as the engine reads it, once for all its replicates."""
     return engine.Scenario(scenario)
 
 
-def _probed(job: Job) -> str:
+def _with_budget_probes(job: Job) -> str:
     """The job's scenario with the probes that time budgets need."""
     from cwndlab.records.budget import PROBES  # few studies have figures of them
 
@@ -283,7 +283,7 @@ def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, pla
     from cwndlab.store import shared
 
     try:
-        with shared.using(place):
+        with shared.store_errors(place):
             shared.hand_in(outcomes, asked, objects)
     except OutputError:
         yield from outcomes

@@ -21,7 +21,7 @@ _KEY = "--over"
 
 
 @dataclass(frozen=True)
-class Range:
+class SearchRange:
     """One direction of the space."""
 
     #: An axis of the study, or a dotted key.
@@ -36,7 +36,7 @@ class Range:
         """Whether the range spans so much that equal steps are equal factors."""
         return self.low > 0 and self.high / self.low >= LOG_FACTOR
 
-    def at(self, place: float) -> float:
+    def value_at(self, place: float) -> float:
         """The value at a place from 0 (low) to 1 (high), with the digits that count."""
         if self.logarithmic:
             value = self.low * math.exp(place * math.log(self.high / self.low))
@@ -49,13 +49,13 @@ class Range:
         rounded = round(value, DIGITS - 1 - math.floor(math.log10(abs(value))))
         return min(max(rounded, self.low), self.high)
 
-    def written(self, value: float) -> float | int | str:
+    def to_text(self, value: float) -> float | int | str:
         """The value as a study file has it."""
         number = _number(value)
         return f"{number}{self.unit}" if self.unit else number
 
 
-def parse(text: str) -> list[Range]:
+def parse(text: str) -> list[SearchRange]:
     """Ranges as `buffer=0.1..16,rtt=5ms..300ms`; StudyError names the one that is none."""
     found = []
     for piece in text.split(","):
@@ -73,7 +73,7 @@ def parse(text: str) -> list[Range]:
             raise StudyError(
                 f"{piece!r} ends before it begins", key=_KEY, right=f"{key}={given} the other way"
             )
-        found.append(Range(key.strip(), low, high, unit))
+        found.append(SearchRange(key.strip(), low, high, unit))
     keys = [one.key for one in found]
     if twice := [key for key in keys if keys.count(key) > 1]:
         raise StudyError(f"{twice[0]} has two ranges", key=_KEY, right="name each once")
@@ -86,14 +86,14 @@ class Space:
 
     study: Study
     #: By the names of their axes.
-    ranges: Mapping[str, Range]
+    ranges: Mapping[str, SearchRange]
 
     def point(self, places: Sequence[float]) -> dict[str, float]:
         """The values of the axes at places from 0 to 1."""
         ranges = zip(self.ranges.items(), places, strict=True)
-        return {axis: range_.at(place) for (axis, range_), place in ranges}
+        return {axis: range_.value_at(place) for (axis, range_), place in ranges}
 
-    def having(self, points: Sequence[Mapping[str, float]]) -> Study:
+    def with_points(self, points: Sequence[Mapping[str, float]]) -> Study:
         """The study with these points, crossed with all values of its other axes, as its cells."""
         others = [name for name in self.study.outline.axes if name not in self.ranges]
         values = {
@@ -107,17 +107,17 @@ class Space:
         shown: dict[str, object] = {"tables": [], "figures": []}
         return rebuild(self.study, self.study.document.change({**values, "grids": grids, **shown}))
 
-    def at(self, point: Mapping[str, float]) -> Study:
+    def study_at(self, point: Mapping[str, float]) -> Study:
         """The study at one point, with its tables and figures."""
         values = {f"axes.{axis}.values": [_number(value)] for axis, value in point.items()}
         return rebuild(self.study, self.study.document.change(values))
 
     def words(self, point: Mapping[str, float]) -> str:
         """A point as the user writes one."""
-        return ", ".join(f"{r.key}={r.written(point[axis])}" for axis, r in self.ranges.items())
+        return ", ".join(f"{r.key}={r.to_text(point[axis])}" for axis, r in self.ranges.items())
 
 
-def space(study: Study, ranges: Sequence[Range]) -> Space:
+def space(study: Study, ranges: Sequence[SearchRange]) -> Space:
     """The space that ranges of a study's axes and keys span. StudyError for a key that takes no numbers."""
     if study.outline.grids:
         raise StudyError(
@@ -126,14 +126,14 @@ def space(study: Study, ranges: Sequence[Range]) -> Space:
             key="grids",
             right="leave the grids out: every combination of the other axes is searched",
         )
-    named: dict[str, Range] = {}
+    named: dict[str, SearchRange] = {}
     for index, range_ in enumerate(ranges):
         study, axis, range_ = _axis(study, range_, index)
         named[axis] = range_
     return Space(study, named)
 
 
-def _axis(study: Study, range_: Range, index: int) -> tuple[Study, str, Range]:
+def _axis(study: Study, range_: SearchRange, index: int) -> tuple[Study, str, SearchRange]:
     """The study with an axis for one range, and the axis's name."""
     key = range_.key
     if key in study.outline.axes:
@@ -147,7 +147,7 @@ def _axis(study: Study, range_: Range, index: int) -> tuple[Study, str, Range]:
             f'"{key}" is neither an axis nor a parameter nor a dotted key', key=_KEY, right=right
         )
     if section is not None and key.split(".")[0] == section:
-        made = study.set({key: [range_.written(range_.low), range_.written(range_.high)]})
+        made = study.set({key: [range_.to_text(range_.low), range_.to_text(range_.high)]})
         axis = next(
             (name for name in made.outline.axes if name not in study.outline.axes), key.split(".")[-1]
         )
@@ -157,7 +157,7 @@ def _axis(study: Study, range_: Range, index: int) -> tuple[Study, str, Range]:
     return _parameter(study, range_, key, f"search_{index}")
 
 
-def _of_axis(study: Study, range_: Range) -> Range:
+def _of_axis(study: Study, range_: SearchRange) -> SearchRange:
     """The range of an axis, in the axis's own unit."""
     axis = study.outline.axes[range_.key]
     if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in axis.values):
@@ -168,10 +168,12 @@ def _of_axis(study: Study, range_: Range) -> Range:
         raise StudyError(f"the axis {range_.key} has no values in {range_.unit}", key=_KEY, right=right)
     whole = all(isinstance(value, int) for value in axis.values)
     ends = range_.low == int(range_.low) and range_.high == int(range_.high)
-    return Range(range_.key, range_.low, range_.high, "", whole=whole and ends and not range_.logarithmic)
+    return SearchRange(
+        range_.key, range_.low, range_.high, "", whole=whole and ends and not range_.logarithmic
+    )
 
 
-def _parameter(study: Study, range_: Range, key: str, name: str) -> tuple[Study, str, Range]:
+def _parameter(study: Study, range_: SearchRange, key: str, name: str) -> tuple[Study, str, SearchRange]:
     """The study with a parameter that an axis sets, and to which the key refers."""
     if "." not in key:
         target, made = f"parameters.{key}", study

@@ -107,7 +107,7 @@ def search(
     options = options or RunOptions()
     replicates = options.replicates or space.study.base.run.replicates
     seed = space.study.base.run.seed if options.seed is None else options.seed
-    cells = max(1, len(space.having([space.point([0.5] * len(space.ranges))]).plan().cells))
+    cells = max(1, len(space.with_points([space.point([0.5] * len(space.ranges))]).plan().cells))
     points = budget // (replicates * cells)
     if points < 2 * _FEWEST:
         least = 2 * _FEWEST * replicates * cells
@@ -124,7 +124,7 @@ def search(
         asked = [space.point(column) for column in places.T]
         fresh = {tuple(p.values()): p for p in asked if tuple(p.values()) not in tried}
         if fresh:
-            study = space.having(list(fresh.values()))
+            study = space.with_points(list(fresh.values()))
             result = run_study(study, replace(options, out=None, store=out / "store"))
             if result.failures:
                 failure = result.failures[0]
@@ -139,7 +139,7 @@ def search(
 
     _minimize(measure, len(space.ranges), points, seed)
     worst = _worst(tried.values(), worse)
-    study = _observed(space.at(worst.point))
+    study = _with_observation_point(space.study_at(worst.point))
     save(out / "worst.toml", dumps(study.raw))
     cell = study.set(dict(worst.axes)).plan().cells[0]
     save(out / "worst.pcapng", trace(cell, "pcapng", seed=seed + 1, replicate=0, kernel=None))
@@ -149,7 +149,7 @@ def search(
     return Found(space, goal, tuple(tried.values()), worst, confirmed, runs)
 
 
-def _observed(study: Study) -> Study:
+def _with_observation_point(study: Study) -> Study:
     """The study with a place from which segments are traced, if it has none: where its first link begins."""
     if study.base.probes.segments_at is not None:
         return study
@@ -209,6 +209,6 @@ def _csv(space: Space, quantity: str, tried: Iterable[Tried]) -> str:
     rows = []
     for one in tried:
         e = one.estimate
-        values = [r.written(one.point[axis]) for axis, r in space.ranges.items()]
+        values = [r.to_text(one.point[axis]) for axis, r in space.ranges.items()]
         rows.append([*values, e.cell, e.value, e.ci_low, e.ci_high, e.unit, e.replicates])
     return csv_text([*keys, "cell", quantity, "ci_low", "ci_high", "unit", "replicates"], rows)

@@ -24,7 +24,7 @@ SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Part:
+class ClaimPart:
     """A number that a claim compares, with its interval."""
 
     text: str
@@ -39,7 +39,7 @@ class JudgedClaim:
     verdict: Verdict
     detail: str
     """Where it holds and where not, cell by cell."""
-    parts: tuple[Part, ...]
+    parts: tuple[ClaimPart, ...]
     rests_on: frozenset[tuple[str, str]] = frozenset()
     """The numbers (cell and quantity) that it asks for."""
 
@@ -52,7 +52,7 @@ def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.
             try:
                 _condition(parse(claim.assert_), evaluator)
             except ExpressionError as error:
-                raise _located(claim, error, file) from None
+                raise _locate(claim, error, file) from None
 
 
 def check_claims(claims: Sequence[Claim], file: str = "claims.toml") -> None:
@@ -62,10 +62,10 @@ def check_claims(claims: Sequence[Claim], file: str = "claims.toml") -> None:
             try:
                 parse(claim.assert_)
             except ExpressionError as error:
-                raise _located(claim, error, file) from None
+                raise _locate(claim, error, file) from None
 
 
-def _located(claim: Claim, error: ExpressionError, file: str) -> StudyError:
+def _locate(claim: Claim, error: ExpressionError, file: str) -> StudyError:
     around = (claim.assert_ or "").replace("\n", " ")[max(0, error.column - 1) :][:24]
     return StudyError(
         f"{error.problem} (column {error.column}, {f'at {around!r}' if around else 'at the end'})",
@@ -90,7 +90,7 @@ def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -
         detail = _detail(tree, text, evaluator)
         parts = _parts(tree, text, evaluator)
     except ExpressionError as error:
-        raise _located(claim, error, file) from None
+        raise _locate(claim, error, file) from None
     verdict = _VERDICTS[field.truth(whole)]
     if claim.suspect:
         detail = f"{verdict.value} as it stands. {detail}".strip()
@@ -149,7 +149,7 @@ def _name(value: Field, key: Key) -> str:
     return ", ".join(f"{axis}={at}" for axis, at in zip(value.axes, key, strict=True))
 
 
-def _parts(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[Part, ...]:
+def _parts(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[ClaimPart, ...]:
     """The numbers on either side of the claim's comparisons, constants left out."""
     parts = []
     for node in ast.walk(tree):
@@ -160,5 +160,5 @@ def _parts(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[Part, ...]:
                 continue
             value = evaluator.value(side)
             if not value.axes:
-                parts.append(Part(text[side.col_offset : side.end_col_offset], value.interval()))
+                parts.append(ClaimPart(text[side.col_offset : side.end_col_offset], value.interval()))
     return tuple(parts)

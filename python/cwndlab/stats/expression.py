@@ -38,11 +38,11 @@ from cwndlab.stats.field import (
     kleene_or,
     less,
     lists_equal,
-    neither,
+    neither_less,
     of_position,
     reduce,
 )
-from cwndlab.stats.results import Results, listed
+from cwndlab.stats.results import Results, as_list
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -71,8 +71,8 @@ _COMPARISONS: dict[type[ast.cmpop], Decision] = {
     ast.LtE: lambda a, b, less_: kleene_not(less_(b, a)),
     ast.Gt: lambda a, b, less_: less_(b, a),
     ast.GtE: lambda a, b, less_: kleene_not(less_(a, b)),
-    ast.Eq: lambda a, b, less_: neither(less_(a, b), less_(b, a)),
-    ast.NotEq: lambda a, b, less_: kleene_not(neither(less_(a, b), less_(b, a))),
+    ast.Eq: lambda a, b, less_: neither_less(less_(a, b), less_(b, a)),
+    ast.NotEq: lambda a, b, less_: kleene_not(neither_less(less_(a, b), less_(b, a))),
 }
 
 
@@ -335,7 +335,7 @@ class Evaluator:
             for row, sample in zip(padded, samples, strict=True):
                 row[: len(sample)] = sample
             lengths[key] = longest
-            for i in range(longest) if positions is None else listed(positions):
+            for i in range(longest) if positions is None else as_list(positions):
                 values = padded[:, i] if i < longest else np.full(len(samples), math.nan)
                 at = key if type(positions) is int else (*key, i)
                 data[at] = of_position(values, deterministic=exact, statistic=statistic)
@@ -364,7 +364,7 @@ class Evaluator:
             value = _axis_value(keyword.value)
             if keyword.arg == INDEX:
                 positions = value
-                if not all(type(v) is int and v >= 0 for v in listed(value)):
+                if not all(type(v) is int and v >= 0 for v in as_list(value)):
                     raise ExpressionError("a position is a whole number from 0", keyword.value.col_offset + 1)
                 continue
             where[keyword.arg] = value

@@ -114,7 +114,7 @@ def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats], within: R
     data: dict[Key, Floats] = {}
     for key, value in a.data.items():
         for other_key, other in by_shared.get(tuple(key[i] for i in a_at), []):
-            data[(*key, *(other_key[i] for i in extra))] = f(*jackknife.aligned(value, other))
+            data[(*key, *(other_key[i] for i in extra))] = f(*jackknife.align(value, other))
     if a.data and b.data and not data:
         raise ValueError(f"the two sides have no {' and '.join(shared) or 'cells'} in common")
     axes = (*a.axes, *(b.axes[i] for i in extra))
@@ -141,7 +141,7 @@ def reduce(
         groups.setdefault(tuple(key[i] for i in keep), []).append(value)
     if not groups and not keep:
         groups[()] = [np.array([math.nan])]  # no data, no statistics
-    data = {key: f(np.stack(np.broadcast_arrays(*jackknife.aligned(*rows)))) for key, rows in groups.items()}
+    data = {key: f(np.stack(np.broadcast_arrays(*jackknife.align(*rows)))) for key, rows in groups.items()}
     axes = tuple(x.axes[i] for i in keep)
     return Field(axes, data, x.n, x.condition and not bounds, bounds, within=within)
 
@@ -160,7 +160,7 @@ def lists_equal(a: Field, b: Field) -> Field:
                 break
             value = whole.data[(*key[:at], i, *key[at:])]
             lower, higher = less(value, wanted, whole.n), less(wanted, value, whole.n)
-            same = kleene_and(same, neither(lower, higher))
+            same = kleene_and(same, neither_less(lower, higher))
         data[key] = same
     axes = tuple(x for x in whole.axes if x != INDEX)
     return Field(axes, data, whole.n, condition=True)
@@ -189,14 +189,14 @@ def less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, within: R
         return UNDECIDED
     if bool(np.all(near)):
         return answer if n >= ENOUGH_EQUAL else UNDECIDED
-    apart = _apart(a, b, within)
+    apart = _scaled_difference(a, b, within)
     if jackknife.without_spread(apart):
         return answer if n >= ENOUGH_EQUAL else UNDECIDED
-    half = t_quantile(0.5 + LEVEL / 2.0, n - 1) * jackknife.spread(apart)
+    half = t_quantile(0.5 + LEVEL / 2.0, n - 1) * jackknife.standard_error(apart)
     return answer if abs(float(apart[0])) > half else UNDECIDED
 
 
-def _apart(a: Floats, b: Floats, within: Range) -> Floats:
+def _scaled_difference(a: Floats, b: Floats, within: Range) -> Floats:
     """The difference on the scale of the range, or on the plain scale where a value lies on a bound."""
     placed = scale.to_scale(a, within), scale.to_scale(b, within)
     x, y = placed if all(bool(np.isfinite(p).all()) for p in placed) else (a, b)
@@ -215,7 +215,7 @@ def common(a: Field, b: Field) -> Range:
     return NON_NEGATIVE if a.within.positive and b.within.positive else ANY
 
 
-def neither(lower: Floats, higher: Floats) -> Floats:
+def neither_less(lower: Floats, higher: Floats) -> Floats:
     """Equality: false where one side is surely less, true where neither can be."""
     return kleene_and(kleene_not(lower), kleene_not(higher))
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cwndlab.metrics._range import ANY, Range, of_derived
 from cwndlab.stats import scale
 from cwndlab.stats.distributions import order_ranks, poisson_ends, poisson_prediction, t_quantile
-from cwndlab.stats.jackknife import aligned, centre, ends, leave_one_out, without_spread
+from cwndlab.stats.jackknife import align, centre, ends, leave_one_out, without_spread
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -73,7 +73,7 @@ class Interval(NamedTuple):
         return max(self.high - self.value, self.value - self.low)
 
 
-def _measured(values: Floats) -> Floats:
+def _measurable(values: Floats) -> Floats:
     """The replicates that could be measured (NaN marks the others)."""
     return values[~np.isnan(values)]
 
@@ -83,7 +83,7 @@ def is_constant(values: Floats) -> bool:
     return len(values) > 0 and bool(np.all(values == values[0]))
 
 
-def unseen(n: int, level: float = LEVEL) -> float:
+def unseen_share(n: int, level: float = LEVEL) -> float:
     """The share of runs that may give what none of `n` runs gave: the rule of three, exactly.
 
     It is the share p for which n runs all miss it with probability 1 - level: (1 - p)^n. About 3/n at 95 %.
@@ -114,7 +114,7 @@ def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
     """The mean of a random quantity of which all `n` replicates gave the same.
 
     A count has the exact interval of a Poisson mean. Anything else has no interval, as its scatter is
-    unknown: at most `unseen(n)` of all runs give something else (95 %).
+    unknown: at most `unseen_share(n)` of all runs give something else (95 %).
     """
     method = f"no spread in {n} runs"
     if within.count and value.is_integer():
@@ -130,7 +130,7 @@ def mean(
 
     The interval of a count is never narrower than that of a Poisson count.
     """
-    x = scale.checked(_measured(values), within)
+    x = scale.within_bounds(_measurable(values), within)
     known = _degenerate(x, deterministic)
     if known is not None:
         return known
@@ -163,7 +163,7 @@ def quantile(values: Floats, q: float, *, deterministic: bool = False, level: fl
     """
     if not 0.0 < q < 1.0:
         raise ValueError(f"a quantile lies between 0 and 1, got {q}")
-    x = np.sort(_measured(values))
+    x = np.sort(_measurable(values))
     known = _degenerate(x, deterministic)
     if known is not None:
         return known
@@ -244,10 +244,10 @@ def _compared_medians(kind: str, a: Floats, b: Floats, value: float, level: floa
     return Interval(value, float(np.min(corners)), float(np.max(corners)), len(a), method)
 
 
-def apart(a: Floats, b: Floats, *, level: float = LEVEL) -> Interval:
+def jackknife_difference(a: Floats, b: Floats, *, level: float = LEVEL) -> Interval:
     """How far an estimate `a` lies above `b`, from the leave-one-out values of both."""
     ns = [len(samples) - 1 for samples in (a, b) if len(samples) > 1]
-    samples = np.subtract(*aligned(a, b))
+    samples = np.subtract(*align(a, b))
     value = float(samples[0])
     if not ns:
         return Interval(value, value, value, 1, EXACT)
@@ -312,7 +312,7 @@ def prediction(
     standard error times sqrt(1 + n/runs), as the variances of both means add up. A count is predicted no
     closer than a Poisson count.
     """
-    x = scale.checked(_measured(values), within)
+    x = scale.within_bounds(_measurable(values), within)
     known = _degenerate(x, deterministic)
     if known is not None:
         return known

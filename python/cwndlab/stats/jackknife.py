@@ -71,7 +71,7 @@ def unpaired(samples: Floats, before: int) -> Floats:
     return np.concatenate([samples[:1], np.full(before, samples[0]), samples[1:]])
 
 
-def aligned(*several: Floats) -> list[Floats]:
+def align(*several: Floats) -> list[Floats]:
     """Estimates of cells with different numbers of replicates, brought to one length.
 
     Leaving out a replicate that a cell does not have changes nothing in it. One without randomness stays the
@@ -90,7 +90,7 @@ def without_spread(samples: Floats, size: float = 0.0) -> bool:
     return bool(len(samples) > 1 and np.ptp(samples) <= NO_SPREAD * size)
 
 
-def spread(samples: Floats, within: Range = ANY) -> float:
+def standard_error(samples: Floats, within: Range = ANY) -> float:
     """Standard error of the estimate on the scale of a range; NaN where it has none.
 
     Where an estimate without one replicate lies on a bound (only one run had a loss), its place on the scale
@@ -114,7 +114,7 @@ def ends(
     NaN where the estimate lies on a bound. `widen` multiplies the standard error.
     """
     middle = float(scale.to_scale(float(samples[0]), within))
-    half = widen * t_quantile(0.5 + level / 2.0, n - 1) * spread(samples, within)
+    half = widen * t_quantile(0.5 + level / 2.0, n - 1) * standard_error(samples, within)
     if not (math.isfinite(middle) and math.isfinite(half)):
         return math.nan, math.nan
     return scale.from_scale(middle - half, within), scale.from_scale(middle + half, within)

@@ -111,7 +111,7 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
         seen: dict[tuple[str, str, int | None], int] = {}
         for row, line in zip(grid, published, strict=True):
             try:
-                cell = results.only({**where, **line.axes})
+                cell = results.only_cell({**where, **line.axes})
                 if cell.id not in traces:
                     traces[cell.id] = _by_occurrence(_segments(results, cell), results.answer_s)
             except StudyError as error:

@@ -20,7 +20,7 @@ from cwndlab.stats.verdict import Verdict
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Column, Table
     from cwndlab.stats.results import CellInfo, Results
-    from cwndlab.stats.sensitivity import Outcome
+    from cwndlab.stats.sensitivity import ChoiceOutcome
 
 #: Verdicts of numbers that ask for an explanation.
 UNEXPLAINED = (Verdict.DIFFERS, Verdict.TREND)
@@ -69,7 +69,7 @@ class Moves:
 
 
 def moves_of(
-    spec: Table, table: JudgedTable, results: Results, outcomes: Sequence[Outcome]
+    spec: Table, table: JudgedTable, results: Results, outcomes: Sequence[ChoiceOutcome]
 ) -> dict[tuple[int, int], Moves]:
     """The numbers of a table that differ from the paper's or only follow its trend: row and column of each.
 
@@ -94,7 +94,7 @@ def moves_of(
 
 
 def _moves(
-    cell: JudgedCell, column: Column, info: CellInfo, results: Results, outcomes: Sequence[Outcome]
+    cell: JudgedCell, column: Column, info: CellInfo, results: Results, outcomes: Sequence[ChoiceOutcome]
 ) -> Moves:
     mine = {info.id} if column.compare is None else {info.id, reference(results, info, column.compare).id}
     tried = [outcome for outcome in outcomes if not mine.isdisjoint(outcome.cells)]
@@ -120,10 +120,10 @@ def _change(column: Column, cell: CellInfo, base: Results, varied: Results, leve
         return Interval(0.0, 0.0, 0.0, max(1, len(own) - 1), "equal runs")
     if base.statistic(column.quantity) == "median" and len(theirs) > 1:
         theirs = jackknife.unpaired(theirs, len(own) - 1)  # medians do not pair
-    return intervals.apart(theirs, own, level=level)
+    return intervals.jackknife_difference(theirs, own, level=level)
 
 
-def _verdict(cell: JudgedCell, outcome: Outcome) -> Verdict | None:
+def _verdict(cell: JudgedCell, outcome: ChoiceOutcome) -> Verdict | None:
     """The verdict of the same number with the choice."""
     for table in outcome.tables:
         if table.id == cell.table and cell.row in table.rows:

@@ -238,13 +238,13 @@ class Results:
         """
         for axis, wanted in where.items():
             known = self.values_on(axis)
-            for value in listed(wanted):
+            for value in as_list(wanted):
                 if not any(same_value(value, have) for have in known):
                     values = [str(v) for v in known]
                     raise NotRunError(
                         f"axis {axis!r} has no value {value!r}", right=nearest(str(value), values)
                     )
-        return self.having(where)
+        return self.cells_at(where)
 
     def values_on(self, axis: str) -> Sequence[AxisValue]:
         """The values of an axis; NotRunError if none of the study's cells that have it was run, StudyError if
@@ -255,12 +255,12 @@ class Results:
             raise error(f"no axis {axis!r}", right=nearest(axis, self.axes))
         return self.axes[axis]
 
-    def having(self, where: Mapping[str, Any]) -> list[CellInfo]:
+    def cells_at(self, where: Mapping[str, Any]) -> list[CellInfo]:
         """The cells whose axes have the wanted values, none if there are none."""
         found = (1 << len(self.cells)) - 1
         for axis, wanted in where.items():
             some = 0
-            for value in listed(wanted):
+            for value in as_list(wanted):
                 some |= self._positions.get((axis, label(value)), 0)
             found &= some
         cells = []
@@ -285,7 +285,7 @@ class Results:
 
         Among several the one that has no other axes; else a StudyError that names the axes to fix too.
         """
-        cells = self.having(where)
+        cells = self.cells_at(where)
         if len(cells) > 1:
             exact = [c for c in cells if c.axes.keys() == where.keys()]
             if len(exact) != 1:
@@ -298,7 +298,7 @@ class Results:
             return exact[0]
         return cells[0] if cells else None
 
-    def only(self, where: Mapping[str, Any]) -> CellInfo:
+    def only_cell(self, where: Mapping[str, Any]) -> CellInfo:
         """The one cell of a selection; StudyError when there is none or more than one."""
         cell = self.find(where)
         if cell is None:
@@ -308,6 +308,6 @@ class Results:
         return cell
 
 
-def listed(value: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """A selection's value or values as a list."""
     return list(value) if isinstance(value, list | tuple) else [value]

@@ -25,7 +25,7 @@ def name(within: Range) -> str:
     return "log" if math.isfinite(within.low) or math.isfinite(within.high) else ""
 
 
-def checked(x: Floats, within: Range) -> Floats:
+def within_bounds(x: Floats, within: Range) -> Floats:
     """The values, moved to a bound that they pass by rounding; ValueError if they pass it by more."""
     low, high = within.limits
     wrong = (x < low) | (x > high)

@@ -27,7 +27,7 @@ _JUDGED = (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChoiceOutcome:
     """The tables and claims of a study under one choice of one sensitivity axis."""
 
     axis: str
@@ -66,7 +66,7 @@ class Effect:
 
     axis: str
     value: str
-    held: int
+    claims_held: int
     """Claims that hold."""
     checked: int
     """Claims that could be evaluated."""
@@ -77,20 +77,20 @@ class Effect:
 
 
 def effects(
-    tables: Sequence[JudgedTable], claims: Sequence[JudgedClaim], outcomes: Sequence[Outcome]
+    tables: Sequence[JudgedTable], claims: Sequence[JudgedClaim], outcomes: Sequence[ChoiceOutcome]
 ) -> list[Effect]:
     """Compares every choice with the base study."""
     base = {c.claim.id: c.verdict for c in claims}
     found = []
     for outcome in outcomes:
         checked = [c for c in outcome.claims if c.verdict in _JUDGED]
-        held = sum(c.verdict is Verdict.HOLDS for c in checked)
+        claims_held = sum(c.verdict is Verdict.HOLDS for c in checked)
         changed = tuple(c.claim.id for c in checked if base.get(c.claim.id, c.verdict) is not c.verdict)
         shift = {}
         for before in tables:
             after = next((t for t in outcome.tables if t.id == before.id), None)
             shift[before.id] = _shift(before, after)
-        found.append(Effect(outcome.axis, outcome.value, held, len(checked), changed, shift))
+        found.append(Effect(outcome.axis, outcome.value, claims_held, len(checked), changed, shift))
     return found
 
 
@@ -109,7 +109,7 @@ class Held:
         )
 
 
-def held(outcomes: Sequence[Outcome]) -> dict[str, tuple[Held, Held]]:
+def claims_held(outcomes: Sequence[ChoiceOutcome]) -> dict[str, tuple[Held, Held]]:
     """Claim -> how it ended under the single choices, and under the combinations."""
     counts: dict[str, tuple[Held, Held]] = {}
     for outcome in outcomes:

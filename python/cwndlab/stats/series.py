@@ -13,7 +13,7 @@ from cwndlab.metrics._median import median
 from cwndlab.spec.values import same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, CellInfo, Results, listed
+from cwndlab.stats.results import AxisValue, CellInfo, Results, as_list
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def of_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
     where, instead = dict(spec.where), []
     for axis, wanted in spec.where.items():
         run = results.axes.get(axis, [])
-        left = [value for value in listed(wanted) if any(same_value(value, known) for known in run)]
+        left = [value for value in as_list(wanted) if any(same_value(value, known) for known in run)]
         if run and not left:
             where[axis] = run[0]
             instead.append(results.setting(axis, run[0]))
@@ -88,11 +88,11 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
         raise error.located(file=None, line=None, key=f"figures.{spec.id}") from None
     for cell in cells:
         panel = cell.axes.get(spec.panels) if spec.panels else None
-        name = ", ".join(_named(results, a, cell.axes[a]) for a in spec.series if a in cell.axes)
+        name = ", ".join(_legend_text(results, a, cell.axes[a]) for a in spec.series if a in cell.axes)
         yield panel, name, cell
 
 
-def _named(results: Results, axis: str, value: AxisValue) -> str:
+def _legend_text(results: Results, axis: str, value: AxisValue) -> str:
     """A value in a legend: a name alone, a number with what it is of."""
     is_name = isinstance(value, str) and not value[:1].isdigit()
     return results.value_title(axis, value) if is_name else results.setting(axis, value)

@@ -17,7 +17,7 @@ from cwndlab.spec.files import read_csv
 from cwndlab.spec.values import label, same_value
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import LEVEL, Interval
-from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, listed
+from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, as_list
 from cwndlab.stats.verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:
@@ -97,12 +97,12 @@ def measure(
 
 def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo:
     """The cell that `cell` is compared with: equal except for the axes in `to`."""
-    return results.only({**cell.axes, **comparison.to})
+    return results.only_cell({**cell.axes, **comparison.to})
 
 
 def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mark]) -> JudgedTable:
     """Fills in and judges a table; `folder` is the study's."""
-    rows, grid = _drafted(spec, results, folder)
+    rows, grid = _draft(spec, results, folder)
     flat = [draft for line in grid for draft in line]
     own_marks = [m for m in marks if m.table == spec.id]
     return JudgedTable(
@@ -114,10 +114,10 @@ def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mar
 
 def check_table(spec: Table, results: Results, folder: Path) -> None:
     """StudyError where `judge_table` would raise one; judges nothing."""
-    _drafted(spec, results, folder)
+    _draft(spec, results, folder)
 
 
-def _drafted(
+def _draft(
     spec: Table, results: Results, folder: Path
 ) -> tuple[list[tuple[AxisValue, ...]], list[list[_Draft]]]:
     """The rows of a table and its numbers, row by row."""
@@ -141,7 +141,9 @@ def _rows(
     """The rows in the order of the paper, or of the axes when nothing is printed."""
     axes = results.axes
     if not printed:
-        cells = [cell for cell in results.having(spec.where) if all(axis in cell.axes for axis in spec.rows)]
+        cells = [
+            cell for cell in results.cells_at(spec.where) if all(axis in cell.axes for axis in spec.rows)
+        ]
         present = {tuple(label(cell.axes[axis]) for axis in spec.rows) for cell in cells}
         combos = itertools.product(*(axes[axis] for axis in spec.rows))
         return [(row, {}) for row in combos if tuple(label(value) for value in row) in present]
@@ -260,7 +262,7 @@ def _finish(
         )
         note = judgement.note
         for mark in marks:
-            if _marked(mark, spec, column, draft.row):
+            if _is_marked(mark, spec, column, draft.row):
                 judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason, marked=True)
                 note, corrected = mark.reason, mark.corrected
     flag = column.flag.note if column.flag is not None and column.flag.meets(estimate.value) else ""
@@ -309,7 +311,7 @@ def leave_one_out(results: Results, cell: CellInfo, column: Column) -> Floats:
     if column.compare is None:
         return own
     theirs = results.leave_one_out(reference(results, cell, column.compare).id, column.quantity)
-    return intervals.relate(column.compare.kind, *jackknife.aligned(own, theirs))
+    return intervals.relate(column.compare.kind, *jackknife.align(own, theirs))
 
 
 def _range(results: Results, column: Column) -> Range:
@@ -346,7 +348,9 @@ def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) 
         return
     own, level = leave_one_out(results, draft.cell, draft.spec), 1.0 - (1.0 - LEVEL) / len(apart)
     for step, cell, column in apart:
-        yield Comparison(step, intervals.apart(leave_one_out(results, cell, column), own, level=level))
+        yield Comparison(
+            step, intervals.jackknife_difference(leave_one_out(results, cell, column), own, level=level)
+        )
 
 
 def _of_one_kind(a: Column, b: Column) -> bool:
@@ -354,11 +358,11 @@ def _of_one_kind(a: Column, b: Column) -> bool:
     return a.compare == b.compare and (a.compared_as or a.quantity) == (b.compared_as or b.quantity)
 
 
-def _marked(mark: Mark, spec: Table, column: Column, row: Sequence[AxisValue]) -> bool:
+def _is_marked(mark: Mark, spec: Table, column: Column, row: Sequence[AxisValue]) -> bool:
     if mark.columns and column.published not in mark.columns:
         return False
     at = dict(zip(spec.rows, row, strict=True))
     return all(
-        axis in at and any(same_value(v, at[axis]) for v in listed(wanted))
+        axis in at and any(same_value(v, at[axis]) for v in as_list(wanted))
         for axis, wanted in mark.rows.items()
     )

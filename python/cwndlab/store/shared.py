@@ -145,13 +145,13 @@ def prepare(place: str) -> None:
         if not (folder / _MARK).exists() and any(not p.name.startswith(_MARK) for p in folder.iterdir()):
             raise OutputError(f"{place}: holds other files; choose a new or an empty folder as the store")
     shared = _open(place)
-    with using(place):
+    with store_errors(place):
         shared.put({_MARK: _LAYOUT})
     _look(place, shared)
 
 
 @cache
-def opened(place: str) -> Objects:
+def open_store(place: str) -> Objects:
     """The store, once a process; OutputError if this machine does not see it."""
     shared = _open(place)
     _look(place, shared)
@@ -159,7 +159,7 @@ def opened(place: str) -> Objects:
 
 
 def _look(place: str, shared: Objects) -> None:
-    with using(place):
+    with store_errors(place):
         (mark,) = shared.get([_MARK])
     if mark is None:
         raise OutputError(
@@ -200,7 +200,7 @@ def _open(place: str) -> Objects:
 
 
 @contextmanager
-def using(place: str) -> Iterator[None]:
+def store_errors(place: str) -> Iterator[None]:
     """Turns failures of the store into errors that say what to do."""
     try:
         yield

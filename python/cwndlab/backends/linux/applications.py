@@ -25,7 +25,7 @@ _SCRATCH = bytearray(1 << 16)
 
 
 @dataclass(frozen=True)
-class Place:
+class SocketEnd:
     """One end of a traffic entry: how to make its sockets, and its address."""
 
     make: Callable[[], socket.socket]
@@ -83,8 +83,8 @@ class Driver:
         bed: Bed,
         application: Application,
         *,
-        client: Place,
-        server: Place,
+        client: SocketEnd,
+        server: SocketEnd,
         port: int,
         client_opens: bool = True,
         answer_carries_ack: bool = False,

@@ -121,7 +121,7 @@ class Watcher(Protocol):
     def note(self, line: str) -> None:
         """Something that the user should know at once: an attempt that was discarded, and why."""
 
-    def left(self, seconds: float | None) -> None:
+    def time_left(self, seconds: float | None) -> None:
         """About once a second: how long the runs will take; None while that is not known."""
 
 
@@ -178,7 +178,7 @@ class Kernel:
                     running.append(self._begin(job, json.loads(job.scenario), router, 1))
                 if self.watcher is not None and time.monotonic() - watched_at >= 1:
                     watched_at = time.monotonic()
-                    self.watcher.left(self._left(running, waiting))
+                    self.watcher.time_left(self._left(running, waiting))
                 for run in [
                     r for r in running if r.process.poll() is not None or time.monotonic() > r.deadline
                 ]:

@@ -12,7 +12,7 @@ from cwndlab.errors import nearest
 from cwndlab.spec.unresponsive import is_unresponsive
 
 from . import stack as stacks
-from .applications import Bed, Driver, Place
+from .applications import Bed, Driver, SocketEnd
 from .netns import Namespace, SetupError, can_open_tun, iproute, make_tun
 
 DEVICE = "cw0"
@@ -216,8 +216,8 @@ class Hosts:
         return Driver(
             bed,
             application,
-            client=Place(self.socket_at(client, *pair), self.addresses[(client, *pair)]),
-            server=Place(self.socket_at(server, *reversed(pair)), self.addresses[(server, *pair)]),
+            client=SocketEnd(self.socket_at(client, *pair), self.addresses[(client, *pair)]),
+            server=SocketEnd(self.socket_at(server, *reversed(pair)), self.addresses[(server, *pair)]),
             port=FIRST_PORT + index,
             client_opens=not (receiver_opens and app.get("from", "client") == "client"),
             answer_carries_ack=self.stack.get("answer_carries_ack", False),

@@ -222,7 +222,7 @@ def iproute() -> Iterator[Any]:
 # ── temporary folders ─────────────────────────────────────────────────────────────────────────────────
 
 
-def started(pid: int) -> int | None:
+def start_ticks(pid: int) -> int | None:
     """When a process started, in ticks since boot; None if there is no such process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
@@ -234,7 +234,7 @@ def started(pid: int) -> int | None:
 def make_folder(base: Path | None = None) -> Path:
     """A folder for a run's files, named after its owner."""
     pid = os.getpid()
-    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{pid}-{started(pid)}-", dir=base))
+    return Path(tempfile.mkdtemp(prefix=f"{PREFIX}{pid}-{start_ticks(pid)}-", dir=base))
 
 
 def sweep(base: Path | None = None) -> list[Path]:
@@ -245,7 +245,7 @@ def sweep(base: Path | None = None) -> list[Path]:
         start = rest.partition("-")[0]
         if not (pid.isdigit() and start.isdigit() and path.is_dir()) or path.is_symlink():
             continue
-        if started(int(pid)) != int(start):
+        if start_ticks(int(pid)) != int(start):
             shutil.rmtree(path, ignore_errors=True)
             removed.append(path)
     return removed

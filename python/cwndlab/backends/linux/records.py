@@ -20,7 +20,7 @@ from cwndlab.plan.scenario import kernel_snapshot_times
 from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 
 from . import senders, stack
-from .testbed import observed_port, shifted
+from .testbed import observed_port, starts_with_data
 
 #: In virtual time a host answers within this: a call of the kernel takes 16 µs.
 VIRTUAL_ANSWER_S = 0.0005
@@ -64,7 +64,7 @@ def tables(
     if watch is not None or probes.get("limits") or probes.get("states"):
         made |= _of_senders(scenario, result, trace, made, zero)
     if result.get("tcp_info"):
-        made[TCP_INFO] = _counted(result["tcp_info"], made["connections"])
+        made[TCP_INFO] = _kernel_counts(result["tcp_info"], made["connections"])
     return made, zero
 
 
@@ -84,7 +84,7 @@ def _read(
         snapshots_ns=kernel_snapshot_times(scenario),
         observed_port=observed,
         everywhere=everywhere,
-        from_first_data=shifted(scenario),
+        from_first_data=starts_with_data(scenario),
         answer_ns=round(ANSWER_S * 1e9),
     )
     return {name: read_table(table) for name, table in read.items()}, zero
@@ -130,7 +130,7 @@ def _serials(connections: pa.Table) -> dict[int, list[int]]:
 
 def _settings(
     scenario: Mapping[str, Any], result: Mapping[str, Any]
-) -> dict[tuple[int, bool], senders.Settings]:
+) -> dict[tuple[int, bool], senders.ReadingRules]:
     """Of each traffic entry's client and server."""
     found = {}
     for index, entry in enumerate(scenario["traffic"]):
@@ -140,14 +140,14 @@ def _settings(
             peer = scenario["tcp"][entry[f"tcp_{ends[not client]}"]]
             offered = stack.window_bytes(own, peer)
             sysctls = result.get("sysctls", {}).get(str(entry[end]), {})
-            found[index, client] = senders.Settings(
+            found[index, client] = senders.ReadingRules(
                 max_window=offered is not None and offered < int(peer["receive_buffer_bytes"]),
                 probes=sysctls.get("ipv4.tcp_early_retrans", "3") in ("3", "4"),
             )
     return found
 
 
-def _counted(rows: Sequence[Sequence[Any]], connections: pa.Table) -> pa.Table:
+def _kernel_counts(rows: Sequence[Sequence[Any]], connections: pa.Table) -> pa.Table:
     """The table of what kernels counted of their ends: traffic, number, client, then the counters."""
     serials = _serials(connections)
     kept = [

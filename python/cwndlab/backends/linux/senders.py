@@ -30,7 +30,7 @@ Writes: TypeAlias = Mapping[tuple[int, bool], Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
-class Settings:
+class ReadingRules:
     """What decides how the packets of an end are read."""
 
     #: Whether the largest window that the peer offers is the study's `max_window` of this end.
@@ -44,7 +44,7 @@ class Settings:
 class _End:
     """One end of a connection, followed through its packets."""
 
-    settings: Settings
+    settings: ReadingRules
     #: Payload of a full segment.
     mss: int
     answer_ns: int
@@ -253,7 +253,7 @@ def infer(
     segments: pa.Table,
     connections: pa.Table,
     writes: Writes,
-    settings: Mapping[tuple[int, bool], Settings],
+    settings: Mapping[tuple[int, bool], ReadingRules],
     end_ns: int,
     answer_ns: int,
     like: Mapping[str, pa.Schema],

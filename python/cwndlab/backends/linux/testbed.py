@@ -229,7 +229,7 @@ async def _run(bed: Bed, drivers: Mapping[int, Driver], samples: Samples, scenar
     deadline = zero + duration
     while True:
         await asyncio.sleep(max(0.001, min(deadline - bed.loop.time(), 0.25)))
-        if shifted(scenario) and bed.first_ready is not None:
+        if starts_with_data(scenario) and bed.first_ready is not None:
             # the handshake, which the study's TCP does not have, comes before the clock starts
             deadline = bed.first_ready + duration + 0.05
         if bed.loop.time() >= deadline or bed.failures:
@@ -242,7 +242,7 @@ async def _run(bed: Bed, drivers: Mapping[int, Driver], samples: Samples, scenar
     return round(zero * 1e9)
 
 
-def shifted(scenario: Mapping[str, Any]) -> bool:
+def starts_with_data(scenario: Mapping[str, Any]) -> bool:
     """Whether the clock starts with the first data packet: one bulk transfer of a TCP without handshake."""
     traffic = scenario["traffic"]
     return (

@@ -95,7 +95,7 @@ def find() -> Image:
     named = os.environ.get(VARIABLE)
     if named:
         return Image.at(Path(named))
-    built = list(_built())
+    built = list(_known_builds())
     if not built:
         raise RunError(
             "there is no kernel for virtual time yet; `cwndlab linux build` makes one, in a few minutes"
@@ -103,7 +103,7 @@ def find() -> Image:
     return Image.at(max(built, key=lambda folder: folder.stat().st_mtime_ns) / "linux")
 
 
-def _built() -> Iterator[Path]:
+def _known_builds() -> Iterator[Path]:
     yield from (path.parent for path in cache().glob(f"*-{recipe()}/linux"))
 
 
@@ -137,13 +137,13 @@ def build(source: Path | None, jobs: int, say: Say, *, again: bool = False) -> I
     free = shutil.disk_usage(home).free
     if free < ROOM:
         raise RunError(f"{home}: {free / 1e9:.1f} GB free; building needs {ROOM / 1e9:g} GB for a while")
-    with _alone(home, say):
+    with _build_lock(home, say):
         _log().unlink(missing_ok=True)
-        return _made(home, source, jobs, say, again)
+        return _make(home, source, jobs, say, again)
 
 
 @contextmanager
-def _alone(home: Path, say: Say) -> Iterator[None]:
+def _build_lock(home: Path, say: Say) -> Iterator[None]:
     """Only one build at a time keeps a log and writes kernels."""
     import fcntl  # Windows has none, and builds no kernel
 
@@ -156,11 +156,11 @@ def _alone(home: Path, say: Say) -> Iterator[None]:
         yield
 
 
-def _made(home: Path, source: Path | None, jobs: int, say: Say, again: bool) -> Image:
+def _make(home: Path, source: Path | None, jobs: int, say: Say, again: bool) -> Image:
     with tempfile.TemporaryDirectory(prefix=".building-", dir=home) as work:
         source = source or _of_debian(Path(work), say)
         content = _digest(source)
-        for folder in [] if again else _built():
+        for folder in [] if again else _known_builds():
             if content is not None and about(folder).get("source_sha256") == content:
                 say(f"{folder / 'linux'} is there already")
                 return Image.at(folder / "linux")
