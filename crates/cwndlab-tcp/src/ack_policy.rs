@@ -14,8 +14,8 @@ use crate::segment::Header;
 use crate::tuned_buffer::TunedBuffer;
 use cwndlab_units::Time;
 
-/// The position of an arriving segment with data. By RFC 5681, section 4.2, all but the first kind are acknowledged at
-/// once.
+/// The position of an arriving segment with data. By RFC 5681, section 4.2, all but [`Arrival::InOrder`] are
+/// acknowledged at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
     /// The next segment, with this many payload bytes; no data beyond it has arrived.
@@ -35,7 +35,7 @@ pub(crate) enum Arrival {
 pub(crate) enum Due {
     /// Now.
     Now,
-    /// By this time at the latest; an earlier timer that is running is kept.
+    /// By this time at the latest. If a timer that expires earlier is running, it is kept.
     By(Time),
     /// When the running timer expires.
     Running,

@@ -1,4 +1,4 @@
-//! Outstanding data: one record shared by every recovery, timer, estimator and window law, and the report of each ACK.
+//! Outstanding data: one record for all recoveries, timers, estimators and window laws; and the report of each ACK.
 //!
 //! Ranges reported by SACK are stored for every connection with SACK; individual segments are recorded only if
 //! something needs the time or the state of each ([`Keeps`]). Each event is entered once: [`Flight::on_sent`],

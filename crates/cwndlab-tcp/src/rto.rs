@@ -192,8 +192,8 @@ impl RttEstimator {
         }
     }
 
-    /// Ends the backoff. By RFC 6298, section 5, the caller does so at the next valid sample (Karn); as in Linux, at
-    /// every ACK of new data.
+    /// Ends the backoff. The caller does so at the next valid sample, by RFC 6298, section 5 (Karn), or at every ACK of
+    /// new data, as in Linux.
     #[inline]
     pub fn clear_backoff(&mut self) {
         self.shift = 0;

@@ -105,7 +105,8 @@ impl AccEcnOption {
     }
 }
 
-/// A segment without its SACK blocks: 36 bytes, copied whole into the simulator's packet and out of it.
+/// A segment without its SACK blocks and AccECN option: 36 bytes, which are copied as a whole into and out of the
+/// simulator's packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Header {
     /// First sequence number of the segment (of the SYN if it carries one).

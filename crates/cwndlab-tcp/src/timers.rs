@@ -108,7 +108,8 @@ mod tests {
     use super::*;
     use crate::{Profile, RtoConfig};
 
-    /// By hand from the wheel's levels: slots of 1, 8, 64 and 512 ticks, used below 63, 504, 4032 and 32,256 ticks.
+    /// Computed by hand from the wheel's levels: slots of 1, 8, 64 and 512 ticks, used below 63, 504, 4032 and 32,256
+    /// ticks.
     ///
     /// | hz | up ms | now ms | wait ms | tick it is due at | slot           | fires ms |
     /// |----|-------|--------|---------|-------------------|----------------|----------|

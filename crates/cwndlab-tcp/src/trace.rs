@@ -52,8 +52,8 @@ pub enum Traced {
         /// by what
         by: Limit,
     },
-    /// An interval in which the sender was in one congestion state. Intervals are contiguous. An expired timer or an
-    /// undo begins a new one, possibly in the same state.
+    /// An interval in which the sender was in one congestion state. Intervals are contiguous. A retransmission timeout
+    /// or an undo begins a new one, possibly in the same state.
     Was {
         /// since when
         from: Time,

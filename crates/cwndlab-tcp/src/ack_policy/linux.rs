@@ -167,7 +167,7 @@ impl Linux {
         }
     }
 
-    /// Acknowledges quickly after data without ECT on a connection with ECN: it is probably a retransmission
+    /// Starts quick ACKs after data without ECT on a connection with ECN: it is probably a retransmission
     /// (`__tcp_ecn_check_ce`).
     fn note_codepoint(&mut self, cfg: &TcpConfig, data: &Data) {
         if data.new.seg.ecn != 0 {
@@ -177,7 +177,7 @@ impl Linux {
         }
     }
 
-    /// Acknowledges quickly after the first mark since the peer's last CWR.
+    /// Starts quick ACKs after the first mark since the peer's last CWR.
     pub fn on_mark(&mut self, cfg: &TcpConfig, window: u32) {
         self.quicken(cfg, QUICK_FOR_MARK, window);
     }

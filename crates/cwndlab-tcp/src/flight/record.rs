@@ -7,13 +7,13 @@ use cwndlab_units::Time;
 
 use super::rate::{Measured, RateSample};
 
-/// Reported by SACK.
+/// Flag of a segment: SACK has reported it.
 pub(crate) const SACKED: u8 = 1;
-/// Deemed lost.
+/// Flag of a segment: it is deemed lost.
 pub(crate) const LOST: u8 = 2;
-/// A retransmitted copy is assumed to be in the network.
+/// Flag of a segment: a retransmitted copy is assumed to be in the network.
 const AGAIN: u8 = 4;
-/// Was sent more than once.
+/// Flag of a segment: it was sent more than once.
 pub(crate) const REPEATED: u8 = 8;
 
 /// One segment.
@@ -58,9 +58,9 @@ pub(crate) struct Arrived {
 /// count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrips {
-    /// Of the acknowledged segments.
+    /// Round trips of the acknowledged segments.
     in_order: Option<(Time, Time)>,
-    /// Of the segments reported by SACK.
+    /// Round trips of the segments reported by SACK.
     pub reported: Option<(Time, Time)>,
     /// Whether a retransmitted segment is acknowledged.
     repeated: bool,

@@ -6,7 +6,7 @@ use crate::ranges::Ranges;
 const RECENT: usize = 4;
 
 /// The ranges beyond the cumulative ACK that have arrived, on the heap once used. The sums that recovery needs for
-/// every ACK are stored, so that its cost grows neither with the window nor with the number of holes.
+/// every ACK are stored, so that the cost of an ACK grows neither with the window nor with the number of holes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard(Option<Box<Reported>>);
 

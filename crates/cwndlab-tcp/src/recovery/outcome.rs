@@ -24,10 +24,10 @@ pub(crate) struct Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Growth {
     None,
-    /// By the rules for this number of bytes: those that the ACK acknowledges.
+    /// As the window law prescribes for the bytes that the ACK acknowledges.
     Acked,
-    /// By the rules for the given number of bytes, whatever the ACK acknowledges: RACK counts data that SACK reports,
-    /// and FACK of 1998 a segment.
+    /// As the window law prescribes for this number of bytes, which the ACK need not acknowledge: with RACK, those that
+    /// SACK reports; with FACK of 1998, a segment.
     Reported(u64),
 }
 

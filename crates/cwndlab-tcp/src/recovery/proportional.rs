@@ -4,7 +4,7 @@
 
 use crate::config::{ReductionBase, TcpConfig};
 
-/// An ACK of the episode, as proportional rate reduction sees it.
+/// The information about an ACK that proportional rate reduction uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Allow {
     /// Estimated bytes in the network.

@@ -118,7 +118,8 @@ impl Rack {
     /// state before the ACK.
     fn take_arrivals(&mut self, v: &View<'_>, ack: &AckReport) -> Arrivals {
         let (mut reported, mut original, mut moved) = (false, false, false);
-        // Segments are compared with the highest position before this ACK, so that they do not reorder each other.
+        // Segments are compared with the highest position before this ACK: the segments of one ACK do not count as
+        // reordered among themselves.
         let (fack, mut revealed) = (self.fack, [false; 2]);
         for &Arrived { sent, sacked } in v.flight.arrived() {
             let repeated = sent.flags & REPEATED != 0;
@@ -337,9 +338,9 @@ impl Algorithm for Rack {
         self.expire(v, now)
     }
 
-    /// A timeout does not reduce the window again if it interrupts fast recovery or the reduction for an ECN echo, or
-    /// if it repeats a timeout. One that interrupts a recovery is not tested for being spurious (RFC 5682, section 3.1,
-    /// step 1, and section 3.2).
+    /// Returns true if a timeout interrupts fast recovery or the reduction for an ECN echo, or repeats a timeout. The
+    /// first timeout that interrupts the repair of losses is not tested for being spurious (RFC 5682, section 3.1, step
+    /// 1, and section 3.2).
     fn has_reduced(&mut self, v: &mut View<'_>, retries: u8) -> bool {
         let reduced = match self.phase {
             Phase::Open => false,

@@ -1,8 +1,8 @@
 //! Reno: fast retransmit and fast recovery (RFC 5681, section 3.2).
 //!
-//! By the rules of the one-way agents of 1998 (Fall and Floyd 1996, section 2.2; ns-2's Agent/TCP/Reno), the first two
-//! duplicate ACKs release nothing, one fast retransmit responds to all losses of a window, and the ACK that ends a
-//! recovery opens the window like any other.
+//! By the rules of the one-way agents of 1998 (Fall and Floyd 1996, section 2.2; ns-2's Agent/TCP/Reno), nothing is
+//! sent in response to the first two duplicate ACKs, one fast retransmit responds to all losses of a window, and the
+//! ACK that ends a recovery opens the window like any other.
 
 use cwndlab_units::Time;
 

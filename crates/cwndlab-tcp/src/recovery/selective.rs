@@ -13,10 +13,10 @@ use crate::send_state::{Piece, Room, SendState};
 /// The rule for what is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LossRule {
-    /// Unreported data with enough reports above it (RFC 6675, section 4, `IsLost`).
+    /// Unreported data is lost if enough data above it is reported (RFC 6675, section 4, `IsLost`).
     #[default]
     Rfc6675,
-    /// Unreported data below the forward-most report (Mathis & Mahdavi 1996), without rampdown and overdamping.
+    /// Unreported data below the forward-most report is lost (Mathis & Mahdavi 1996), without rampdown and overdamping.
     /// Deviation: the agents of 1998 begin an episode with slow start from one segment; here cwnd is halved, as in the
     /// paper's section 4.
     Forward,
@@ -35,7 +35,8 @@ impl LossRule {
     fn finds_loss(self, v: &View<'_>, lost_below: u64) -> bool {
         match self {
             LossRule::Rfc6675 => lost_below > v.s.una, // RFC 6675, section 5, step 2
-            // Mathis and Mahdavi 1996, section 3.2: more than three segments beyond the first hole.
+            // Mathis and Mahdavi 1996, section 3.2: the highest report is more than three segments beyond the first
+            // hole.
             LossRule::Forward => lost_below - v.s.una > u64::from(v.cfg.dup_thresh) * u64::from(v.s.mss),
         }
     }

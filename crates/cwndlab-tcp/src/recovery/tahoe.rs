@@ -9,7 +9,7 @@ use crate::send_state::Room;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tahoe {
-    /// Highest position sent when the window was last reduced: one fast retransmit per window of data.
+    /// Highest position sent when the window was last reduced. It limits fast retransmits to one per window of data.
     recover: u64,
 }
 

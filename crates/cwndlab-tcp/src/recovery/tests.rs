@@ -50,8 +50,8 @@ fn a_lost_segment_counts_once_and_again_when_its_copy_is_lost() {
     assert_eq!((outcome.lost_bytes, outcome.began), (200, true));
     let outcome = block(&cfg, &mut s, &mut recovery, MS(101), (201, 501));
     assert_eq!((outcome.lost_bytes, outcome.began), (0, false));
-    // Both are retransmitted. The copy of the second arrives after 50 ms; that of the first, sent 10 ms earlier, is
-    // lost.
+    // Both lost segments are retransmitted. The retransmission of the second arrives after 50 ms; that of the first,
+    // sent 10 ms earlier, is lost.
     s.outstanding.on_sent(1, 101, MS(102), false);
     s.outstanding.on_sent(101, 201, MS(112), false);
     let outcome = block(&cfg, &mut s, &mut recovery, MS(162), (101, 501));

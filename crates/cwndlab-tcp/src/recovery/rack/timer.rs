@@ -157,7 +157,7 @@ impl Rack {
         self.deadlines.armed = cfg.expiry(now, wait);
     }
 
-    /// Returns `TLP_calc_PTO` (RFC 8985, section 7.2); `None` if no probe may be scheduled.
+    /// Returns the probe timeout (`TLP_calc_PTO`; RFC 8985, section 7.2); `None` if no probe may be scheduled.
     #[inline]
     fn probe_wait(&self, v: &View<'_>) -> Option<Time> {
         let calm = match self.phase {
