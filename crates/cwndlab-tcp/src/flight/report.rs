@@ -75,7 +75,7 @@ impl AckReport {
     }
 }
 
-/// The sender's state after loss recovery has processed an ACK: what the controller gets besides the report.
+/// The sender's state after loss recovery has processed an ACK. The controller gets it in addition to the report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AfterAck {
     /// Bytes newly deemed lost. With RACK and with RFC 6675's SACK, each lost segment counts. Without SACK, only the

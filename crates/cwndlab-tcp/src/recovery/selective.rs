@@ -10,7 +10,7 @@ use crate::congestion::{AckReport, Episode};
 use crate::flight::Flight;
 use crate::send_state::{Piece, Room, SendState};
 
-/// The rule for what is lost.
+/// The rule that decides which data is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum LossRule {
     /// Unreported data is lost if enough data above it is reported (RFC 6675, section 4, `IsLost`).

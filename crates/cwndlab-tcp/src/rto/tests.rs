@@ -90,7 +90,8 @@ fn a_lost_syn_starts_data_with_three_seconds() {
     assert_eq!(e.rto(&cfg), Time::from_millis(2500)); // measured: 1 + 4*0.375
 }
 
-/// Tick 100 ms. Ticks by the clock, then by hand in fixed point (srtt8 = 8*srtt, var4 = 4*rttvar):
+/// The tick is 100 ms. Ticks are counted by the clock, the rest is computed by hand in fixed point (srtt8 = 8*srtt,
+/// var4 = 4*rttvar):
 ///
 /// | sent at | acked at | ticks | d = m - srtt8>>3 | srtt8 | var4                 | RTO ticks = (srtt8 + 8*var4) >> 3 |
 /// |---------|----------|-------|------------------|-------|----------------------|-----------------------------------|

@@ -4,7 +4,7 @@ use crate::Profile;
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
-/// Ten segments of 100 bytes are outstanding; the measured round trip is 100 ms.
+/// Ten segments of 100 bytes are outstanding; the only RTT sample is 100 ms.
 fn sender(cfg: &TcpConfig) -> (SendState, Flight) {
     let (mut s, mut flight) = (SendState::new(cfg, 100), Flight::default());
     flight.keep(Keeps { order: true, ..Keeps::default() });
