@@ -1,4 +1,5 @@
-//! Every knob of an endpoint. Profiles (`ns2-1998`, `rfc5681`, `linux-6`) are tables of these, each value with its source.
+//! Every knob of an endpoint. Profiles such as `rfc5681` and `linux-6` are tables that give each knob a value, with its
+//! source.
 
 pub(crate) mod check;
 mod choices;
@@ -86,8 +87,8 @@ impl MaxWindow {
 pub enum AckPolicy {
     /// Every segment at once.
     Every,
-    /// RFC 1122, 4.2.3.2 and RFC 5681, 4.2: every second full segment; out-of-order segments at once; otherwise by a timer
-    /// that starts on arrival.
+    /// RFC 1122, 4.2.3.2 and RFC 5681, 4.2: every second full segment, and out-of-order segments at once; other segments
+    /// when a timer expires that starts on their arrival.
     Delayed {
         /// at most 500 ms by RFC 1122
         timeout_ns: Time,

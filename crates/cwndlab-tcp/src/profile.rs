@@ -1,4 +1,5 @@
-//! Profiles: each gives every knob the value of an era. The values are defined with the knobs ([`crate::config`]).
+//! Profiles: each gives every knob the value that it had in an era. The values are defined with the knobs
+//! ([`crate::config`]).
 
 use crate::config::{Profile, TcpConfig};
 

@@ -76,12 +76,12 @@ impl Window {
 /// The reason for a reduction of the window, and the data in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LossEvent {
-    /// When it was detected.
+    /// When the congestion was detected.
     pub now: Time,
     /// The reason.
     pub event: CongestionEvent,
-    /// Bytes sent and not cumulatively acknowledged (RFC 5681, section 2: `FlightSize`). For a loss detected in
-    /// recovery, at most the window.
+    /// Bytes sent and not cumulatively acknowledged (RFC 5681, section 2: `FlightSize`). For
+    /// [`CongestionEvent::Loss`], at most cwnd, or one segment if cwnd is smaller.
     pub flight_bytes: u64,
     /// Payload bytes of a full segment.
     pub mss: u32,
@@ -181,7 +181,7 @@ pub(super) struct External {
     started: bool,
     pub uses_slow_start: bool,
     pub owns_recovery: bool,
-    /// When the controller was last called with a time.
+    /// Time of the last call of the controller that stated a time.
     pub now: Time,
     window: Option<Window>,
 }
