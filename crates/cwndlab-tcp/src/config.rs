@@ -87,8 +87,8 @@ impl MaxWindow {
 pub enum AckPolicy {
     /// Every segment at once.
     Every,
-    /// RFC 1122, 4.2.3.2 and RFC 5681, 4.2: every second full segment, and out-of-order segments at once; other segments
-    /// when a timer expires that starts on their arrival.
+    /// RFC 1122, 4.2.3.2 and RFC 5681, 4.2: every second full segment, and out-of-order segments at once; other
+    /// segments when a timer expires that starts on their arrival.
     Delayed {
         /// at most 500 ms by RFC 1122
         timeout_ns: Time,
