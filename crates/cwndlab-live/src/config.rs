@@ -37,8 +37,7 @@ pub struct RouterConfig {
     /// read at the end.
     #[serde(default)]
     pub snapshots_ns: Vec<Time>,
-    /// Start of the scenario's clock, measured from the time at which the router is ready. Links with changing rates
-    /// follow it.
+    /// Time from when the router is ready to time 0 of the scenario's clock, which the changes of links' rates follow.
     #[serde(default)]
     pub lead_ns: Time,
     /// Duration after which the router ends, unless SIGTERM or SIGINT ends it earlier. If left out, only these signals

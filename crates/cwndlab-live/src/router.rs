@@ -38,7 +38,7 @@ pub enum RouterError {
     /// A system call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// What the router tried to do.
         what: String,
         /// The kernel's error.
         source: io::Error,

@@ -311,8 +311,8 @@ impl Exit {
     }
 }
 
-/// The stream offset that is nearest to the flow's last one among those whose low 32 bits are `low`. It replaces the
-/// flow's last offset in `last`.
+/// Among the stream offsets whose low 32 bits are `low`, returns the one nearest to the flow's last offset. Stores it
+/// in `last` as the flow's last offset.
 fn unwrapped(last: &mut Vec<(u64, u64)>, flow: u64, low: u32) -> u64 {
     let at = match last.binary_search_by_key(&flow, |&(flow, _)| flow) {
         Ok(at) => at,

@@ -131,7 +131,8 @@ impl Machine {
         }
     }
 
-    /// Number of bytes that wait to be read (`SIOCINQ`) or to be acknowledged (`SIOCOUTQ`).
+    /// Compares the number of bytes that wait to be read (`SIOCINQ`) or to be acknowledged (`SIOCOUTQ`) with the number
+    /// that the script expects.
     fn ioctl(&mut self, line: usize, call: &Call) -> Result<Returned> {
         let request = call.arguments.get(1).map_or("", String::as_str);
         let endpoint = self.endpoint(line, call)?;

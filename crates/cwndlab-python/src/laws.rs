@@ -192,7 +192,7 @@ impl LossEvent {
     fn now_s(&self) -> f64 {
         seconds(self.event.now)
     }
-    /// "loss", "ecn" or "timeout".
+    /// The kind of event: "loss", "ecn" or "timeout".
     #[getter]
     fn kind(&self) -> &'static str {
         match self.event.event {

@@ -37,7 +37,7 @@ pub fn complete_scenario(json: &str) -> PyResult<String> {
     parse(json)?.to_json().map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// The default budget of a run: events, and bytes of memory.
+/// The default budget of a run: number of events, and bytes of memory.
 #[pyfunction]
 pub fn default_budget() -> (u64, u64) {
     let Budget { events, memory_bytes } = Budget::default();

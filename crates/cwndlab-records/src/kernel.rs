@@ -36,9 +36,9 @@ pub enum KernelError {
     /// A line of a trace cannot be parsed.
     #[error("line {line} of the router's trace: {why}")]
     Line {
-        /// Its number; the header is line 1.
+        /// The line's number; the header is line 1.
         line: usize,
-        /// What is wrong with it.
+        /// What is wrong with the line.
         why: &'static str,
     },
     /// A connection was opened to a port that no traffic of the study uses, or from an address that no host of the
@@ -176,7 +176,7 @@ impl LinkSummary {
 /// The hosts whose packets are in the segments table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Observed {
-    /// None.
+    /// No host.
     Nothing,
     /// The host at this port of the router.
     Port(u32),
@@ -213,8 +213,8 @@ pub fn read(
     let run = Run { scenario, testbed, zero: reader.zero(), reader: &reader };
     let mut recorder = Recorder::new(scenario);
     for row in reader.segments.iter().filter(|row| run.is_within(row.time_ns)) {
-        // Rows before time 0 are left out: if they are a handshake's, time 0 is the first data packet because the
-        // study's TCP has no handshake.
+        // Rows before time 0 are left out. A handshake precedes time 0 only if time 0 is the first data packet; the
+        // study's TCP then has no handshake.
         recorder.file_segment(SegmentRow { time_ns: run.since_zero(row.time_ns), ..*row });
     }
     for packet in reader.delivered.iter().filter(|packet| run.is_within(packet.at)) {

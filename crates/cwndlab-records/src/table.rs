@@ -72,7 +72,7 @@ pub(crate) fn column<'a, C: crate::cell::Cell>(
     Ok(array)
 }
 
-/// `table! { /// what a row is  "name" Columns of Row { /// what it holds  column: cell type, … } }`
+/// Defines a table: `table! { /// what a row is  "name" Columns of Row { /// what it holds  column: cell type, … } }`
 macro_rules! table {
     ($(#[doc = $about:literal])+ $name:literal $Table:ident of $Row:ident {
         $($(#[doc = $doc:literal])+ $column:ident: $cell:ty,)+
@@ -181,7 +181,7 @@ macro_rules! counters {
 }
 pub(crate) use counters;
 
-/// `labels! { /// doc  pub enum Name { /// doc  Variant = "word", … } }`
+/// Defines enums that are labels: `labels! { /// doc  pub enum Name { /// doc  Variant = "word", … } }`
 macro_rules! labels {
     ($($(#[$meta:meta])+ pub enum $Name:ident { $($(#[$doc:meta])+ $Variant:ident = $word:literal,)+ })+) => {$(
         $(#[$meta])+

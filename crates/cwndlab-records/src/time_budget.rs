@@ -148,7 +148,7 @@ pub enum TimeBudgetError {
     /// A connection has an index that does not exist in the scenario.
     #[error("table connections: connection {connection} has {column} {index}, but the scenario has {count}")]
     Foreign {
-        /// Its serial number.
+        /// The connection's serial number.
         connection: u32,
         /// The column.
         column: &'static str,

@@ -75,7 +75,7 @@ impl Time {
     pub fn min(self, other: Time) -> Time {
         Time(self.0.min(other.0))
     }
-    /// Scaled by a real factor, rounded to the nearest nanosecond.
+    /// This time multiplied by `factor`, rounded to the nearest nanosecond.
     #[inline]
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Time {

@@ -168,7 +168,7 @@ impl ControlLaw {
         Some(Dequeued { packet, marked })
     }
 
-    /// Section 5.5, `dodequeue`: the packet at the head, and whether its delay allows a drop.
+    /// Removes the packet at the head. Returns it, and whether its delay allows a drop (`dodequeue` of section 5.5).
     fn pop<P: Packet>(&mut self, config: &CodelConfig, fifo: &mut Fifo<P>, now: Time) -> Option<(P, bool)> {
         let Some((arrived, packet)) = fifo.pop() else {
             self.first_above = None;

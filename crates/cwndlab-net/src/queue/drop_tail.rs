@@ -47,7 +47,7 @@ pub struct DropTail {
 }
 
 impl DropTail {
-    /// From a checked configuration.
+    /// The queue of a checked configuration.
     pub fn new(config: &DropTailConfig) -> DropTail {
         let counts_in_service = config.counts_in_service;
         match config.unit {

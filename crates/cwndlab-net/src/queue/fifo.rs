@@ -1,4 +1,4 @@
-//! The packet store of queues that decide at departure.
+//! The FIFO in which queues that decide at departure store their packets.
 
 use std::collections::VecDeque;
 

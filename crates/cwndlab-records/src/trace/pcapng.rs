@@ -42,7 +42,7 @@ pub struct Packet<'a> {
     pub total_bytes: u32,
     /// Whether the node sent it.
     pub sent: bool,
-    /// What happened to it later.
+    /// What links and timeouts did to the packet.
     pub comment: Option<&'a str>,
 }
 

@@ -153,7 +153,7 @@ pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scal
     out.extend(window.to_be_bytes());
     out.extend([0; 4]);
     out.extend(tcp_options);
-    // The pseudo-header. A payload of zeros adds only its length.
+    // The checksum covers the pseudo-header. A payload of zeros adds nothing to it but its length.
     let tcp_length = tcp_bytes as u32 + row.len;
     let pseudo = [&from.0[..], &to.0[..], &[0, 6], &(tcp_length as u16).to_be_bytes()].concat();
     let pseudo_sum = u32::from(!checksum(&pseudo, 0));

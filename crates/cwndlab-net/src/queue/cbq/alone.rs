@@ -74,7 +74,7 @@ impl BoundedClass {
         })
     }
 
-    /// Removes the packets that begin to be sent by `until` from those that wait.
+    /// Removes from `waiting` the packets whose transmission begins by `until`.
     #[inline]
     fn advance(&mut self, until: Time) {
         while let Some(&Turn { begin, class_end, bytes }) = self.waiting.front().filter(|turn| turn.begin <= until) {
@@ -129,7 +129,7 @@ impl BoundedClass {
         self.due
     }
 
-    /// Starts the packets that begin to be sent at `now`.
+    /// Begins the transmissions that are due at `now`.
     pub fn serve(&mut self, now: Time) {
         if self.due <= now {
             // The class may still be over its limit when the link becomes free.

@@ -38,7 +38,7 @@ pub struct CbqClassConfig {
     /// Index in `classes` of the parent; none for a root.
     #[serde(default)]
     pub parent: Option<usize>,
-    /// Its share of the link, in bit/s.
+    /// The class's share of the link, in bit/s.
     pub rate_bps: Rate,
     /// Leaf classes with a lower number are served first; those with the same number by weighted round robin.
     #[serde(default)]
@@ -52,7 +52,7 @@ pub struct CbqClassConfig {
     /// The numbers of the traffic in `traffic` ([`crate::Packet::traffic`]), set by [`QueueConfig::number_traffic`].
     #[serde(skip)]
     pub numbers: Vec<u8>,
-    /// For a leaf: flow keys of its packets.
+    /// For a leaf: the flow keys ([`crate::Packet::flow_key`]) whose packets belong to it.
     #[serde(default)]
     pub flows: Vec<u64>,
     /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail, red or linux-red). For the queue, the

@@ -30,7 +30,7 @@ pub struct LinuxRedConfig {
     pub limit: u64,
     /// Below this average nothing is dropped or marked.
     pub min_th: u32,
-    /// From this average on every packet is dropped (see `hard_drop`).
+    /// From this average on, every packet is dropped (see `hard_drop`).
     pub max_th: u32,
     /// The requested probability at `max_th` (tc's `probability`). The kernel uses the next smaller `(max_th - min_th)
     /// / 2^k`.
@@ -94,14 +94,14 @@ impl LinuxRedConfig {
         self.weight_log().map(|_| ())
     }
 
-    /// k of the weight 2^-k (`tc_red_eval_ewma`).
+    /// The exponent k of the weight 2^-k (`tc_red_eval_ewma`).
     pub(super) fn weight_log(&self) -> Result<u32, QueueError> {
         let min_packets = f64::from(self.min_th) / f64::from(self.mean_packet_bytes);
         let burst = self.burst;
         ewma_log(burst, min_packets).ok_or(QueueError::BurstTooShort { burst, min_packets })
     }
 
-    /// k of the largest probability `(max_th - min_th) / 2^k` that is below `max_p` (`tc_red_eval_P`).
+    /// The exponent k of the largest probability `(max_th - min_th) / 2^k` that is below `max_p` (`tc_red_eval_P`).
     pub(super) fn probability_log(&self) -> u32 {
         let per_byte = self.max_p / f64::from(self.max_th - self.min_th);
         (0..31).find(|&k| per_byte * power(2.0, k) > 1.0).unwrap_or(31)

@@ -47,7 +47,7 @@ pub struct LinuxRed {
 }
 
 impl LinuxRed {
-    /// From a checked configuration.
+    /// The queue of a checked configuration.
     ///
     /// # Panics
     /// If the configuration was not checked.

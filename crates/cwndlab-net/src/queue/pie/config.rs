@@ -40,7 +40,8 @@ pub struct PieConfig {
     pub estimate: DelayEstimate,
     /// Marks ECN-capable packets where others are dropped (section 5.1).
     pub ecn: bool,
-    /// From this probability on ECN-capable packets are dropped too (`mark_ecnth`). The default is 10 %.
+    /// If the drop probability is at least this, ECN-capable packets, too, are dropped (`mark_ecnth`). The default is
+    /// 10 %.
     pub ecn_threshold: f64,
     /// Spaces drops: none until the probabilities since the last one add up to 0.85, and always one at 8.5 (section
     /// 5.4).

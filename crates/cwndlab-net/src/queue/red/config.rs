@@ -11,7 +11,8 @@ use crate::queue::{QueueError, Unit};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedRules {
-    /// The paper's text: spacings are uniform on 1..1/p, and idle times count as real numbers of packets.
+    /// The paper's text: spacings (numbers of packets from one drop or mark to the next) are uniform on 1..1/p, and
+    /// idle times count as real numbers of packets.
     #[default]
     Paper,
     /// ns-2.35, for comparisons with it. The arriving packet counts among those that have passed, so spacings are
@@ -33,7 +34,7 @@ pub struct RedConfig {
     pub unit: Unit,
     /// Below this average nothing is dropped or marked.
     pub min_th: f64,
-    /// From this average on every packet is dropped (see `gentle`, `hard_drop`).
+    /// From this average on, every packet is dropped (see `gentle`, `hard_drop`).
     pub max_th: f64,
     /// The drop probability as the average reaches `max_th`.
     #[serde(default = "default_max_p")]
@@ -159,7 +160,7 @@ pub fn weight_for_burst(burst: u32, min_th_packets: f64) -> Option<f64> {
     ewma_log(burst, min_th_packets).map(|k| power(0.5, k))
 }
 
-/// k of the weight 2^-k of [`weight_for_burst`].
+/// The exponent k of the weight 2^-k that [`weight_for_burst`] returns.
 pub(in crate::queue) fn ewma_log(burst: u32, min_th_packets: f64) -> Option<u32> {
     let needed = f64::from(burst) + 1.0 - min_th_packets;
     if needed < 1.0 {

@@ -204,8 +204,9 @@ impl Red {
         Admit::Enqueue
     }
 
-    /// Section 7: makes the number of packets from one signal to the next uniform on 1..=1/p, by the probability
-    /// p / (1 - count p), where `count` packets have passed since the last signal.
+    /// Whether a packet with drop probability `p` gets a signal (drop or mark). The probability p / (1 - count p),
+    /// where `count` packets have passed since the last signal, makes the number of packets from one signal to the next
+    /// uniform on 1..=1/p (section 7).
     fn spaced(&mut self, p: f64, rng: &mut Rng) -> bool {
         if self.count == SKIP_ONE {
             self.count = 2;
