@@ -350,7 +350,8 @@ pub fn termination() -> io::Result<OwnedFd> {
 
 /// Makes this process end with its parent, so that nothing is left if the parent is killed.
 pub fn end_with_parent() {
-    // SAFETY: plain integers. Only the tidiness after a kill depends on it, so a failure is ignored.
+    // SAFETY: plain integers. Only the cleanup after the parent is killed depends on this call, so a failure is
+    // ignored.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM as c_ulong, 0, 0, 0) };
 }
 

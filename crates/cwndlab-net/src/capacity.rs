@@ -123,7 +123,7 @@ fn valid(rate: u64) -> bool {
     (8..=400_000_000_000).contains(&rate)
 }
 
-/// A transmitter. Call it with times in non-decreasing order.
+/// The transmitter of a link whose capacity changes. The caller passes times in non-decreasing order.
 #[derive(Debug)]
 pub(crate) enum Capacity {
     /// `per_round`: the capacity of one round of a repeating schedule, in bits per second times nanoseconds.

@@ -161,7 +161,7 @@ impl RateSample {
     fn prior_delivered_bytes(&self) -> u64 {
         self.sample.prior_delivered_bytes
     }
-    /// Smallest round-trip time of the last 10 s; None if there is none.
+    /// Smallest round-trip time of the last 10 s; None if none was measured.
     #[getter]
     fn min_rtt_s(&self) -> Option<f64> {
         let min_rtt = self.sample.min_rtt;

@@ -166,7 +166,7 @@ impl Network {
     }
 
     /// Accepts a packet that was read from `port` at `now`. [`Network::advance`] must have been called up to `now`.
-    /// Returns the packet's number, or `None` if no port has its destination address.
+    /// Returns the packet's number, or `None` if no port has its destination address or no route leads to that port.
     pub fn inject(
         &mut self,
         now: Time,

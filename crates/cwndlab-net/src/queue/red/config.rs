@@ -99,7 +99,7 @@ fn yes() -> bool {
 const DEFAULT_WEIGHT: f64 = 0.002;
 
 impl RedConfig {
-    /// RED over packets, without ECN, with the paper's weight and a `max_p` of 0.1.
+    /// RED with thresholds in packets, without ECN, with the paper's weight and a `max_p` of 0.1.
     pub fn new(limit: u64, min_th: f64, max_th: f64) -> RedConfig {
         RedConfig {
             limit,
