@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cwndlab.errors import StudyError
-from cwndlab.spec import schema
+from cwndlab.spec import json_schema
 from cwndlab.spec.document import shipped
 from cwndlab.study import Study
 
@@ -43,8 +43,8 @@ jsonschema = pytest.importorskip("jsonschema")
 
 
 def test_the_generated_schema_is_current() -> None:
-    file = Path(schema.__file__).with_name("study.schema.json")
-    assert file.read_text() == schema.schema_text(), "run: python -m cwndlab.spec.schema"
+    file = Path(json_schema.__file__).with_name("study.schema.json")
+    assert file.read_text() == json_schema.schema_text(), "run: python -m cwndlab.spec.json_schema"
 
 
 @pytest.mark.parametrize("name", shipped())
@@ -52,14 +52,14 @@ def test_shipped_studies_fulfil_it_and_misspelt_keys_do_not(name: str) -> None:
     import tomllib
 
     raw = tomllib.loads(shipped()[name].read_text())
-    checker = jsonschema.Draft202012Validator(json.loads(schema.schema_text()))
+    checker = jsonschema.Draft202012Validator(json.loads(json_schema.schema_text()))
     assert [error.message for error in checker.iter_errors(raw)] == []
     raw["topolgy"] = raw.pop("topology")
     assert not checker.is_valid(raw)
 
 
 def test_every_key_is_described() -> None:
-    made = schema.json_schema()
+    made = json_schema.json_schema()
     parts = {"": made, **made["$defs"]}
     keys = {
         f"{name}.{key}": one
