@@ -20,7 +20,7 @@ from cwndlab.evaluate import evaluate, pack, subjects
 from cwndlab.laws import given
 from cwndlab.metrics import _own
 from cwndlab.runs.options import RunOptions
-from cwndlab.runs.progress import Quiet
+from cwndlab.runs.progress import Progress
 from cwndlab.runs.run import run_study
 from cwndlab.study import Study
 from fake_core import FakeCore
@@ -165,7 +165,7 @@ def test_a_killed_scheduler_is_said_and_what_is_finished_is_kept(
     study = Study.from_toml(edited(("replicates = 3", "replicates = 1000")))
     address = cluster.address
 
-    class Killer(Quiet):
+    class Killer(Progress):
         def advance(self, packets: int) -> None:
             cluster.scheduler.kill()
 

@@ -35,10 +35,10 @@ def echo_json(data: object) -> None:
 
 def progress(quiet: bool, indent: str = "") -> AbstractContextManager[Progress]:
     """What is shown while a study runs: a bar on a terminal, a line now and then elsewhere."""
-    from cwndlab.runs.progress import Bar, Lines, Quiet
+    from cwndlab.runs.progress import Bar, Lines, Progress
 
     if quiet:
-        return nullcontext(Quiet())
+        return nullcontext(Progress())
     if sys.stderr.isatty():
         return Bar()
     return nullcontext(Lines(lambda line: echo(f"{indent}{line}", err=True)))

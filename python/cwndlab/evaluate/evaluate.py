@@ -19,7 +19,7 @@ from cwndlab.report import render
 from cwndlab.report.check import unmeasured
 from cwndlab.report.model import Fact
 from cwndlab.runs.options import RunOptions
-from cwndlab.runs.progress import Progress, Quiet
+from cwndlab.runs.progress import Progress
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import checked_plan, run_plan
 from cwndlab.spec.units import parse_time
@@ -106,7 +106,7 @@ def evaluate(
     options: RunOptions | None = None,
     *,
     changes: Mapping[str, Any] | None = None,
-    progress: Callable[[str], AbstractContextManager[Progress]] = lambda study: nullcontext(Quiet()),
+    progress: Callable[[str], AbstractContextManager[Progress]] = lambda study: nullcontext(Progress()),
 ) -> Evaluation:
     """Runs every study of the packs and writes `scorecard.html`, `.md`, `.json` and `junit.xml` to `out`.
 

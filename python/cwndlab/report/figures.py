@@ -187,13 +187,7 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
         ]
         places = list(dict.fromkeys(p.x for p in found if p.panel == panel))
         if numeric:
-            whole = all(isinstance(v, int) for v in places) and len(places) <= 20
-            axis = {}
-            # For a single place Vega would round its label to a whole number.
-            if whole or len(places) == 1 or (spec.log_x and len(places) <= 20):
-                axis = {"values": sorted(map(_number, places)), "format": "d" if whole else "~g"}
-            scale = {"zero": False, "nice": not whole}
-            x = field("x:Q", title=x_title, axis=axis, scale=LOG if spec.log_x else scale)
+            x = _numeric_x(spec, x_title, places)
         else:
             order = [_category(spec, results, v) for v in places]
             x = field("x:N", title=x_title, sort=order, axis={"labelAngle": 0})
@@ -225,6 +219,17 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(names)}" if len(names) > 1 else ""
     return stack(charts, spec), rows, words
+
+
+def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
+    """The channel of x with a tick at each place, if there are few."""
+    whole = all(isinstance(v, int) for v in places) and len(places) <= 20
+    axis = {}
+    # For a single place Vega would round its label to a whole number.
+    if whole or len(places) == 1 or (spec.log_x and len(places) <= 20):
+        axis = {"values": sorted(map(_number, places)), "format": "d" if whole else "~g"}
+    scale = {"zero": False, "nice": not whole}
+    return field("x:Q", title=title, axis=axis, scale=LOG if spec.log_x else scale)
 
 
 def _category(spec: Figure, results: Results, value: AxisValue) -> str:

@@ -30,7 +30,7 @@ from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_about, decode_tables
 
-from .progress import Progress, Quiet
+from .progress import Progress
 from .work import MeasuredRuns, cell_key, lean, replicate_key
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Campaign:
     store: Kept
     executor: Executor
     rule: StoppingRule | None = None
-    progress: Progress = field(default_factory=Quiet)
+    progress: Progress = field(default_factory=Progress)
     failures: list[Failure] = field(default_factory=list)
     packets: int = 0
     performed: int = 0

@@ -6,11 +6,11 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 
-class Progress(Protocol):
-    """Told as a run continues."""
+class Progress:
+    """Hears of a run as it continues, and shows nothing. What shows something derives from it."""
 
     def start(self, cells: int, replicates: int, done: int) -> None:
         """At the beginning: all cells, all replicates, those that were kept from before."""
@@ -31,29 +31,7 @@ class Progress(Protocol):
         """Every second while runs on a kernel are under way: how long they will take, if that is known."""
 
 
-class Quiet:
-    """Shows nothing."""
-
-    def start(self, cells: int, replicates: int, done: int) -> None:
-        """Nothing."""
-
-    def advance(self, packets: int) -> None:
-        """Nothing."""
-
-    def cell_done(self) -> None:
-        """Nothing."""
-
-    def more(self, replicates: int) -> None:
-        """Nothing."""
-
-    def note(self, line: str) -> None:
-        """Nothing."""
-
-    def time_left(self, seconds: float | None) -> None:
-        """Nothing."""
-
-
-class _Counting:
+class _Counting(Progress):
     """Counts replicates and cells."""
 
     def __init__(self) -> None:
@@ -70,12 +48,6 @@ class _Counting:
     def more(self, replicates: int) -> None:
         """Counts what is added."""
         self._total += replicates
-
-    def note(self, line: str) -> None:
-        """Nothing."""
-
-    def time_left(self, seconds: float | None) -> None:
-        """Nothing."""
 
 
 class Lines(_Counting):
@@ -146,10 +118,10 @@ def default() -> Progress:
     """What a call from Python shows: a line in a notebook, nothing elsewhere."""
     ipython: Any = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return Notebook() if type(shell).__name__ == "ZMQInteractiveShell" else Quiet()
+    return Notebook() if type(shell).__name__ == "ZMQInteractiveShell" else Progress()
 
 
-class Bar:
+class Bar(Progress):
     """A bar on the terminal: cells, replicates, packets a second, time left."""
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -145,13 +145,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     hosts.make()
     prepared()
     router = Router(job, hosts)
-    real_time = False
-    if job.get("real_time", True):
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
-            real_time = True
-        except OSError:
-            pass
+    real_time = job.get("real_time", True) and _become_real_time()
     before = cpu_times()
     loop = asyncio.new_event_loop()
     bed = Bed(loop, counts=bool(scenario.get("probes", {}).get("limits")))
@@ -169,10 +163,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         time.sleep(wait)
     zero_ns = loop.run_until_complete(_run(bed, drivers, samples, scenario))
     summary = router.stop()
-    after = cpu_times()
-    used = [b - a for a, b in zip(before, after, strict=True)]
-    total = max(sum(used), 1)
-    late = sorted(samples.late)
+    machine = _machine_load(before, cpu_times())
     return {
         "summary": summary,
         "router_start_ns": router.start_ns,
@@ -180,35 +171,12 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         "windows": samples.rows,
         "addresses": [[*key, value] for key, value in hosts.addresses.items()],
         "ports": [[node, mine] for node, mine in hosts.of_node.items()],
-        "objects": [
-            {
-                "traffic": index,
-                "kind": record.kind,
-                "index": record.index,
-                "start_ns": record.start_ns,
-                "end_ns": record.end_ns,
-                "bytes": record.bytes,
-                "connections": record.connections,
-                "client_ends": client_ends,
-            }
-            for index, driver in drivers.items()
-            for record, client_ends in driver.records
-        ],
+        "objects": [row for index, driver in drivers.items() for row in _object_rows(index, driver)],
         "writes": [[index, *row] for index, driver in drivers.items() for row in driver.writes],
         "tcp_info": [[index, *row] for index, driver in drivers.items() for row in driver.counted],
         "failures": bed.failures,
-        "application": {
-            "real_time": real_time,
-            "lateness_p50_s": late[len(late) // 2] if late else 0.0,
-            "lateness_p99_s": late[int(0.99 * (len(late) - 1))] if late else 0.0,
-            "lateness_max_s": late[-1] if late else 0.0,
-        },
-        "machine": {
-            "processors": os.cpu_count(),
-            "busy": 1 - (used[3] + used[4]) / total,
-            "steal": used[7] / total,
-            "load": os.getloadavg()[0],
-        },
+        "application": {"real_time": real_time, **_lateness(samples)},
+        "machine": machine,
         "version": Path("/proc/version").read_text().strip(),
         "offloads": {str(node): space.offloads(DEVICE) for node, space in hosts.namespaces.items()},
         "sysctls": {str(node): space.sysctls() for node, space in hosts.namespaces.items()},
@@ -216,6 +184,52 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         "virtual": "virtual" in job,
         "device": "packet" if hosts.packet else "tun",
         "user_namespace": own_user_namespace,
+    }
+
+
+def _become_real_time() -> bool:
+    """Whether this process runs at a real-time priority from now on."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+    except OSError:
+        return False
+    return True
+
+
+def _object_rows(index: int, driver: Driver) -> Iterator[dict[str, Any]]:
+    """The finished objects of a traffic entry."""
+    for record, client_ends in driver.records:
+        yield {
+            "traffic": index,
+            "kind": record.kind,
+            "index": record.index,
+            "start_ns": record.start_ns,
+            "end_ns": record.end_ns,
+            "bytes": record.bytes,
+            "connections": record.connections,
+            "client_ends": client_ends,
+        }
+
+
+def _lateness(samples: Samples) -> dict[str, float]:
+    """How late the samples were taken."""
+    late = sorted(samples.late) or [0.0]
+    return {
+        "lateness_p50_s": late[len(late) // 2],
+        "lateness_p99_s": late[int(0.99 * (len(late) - 1))],
+        "lateness_max_s": late[-1],
+    }
+
+
+def _machine_load(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
+    """How busy the machine was between two readings of its CPU times."""
+    used = [b - a for a, b in zip(before, after, strict=True)]
+    total = max(sum(used), 1)
+    return {
+        "processors": os.cpu_count(),
+        "busy": 1 - (used[3] + used[4]) / total,
+        "steal": used[7] / total,
+        "load": os.getloadavg()[0],
     }
 
 
