@@ -14,8 +14,8 @@ import synthetic
 from cwndlab.backends.linux import stack
 from cwndlab.report import Evidence, Outputs, draft, write, write_verdicts
 from cwndlab.report.twin import Twin
+from cwndlab.runs.kernel_twin import twin_of
 from cwndlab.runs.reporting import twin_budgets
-from cwndlab.runs.twin import twin_of
 from cwndlab.study import Study
 
 

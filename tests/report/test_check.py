@@ -10,7 +10,7 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import StudyError
-from cwndlab.runs.check import check_outputs
+from cwndlab.runs.check_outputs import check_outputs
 from cwndlab.spec.document import shipped
 from cwndlab.study import Study
 from small_study import TEXT, edited

@@ -43,7 +43,7 @@ def check(
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.backends.threads import available
-    from cwndlab.runs.check import check_outputs
+    from cwndlab.runs.check_outputs import check_outputs
     from cwndlab.runs.estimate import estimate_seconds
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)

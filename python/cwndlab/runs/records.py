@@ -114,7 +114,7 @@ class RecordTables(Mapping[str, pa.Table]):
     def of_cell(self, name: str, cell: str, replicate: int) -> pa.Table:
         """The table of one run, without a column `cell`."""
         if name == "budget":
-            from .budget import budget_table
+            from .time_budgets import budget_table
 
             return budget_table(self.source, cell, replicate)
         tables = self.source.tables(cell, replicate)

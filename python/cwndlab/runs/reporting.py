@@ -16,8 +16,8 @@ from cwndlab.report.study import REPORT, outputs_of
 from cwndlab.report.write import Evidence, write
 from cwndlab.stats.verdict import Verdict
 
-from .budget import discrepancy_budgets, mean_times, with_budgets
 from .result import RunResult
+from .time_budgets import discrepancy_budgets, mean_times, with_budgets
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
@@ -55,7 +55,7 @@ def write_report(
     outputs = outputs_of(study, folder)
     simulator = twin = None
     if campaign.backend:
-        from .twin import simulate, twin_of  # only a kernel needs it
+        from .kernel_twin import simulate, twin_of  # only a kernel needs it
 
         simulator = simulate(campaign)
         twin = twin_of(RunResult.of(simulator), result)

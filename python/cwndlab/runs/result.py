@@ -391,7 +391,7 @@ class RunResult:
         found = [one for one in found if one.cell in cells]
         if not budgets:
             return found
-        from .budget import discrepancy_budgets
+        from .time_budgets import discrepancy_budgets
 
         means = [discrepancy_budgets(self.campaign, one, self.variations) for one in found]
         return [
@@ -417,7 +417,7 @@ class RunResult:
         """The results with what this figure shows."""
         if spec.kind != "budget":
             return self.results
-        from .budget import with_budgets
+        from .time_budgets import with_budgets
 
         return with_budgets(self.campaign, self.results, [spec])
 

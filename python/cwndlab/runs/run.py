@@ -21,15 +21,15 @@ from cwndlab.store.provenance import Commit, provenance
 from cwndlab.usercode import check_not_loading
 
 from . import folder as folders
-from .budget import shown_budgets
 from .campaign import Campaign
-from .check import check_outputs
+from .check_outputs import check_outputs
 from .options import OptionFields, RunOptions
 from .progress import Progress
 from .progress import default as default_progress
 from .reporting import write_report
 from .result import RunResult
 from .stated import damage_as_error
+from .time_budgets import shown_budgets
 
 if TYPE_CHECKING:
     from cwndlab.backends.linux.backend import Kernel
