@@ -186,8 +186,9 @@ pub enum NagleRule {
 pub enum ReductionBase {
     /// The data in flight (RFC 5681, equation 4; RFC 9438, 4.6).
     FlightSize,
-    /// The usable window; the result keeps its fraction (ns-2.35).
+    /// cwnd, or `max_window` if that is smaller and the law counts packets. ssthresh need not be a whole number of
+    /// segments (ns-2.35).
     Cwnd,
-    /// The usable window; the result is rounded down to whole segments (Linux; ns-2 before 2006).
+    /// As `Cwnd`, but ssthresh is rounded down to whole segments (Linux; ns-2 before 2006).
     CwndWholeSegments,
 }

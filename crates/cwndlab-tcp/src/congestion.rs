@@ -4,9 +4,10 @@
 //! - `on_feedback(&AckReport)`: once per ACK with new information, before loss detection.
 //! - `on_ack(&AckReport, &AfterAck)`: once per ACK with new information, also during recovery, after loss detection.
 //! - `on_congestion(event, …)`: exactly once per congestion episode. Afterwards cwnd equals ssthresh (`Loss`, `Ecn`) or
-//!   the loss window (`Rto`, `RtoRepeat`). There are two exceptions. cwnd may be smaller than the minimum of ssthresh:
-//!   after `Ecn` if [`crate::TcpConfig::ecn_to_one_segment`] is set, and always if the law counts windows as real
-//!   numbers of packets. Laws that control their recovery, and external laws, set cwnd themselves.
+//!   the loss window (`Rto`, `RtoRepeat`). There are three exceptions. With [`crate::TcpConfig::ecn_to_one_segment`],
+//!   cwnd after `Ecn` may be smaller than the minimum of ssthresh. If the law counts cwnd in packets, as a real number,
+//!   cwnd may be smaller than this minimum after any event. Laws that control their recovery, and external laws, set
+//!   cwnd themselves.
 //! - `on_episode(episode, …)`: once per step of a recovery episode that sets the window. Recovery reports the step;
 //!   only the controller writes cwnd and ssthresh.
 //! - `on_undo()`: at most once, if the last episode is found spurious.
@@ -115,11 +116,11 @@ pub enum Episode {
     },
     /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
     Deflated(u32),
-    /// ns-2's NewReno: as [`Episode::Deflated`], but by this many whole segments, so that a window that is a real
-    /// number of packets keeps its fraction.
+    /// ns-2's NewReno: as [`Episode::Deflated`], but by this many whole segments. ns-2 counts cwnd in packets, as a
+    /// real number, whose fractional part the step does not change.
     DeflatedBySegments(u32),
-    /// Linux 2.0: the timer expires in fast recovery, and cwnd grows by these bytes, by which fast recovery had
-    /// inflated the window.
+    /// Linux 2.0: when the timer expires in fast recovery, cwnd grows by these bytes, the amount by which fast recovery
+    /// has inflated the window.
     Inflated(u32),
     /// After a timeout, cwnd becomes one segment plus these bytes, which are assumed to be still in the network (Linux:
     /// `tcp_enter_loss`).

@@ -12,7 +12,7 @@
 //! - `on_timeout` is called once per retransmission timeout, after the window was reduced and `nxt` was set back to
 //!   `una`.
 //!
-//! - `next` returns the next piece to send, if any. `on_sent` is called for each piece sent.
+//! - `next` returns the next [`Piece`] (a range of data) to send, if any. `on_sent` is called for each piece sent.
 
 mod fack_1998;
 mod new_reno;
@@ -65,8 +65,9 @@ impl ViewRef<'_> {
         self.flight.reported.highest().unwrap_or(self.s.una).max(self.s.una)
     }
 
-    /// Returns the size of the next retransmission, a full segment, if the first hole from `high_rxt` on begins below
-    /// `lost_below`, so that it is deemed lost, and below a range that SACK reported.
+    /// Returns the size of the next retransmission, which is a full segment; `None` if there is none. The first hole
+    /// from `high_rxt` on is retransmitted if it begins below `lost_below`, so that it is deemed lost, and below the
+    /// highest range that SACK reported.
     fn next_repair(&self, high_rxt: u64, lost_below: u64) -> Option<u64> {
         let hole = self.flight.reported.hole(high_rxt.max(self.s.una)).0;
         (hole < self.forward_most().min(lost_below)).then_some(u64::from(self.s.mss))
@@ -184,8 +185,8 @@ pub(crate) trait Algorithm {
     /// Processes a retransmission timeout. Returns the step of an episode that the controller is to take next, if any.
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode>;
 
-    /// Returns the next piece to send. If the result is [`Next::InOrder`] with `or_else` set, and no data in order can
-    /// be sent, the caller calls this method again with `nothing_new` set.
+    /// Returns the next piece to send. If the result is [`Next::InOrder`] with `or_else` set, and no data at SND.NXT
+    /// can be sent, the caller calls this method again with `nothing_new` set.
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next;
 
     /// Returns the window that limits [`Algorithm::next`]; `None` if the recovery permits nothing to be sent now.
@@ -402,8 +403,8 @@ pub(crate) fn begins(v: &View<'_>, recover: u64) -> bool {
     v.s.dup_acks == v.cfg.dup_thresh && (v.s.una > recover + 1 || recover == 0)
 }
 
-/// Begins an episode: the window is reduced (RFC 5681, equation 4), and the first unacknowledged segment is
-/// retransmitted.
+/// Begins an episode: requests a reduction of the window (RFC 5681, equation 4) and the retransmission of the first
+/// unacknowledged segment.
 pub(crate) fn cut(v: &mut View<'_>) -> Outcome {
     v.s.resend_first = true;
     Outcome { steps: Steps::cut(v.s.flight_size()), ..Outcome::BEGAN }
@@ -440,8 +441,8 @@ pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<R
     Some(Room { window, in_flight: s.flight() })
 }
 
-/// Returns the next piece to send of algorithms without SACK: the first segment if it is to be retransmitted, otherwise
-/// data in order, as far as there is room.
+/// Returns the next piece to send for algorithms without SACK: the first unacknowledged segment if it is to be
+/// retransmitted, otherwise data from SND.NXT on, as far as there is room.
 pub(crate) fn next_cumulative(v: &View<'_>, rules: RecoveryRules) -> Next {
     if v.s.resend_first {
         return Next::Piece(v.s.first(v.flight));

@@ -26,7 +26,7 @@ pub(super) const MOST_SEGMENTS: u32 = 1 << 20;
 /// A knob whose value keeps an endpoint from running. Names are those of the table of knobs, such as `rto.min_ns`.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum ConfigError {
-    /// The value is outside its range, regardless of other knobs.
+    /// The value is outside the range that `right` states.
     #[error("{value} does not fit; it must be {right}")]
     OutOfRange {
         /// The knob.
@@ -149,7 +149,8 @@ impl TcpConfig {
 
     fn check_recovery(&self, errors: &mut Errors) {
         self.check_rules(errors);
-        // RACK keeps its own record of segments, with which these values do not work.
+        // RACK keeps its own record of segments, which does not support `each-segment`, `first-segment` and
+        // `drains_after_timeout`.
         if matches!(self.recovery, RecoveryConfig::Rack(_)) {
             let rack = "recovery = rack";
             let no_record = self.rto.samples != RttSamples::EachSegment;

@@ -1,4 +1,5 @@
-//! Knobs that have no effect because of the values of other knobs, where the types of [`super`] permit such values.
+//! Finds the knobs that have no effect because of the values of other knobs. The types of [`super`] rule out some of
+//! these combinations; this module covers the rest.
 
 use super::{
     AckPolicy, Estimator, NagleRule, ReceiveTuning, RecoveryKind, ReductionBase, SlowStartKind, TcpConfig,
@@ -27,8 +28,8 @@ macro_rules! rules {
 
 impl TcpConfig {
     /// The knobs that are on, or differ from their neutral value, but have no effect in this configuration. Profiles
-    /// contain such values (`rfc5681` has `ecn_to_one_segment` for studies that switch ECN on); whether one is an error
-    /// depends on who set it.
+    /// contain such values (`rfc5681` has `ecn_to_one_segment` for studies that switch ECN on); whether such a value is
+    /// an error depends on whether the profile or the study set it.
     pub fn without_effect(&self) -> Vec<WithoutEffect> {
         let packets = self.window_law == WindowLawKind::RenoPackets;
         let counts_packets = packets || self.window_law == WindowLawKind::RenoLinux2;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Identifies an external law by 128 bits of a digest of its code. JSON has them as 32 hexadecimal digits.
+/// Identifies an external law by 128 bits of a digest of its code. In JSON, it is a string of 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LawId(pub u128);
 

@@ -1,6 +1,6 @@
 //! BBR version 1 as in Linux 6.12 (`net/ipv4/tcp_bbr.c`), in the kernel's integers: packets, microseconds, jiffies.
 //!
-//! It models the path by its maximum delivery rate (over 10 round trips) and its minimum RTT (over 10 s). The kernel's
+//! BBR models the path by its maximum delivery rate (over 10 round trips) and its minimum RTT (over 10 s). The kernel's
 //! functions are named next to the rules.
 
 mod aggregation;
@@ -31,7 +31,8 @@ const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 /// `bbr_pacing_gain`: one phase that probes, one that drains the queue of the probe, and six at the estimated rate.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// `bbr_cycle_rand`: the number of phases among which the first one is drawn.
+/// `bbr_cycle_rand`: the first phase of `PROBE_BW` is drawn from these seven of the eight phases, all but the one that
+/// drains.
 const RANDOM_PHASES: usize = 7;
 /// `bbr_bw_rtts`: round trips after which a bandwidth sample expires.
 const BANDWIDTH_ROUNDS: u32 = 10;
@@ -206,7 +207,8 @@ impl Bbr {
         }
     }
 
-    /// `bbr_init_pacing_rate_from_rtt`: a window per round trip, or per millisecond while the round trip is unknown.
+    /// `bbr_init_pacing_rate_from_rtt`: sets the pacing rate to [`HIGH_GAIN`] times one window per round trip, or per
+    /// millisecond while the round trip is unknown.
     fn set_first_rate(&mut self, srtt: Time, cwnd: u64) {
         self.has_rtt |= srtt > Time::ZERO;
         let us = if srtt > Time::ZERO { micros(srtt).max(1) } else { 1000 };
@@ -232,8 +234,8 @@ impl Bbr {
         ((u64::from(rate) * self.min_rtt_us * gain) >> 8).div_ceil(RATE_UNIT)
     }
 
-    /// `bbr_quantization_budget`: leaves room for trains at both ends and on the path, and rounds up to an even number
-    /// of packets.
+    /// `bbr_quantization_budget`: adds room for three trains, which the two hosts may be holding, and rounds up to an
+    /// even number of packets. Adds two more packets in the phase of `PROBE_BW` that probes.
     fn with_trains(&self, packets: u64) -> u64 {
         let even = (packets + 3 * self.train() + 1) & !1;
         even + if self.mode == Mode::ProbeBandwidth && self.cycle == 0 { 2 } else { 0 }
@@ -389,8 +391,9 @@ impl Bbr {
         cwnd
     }
 
-    /// `bbr_set_cwnd_to_recover_or_restore`: in the first round of recovery, one packet is sent for each packet that
-    /// has left the network.
+    /// `bbr_set_cwnd_to_recover_or_restore`: returns the window reduced by the losses of this ACK, or the saved window
+    /// at the end of recovery. In the first round of recovery, one packet is sent for each packet that has left the
+    /// network.
     fn repaired(&mut self, sample: &Sample, mut cwnd: u64) -> u64 {
         let before = std::mem::replace(&mut self.prior_repair, sample.repair);
         if sample.losses > 0 {
@@ -439,7 +442,8 @@ impl Law for Bbr {
         true
     }
 
-    /// Does not reduce the window (`bbr_ssthresh`). A timeout counts as the end of a round (`bbr_set_state`).
+    /// Saves the window, but does not reduce it (`bbr_ssthresh`). A timeout counts as the end of a round
+    /// (`bbr_set_state`).
     fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
         if event != CongestionEvent::RtoRepeat {
             self.save_cwnd(u64::from(windows.cwnd / mss));

@@ -132,8 +132,8 @@ pub(super) struct Bbr3 {
     delivered: u64,
     lost: u64,
     ce: u64,
-    /// Target volume in the network, set when the pipe is full; `None` before. It is only reported, as ssthresh, as in
-    /// Google's branch.
+    /// Target volume in the network, set when the pipe is full; `None` before. Only used as the ssthresh that is
+    /// reported, as in Google's branch.
     ssthresh: Option<u64>,
 }
 

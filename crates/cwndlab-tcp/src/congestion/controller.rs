@@ -18,6 +18,7 @@ use crate::Rng;
 /// restores). The two are never needed at the same time.
 #[derive(Clone, Debug)]
 enum Phase {
+    /// No state: slow start is RFC 5681's or the law's own, and no reduction can be undone.
     Plain,
     Hystart(Box<Hystart>),
     HystartLinux(Box<HystartLinux>),
@@ -42,7 +43,8 @@ impl Controller {
             0 => NO_THRESHOLD,
             k => k.saturating_mul(mss).min(MAX_WINDOW_BYTES),
         };
-        // Laws that end slow start by rules of their own: `CubicLinux` contains HyStart.
+        // Whether the law ends slow start by a rule of its own: laws that model the path, and `CubicLinux`, which
+        // contains HyStart.
         let own = cfg.window_law.models_path()
             || matches!((cfg.slow_start, cfg.window_law), (SlowStartKind::Hystart, WindowLawKind::CubicLinux(_)));
         Controller {
@@ -101,7 +103,7 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_start(&start, &mut self.windows));
     }
 
-    /// What the sender may do now.
+    /// Returns how much the sender may send now, and how fast.
     pub fn grant(&self) -> Grant {
         each_law!(&self.law, law => law.grant(self.cwnd()))
     }
@@ -181,7 +183,7 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_measured_ack(ack, after, &mut self.windows))
     }
 
-    /// Whether the law sends so little that the measured delivery rate does not reflect the path.
+    /// Whether the law keeps its window so small that the measured delivery rate does not reflect the path.
     pub fn limits_itself(&self) -> bool {
         each_law!(&self.law, law => law.limits_itself())
     }

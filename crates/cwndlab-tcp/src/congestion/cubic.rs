@@ -19,8 +19,8 @@ pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// keep the state small; those that grow by fractions per ACK are f64.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Cubic {
-    /// Window just before the last reduction, in segments, lowered by fast convergence if it applied. 0 if there is
-    /// none, or after a timeout; the next stage then starts with K = 0.
+    /// Window just before the last reduction, in segments, lowered by fast convergence if it applied. 0 before the
+    /// first reduction and after a timeout: the next stage then starts with K = 0.
     pub w_max: f32,
     /// Time to grow back to `w_max`, in s.
     pub k_s: f32,
@@ -30,8 +30,8 @@ pub(super) struct Cubic {
     credit_bytes: f32,
     /// Window of the Reno-friendly estimate, in segments.
     pub w_est: f64,
-    /// Start of the current congestion avoidance stage, shifted by its application-limited time; MAX if it has not
-    /// begun.
+    /// Start of the current congestion avoidance stage, moved forward by the time in which the application limited the
+    /// sender; MAX if the stage has not begun.
     pub epoch_start: Time,
     /// Last ACK of the stage. The time between it and an application-limited ACK does not count (section 5.8).
     last_ack: Time,
@@ -78,7 +78,7 @@ impl Cubic {
 
     /// Takes an ACK in congestion avoidance. Returns the new cwnd in bytes.
     fn open(&mut self, cwnd_bytes: u32, ack: &Growth) -> u32 {
-        // Only two divisions per ACK; everything else is a product.
+        // `per_mss` and `windows_acked` take the only two divisions per ACK.
         let mss = f64::from(ack.mss);
         let per_mss = 1.0 / mss;
         let cwnd = f64::from(cwnd_bytes) * per_mss;

@@ -23,8 +23,8 @@ pub(super) enum Growth {
     Exit,
 }
 
-/// State of the first slow start. Times are in microseconds, in 32 bits, to keep the state small; the thresholds are
-/// milliseconds.
+/// State of the first slow start. Times are in microseconds, in 32 bits, to keep the state small. This is precise
+/// enough for the thresholds, which are several milliseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hystart {
     /// The round ends when this position is acknowledged; 0 before the first round.

@@ -100,8 +100,9 @@ pub(crate) trait Law {
     /// Called when a segment is deemed lost; before [`Law::on_measured_ack`] if an ACK revealed the loss.
     fn on_lost(&mut self, _segment: &LostSegment, _delivered: u64, _now: Time, _windows: Windows) {}
 
-    /// Takes any ACK after loss detection, also in recovery. Returns true if the law sets the window itself; otherwise
-    /// the methods below are called for ACKs that may open the window.
+    /// Takes any ACK after loss detection, also in recovery. Returns true if the law sets the window itself. Otherwise,
+    /// if the ACK may open the window, the controller calls [`Law::count_ack`], [`Law::grow`] and [`Law::avoid`] in
+    /// this order, until one of them has taken the ACK.
     fn on_measured_ack(&mut self, _ack: &AckReport, _after: &AfterAck, _windows: &mut Windows) -> bool {
         false
     }
@@ -161,7 +162,8 @@ pub(crate) trait Law {
     /// Called when sending resumes with nothing in the network, after the application had no data to send.
     fn on_app_restart(&mut self, _now: Time, _mss: u32, _windows: &mut Windows) {}
 
-    /// Takes the window that the controller sets. Returns it as the law can represent it.
+    /// Called when the controller sets the window to `bytes`. Returns the window that the law can represent, such as a
+    /// whole number of packets.
     fn set_window(&mut self, bytes: u32, _mss: u32) -> u32 {
         bytes
     }
@@ -172,7 +174,7 @@ pub(crate) trait Law {
         changed.clamp(i64::from(mss), i64::from(MAX_WINDOW_BYTES)) as u32
     }
 
-    /// Whether the law sends so little that the measured delivery rate does not reflect the path.
+    /// Whether the law keeps its window so small that the measured delivery rate does not reflect the path.
     fn limits_itself(&self) -> bool {
         false
     }
@@ -188,7 +190,7 @@ pub(crate) trait Law {
         Self::MODELS_PATH
     }
 
-    /// What the sender may do now.
+    /// Returns how much the sender may send now, and how fast.
     fn grant(&self, cwnd_bytes: u64) -> Grant {
         Grant { cwnd_bytes, pacing_rate: None, quantum: Quantum::DEFAULT, owns_recovery: self.owns_recovery() }
     }
@@ -201,7 +203,8 @@ macro_rules! laws {
         inline {$($small:ident: $small_kind:pat => $small_new:expr;)*}
         boxed {$($large:ident: $large_kind:pat => $large_new:expr;)*}
     ) => {
-        /// One law. State of more than 8 bytes is boxed to save memory: every end has a law, but most only receive.
+        /// One law. State of more than 8 bytes is boxed to save memory: every end of a connection has a law, but most
+        /// ends only receive data.
         #[derive(Debug)]
         #[cfg_attr(test, derive(Clone))]
         pub(super) enum AnyLaw {

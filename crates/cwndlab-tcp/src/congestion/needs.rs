@@ -16,7 +16,8 @@ pub struct Needs {
     pub delays: bool,
     /// Whether the law needs every ACK, including those that neither acknowledge nor report (by SACK) anything.
     pub every_ack: bool,
-    /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` has, too.
+    /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` (an ACK of new data, with
+    /// nothing reported by SACK) has, too.
     pub(crate) plain_acks: bool,
     /// Whether the law's `on_plain_feedback` is called for each `PlainAck`, before the ACK opens the window.
     pub(crate) plain_feedback: bool,

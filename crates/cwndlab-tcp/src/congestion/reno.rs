@@ -38,8 +38,8 @@ impl RenoPackets {
         self.cwnd_packets += if slow_start { 1.0 } else { 1.0 / self.cwnd_packets };
     }
 
-    /// Halves the usable window, but keeps at least `least` packets; if `whole` is set, rounds down to whole packets.
-    /// The usable window is min(cwnd, `max_window`), as in ns-2, not the flight size.
+    /// Halves the window, starting from min(cwnd, `max_window`) as ns-2 does, not from the flight size. Keeps at least
+    /// `least` packets. If `whole` is set, rounds down to whole packets.
     pub fn halve(&mut self, max_window: MaxWindow, whole: bool, least: f64, mss: u32) {
         let limit = (max_window.bytes(mss) / u64::from(mss)) as f64;
         let window = self.cwnd_packets.min(limit);
@@ -47,7 +47,7 @@ impl RenoPackets {
         self.cwnd_packets = half.max(least);
     }
 
-    /// The usable window in bytes: only whole packets are sent.
+    /// Returns the whole packets of the window, in bytes: ns-2 sends only whole packets.
     pub fn cwnd_bytes(self, mss: u32) -> u32 {
         (self.cwnd_packets as u64 * u64::from(mss)).min(u64::from(u32::MAX)) as u32
     }
@@ -82,8 +82,7 @@ impl RenoLinux2 {
         cwnd
     }
 
-    /// Returns half of the usable window in bytes, rounded down to whole packets. The usable window is
-    /// min(cwnd, `max_window`), not the flight size.
+    /// Returns half of min(cwnd, `max_window`), not of the flight size, in bytes, rounded down to whole packets.
     pub fn halve(&mut self, cwnd: u32, max_window: MaxWindow, mss: u32) -> u32 {
         self.count = 0;
         let limit = (max_window.bytes(mss) / u64::from(mss)) as u32;
@@ -155,7 +154,7 @@ impl Law for RenoPackets {
         true
     }
 
-    /// Adds the segments to the real number of packets, so that its fraction is kept.
+    /// Adds the segments to `cwnd_packets`, whose fractional part does not change.
     fn add_segments(&mut self, segments: i32, _: u32, mss: u32) -> u32 {
         self.cwnd_packets = (self.cwnd_packets + f64::from(segments)).max(1.0);
         self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)

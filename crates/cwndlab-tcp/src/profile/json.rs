@@ -3,8 +3,8 @@
 use crate::config::{all_knobs, choices, Knob, Profile};
 use serde_json::{json, Map, Value};
 
-/// A knob's value in a profile. For a knob with alternatives, only the name of the chosen one, because the knobs of
-/// that alternative have rows of their own.
+/// Returns a knob's value in a profile. For a knob with alternatives, returns only the name of the chosen one, because
+/// the knobs of that alternative have rows of their own. For a switch, returns whether it is on.
 pub(super) fn value(knob: &Knob, config: &Value, choices: &Value) -> Value {
     let path = format!("/{}", knob.name.replace('.', "/"));
     if choices["alternatives"].get(knob.name).is_some() {

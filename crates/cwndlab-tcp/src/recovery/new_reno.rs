@@ -1,9 +1,11 @@
 //! NewReno: fast recovery that lasts until all data outstanding at its start is acknowledged (RFC 6582).
 //!
-//! By the rules of the one-way agents of 1998 (Fall and Floyd 1996, section 2.3; ns-2's Agent/TCP/Newreno), nothing is
-//! sent in response to the first two duplicate ACKs, at most two segments are sent in response to each ACK of an
-//! episode, deflation is in whole segments, without deflation a partial ACK ends the inflation, and the ACK that ends
-//! an episode opens the window like any other.
+//! By the rules of the one-way agents of 1998 (Fall and Floyd 1996, section 2.3; ns-2's Agent/TCP/Newreno), NewReno
+//! differs from the RFC as follows:
+//! - Nothing is sent in response to the first two duplicate ACKs.
+//! - At most two segments are sent in response to each ACK of an episode.
+//! - A partial ACK deflates the window by whole segments. If deflation is off, it ends the inflation instead.
+//! - The ACK that ends an episode opens the window like any other.
 
 use cwndlab_units::Time;
 

@@ -257,8 +257,8 @@ impl Rack {
     fn detect(&mut self, v: &mut View<'_>, now: Time) -> bool {
         let wait = self.rtt + self.reordering_window(v.cfg, v.s, v.flight);
         let (found, at) = v.flight.detect(self.newest, wait, now);
-        // With the RFC's timers, the reordering timer is set here, to a time at which its clock lets timers expire.
-        // Linux's timer is set later, by `set_timer`.
+        // With the RFC's timers, the reordering timer is set here, to the tick of the timers' clock at which it
+        // expires. With Linux's timers, `set_timer` sets it later.
         let on_tick = !v.cfg.recovery.has_linux_timers() && !at.is_never();
         self.deadlines.reordering = if on_tick { v.cfg.expiry(now, at.saturating_sub(now)) } else { at };
         found
@@ -276,8 +276,8 @@ impl Rack {
             if v.s.ecn.covers_loss(v.s.una) {
                 self.evidence.clear(); // an ECN echo has reduced the window: nothing can be undone
             } else {
-                // Retransmissions of an earlier episode may still be in the network. As long as they are, Linux keeps
-                // `retrans_stamp`.
+                // Count the retransmissions of an earlier episode that may still be in the network: Linux keeps
+                // `retrans_stamp` while there are any.
                 let probes = u32::from(self.probe_end != 0 && self.probe_repeats);
                 self.evidence.start(v.s, v.flight.tally().again + probes);
             }
@@ -338,9 +338,9 @@ impl Algorithm for Rack {
         self.expire(v, now)
     }
 
-    /// Returns true if a timeout interrupts fast recovery or the reduction for an ECN echo, or repeats a timeout. The
-    /// first timeout that interrupts the repair of losses is not tested for being spurious (RFC 5682, section 3.1, step
-    /// 1, and section 3.2).
+    /// Returns true if a timeout interrupts fast recovery or the reduction for an ECN echo, or repeats a timeout. Also
+    /// starts F-RTO, if it is configured, unless this is the first timeout in a row and interrupts the repair of losses
+    /// (RFC 5682, section 3.1, step 1, and section 3.2).
     fn has_reduced(&mut self, v: &mut View<'_>, retries: u8) -> bool {
         let reduced = match self.phase {
             Phase::Open => false,

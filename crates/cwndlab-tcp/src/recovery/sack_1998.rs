@@ -1,6 +1,6 @@
 //! SACK as in the one-way agents of 1998 (Fall and Floyd 1996, section 3; ns-2's Sack1): a counter of segments in the
-//! pipe instead of RFC 6675's `SetPipe`. Every ACK of an episode decreases it by one, a partial ACK by two, and every
-//! segment sent increases it.
+//! pipe instead of RFC 6675's `SetPipe`. In an episode, each duplicate ACK decreases the counter by one, each partial
+//! ACK by two, and each segment sent increases it by one.
 
 use cwndlab_units::Time;
 
@@ -64,7 +64,7 @@ impl Algorithm for Sack1998 {
             v.flight.reported.clear();
             return Outcome::HOLD;
         }
-        self.pipe -= 2; // so that recovery is never slower than slow start
+        self.pipe -= 2; // permits two segments, so that recovery is never slower than slow start
         Outcome { clears_backoff: true, ..Outcome::HOLD }
     }
 

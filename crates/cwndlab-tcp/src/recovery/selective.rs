@@ -163,9 +163,9 @@ impl Selective {
         Next::Nothing
     }
 
-    /// Returns the next piece outside recovery: data in order. After a timeout, reported data is skipped. Reported
-    /// bytes do not count as in flight after a timeout or with Limited Transmit (RFC 6675, section 5 (3): a duplicate
-    /// ACK permits new data, as in RFC 3042).
+    /// Returns the next piece outside recovery: data from SND.NXT on. After a timeout, reported data is skipped.
+    /// Reported bytes do not count as in flight after a timeout or with Limited Transmit (RFC 6675, section 5 (3): a
+    /// duplicate ACK permits new data, as in RFC 3042).
     fn next_outside(v: &mut View<'_>) -> Next {
         if v.s.resend_first {
             return Next::Piece(v.s.first(v.flight));

@@ -14,7 +14,7 @@ const ALIKE_BYTES: u64 = 4000 / 8;
 /// Round trips for which the estimate is used (`bbr_lt_bw_max_rtts`).
 const SERVES_ROUNDS: u32 = 48;
 
-/// The relevant content of one ACK; counts are in packets.
+/// What one ACK contributes to the current interval; counts are in packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Interval {
     /// Packets newly lost according to this ACK, and the totals of packets lost and delivered.
@@ -94,7 +94,8 @@ impl Policer {
         false
     }
 
-    /// Ends an interval at a loss, which shows that the policer's tokens are used up, if the interval is lossy.
+    /// Called at a loss, which shows that the policer's tokens are used up. If the interval is lossy, ends it and
+    /// compares its bandwidth with that of the previous interval.
     fn end(&mut self, now: &Interval) {
         let (lost, delivered) = (now.lost - self.lost, now.delivered - self.delivered);
         if delivered == 0 || lost << 8 < LOSSY * delivered {

@@ -8,12 +8,14 @@ use crate::congestion::{Grant, Quantum};
 
 /// 1 - `PacingMarginPercent`
 pub(super) const MARGIN: f64 = 0.99;
-/// `DefaultCwndGain`, the gain in `ProbeBW_UP`, and `ProbeRTTCwndGain` (section 5.6.1)
+/// `DefaultCwndGain`, the window gain in `ProbeBW_UP`, `ProbeRTTCwndGain`, and the pacing gain in `ProbeBW_UP` (section
+/// 5.6.1)
 const CWND_GAIN: f64 = 2.0;
 const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
 const UP_GAIN: f64 = 1.25;
-/// `SetSendQuantum`: a train takes up to a millisecond and has at most 64 KB, but at least two segments.
+/// `SetSendQuantum`: a train (the segments sent at once) has the data of one millisecond at the pacing rate, at most 64
+/// KB, and at least two segments.
 const QUANTUM_TIME: Time = Time::from_millis(1);
 const MOST_QUANTUM: u64 = 64 * 1024;
 const LEAST_QUANTUM_SEGMENTS: u64 = 2;
@@ -74,7 +76,8 @@ impl Bbr3 {
         self.pacing_rate = scaled(rate, self.is.startup_gain * self.is.first_rate_share).max(1);
     }
 
-    /// `SetSendQuantum`. In Google's branch, trains also grow on short paths (`bbr_tso_segs_generic`).
+    /// `SetSendQuantum`. In Google's branch, trains are larger on paths with a short round trip
+    /// (`bbr_tso_segs_generic`).
     fn quantum(&self) -> u64 {
         let least = LEAST_QUANTUM_SEGMENTS * self.mss;
         if self.is.linux_trains {

@@ -36,7 +36,8 @@ impl Ecn {
     }
 
     /// Updates alpha at the end of a round (`bbr_update_ecn_alpha`). `delivered` and `ce` are total bytes delivered and
-    /// marked. Returns whether there were too many marks for too many rounds, which ends Startup.
+    /// marked. Returns whether the marked share has reached [`THRESHOLD`] in [`FULL_ROUNDS`] consecutive rounds, which
+    /// ends Startup.
     pub fn on_round(&mut self, min_rtt: Time, delivered: u64, ce: u64) -> bool {
         self.eligible |= min_rtt <= LONGEST_RTT;
         let new = delivered - self.last_delivered;

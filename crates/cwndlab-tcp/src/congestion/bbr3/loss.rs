@@ -1,5 +1,5 @@
-//! Congestion signals: they lower the long-term model while probing, and the short-term model otherwise
-//! (draft-ietf-ccwg-bbr-06, sections 5.5.10 and 5.5.11).
+//! The response to losses and marks: they lower the long-term model while BBR probes for bandwidth, and the short-term
+//! model otherwise (draft-ietf-ccwg-bbr-06, sections 5.5.10 and 5.5.11).
 
 use cwndlab_units::Time;
 

@@ -28,7 +28,8 @@ rules! {
     beta: f64 = 0.7, 180.0 / 256.0;
     /// `Headroom`; `bbr_inflight_headroom`
     headroom: f64 = 0.15, 38.0 / 256.0;
-    /// Factor of the first pacing rate (`InitPacingRate`): Google's branch subtracts its margin from this rate, too.
+    /// Factor of the first pacing rate (`InitPacingRate`): Google's branch subtracts its margin of 1 % from this rate,
+    /// too.
     first_rate_share: f64 = 1.0, super::control::MARGIN;
     /// Whether trains (the segments sent at once) have Linux's sizes, which are larger on short paths
     /// (`bbr_tso_segs_generic`); otherwise those of `SetSendQuantum`.
@@ -61,8 +62,8 @@ rules! {
     /// Whether a probe also ends with an ACK that reports too many losses; otherwise only when a segment is deemed
     /// lost.
     acks_end_probe: bool = false, true;
-    /// Whether Startup's window may exceed its target below twice the initial window; otherwise until an initial window
-    /// has been delivered.
+    /// Whether Startup's window may exceed its target while the window is below twice the initial window; otherwise it
+    /// may until an initial window has been delivered.
     grows_to_twice_initial: bool = false, true;
 }
 

@@ -7,8 +7,8 @@ use crate::send_state::{Piece, Room};
 use crate::timers::{Timer, Timers};
 
 impl Rack {
-    /// Returns the room for retransmissions, and the number of bytes by which the room for new data is smaller: before
-    /// an episode and without Limited Transmit, those that SACK reports.
+    /// Returns the room for retransmissions, and the number of bytes by which the room for new data is smaller: if
+    /// Limited Transmit is off and no episode is in progress, the bytes that SACK has reported; otherwise 0.
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
         let in_flight = v.flight.tally().pipe;
         let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.window.owns_recovery;

@@ -80,8 +80,9 @@ impl Rack {
     pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, steps: &mut Steps) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(echo) {
-            // The original segment arrived late and filled the hole. DSACKs will report the retransmissions still in
-            // flight as unnecessary.
+            // While retransmissions are in flight, neither undo the reduction nor look for losses. The original segment
+            // arrived late, so DSACKs will report these retransmissions as unnecessary, and the reduction is undone
+            // then.
             if v.flight.tally().again > 0 {
                 return false;
             }
@@ -116,8 +117,8 @@ impl Rack {
         let recovered = v.s.una > self.recover;
         if self.evidence.frto {
             if arrivals.original {
-                // RFC 5682, section 3.1, step 3 b: data that was not retransmitted has arrived, so not everything was
-                // lost.
+                // RFC 5682, section 3.1, step 3 b: data that was not retransmitted has arrived, so the timeout was
+                // spurious.
                 self.undo(v, steps, true);
                 self.phase = Phase::Open;
                 return;
