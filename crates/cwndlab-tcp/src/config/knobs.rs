@@ -52,7 +52,7 @@ pub fn all_knobs() -> Vec<Knob> {
     own.chain(RtoConfig::KNOBS.iter().copied()).collect()
 }
 
-/// Sources of values that are those of ns-2's one-way agents in 1998.
+/// How sources cite ns-2's one-way agents of 1998: as the origin of a value, and for a feature that they lack.
 pub(super) const NS2: &str = "ns-2 (1998): the one-way agents";
 pub(super) const NS2_NONE: &str = "ns-2 (1998): the one-way agents have none";
 /// The source of a value of Linux 2.0 or 2.2 that equals that of `rfc5681`.

@@ -64,8 +64,8 @@ laws! {
     Dctcp = "dctcp",
     /// BBR version 1 as in Linux 6.12. Sets a pacing rate, and its window also applies in recovery.
     Bbr1 = "bbr1",
-    /// BBR version 3 by draft-ietf-ccwg-bbr-06 or Google's branch v3. Sets a pacing rate, and its window also applies
-    /// in recovery.
+    /// BBR version 3 by draft-ietf-ccwg-bbr-06 or Google's BBR v3 branch. Sets a pacing rate, and its window also
+    /// applies in recovery.
     Bbr3(Bbr3Config) = "bbr3",
     /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); Reno if the ends do not agree on AccECN. Sets a
     /// pacing rate, and its window also applies in recovery. Needs `ecn = accecn-ect1` at both ends.

@@ -1,5 +1,5 @@
-//! BBR version 3 by draft-ietf-ccwg-bbr-06 or, with [`crate::Bbr3Rules::GoogleV3`], by Google's branch v3
-//! (`net/ipv4/tcp_bbr.c` in google/bbr).
+//! BBR version 3 by draft-ietf-ccwg-bbr-06 or, with [`crate::Bbr3Rules::GoogleV3`], by Google's BBR v3 branch (branch
+//! v3 of google/bbr, `net/ipv4/tcp_bbr.c`).
 //!
 //! Volumes are in bytes, rates in bytes per second. The draft's functions are named next to the rules; section numbers
 //! are the draft's.
@@ -133,7 +133,7 @@ pub(super) struct Bbr3 {
     lost: u64,
     ce: u64,
     /// Target volume in the network, set when the pipe is full; `None` before. Only used as the ssthresh that is
-    /// reported, as in Google's branch.
+    /// reported, as in Google's BBR v3 branch.
     ssthresh: Option<u64>,
 }
 
@@ -251,8 +251,8 @@ impl Bbr3 {
         self.max_bw().min(self.bw_shortterm)
     }
 
-    /// `CheckFullBWReached`. The draft checks the rate once per round; Google's branch checks with every ACK whether it
-    /// has grown, and counts the rounds without growth.
+    /// `CheckFullBWReached`. The draft checks the rate once per round; Google's BBR v3 branch checks with every ACK
+    /// whether it has grown, and counts the rounds without growth.
     fn look_for_full_pipe(&mut self, sample: &Sample) {
         let looks = self.rounds.started || self.is.growth_with_every_ack;
         if self.full.now || sample.app_limited || sample.prior_delivered.is_none() || !looks {
@@ -279,8 +279,8 @@ impl Bbr3 {
         }
     }
 
-    /// `CheckDrainDone`. Google's branch has no time limit, uses `max_bw` instead of `bw`, and subtracts the data that
-    /// will have arrived when the pacer sends next.
+    /// `CheckDrainDone`. Google's BBR v3 branch has no time limit, uses `max_bw` instead of `bw`, and subtracts the
+    /// data that will have arrived when the pacer sends next.
     fn leave_drain(&mut self, sample: &Sample) {
         if self.state != State::Drain {
             return;
@@ -315,7 +315,7 @@ impl Law for Bbr3 {
 
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
         windows.set_cwnd(self.on_ack(ack, after, u64::from(windows.cwnd)));
-        // Google's branch: bbr_check_drain sets snd_ssthresh.
+        // Google's BBR v3 branch: bbr_check_drain sets snd_ssthresh.
         if let Some(bytes) = self.ssthresh {
             windows.set_ssthresh(bytes);
         }

@@ -103,7 +103,7 @@ impl CubicLinux {
         grown
     }
 
-    /// Sets `per_segment` from the curve, or from Reno's window if it makes cwnd grow faster.
+    /// Sets `per_segment` from the curve, or from Reno's window if that makes cwnd grow faster than the curve.
     fn look(&mut self, now: Time, cwnd: u32, acked: u32) {
         self.reno_acked += u64::from(acked);
         let now_ms = now.as_nanos() / 1_000_000;

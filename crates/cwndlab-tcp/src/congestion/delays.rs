@@ -55,8 +55,8 @@ impl Delays {
         self.queueing_since(Time::ZERO)
     }
 
-    /// As [`Delays::queueing`], but the current delay is the minimum of the measurements since `earliest` and the last
-    /// measurement.
+    /// As [`Delays::queueing`], but the current delay is the minimum of the last measurement and those since
+    /// `earliest`.
     pub fn queueing_since(&self, earliest: Time) -> Time {
         let last = (self.next_sample + CURRENT_SAMPLES - 1) % CURRENT_SAMPLES;
         let recent = self.current.iter().filter(|(at, _)| *at >= earliest).map(|(_, delay)| *delay);

@@ -181,7 +181,7 @@ pub(super) struct External {
     started: bool,
     pub uses_slow_start: bool,
     pub owns_recovery: bool,
-    /// Time of the last call of the controller that stated a time.
+    /// The present time: that of the controller's last call that stated a time.
     pub now: Time,
     window: Option<Window>,
 }

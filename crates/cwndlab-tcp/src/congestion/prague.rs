@@ -44,7 +44,8 @@ pub(super) struct Prague {
     marked: u64,
     /// Whether any mark has been reported, which shows that a queue on the path sets marks.
     saw_ce: bool,
-    /// Whether a loss is being repaired since the window was reduced for it; the window then does not grow.
+    /// Whether the window was reduced for a loss that is still being repaired. Until it is repaired, the window does
+    /// not grow.
     in_loss: bool,
     /// When the window was last reduced for marks, and when alpha was last updated.
     reduced_at: Option<Time>,

@@ -13,7 +13,8 @@ const MOST_US: u64 = 100_000;
 pub(super) struct Aggregation {
     epoch_us: u64,
     acked: u64,
-    /// Largest excess, in packets, in the current and in the previous window of [`WINDOW_ROUNDS`] round trips.
+    /// Largest number of packets acknowledged beyond the expected number, in the current and in the previous window of
+    /// [`WINDOW_ROUNDS`] round trips.
     excess: [u64; 2],
     rounds: u32,
     index: usize,

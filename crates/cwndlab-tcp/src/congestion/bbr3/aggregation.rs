@@ -10,11 +10,11 @@ use crate::congestion::windowed_max::WindowedMax;
 
 /// `ExtraAckedFilterLen`, in rounds; one round in Startup.
 const DRAFT_ROUNDS: u32 = 10;
-/// `bbr_extra_acked_win_rtts`: Google's branch stores the maxima of the current and the previous window, which have
-/// this many rounds each; in Startup, one round each.
+/// `bbr_extra_acked_win_rtts`: Google's BBR v3 branch stores the maxima of the current and the previous window, which
+/// have this many rounds each; in Startup, one round each.
 const GOOGLE_ROUNDS: u32 = 5;
-/// `bbr_extra_acked_max_us`: in Google's branch, the allowance is at most the data that arrives in this time at the
-/// estimated rate.
+/// `bbr_extra_acked_max_us`: in Google's BBR v3 branch, the allowance is at most the data that arrives in this time at
+/// the estimated rate.
 const GOOGLE_MOST: Time = Time::from_millis(100);
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ impl Aggregation {
         Aggregation { began: Time::ZERO, delivered: 0, filter }
     }
 
-    /// Starts a new interval.
+    /// Starts a new interval of the measurement at `now`.
     pub fn restart(&mut self, now: Time) {
         (self.began, self.delivered) = (now, 0);
     }

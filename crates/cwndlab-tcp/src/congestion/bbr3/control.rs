@@ -19,7 +19,7 @@ const UP_GAIN: f64 = 1.25;
 const QUANTUM_TIME: Time = Time::from_millis(1);
 const MOST_QUANTUM: u64 = 64 * 1024;
 const LEAST_QUANTUM_SEGMENTS: u64 = 2;
-/// Google's branch: `sk_pacing_shift`, `tso_rtt_shift` and `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`
+/// Google's BBR v3 branch: `sk_pacing_shift`, `tso_rtt_shift` and `GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER`
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 const NEAR_SHIFT: u32 = 9;
 const MOST_TRAIN: u64 = 65_536 - 1 - 320;
@@ -68,7 +68,7 @@ impl Bbr3 {
         }
     }
 
-    /// `InitPacingRate`. Google's branch subtracts its margin here, too.
+    /// `InitPacingRate`. Google's BBR v3 branch subtracts its margin here, too.
     pub(super) fn set_first_rate(&mut self, srtt: Time) {
         self.has_rtt |= srtt > Time::ZERO;
         let rtt = if srtt > Time::ZERO { srtt } else { NOMINAL_RTT };
@@ -76,7 +76,7 @@ impl Bbr3 {
         self.pacing_rate = scaled(rate, self.is.startup_gain * self.is.first_rate_share).max(1);
     }
 
-    /// `SetSendQuantum`. In Google's branch, trains are larger on paths with a short round trip
+    /// `SetSendQuantum`. In Google's BBR v3 branch, trains are larger on paths with a short round trip
     /// (`bbr_tso_segs_generic`).
     fn quantum(&self) -> u64 {
         let least = LEAST_QUANTUM_SEGMENTS * self.mss;
@@ -108,8 +108,8 @@ impl Bbr3 {
         self.with_trains(self.product(bandwidth, gain))
     }
 
-    /// Google's branch, `bbr_packets_in_net_at_edt`: bytes that will be in the network when the pacer sends the next
-    /// train.
+    /// Google's BBR v3 branch, `bbr_packets_in_net_at_edt`: bytes that will be in the network when the pacer sends the
+    /// next train.
     pub(super) fn in_network(&self, in_flight: u64, held: Time) -> u64 {
         let then = in_flight + if self.pacing_gain() > 1.0 { self.quantum() } else { 0 };
         then.saturating_sub(bytes_in(self.bw(), held))

@@ -18,10 +18,10 @@ pub(super) struct Latest {
     pub round_start: bool,
     /// `is_loss_in_round`
     pub loss: bool,
-    /// Google's branch: `loss_in_cycle`
+    /// Google's BBR v3 branch: `loss_in_cycle`
     pub loss_in_cycle: bool,
-    /// Separate ranges lost in this round (in Google's branch: ACKs that reported losses), and the end of the last
-    /// range.
+    /// Separate ranges lost in this round (in Google's BBR v3 branch: ACKs that reported losses), and the end of the
+    /// last range.
     pub ranges: u32,
     pub range_end: u64,
 }
@@ -53,7 +53,7 @@ impl Bbr3 {
         self.prior_cwnd = if cut { self.prior_cwnd.max(self.cwnd) } else { self.cwnd };
     }
 
-    /// `RestoreCwnd` at the end of recovery. Google's branch restores the window only after a timeout
+    /// `RestoreCwnd` at the end of recovery. Google's BBR v3 branch restores the window only after a timeout
     /// (`bbr_set_state`).
     pub(super) fn end_recovery(&mut self, repair: Repair) {
         let before = std::mem::replace(&mut self.prior_repair, repair);
@@ -63,7 +63,7 @@ impl Bbr3 {
         }
     }
 
-    /// `HandleSpuriousLossDetection`. Google's branch does not restore the state.
+    /// `HandleSpuriousLossDetection`. Google's BBR v3 branch does not restore the state.
     pub(super) fn handle_spurious(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.latest.loss = false;
@@ -114,7 +114,7 @@ impl Bbr3 {
         (inflight_before + budget / (1.0 - self.is.loss_threshold)) as u64
     }
 
-    /// `IsInflightTooHigh`. With the knob `ecn`, also compares marks with the threshold of Google's branch.
+    /// `IsInflightTooHigh`. With the knob `ecn`, also compares marks with the threshold of Google's BBR v3 branch.
     pub(super) fn is_inflight_too_high(&self, sample: &Sample) -> bool {
         let losses = sample.lost > 0 && sample.lost as f64 > sample.tx_in_flight as f64 * self.is.loss_threshold;
         losses || self.ecn.is_some_and(|ecn| ecn.is_too_high(sample.ce, sample.delivered))

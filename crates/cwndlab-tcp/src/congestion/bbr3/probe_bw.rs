@@ -65,7 +65,7 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    /// `StartProbeBW_CRUISE`. Google's branch also reduces `inflight_shortterm` to at most `inflight_longterm`.
+    /// `StartProbeBW_CRUISE`. Google's BBR v3 branch also reduces `inflight_shortterm` to at most `inflight_longterm`.
     pub(super) fn start_cruise(&mut self) {
         if self.is.cruise_bounds_short_term && self.inflight_shortterm != NONE {
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
@@ -95,8 +95,8 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// `UpdateProbeBWCyclePhase`. Uses the volume in flight before the ACK, as Google's branch does: the volume after
-    /// the ACK would never fill the window.
+    /// `UpdateProbeBWCyclePhase`. Uses the volume in flight before the ACK, as Google's BBR v3 branch does: the volume
+    /// after the ACK would never fill the window.
     pub(super) fn update_cycle(&mut self, sample: &Sample) {
         if !self.full.reached || self.adapt_long_term(sample) || !self.state.is_probe_bw() {
             return;
@@ -136,7 +136,7 @@ impl Bbr3 {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
-    /// `IsTimeToProbeBW`. With the knob `ecn`, probes as soon as marks cease, as Google's branch does.
+    /// `IsTimeToProbeBW`. With the knob `ecn`, probes as soon as marks cease, as Google's BBR v3 branch does.
     fn probe_if_due(&mut self, sample: &Sample) -> bool {
         let calm = !self.latest.loss_in_cycle && sample.repair == Repair::None;
         if calm && self.ecn.is_some_and(|ecn| ecn.reprobes()) {
@@ -222,7 +222,7 @@ impl Bbr3 {
         }
         if self.is_inflight_too_high(sample) {
             // The draft reacts when a segment is deemed lost (`handle_lost`), so here only to marks (`lost` is 0).
-            // Google's branch also reacts to the losses of an ACK.
+            // Google's BBR v3 branch also reacts to the losses of an ACK.
             if self.probe.samples && (self.is.acks_end_probe || sample.lost == 0) {
                 self.handle_inflight_too_high(sample);
             }

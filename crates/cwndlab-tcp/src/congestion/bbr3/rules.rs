@@ -1,11 +1,11 @@
-//! The differences between draft-ietf-ccwg-bbr-06 and Google's branch v3 (`net/ipv4/tcp_bbr.c`), as data.
+//! The differences between draft-ietf-ccwg-bbr-06 and Google's BBR v3 branch (`net/ipv4/tcp_bbr.c`), as data.
 
 use crate::config::Bbr3Rules;
 
-/// Makes the type of a rule set, and its values: first the draft's, then those of Google's branch.
+/// Makes the type of a rule set, and its values: first the draft's, then those of Google's BBR v3 branch.
 macro_rules! rules {
     ($($(#[$doc:meta])+ $field:ident: $type:ty = $draft:expr, $google:expr;)+) => {
-        /// One rule set. The gains of Google's branch are multiples of 1/256, rounded down.
+        /// One rule set. The gains of Google's BBR v3 branch are multiples of 1/256, rounded down.
         #[derive(Clone, Copy, PartialEq, Debug)]
         pub(super) struct Rules {
             $($(#[$doc])+ pub $field: $type,)+
@@ -28,8 +28,8 @@ rules! {
     beta: f64 = 0.7, 180.0 / 256.0;
     /// `Headroom`; `bbr_inflight_headroom`
     headroom: f64 = 0.15, 38.0 / 256.0;
-    /// Factor of the first pacing rate (`InitPacingRate`): Google's branch subtracts its margin of 1 % from this rate,
-    /// too.
+    /// Factor of the first pacing rate (`InitPacingRate`): Google's BBR v3 branch subtracts its margin of 1 % from this
+    /// rate, too.
     first_rate_share: f64 = 1.0, super::control::MARGIN;
     /// Whether trains (the segments sent at once) have Linux's sizes, which are larger on short paths
     /// (`bbr_tso_segs_generic`); otherwise those of `SetSendQuantum`.

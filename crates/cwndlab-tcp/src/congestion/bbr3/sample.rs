@@ -23,7 +23,7 @@ pub(super) struct Sample {
     pub tx_in_flight: u64,
     /// `RS.lost`
     pub lost: u64,
-    /// Bytes marked CE over the interval of the sample (Google's branch: `rs->delivered_ce`).
+    /// Bytes marked CE over the interval of the sample (Google's BBR v3 branch: `rs->delivered_ce`).
     pub ce: u64,
     /// `RS.newly_acked` and `RS.newly_lost`
     pub acked: u64,
