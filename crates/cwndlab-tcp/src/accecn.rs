@@ -5,8 +5,8 @@
 //!   SYN or SYN-ACK that it received ([`reflected`]). The report reveals a network that rewrites the field
 //!   ([`is_possible`]).
 //!
-//! - The ACE field counts the packets that arrived with CE, modulo 8: [`AccEcn::on_arrival`], [`AccEcn::flags`]. The
-//!   other end resolves the ambiguity: [`AccEcn::newly_marked`].
+//! - The ACE field counts the packets that arrived with CE, modulo 8: [`AccEcn::on_arrival`], [`AccEcn::flags`]. From
+//!   the field, the other end infers how many packets were marked: [`AccEcn::newly_marked`].
 //!
 //! - The option counts bytes by codepoint, modulo 2^24, in one of two orders: [`AccEcn::option`],
 //!   [`AccEcn::read_option`].
@@ -20,7 +20,7 @@ const ACE_OFFSET: u32 = 5;
 const ACE_MASK: u32 = 7;
 /// Number of unreported CE marks that triggers an ACK (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MOST_PENDING: u8 = 6;
-/// Bits of the option's counters.
+/// Number of bits of each counter in the option.
 const FIELD_BITS: u32 = 24;
 
 /// The kind of ECN agreed on in the handshake.
@@ -100,12 +100,12 @@ pub(crate) struct AccEcn {
     pub delivered_ce: u32,
     /// Payload bytes of this end that arrived at the peer, by codepoint, as the peer reports them.
     pub delivered_bytes: [u32; 3],
-    /// If an ACK has no option, the bytes that it delivers are counted for this codepoint, whose counter an earlier
-    /// option showed to grow (`est_ecnfield`). 0 if no counter has grown yet, or if an option was ambiguous.
+    /// The codepoint whose counter was last seen to grow (`est_ecnfield`). If an ACK has no option, the bytes that it
+    /// delivers are counted for this codepoint. 0 if no counter has grown yet, or if the last option was ambiguous.
     estimated: u8,
     /// Whether the peer has sent an option with counters.
     saw_option: bool,
-    /// Whether the first such option had a 0 that only a network can have written.
+    /// Whether the first option with counters had a counter of 0 that only a network can have written.
     option_distrusted: bool,
     /// The latest timestamp received.
     newest_stamp: Option<u32>,
@@ -218,8 +218,8 @@ impl AccEcn {
     }
 
     /// Returns the option for a segment with `other_bytes` of other options and up to `blocks` SACK blocks, and how
-    /// many of these blocks remain. The option has order 1 and as many fields as fit; it replaces SACK blocks beyond
-    /// the second if it must (`tcp_options_fit_accecn`).
+    /// many of these blocks remain. The option has order 1 and as many fields as fit. SACK blocks beyond the second are
+    /// dropped if the option needs their room (`tcp_options_fit_accecn`).
     pub fn option(&mut self, other_bytes: u32, blocks: usize) -> (Option<AccEcnOption>, usize) {
         if !self.counts_bytes() {
             return (None, blocks);
@@ -296,8 +296,8 @@ impl AccEcn {
     }
 
     /// Returns how many further packets arrived at the peer with CE, according to an ACK with this `progress`
-    /// (`__tcp_accecn_process`): the increase of the ACE field. If more than seven packets may have been marked, it is
-    /// the largest number consistent with this increase, unless the option indicates a smaller one.
+    /// (`__tcp_accecn_process`): the increase of the ACE field. If more than seven packets may have been marked, the
+    /// result is the largest number consistent with this increase, unless the option indicates a smaller one.
     pub fn newly_marked(&mut self, seg: &Segment, progress: Progress) -> u32 {
         let stamp = seg.has_timestamps.then_some(seg.ts_val);
         let newer = stamp.zip(self.newest_stamp).is_some_and(|(new, old)| new.wrapping_sub(old) as i32 > 0);

@@ -1,4 +1,5 @@
-//! When to acknowledge (RFC 1122, section 4.2.3.2; RFC 5681, section 4.2), with one state for each family of receivers.
+//! When to acknowledge (RFC 1122, section 4.2.3.2; RFC 5681, section 4.2). [`AckState`] has a variant for each family
+//! of receivers.
 
 mod adaptive;
 mod counted;
@@ -59,7 +60,7 @@ pub(crate) struct Arriving<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub now: Time,
-    /// The segment size in force, bytes.
+    /// Effective payload bytes of a full segment that this end sends.
     pub mss: u32,
     pub arrival: Arrival,
     pub new: &'a Arriving<'a>,
@@ -71,7 +72,7 @@ pub(crate) struct Data<'a> {
     pub rtt: &'a RttEstimator,
 }
 
-/// The effect of a segment on the receive window, for policies that use it.
+/// The effect of a segment on the receive window, for policies that depend on the window.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Effect {
     /// The window advertised last.

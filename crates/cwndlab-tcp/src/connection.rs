@@ -60,7 +60,7 @@ pub struct Connection {
     stamped_at: u32,
     iss: u32,
     irs: u32,
-    /// Retransmission timeouts since the last progress.
+    /// Expiries of the retransmission timer, also as persist timer, since the last progress.
     retries: u8,
     /// The next segment to send that is not part of the data stream.
     control: Control,
@@ -161,7 +161,7 @@ impl Connection {
     ) {
         self.sender.cc.attach(law, flow, failures);
         if self.state == State::Established {
-            self.sender.start(cfg, now); // again: without a handshake, it started before it had this law
+            self.sender.start(cfg, now); // again: without a handshake, the sender started without this law
         }
     }
 
@@ -206,7 +206,7 @@ impl Connection {
     }
 
     /// Sets the effective segment size: `mss` less the options of each segment. Restarts the controller and loss
-    /// recovery with it, so only a SYN may have been sent before.
+    /// recovery with this size, so it must be called before data is sent.
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
         let mss = self.less_options(cfg, mss);
         if mss != self.sender.snd.mss {
@@ -317,23 +317,23 @@ impl Connection {
         Some(if due < now { cfg.expiry(now, cfg.rto.tick_ns * 2) } else { due })
     }
 
-    /// Probes a closed window, so that its opening cannot be missed (RFC 9293, section 3.8.6.1). As in Linux, the probe
-    /// of a closed window carries no data, but a sequence number that the peer must answer.
+    /// Probes a closed window, so that sending resumes even if the window update is lost (RFC 9293, section 3.8.6.1).
+    /// As in Linux, the probe of a closed window carries no data, but a sequence number that the peer must answer.
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if s.cc.cwnd() == 0 {
-            return s.cc.on_episode(Episode::Restarted, s.snd.mss); // closed by an ECN echo: RFC 3168, section 6.1.2
+            return s.cc.on_episode(Episode::Restarted, s.snd.mss); // an ECN echo closed cwnd: RFC 3168, section 6.1.2
         }
         if self.is_held() {
-            return self.push(); // corked for a whole timeout: the data is sent, as by Linux's probe
+            return self.push(); // data corked for a whole timeout is sent, as by Linux's probe
         }
         let s = &mut self.sender;
         if s.snd.end > s.snd.nxt {
             self.control = Control::Probe;
             self.stats.window_probes += 1;
         }
-        // The interval of the probes increases "exponentially". A probe reveals nothing about the path, so the backoff
-        // of the timeout does not change.
+        // The interval between probes increases exponentially (RFC 9293, section 3.8.6.1). A probe reveals nothing
+        // about the path, so the backoff of the timeout does not change.
         self.retries = (self.retries + 1).min(MAX_RETRIES);
         let wait = (s.snd.rtt.rto(&cfg.rto) * (1 << self.retries)).min(cfg.rto.max_ns);
         self.timers.set(Timer::Retransmit, cfg.expiry(now, wait));
@@ -458,7 +458,8 @@ impl Connection {
     pub fn retransmission_deadline(&self) -> Time {
         self.timers.at(Timer::Retransmit)
     }
-    /// Bytes sent and not cumulatively acknowledged.
+    /// Bytes sent and not cumulatively acknowledged (SND.NXT - SND.UNA). After a timeout, data that go-back-N has yet
+    /// to send again does not count.
     pub fn in_flight(&self) -> u64 {
         self.sender.snd.flight()
     }
@@ -490,7 +491,7 @@ fn stamp_unit(now: Time) -> u32 {
 /// [`crate::segment::timestamp`] (RFC 7323, section 5.5: 24 days for a clock of 1 ms).
 const OUTDATED: u32 = 2000;
 
-/// Schedules an ACK for when the acknowledgment policy has decided.
+/// Schedules an ACK for the time that the acknowledgment policy has chosen.
 fn schedule_ack(timers: &mut Timers, receiver: &mut Receiver, due: Due) {
     match due {
         Due::Now => receiver.ack_now = true,

@@ -27,7 +27,7 @@ pub(crate) const CE: u8 = 3;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EcnKind {
-    /// None.
+    /// No ECN.
     #[default]
     Off,
     /// RFC 3168, if the peer requests it (Linux's `tcp_ecn = 2`).
@@ -83,12 +83,13 @@ impl EcnKind {
         }
     }
 
-    /// Whether each mark is reported to the sender, rather than that there were marks (RFC 8257, RFC 9768).
+    /// Whether each mark is reported to the sender, rather than only whether there were any (RFC 8257, RFC 9768).
     pub(crate) fn counts_marks(self) -> bool {
         matches!(self, EcnKind::Dctcp | EcnKind::L4s) || self.is_accurate()
     }
 
-    /// Whether a FIN without data is ECN-capable: RFC 2884, section 3.2, "on all packets other than pure ACK's".
+    /// Whether a FIN without data is ECN-capable: RFC 2884, section 3.2, sets ECT "on all packets other than pure
+    /// ACK's".
     pub(crate) fn marks_fin(self) -> bool {
         self == EcnKind::Rfc2481
     }
@@ -139,7 +140,7 @@ const CWR: u64 = Flags::CWR.0 as u64;
 const POSITION_SHIFT: u32 = 8;
 
 impl Echo {
-    /// Sets the codepoint of new data for this kind of ECN; 0: ECN is not in use.
+    /// Sets the codepoint `ect` of new data for this kind of ECN; 0 if ECN is not in use.
     pub fn set_codepoint(&mut self, kind: EcnKind, ect: u8) {
         let per_packet = if kind.is_per_packet() && ect != 0 { PER_PACKET } else { 0 };
         self.0 = (self.0 & !(ECT | PER_PACKET | ACCURATE)) | u64::from(ect) | per_packet;
@@ -217,7 +218,8 @@ impl Echo {
         Flags((self.0 & ECE) as u8)
     }
 
-    /// Returns the flags and the codepoint of a segment of an established connection. Clears CWR once it is sent.
+    /// Returns the flags and the codepoint of a segment of an established connection. `data`: the segment carries data;
+    /// `again`: the data was sent before. Clears CWR once it is sent.
     pub fn on_out(&mut self, kind: EcnKind, data: bool, again: bool) -> (Flags, u8) {
         let (cwr, ect) = if data { self.on_data_out(kind, again) } else { (Flags(0), 0) };
         (self.flags() | cwr, ect)

@@ -201,7 +201,7 @@ impl Flight {
     }
 
     /// Marks segments as lost on a timeout: the first one, and those sent `wait` or longer ago (RFC 8985, section 6.3).
-    /// If the receiver has discarded data that it had reported, all reported ranges are discarded.
+    /// If the receiver has discarded data that it had reported, clears all reported ranges.
     pub fn lose_overdue(&mut self, wait: Time, now: Time) {
         if self.record.as_mut().is_some_and(|record| record.time_out(wait, now)) {
             self.reported.clear();

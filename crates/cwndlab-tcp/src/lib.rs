@@ -52,5 +52,5 @@ pub use state::{CloseReason, State};
 pub use stats::Stats;
 pub use trace::{Cause, Expired, Trace, Traced};
 
-/// The random number generator of every stream.
+/// The type of all random number generators.
 pub type Rng = rand_pcg::Pcg64Mcg;

@@ -17,8 +17,8 @@ const AVOIDANCE_PERCENT: u128 = 120;
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 /// `sk_gso_max_size`: maximum bytes of a train.
 const MOST_BYTES: u64 = 1 << 16;
-/// `tcp_tso_rtt_log`: if the RTT is small, trains are larger, by [`MOST_BYTES`] halved once for each 2^9 us of the
-/// minimum RTT; after 32 halvings, by nothing.
+/// `tcp_tso_rtt_log`: trains are larger on paths with a small RTT: by [`MOST_BYTES`], halved once for each 2^9 us of
+/// the minimum RTT. From 32 halvings on, nothing is added.
 const NEAR_BITS: u32 = 9;
 const NEAR_HALVINGS: u64 = 32;
 
@@ -77,7 +77,7 @@ impl Pace {
 /// The state of a pacer; only connections that pace have one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pacer {
-    /// When the current train began, its bytes so far, and its maximum.
+    /// When the current train began, its bytes so far, and its maximum bytes.
     began: Time,
     bytes: u64,
     most_bytes: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Pacer {
     late: Time,
     /// When the next train may begin.
     next: Time,
-    /// Segments sent, up to [`FREE_SEGMENTS`], and bytes of the connection that have been charged.
+    /// Segments that the connection has sent (counted up to [`FREE_SEGMENTS`]), and payload bytes charged so far.
     sent: u8,
     charged_bytes: u64,
 }

@@ -10,7 +10,7 @@ type Block = (u32, u32);
 /// An empty slot for a block.
 const NO_BLOCK: Block = (0, 0);
 
-/// The data beyond the next expected position. On the heap, and only once needed.
+/// The data beyond the next expected position. Allocated on the heap when the first such data arrives.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     ranges: Ranges,
@@ -18,7 +18,8 @@ pub(crate) struct Reassembly {
     recent: [Block; RECENT],
     /// The duplicate to report (RFC 2883), or none.
     duplicate: Block,
-    /// Index of the block that grew last, before it was moved to the front; the number of blocks if this block was new.
+    /// The index in `recent` from which the last segment moved its block to the front; the number of blocks if the
+    /// segment began a new one.
     depth: u8,
 }
 
@@ -56,8 +57,8 @@ impl Reassembly {
         self.depth = depth.min(known) as u8;
     }
 
-    /// Returns the index of the block to which the last segment was added; the number of blocks if the segment began a
-    /// new one.
+    /// Returns the index that the block of the last segment had before this segment moved it to the front; the number
+    /// of blocks if the segment began a new one.
     pub fn depth(&self) -> usize {
         usize::from(self.depth)
     }
@@ -72,8 +73,8 @@ impl Reassembly {
         self.duplicate = low((start, end));
     }
 
-    /// Removes and returns the duplicate if it begins between `ack` and `next` (low 32 bits of positions): an ACK of
-    /// `ack` would report it as received beyond the acknowledgment.
+    /// Removes and returns the duplicate if it begins between `ack` and `next` (low 32 bits of positions). An ACK of
+    /// `ack` must not report such a duplicate, because the block would look like data received beyond `ack`.
     pub fn take_duplicate_of(&mut self, ack: u32, next: u32) -> Option<(u64, u64)> {
         let (start, end) = self.duplicate;
         let between = self.has_duplicate() && not_after(ack, start) && !not_after(next, start);

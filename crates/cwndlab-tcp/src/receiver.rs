@@ -143,8 +143,8 @@ impl Receiver {
         self.unread += if self.auto_read { 0 } else { (self.nxt - before) as u32 };
     }
 
-    /// Frees the reassembly if no data beyond a hole is stored. Called once the duplicate that it records has been
-    /// reported.
+    /// Frees the reassembly if no data beyond a hole is stored. Called after the SACK blocks of a segment have been
+    /// built, which report the recorded duplicate.
     pub fn tidy(&mut self) {
         if self.beyond.as_ref().is_some_and(|beyond| beyond.is_empty()) {
             self.beyond = None;

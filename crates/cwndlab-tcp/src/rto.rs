@@ -28,11 +28,11 @@ const MICROSECOND: u64 = 1_000;
 /// retransmitted segment, unless timestamps show which copy was acknowledged).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RttEstimator {
-    /// The smoothed round trip in the estimator's own unit: ns, or us or ticks << 3; 0 before the first measurement.
+    /// The smoothed round trip in the estimator's own unit: ns, us << 3 or ticks << 3; 0 before the first measurement.
     /// Linux: the upper 32 bits hold the largest mean deviation in the current round trip. [`RttEstimator::srtt`]
     /// returns the smoothed round trip as a time.
     raw_srtt: u64,
-    /// The variation of the round trip: ns, or us or ticks << 2. Linux: the upper 32 bits hold the mean deviation, us
+    /// The variation of the round trip: ns, us << 2 or ticks << 2. Linux: the upper 32 bits hold the mean deviation, us
     /// << 2.
     raw_rttvar: u64,
     /// RTO before backoff and limits. It is stored because every ACK uses it, but only RTT samples change it.
@@ -51,9 +51,9 @@ impl RttEstimator {
         RttEstimator { raw_srtt: 0, raw_rttvar: 0, base: cfg.initial_ns, min_rtt: Time::MAX, round_end: 0, shift: 0 }
     }
 
-    /// Updates the estimate with a valid measurement `rtt` that ended at `now`. (The coarse tick needs the time: BSD
-    /// counts ticks of a clock and does not round intervals.) Data up to `una` is acknowledged, and data up to `max`
-    /// has been sent; Linux uses these positions to count round trips. Does not end a backoff: see
+    /// Updates the estimate with a valid measurement `rtt` that ended at `now`. (The estimator with coarse ticks needs
+    /// the time, because BSD counts ticks of a clock and does not round intervals.) Data up to `una` is acknowledged,
+    /// and data up to `max` has been sent; Linux uses these positions to count round trips. Does not end a backoff: see
     /// [`RttEstimator::clear_backoff`].
     #[inline]
     pub fn on_sample(&mut self, cfg: &RtoConfig, now: Time, rtt: Time, (una, max): (u64, u64)) {
@@ -124,8 +124,8 @@ impl RttEstimator {
     }
 
     /// Linux 2.0.32, `tcp_rtt_estimator` (`tcp_input.c` 111 to 155), and 2.2.5, `tcp_rtt_estimator` and `tcp_set_rto`
-    /// (`tcp_input.c` 154 to 191): the timeout includes a quarter more for bursts, and at small windows a term for one
-    /// late packet.
+    /// (`tcp_input.c` 154 to 191): the timeout is increased by a quarter for bursts, and at small windows by a further
+    /// term for one late packet.
     fn sample_linux_2(&mut self, cfg: &RtoConfig, rtt: i64) {
         if self.raw_srtt == 0 {
             self.raw_srtt = (rtt << SRTT_BITS) as u64;

@@ -111,7 +111,7 @@ impl AccEcnOption {
 pub struct Header {
     /// First sequence number of the segment (of the SYN if it carries one).
     pub seq: u32,
-    /// Acknowledgment number, if [`Flags::ACK`].
+    /// Acknowledgment number; valid if `flags` has [`Flags::ACK`].
     pub ack: u32,
     /// Receive window in bytes, after scaling (not the wire's 16 bits).
     pub window: u32,
@@ -139,7 +139,7 @@ pub struct Header {
     pub sack_permitted: bool,
 }
 
-/// One segment: its header, whose fields can be read as the segment's own, and the options that few segments carry.
+/// One segment: its header, to which it dereferences, and the options that few segments carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
     /// All but SACK blocks and the AccECN option.

@@ -32,8 +32,8 @@ impl SegmentSize {
     }
 
     /// Updates the estimate for an arriving segment. Returns whether the segment is full: at least as long as the
-    /// estimate, or the second in a row of a smaller size, which then becomes the estimate. `mss` is the largest
-    /// payload that the peer may send.
+    /// estimate, or the second in a row with the same smaller size, which then becomes the estimate. `mss` is the
+    /// largest payload that the peer may send.
     pub fn measure(&mut self, seg: &Header, mss: u32) -> bool {
         let last = std::mem::take(&mut self.last);
         if seg.len >= self.full {

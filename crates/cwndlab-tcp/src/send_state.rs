@@ -8,7 +8,7 @@ use crate::ecn::Echo;
 use crate::flight::{AckReport, Flight};
 use crate::rto::RttEstimator;
 
-/// A piece of the stream to send.
+/// A range of the stream to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
     pub start: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Piece {
     pub len: u32,
 }
 
-/// The window that limits a piece, and how much of it is in flight, in bytes.
+/// The window that limits what may be sent, and the data in flight that counts against it, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Room {
     pub window: u64,
@@ -36,7 +36,7 @@ pub(crate) struct SendWindow {
     pub cwnd: u64,
     /// The configured maximum window, in bytes.
     pub most: u64,
-    /// Whether the window law also sets the window in recovery, instead of the recovery algorithm.
+    /// Whether the window law, instead of the recovery algorithm, sets the window during recovery.
     pub owns_recovery: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The sending half: windows, the timed segment, and which data may be sent in order.
+//! The sending half of a connection: its windows, the segment that is timed for an RTT sample, and which data may be
+//! sent from SND.NXT on.
 
 use cwndlab_units::Time;
 
@@ -12,7 +13,7 @@ use crate::send_state::{Piece, Room, SendState, SendWindow};
 use crate::socket_options::SocketOptions;
 use crate::Rng;
 
-/// Why no data can be sent in order. The variants are listed in the order in which the sender tests for them.
+/// Why nothing can be sent at SND.NXT. The variants are listed in the order in which the sender tests for them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stop {
     /// Data outstanding at a timeout must be acknowledged first.
@@ -25,7 +26,8 @@ pub(crate) enum Stop {
     Window,
     /// The peer's window is full.
     ReceiveWindow,
-    /// Less than a full segment is held back (by Nagle's algorithm, or at the application's request).
+    /// The data left does not fill a segment, and Nagle's algorithm or the application (`TCP_CORK`, `MSG_MORE`) makes
+    /// it wait.
     SmallSegment,
 }
 
@@ -35,20 +37,21 @@ pub(crate) enum Stop {
 pub(crate) struct Sender {
     pub snd: SendState,
     pub cc: Controller,
-    /// One past the timed segment (0 if none is timed), and when it was sent.
+    /// End of the segment that is timed for an RTT sample (0 if none is timed), and when this segment was sent.
     pub timed_end: u64,
     pub timed_at: Time,
     /// When data was last sent (RFC 5681, section 4.1).
     pub last_sent: Time,
-    /// Binary digits of the largest window that the peer has advertised (RFC 9293, section 3.8.6.2.1: Max(SND.WND)).
+    /// Number of binary digits of the largest window that the peer has advertised (RFC 9293, section 3.8.6.2.1:
+    /// Max(SND.WND)).
     pub window_bits: u8,
     /// Whether cwnd has stopped the sender since the last call of [`Self::note_usage`].
     pub stopped_by_cwnd: bool,
-    /// Whether cwnd stopped the sender, or was full, at any time in this round ([`Self::note_usage`]).
+    /// Whether cwnd stopped the sender, or was full, at any time in the current round, which ends at `usage_end`.
     cwnd_limited: bool,
-    /// Maximum number of segments in flight in this round, if cwnd was not full.
+    /// Maximum number of segments in flight in the current round, if cwnd was not full.
     most_out: u16,
-    /// The round ends when this position is acknowledged (low 32 bits).
+    /// The current round ends when this position is acknowledged (low 32 bits).
     usage_end: u32,
     /// One past the last small segment of new data (low 32 bits of the position).
     pub small_end: u32,
@@ -65,7 +68,7 @@ pub(crate) struct Sender {
 pub(crate) struct Extra {
     pub pacer: Option<Pacer>,
     pub socket: SocketOptions,
-    /// Random numbers, if the controller draws any.
+    /// The random number generator, if the controller draws random numbers.
     pub random: Option<Rng>,
     /// AccECN state, if configured.
     pub accecn: Option<AccEcn>,
@@ -99,8 +102,8 @@ impl Sender {
         }
     }
 
-    /// Starts the controller, and the measurement of the delivery rate if there is one; called when the connection is
-    /// established.
+    /// Starts the controller. If the delivery rate is measured, passes it the round trip of the handshake. Called when
+    /// the connection is established.
     pub fn start(&mut self, cfg: &TcpConfig, now: Time) {
         let least = self.snd.rtt.min_rtt();
         if let Some(rate) = self.outstanding.rate().filter(|_| !least.is_never()) {
@@ -122,9 +125,10 @@ impl Sender {
         self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
-    /// Notes that the application writes, with `in_flight` bytes in the network. If less than a segment was left to
-    /// send, cwnd had room, and no go-back after a timeout was in progress, the application has limited the sender
-    /// (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
+    /// Marks the sender as limited by the application in the delivery rate sampler, if less than a segment is left to
+    /// send, cwnd has room, and no go-back-N after a timeout is in progress. Called before each write of the
+    /// application, with `in_flight` bytes in the network (Linux: `tcp_rate_check_app_limited`, on entry to
+    /// `tcp_sendmsg`).
     pub fn note_write(&mut self, in_flight: u64) {
         let queued = self.snd.end.saturating_sub(self.snd.nxt);
         let idle = queued < u64::from(self.snd.mss) && self.snd.nxt == self.snd.max && in_flight < self.cc.cwnd();
@@ -134,7 +138,7 @@ impl Sender {
         }
     }
 
-    /// One past everything that may be sent, including a FIN.
+    /// One past the last position to send: the last byte written or, if a FIN follows it, the FIN.
     pub fn limit(&self) -> u64 {
         self.snd.end + u64::from(self.fin)
     }
@@ -156,7 +160,7 @@ impl Sender {
         cfg.max_window.bytes(self.snd.mss)
     }
 
-    /// The limits by which loss recovery sends.
+    /// The windows that limit what loss recovery sends.
     pub fn send_window(&self, cfg: &TcpConfig) -> SendWindow {
         SendWindow { cwnd: self.cc.cwnd(), most: self.most(cfg), owns_recovery: self.cc.owns_recovery() }
     }
@@ -182,7 +186,7 @@ impl Sender {
         self.snd.ecn.reduced(self.snd.max, event == CongestionEvent::Ecn);
     }
 
-    /// Applies the steps that loss recovery requests to the window.
+    /// Changes the window by the steps that loss recovery requests.
     #[inline(never)]
     pub fn take_steps(&mut self, cfg: &TcpConfig, steps: &Steps, recovery: &mut Recovery) {
         let mss = self.snd.mss;
@@ -190,9 +194,9 @@ impl Sender {
             match step {
                 Step::Cut { flight_bytes, recover_fs } => {
                     self.begin_reduction(cfg, recover_fs, recovery);
-                    // Data that Limited Transmit sent beyond cwnd does not count as outstanding here (RFC 5681, section
-                    // 3.2, step 2), and neither does data sent before a timeout. Otherwise the loss could enlarge the
-                    // window.
+                    // The outstanding data counts only up to cwnd. Data that Limited Transmit sent beyond cwnd must not
+                    // count (RFC 5681, section 3.2, step 2), nor data sent before a timeout, because the loss could
+                    // then enlarge the window.
                     let most = self.cc.cwnd().max(u64::from(mss));
                     self.reduce(cfg, CongestionEvent::Loss, u64::from(flight_bytes).min(most));
                 }
@@ -229,7 +233,7 @@ impl Sender {
         }
     }
 
-    /// The next piece to send: the one that recovery requests, or data in order.
+    /// Returns the next piece to send: the one that loss recovery requests, or the one at SND.NXT.
     pub fn next_piece(&mut self, cfg: &TcpConfig, recovery: &mut Recovery) -> Option<Piece> {
         for nothing_new in [false, true] {
             match recovery.next(&mut self.view(cfg), nothing_new) {
@@ -255,7 +259,8 @@ impl Sender {
         None
     }
 
-    /// The part of a piece that fits into one segment, within its record (`MSG_EOR`) and the stream.
+    /// Shortens a piece so that it fits into one segment and does not reach beyond the end of its record (`MSG_EOR`) or
+    /// of the stream.
     fn trim(&self, piece: Piece) -> Piece {
         let len = u64::from(piece.len).min(self.snd.end.saturating_sub(piece.start)).min(u64::from(self.snd.mss));
         Piece { len: self.within_record(piece.start, len) as u32, ..piece }
@@ -299,8 +304,8 @@ impl Sender {
         }
     }
 
-    /// Returns `len`, the length of a piece at `start`, cut at the end of the record (`MSG_EOR`) in which the piece
-    /// begins.
+    /// Returns how many of the `len` bytes from `start` on lie before the end of the record (`MSG_EOR`) that contains
+    /// `start`.
     pub fn within_record(&self, start: u64, len: u64) -> u64 {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }
@@ -316,7 +321,7 @@ impl Sender {
         Ok(Piece { start: self.snd.end, len: 0 })
     }
 
-    /// Returns the piece to send if the peer's window has room for only `offered` bytes, less than the next piece has.
+    /// Returns the piece to send if the peer's window has room for only `offered` bytes, fewer than the next piece has.
     /// Data sent before may be retransmitted. New data that fits is sent if it is about half of the largest window ever
     /// advertised (RFC 9293, section 3.8.6.2.1 (3)); otherwise the persist timer will send it.
     fn small_window(&self, offered: u64) -> Result<Piece, Stop> {
@@ -333,10 +338,9 @@ impl Sender {
         Ok(Piece { start: self.snd.nxt, len: self.within_record(self.snd.nxt, len) as u32 })
     }
 
-    /// Records how much of cwnd is in use; called when nothing more can be sent now. A window that was full counts as
-    /// full for a round trip. In slow start it is enough that half of the window is used, because the window doubles
-    /// (RFC 7661, section 4.1). In Linux this is part of `tcp_cwnd_validate`, which is called only after sending, so
-    /// the last ACKs of a transfer still open a window that was full when the data was sent.
+    /// Records how much of cwnd is in use, for [`Self::uses_cwnd`]. Called when nothing more can be sent now. Once cwnd
+    /// has been full, it counts as full for a round trip. In Linux this is part of `tcp_cwnd_validate`, which is called
+    /// only after sending, so the last ACKs of a transfer still open a window that was full when the data was sent.
     pub fn note_usage(&mut self, now: Time) {
         let flight = self.snd.flight();
         let full = self.stopped_by_cwnd || flight + u64::from(self.snd.mss) > self.cc.cwnd();
@@ -352,7 +356,9 @@ impl Sender {
         }
     }
 
-    /// Whether cwnd is in use. If `grow_only_if_cwnd_limited` is set, an ACK may open cwnd only then.
+    /// Whether cwnd was full in the current round or, in slow start, more than half full, because slow start doubles
+    /// cwnd (RFC 7661, section 4.1). If `grow_only_if_cwnd_limited` is set, an ACK may open cwnd only if this returns
+    /// true.
     pub fn uses_cwnd(&self) -> bool {
         self.cwnd_limited
             || (self.cc.in_slow_start() && self.cc.cwnd() < 2 * u64::from(self.most_out) * u64::from(self.snd.mss))

@@ -10,7 +10,8 @@ use cwndlab_units::Time;
 pub(crate) struct SocketOptions {
     /// `TCP_CORK`: data that does not fill a segment is not sent.
     pub corked: bool,
-    /// The last write announced more (`MSG_MORE`): as `corked`, until the next write without the flag or the next ACK.
+    /// The last write had the flag `MSG_MORE`: data that does not fill a segment is not sent until the next write
+    /// without the flag, or the next ACK.
     pub more: bool,
     /// Whether the data written so far is to be sent, in spite of `corked` or `more`.
     pub pushed: bool,

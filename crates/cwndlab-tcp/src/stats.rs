@@ -9,7 +9,8 @@ pub struct Stats {
     pub bytes_sent: u64,
     /// Segments received, of any kind.
     pub segments_received: u64,
-    /// Segments with data or FIN whose first byte had been sent before.
+    /// Segments with data or FIN whose first byte had been sent before, and SYNs and SYN-ACKs sent again after a
+    /// timeout.
     pub retransmits: u32,
     /// Expiries of the retransmission timer (including SYNs, excluding window probes).
     pub timeouts: u32,

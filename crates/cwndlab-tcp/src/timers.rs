@@ -14,8 +14,8 @@ pub(crate) enum Timer {
     DelayedAck,
     /// 2*MSL in TIME-WAIT (RFC 9293, 3.6.1).
     TimeWait,
-    /// Until the pacer allows the next train of segments. It shares its place with `TimeWait`: nothing is paced in
-    /// TIME-WAIT.
+    /// Until the pacer allows the next train of segments. It shares its place in [`Timers`] with `TimeWait`, because
+    /// nothing is paced in TIME-WAIT.
     Pacer,
 }
 

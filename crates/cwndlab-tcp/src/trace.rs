@@ -1,4 +1,4 @@
-//! The history of a sender's states, observed from outside. It costs nothing for endpoints that are not traced.
+//! The history of a sender's states, observed from outside. Endpoints that are not traced do no work for it.
 
 use cwndlab_units::Time;
 
@@ -11,7 +11,7 @@ use crate::stats::Stats;
 pub enum Cause {
     /// The connection began.
     Start,
-    /// An ACK ended an episode, or no data is reported missing any more.
+    /// An ACK ended a window reduction or loss recovery, or left no data reported missing.
     Ack,
     /// Duplicate ACKs or SACK blocks that do not yet indicate a loss.
     Reports,
@@ -74,7 +74,8 @@ pub enum Traced {
         timer: Expired,
         /// when it was set to expire at `at`
         set_at: Time,
-        /// expiries of the retransmission or persist timer since the last progress, including this one
+        /// expiries of the retransmission or persist timer since the last progress, including this one if it is of
+        /// these timers
         backoffs: u32,
         /// acknowledged bytes of the stream
         acked: u64,
@@ -191,7 +192,7 @@ impl Trace {
         }
     }
 
-    /// Reports the limits that ended before `now`: nothing can change them any more.
+    /// Reports the limits that ended before `now`. No later event can reclassify them.
     fn report_ended(&mut self, now: Time, report: &mut impl FnMut(Traced)) {
         let ended = self.limits.iter().skip(1).take_while(|next| next.1 < now).count();
         for pair in self.limits[..=ended].windows(2) {

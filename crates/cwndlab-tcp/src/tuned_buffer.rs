@@ -183,8 +183,8 @@ impl TunedBuffer {
     }
 
     /// Processes a segment that has arrived out of order; `held` does not include it. Returns whether the window may
-    /// grow, and the memory in use including the segment. To be called only with SACK; without SACK the window must not
-    /// change.
+    /// grow, and the memory in use including the segment. Call it only if SACK was agreed on, because otherwise the
+    /// window must not change.
     pub fn on_beyond(&mut self, seg: &Header, mss: u32, held: Held) -> (bool, u32) {
         let memory = self.measure(seg, mss);
         let allocated = self.allocated(held, 0);

@@ -1,5 +1,6 @@
-//! Policies that count unacknowledged data: `every`, `delayed`, `heartbeat`, and the two that acknowledge each segment
-//! at first (the quick phase).
+//! All acknowledgment policies except those of Linux. [`AckPolicy::QuickThenHeartbeat`] and
+//! [`AckPolicy::QuickThenDelayed`] acknowledge each segment at first (the quick phase). All but [`AckPolicy::Every`]
+//! count unacknowledged data.
 
 use super::{Arrival, Due};
 use crate::config::{AckPolicy, TcpConfig};
@@ -49,7 +50,8 @@ impl Counted {
             AckPolicy::Delayed { timeout_ns } => Due::By(cfg.expiry(now, timeout_ns)),
             AckPolicy::Heartbeat { grid_ns } => Due::By(next_beat(now, grid_ns)),
             AckPolicy::QuickThenHeartbeat { every, grid_ns, .. } => {
-                // need_send of ns-2's tcp-full-bay.cc: quick until `quick_bytes` have arrived, including this segment.
+                // As `need_send` of ns-2's tcp-full-bay.cc: each segment is acknowledged until `quick_bytes` have
+                // arrived, including this segment.
                 self.quick_left = self.quick_left.saturating_sub(bytes);
                 if self.quick_left > 0 || u32::from(self.pending_segments) >= every {
                     Due::Now

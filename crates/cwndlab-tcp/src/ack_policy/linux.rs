@@ -14,7 +14,7 @@ use cwndlab_units::Time;
 
 /// `TCP_MAX_QUICKACKS`.
 const MAX_QUICK: u8 = 16;
-/// Quick ACKs after a mark, and after a retransmission on a path with ECN (`__tcp_ecn_check_ce`).
+/// Number of quick ACKs after a CE mark, and after a retransmission on a path with ECN (`__tcp_ecn_check_ce`).
 const QUICK_FOR_MARK: u8 = 2;
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
 const DELAY_MIN: Time = Time::from_millis(40);
@@ -37,8 +37,8 @@ const BLOCKS_EXPECTED: usize = 2;
 pub(crate) struct Linux {
     /// Quick acknowledgments left (`quick`).
     quick: u8,
-    /// Data was sent within the delay in response to received data, so ACKs wait for the next response (`pingpong`,
-    /// with a threshold of 1).
+    /// This end has sent data within the delay after it received data. ACKs therefore wait for the next data that it
+    /// sends (`pingpong`, with a threshold of 1).
     interactive: bool,
     /// Data is waiting to be acknowledged (`ICSK_ACK_SCHED`).
     scheduled: bool,
@@ -76,8 +76,8 @@ fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
 }
 
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
-    // Before the first data, `last_data` is 0, as `lrcvtime` is. On a running kernel tick 0 is far in the past: hence
-    // the first term.
+    // The first term puts tick 0 far in the past, as on a running kernel. This matters before the first data, when
+    // `last_data` is 0, as Linux's `lrcvtime` is.
     (1 << 40) + ticks(rto, now + rto.tick_phase_ns)
 }
 
@@ -167,8 +167,8 @@ impl Linux {
         }
     }
 
-    /// Starts quick ACKs after data without ECT on a connection with ECN: it is probably a retransmission
-    /// (`__tcp_ecn_check_ce`).
+    /// If data arrives without ECT after data with ECT, starts quick ACKs, because the data is probably a
+    /// retransmission (`__tcp_ecn_check_ce`).
     fn note_codepoint(&mut self, cfg: &TcpConfig, data: &Data) {
         if data.new.seg.ecn != 0 {
             self.saw_ect = true;
@@ -177,7 +177,7 @@ impl Linux {
         }
     }
 
-    /// Starts quick ACKs after the first mark since the peer's last CWR.
+    /// Starts quick ACKs. Called at the first CE mark since the peer's last CWR.
     pub fn on_mark(&mut self, cfg: &TcpConfig, window: u32) {
         self.quicken(cfg, QUICK_FOR_MARK, window);
     }
@@ -303,7 +303,7 @@ impl Linux {
         }
     }
 
-    /// Makes ACKs wait for a response, because the peer has closed (`tcp_fin`).
+    /// Makes ACKs wait for data that this end sends, because the peer has closed (`tcp_fin`).
     pub fn on_fin(&mut self) {
         self.interactive = true;
     }

@@ -1,5 +1,4 @@
-//! Calls of AccECN ([`crate::accecn`]) by a connection. A connection that does not request AccECN only tests whether it
-//! does.
+//! Calls of AccECN ([`crate::accecn`]) by a connection.
 
 use cwndlab_units::Time;
 
@@ -12,7 +11,7 @@ use crate::segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMP
 /// The congestion that an ACK reports.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Feedback {
-    /// Whether the window must shrink.
+    /// Whether the ACK reports congestion.
     pub ece: bool,
     /// Packets newly reported with CE; 0 without AccECN.
     pub ce_packets: u32,

@@ -124,8 +124,8 @@ impl Connection {
         self.after_new_ack(cfg, now);
     }
 
-    /// Passes a report first to the controller, for laws that measure the path, and then to loss recovery; applies the
-    /// steps that recovery requests to the window. The caller then calls [`Connection::conclude`].
+    /// Passes a report first to the controller, for laws that measure the path, and then to loss recovery; changes the
+    /// window by the steps that recovery requests. The caller then calls [`Connection::conclude`].
     fn decide(&mut self, cfg: &TcpConfig, report: &AckReport) -> Outcome {
         self.sender.cc.on_feedback(report);
         if report.kind == AckKind::Duplicate && report.ece {
@@ -358,8 +358,8 @@ impl Connection {
     }
 
     /// Takes a sample from each acknowledged segment (Linux 2.0.32, `tcp_ack`, `tcp_input.c` 1421 to 1489), except
-    /// those outstanding at a timeout. Call it after the window has grown. Afterwards the timer counts from the sending
-    /// of the first outstanding segment.
+    /// segments that were outstanding at a timeout. Call it after the window has grown. Afterwards the timer counts
+    /// from the sending of the first outstanding segment.
     fn measure_segments(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         let (rtt, una, max, window) = (&mut s.snd.rtt, s.snd.una, s.snd.max, s.cc.cwnd() / u64::from(s.snd.mss));

@@ -34,8 +34,8 @@ impl Connection {
         }
     }
 
-    /// Passes an ACK to a controller that requests the delivery rate. Returns whether the controller needs no other
-    /// call for this ACK.
+    /// Passes an ACK to a controller that requests the delivery rate. Returns whether this call replaces
+    /// [`crate::Controller::on_ack`] for this ACK.
     pub(super) fn conclude_measured(&mut self, report: &AckReport, after: &AfterAck) -> bool {
         let Some(rate) = self.sender.outstanding.rate() else { return false };
         rate.note_ce(report.ce_bytes);

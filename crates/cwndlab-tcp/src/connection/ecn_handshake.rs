@@ -43,7 +43,7 @@ impl Connection {
         capable && seg.ecn == CE && self.sender.snd.ecn.is_agreed()
     }
 
-    /// In SYN-RECEIVED: if the peer reports that the SYN-ACK was marked (RFC 5562, section 3.2), sends another one at
+    /// In SYN-RECEIVED: if the peer reports that the SYN-ACK was marked (RFC 5562, section 3.2), queues another one at
     /// once, without ECT, and limits the initial window to one segment. Returns whether the peer reports this.
     pub(super) fn takes_syn_ack_back(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         if !seg.flags.has(Flags::ECE) || !self.tries_syn_ack(cfg) {

@@ -130,7 +130,7 @@ impl Connection {
                     self.enter_time_wait(cfg, now);
                 }
             } else if self.receiver.nxt < end as u64 {
-                self.receiver.ack_now = true; // out of order, empty or not (RFC 5681, section 4.2)
+                self.receiver.ack_now = true; // the FIN is out of order (RFC 5681, section 4.2)
             }
         }
         if self.receiver.fin_at != 0 && self.receiver.nxt == self.receiver.fin_at {

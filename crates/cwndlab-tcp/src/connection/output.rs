@@ -27,7 +27,7 @@ impl Connection {
         self.follow(cfg, now, outlook)
     }
 
-    /// The next segment to send, in any state.
+    /// Returns the next segment to send, by the full path: in any state, with all tests.
     #[inline(never)]
     pub(super) fn poll_any(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         if self.control != Control::None && !self.pacer_admits(cfg, now) {
@@ -56,8 +56,8 @@ impl Connection {
         None
     }
 
-    /// Records how much of cwnd is in use; called when nothing more can be sent now. If recovery validates the window,
-    /// an unused one shrinks.
+    /// Records how much of cwnd is in use; called when nothing more can be sent now. If the loss recovery validates
+    /// cwnd, a cwnd that is not used shrinks.
     pub(super) fn note_usage(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         s.note_usage(now);
@@ -333,7 +333,7 @@ impl Connection {
         };
         let option_bytes = 4 // MSS
             + if timestamps { TIMESTAMPS_BYTES } else { 0 }
-            + if sack && !timestamps { 4 } else { 0 } // otherwise in place of the timestamps' padding
+            + if sack && !timestamps { 4 } else { 0 } // with timestamps, in place of their padding
             + if scale { 4 } else { 0 }
             + accecn.map_or(0, |option: AccEcnOption| option.padded_bytes());
         let option_bytes = if cfg.header_bytes == 0 { 0 } else { option_bytes }; // as in `option_bytes`

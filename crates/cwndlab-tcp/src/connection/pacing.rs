@@ -40,7 +40,8 @@ impl Connection {
         admitted
     }
 
-    /// Returns the ACK that is due, if any, while the pacer holds data back.
+    /// Records how much of cwnd is in use, and returns the ACK that is due, if any. Called while the pacer permits no
+    /// data.
     pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         self.note_usage(cfg, now);
         self.receiver.ack_now.then(|| self.pure_ack(cfg, now))

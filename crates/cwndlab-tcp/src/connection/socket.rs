@@ -37,7 +37,8 @@ impl Connection {
         }
     }
 
-    /// Sends the data written so far without waiting for more, corked or not (as setting `TCP_NODELAY` does on Linux).
+    /// Permits all data written so far to be sent without waiting for more, corked or not (as setting `TCP_NODELAY`
+    /// does on Linux).
     pub fn push(&mut self) {
         if let Some(extra) = &mut self.sender.extra {
             extra.socket.pushed = true;
@@ -63,7 +64,7 @@ impl Connection {
         &mut self.sender.extra.get_or_insert_default().socket
     }
 
-    /// Aborts the connection with a RST if new data arrives after the application has closed and stopped reading.
+    /// Aborts the connection and queues a RST if new data arrives after the application has closed and stopped reading.
     /// Returns whether it did.
     pub(super) fn refuses_data(&mut self, seg: &Segment) -> bool {
         use State::{Closing, FinWait1, FinWait2, LastAck, TimeWait};
@@ -92,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// Whether less than a full segment waits for more data, although the peer's window permits it.
+    /// Whether unsent data waits for more data (`TCP_CORK`, `MSG_MORE`), although the peer's window has room for it.
     pub(super) fn is_held(&self) -> bool {
         let s = &self.sender;
         s.holds() && s.snd.edge > s.snd.nxt && s.snd.nxt < s.snd.end

@@ -15,7 +15,8 @@ pub struct RateSample {
     pub delivered_bytes: u64,
     /// Segments delivered in this time.
     pub delivered_packets: u64,
-    /// The longer of `send_elapsed` and `ack_elapsed`, so that compressed ACKs give no rate above the sending rate.
+    /// The longer of `send_elapsed` and `ack_elapsed`, so that ACK compression cannot raise the rate above the sending
+    /// rate.
     pub interval: Time,
     /// Time in which the delivered data was sent.
     pub send_elapsed: Time,
@@ -221,11 +222,12 @@ fn whole_micros(at: Time) -> Time {
     Time::from_micros(at.as_nanos() / 1000)
 }
 
-/// The exact minimum of the values of the last `window`.
+/// The exact minimum of the values noted in the last `window` of time.
 #[derive(Clone, Debug, Default)]
 struct WindowedMin {
     window: Time,
-    /// Candidates for the minimum, each smaller than those behind it.
+    /// Candidates for the minimum with the times at which they were noted, oldest first. Each is smaller than the later
+    /// ones.
     falling: VecDeque<(Time, Time)>,
 }
 

@@ -110,7 +110,7 @@ pub(crate) struct Tally {
     pub waiting: u32,
     /// Segments with a retransmitted copy that is assumed to be in the network.
     pub again: u32,
-    /// Total bytes deemed lost; each lost copy counts.
+    /// Bytes deemed lost since the connection began, not only those outstanding; each lost copy counts.
     pub lost_bytes: u64,
 }
 
@@ -280,7 +280,7 @@ impl Record {
 
     /// As [`Self::acknowledge`], for the usual case: `una` is the end of a segment, and each acknowledged segment was
     /// sent once and not reported by SACK. Returns the first and the last of these segments. Returns `None`, with no
-    /// effect, in any other case, or if more than states and transmission times is recorded.
+    /// effect, in any other case, or if the record also keeps round trips, acknowledged segments or the delivery rate.
     pub fn acknowledge_plain(&mut self, una: u64) -> Option<(Sent, Sent)> {
         if self.rate.is_some() || self.keeps.acknowledged || self.keeps.round_trips {
             return None;
@@ -315,7 +315,8 @@ impl Record {
         (rtt, self.rate.as_mut().and_then(|rate| rate.sampler.sample(now, rtt)))
     }
 
-    /// Marks the segments in `[from, to)`, a newly reported part of `block`, if the block covers them completely.
+    /// Marks each segment in `[from, to)`, a newly reported part of `block`, as reported by SACK if the block covers
+    /// the segment completely.
     pub fn sack(&mut self, block: (u64, u64), from: u64, to: u64) {
         let mut index = self.index(from);
         while let Some(&sent) = self.list.get(index).filter(|sent| sent.start < to && sent.end <= block.1) {

@@ -34,14 +34,15 @@ pub struct AckReport {
     pub sacked_bytes: u64,
     /// Payload bytes newly known to have arrived: acknowledged or reported, and not known before.
     pub delivered_bytes: u64,
-    /// The part of `acked_bytes` that no SACK block or duplicate ACK had reported before.
+    /// For an ACK of new data: with SACK, `delivered_bytes`; without SACK, the part of `acked_bytes` whose arrival no
+    /// duplicate ACK had reported. 0 for other ACKs.
     pub fresh_bytes: u64,
     /// The part of `delivered_bytes` that the receiver reports as marked CE. An ACK with ECE reports everything that it
     /// delivers as marked (RFC 8257, section 3.3).
     pub ce_bytes: u64,
     /// Packets newly reported as marked by AccECN (RFC 9768); 0 without it.
     pub ce_packets: u32,
-    /// Estimated bytes in the network before this ACK; 0 if `rate` is not measured.
+    /// Estimated bytes in the network before this ACK; 0 if the delivery rate is not measured.
     pub prior_in_flight_bytes: u64,
     /// `FlightSize` (RFC 5681, section 2) before this ACK.
     pub prior_flight_bytes: u64,
@@ -53,7 +54,7 @@ pub struct AckReport {
     pub rate: Option<RateSample>,
     /// SND.UNA after this ACK.
     pub snd_una: u64,
-    /// First position not yet sent (delimits rounds).
+    /// SND.NXT after this ACK. Window laws delimit rounds by it.
     pub snd_nxt: u64,
     /// Whether the ACK carries SACK blocks.
     pub has_blocks: bool,
@@ -95,7 +96,7 @@ pub struct AfterAck {
     pub in_flight_bytes: u64,
     /// Segments known to have arrived since the connection began, including the SYN.
     pub total_delivered_packets: u64,
-    /// When the last of these segments arrived, or when sending restarted with nothing outstanding.
+    /// When the last of these segments arrived, or when sending restarted with nothing outstanding, whichever is later.
     pub delivered_at: Time,
     /// When the pacer allows the next data.
     pub next_departure: Time,

@@ -150,7 +150,7 @@ impl Reported {
     }
 }
 
-/// Whether a block, given by the low 32 bits of its positions, begins like `[start, end)` and reaches at least as far.
+/// Whether a block, given by the low 32 bits of its positions, begins at `start` and reaches at least to `end`.
 fn covers(block: (u32, u32), start: u64, end: u64) -> bool {
     block.0 == start as u32 && block.1.wrapping_sub(end as u32) as i32 >= 0
 }

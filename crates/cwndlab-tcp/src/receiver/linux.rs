@@ -1,4 +1,5 @@
-//! Receivers that acknowledge as Linux does, with ACKs triggered by reads, or whose buffer grows ([`AckState::Linux`]).
+//! The part of the receiver for [`AckState::Linux`]. A receiver has this state if its acknowledgment policy is Linux's,
+//! if its buffer grows, or both.
 
 use super::Receiver;
 use crate::ack_policy::{AckState, Arrival, Arriving, Due, Effect};
@@ -10,7 +11,7 @@ use crate::tuned_buffer::{Held, TunedBuffer};
 use cwndlab_units::Time;
 
 impl Receiver {
-    /// Whether this end acknowledges as Linux does, or has a buffer that grows.
+    /// Whether this end has Linux's acknowledgment policy, or a buffer that grows.
     pub(super) fn is_linux(&self) -> bool {
         matches!(self.policy, AckState::Linux(_))
     }
@@ -21,8 +22,9 @@ impl Receiver {
         self.policy.on_established(now, mss, window);
     }
 
-    /// Processes a segment that may change the echo to the sender. The first mark starts quick ACKs, and a CWR is
-    /// acknowledged at once (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
+    /// With Linux's acknowledgment policy, processes a data segment that may change the ECN echo. `echo` is the state
+    /// before this segment. The first CE mark starts quick ACKs, and a segment with CWR is acknowledged at once
+    /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
     pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo) {
         let offered = self.offered();
         let Some(linux) = self.policy.linux() else { return };
@@ -57,7 +59,7 @@ impl Receiver {
         Held { unread: self.unread, beyond: self.beyond.as_deref() }
     }
 
-    /// Accepts a segment, and processes the read of an application that reads immediately. Returns when the ACK is due.
+    /// Accepts a segment. If the application reads immediately, also processes this read. Returns when the ACK is due.
     pub(super) fn take_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
         let arrival = if new.start == self.nxt && self.beyond.is_none() && new.end > new.start {
