@@ -1,6 +1,6 @@
 //! Short paths for the most frequent cases. A short path has the same effect as the full path, with fewer tests.
-//! `comparison` compares the two on random connections. A short path stays only as long as it saves 3 % of the
-//! instructions of a row of `make bench`.
+//! `comparison` compares the two on random connections. A short path is kept only if it saves at least 3 % of the
+//! instructions in some row of `make bench`.
 //!
 //! Additional instructions per hop when one path alone is switched off, in the row where this costs most (25 November
 //! 2026):

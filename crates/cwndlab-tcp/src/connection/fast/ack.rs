@@ -1,7 +1,8 @@
 //! Short paths for most arriving segments: header prediction (Jacobson 1990), then an ACK after which only the window
 //! grows.
 //!
-//! For such an ACK no report is built: it only opens the window, restarts the timer and provides a round-trip sample.
+//! Such an ACK only opens the window, restarts the timer and provides a round-trip sample, so no `AckReport` is built
+//! for it.
 
 use cwndlab_units::Time;
 

@@ -1,7 +1,7 @@
 //! Short paths for most segments that are sent: full segments of new data and pure ACKs, without SACK blocks and AccECN
 //! option.
 //!
-//! Such a segment is returned as a header, which the simulator writes straight into the packet.
+//! Only the header of such a segment is returned. The simulator writes it directly into the packet.
 
 use cwndlab_units::Time;
 
@@ -134,7 +134,7 @@ impl Connection {
         let mss = u64::from(s.snd.mss);
         let in_flight = s.snd.nxt - s.snd.una + mss;
         if in_flight > s.cc.cwnd() {
-            // If `grow_only_if_cwnd_limited` is set, it has to be recorded that cwnd is full.
+            // If `grow_only_if_cwnd_limited` is set, `FullWindow` lets the caller record that cwnd is full.
             return if !cfg.grow_only_if_cwnd_limited {
                 Outlook::Nothing
             } else if self.state.may_send() && !s.drains(cfg) {
