@@ -9,8 +9,8 @@
 //! - The receiver sends ECE on every segment from a CE until a CWR: [`Echo::on_data_in`]. With DCTCP (RFC 8257, section
 //!   3.2) it does so as long as arriving packets are marked: [`Echo::state_ends`].
 //!
-//! - The sender reduces its window once per window of data, whatever the signal: [`Echo::reduced`],
-//!   [`Echo::may_reduce`].
+//! - The sender reduces its window once per window of data in response to echoes, and not again for a loss in the same
+//!   window of data: [`Echo::reduced`], [`Echo::may_reduce`], [`Echo::covers_loss`].
 //!
 //! - CWR on the first new data after any reduction: [`Echo::on_data_out`].
 

@@ -1,4 +1,5 @@
-//! Outstanding data: one record for all recoveries, timers, estimators and window laws; and the report of each ACK.
+//! The record of the outstanding data, which loss recovery, timers, estimators and window laws share; and the report of
+//! each ACK.
 //!
 //! Ranges reported by SACK are stored for every connection with SACK; individual segments are recorded only if
 //! something needs the time or the state of each ([`Keeps`]). Each event is entered once: [`Flight::on_sent`],

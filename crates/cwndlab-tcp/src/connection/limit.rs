@@ -6,8 +6,8 @@ use crate::send_state::Room;
 use crate::sender::Stop;
 use crate::state::State;
 
-/// What keeps a sender from sending more. The order of the sender's own tests decides: if cwnd and the peer's window
-/// are both full, the limit is cwnd, as in Linux's `tcp_write_xmit`, which tests cwnd first.
+/// What keeps a sender from sending more. If several limits apply, the one that the sender tests first is reported: if
+/// cwnd and the peer's window are both full, the limit is cwnd, as in Linux's `tcp_write_xmit`.
 ///
 /// RFC 4898's `SndLimTimeRwin` is [`Limit::ReceiveWindow`]; `SndLimTimeCwnd` is [`Limit::Cwnd`], [`Limit::MaxWindow`],
 /// [`Limit::Recovery`], [`Limit::Timeout`], [`Limit::Probe`] and [`Limit::Reordering`]; `SndLimTimeSnd` is the rest.
