@@ -1,4 +1,4 @@
-//! The types of a table's cells, and how a column of them is stored and passed to Arrow.
+//! The types of a table's cells. Each type defines how its column is stored and passed to Arrow.
 
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ pub trait Label: Copy + 'static {
     fn code(self) -> u8;
     /// The label of a code below `WORDS.len()`.
     fn from_code(code: u8) -> Self;
-    /// The label of this word, if there is one.
+    /// The label with this word; `None` if no label has it.
     fn named(word: &str) -> Option<Self> {
         let code = Self::WORDS.iter().position(|known| *known == word)?;
         Some(Self::from_code(code as u8))

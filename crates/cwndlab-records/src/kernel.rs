@@ -122,8 +122,8 @@ pub struct LinkSummary {
     pub marks: u64,
     /// Time for which the link's transmitter was busy.
     pub busy_ns: u64,
-    /// Total time of all packets in the link. Divided by the length of the run, this is their mean number (Little
-    /// 1961).
+    /// Sum over all packets of the time that each spent in the link. Divided by the length of the run, this is the mean
+    /// number of packets in the link (Little 1961).
     pub sojourn_ns: u64,
     /// Largest number of packets in the link.
     pub max_queue_packets: u32,
@@ -184,7 +184,7 @@ pub enum Observed {
     Everywhere,
 }
 
-/// The testbed's decisions about a run, which are not part of the scenario.
+/// The testbed's choices about how to read a run, which are not part of the scenario.
 #[derive(Clone, Debug)]
 pub struct Choices {
     /// The times of the snapshots, at which counters were read.
@@ -193,7 +193,8 @@ pub struct Choices {
     pub observed: Observed,
     /// Whether time 0 of the tables is when the first data packet was sent, instead of when the workload started.
     pub from_first_data: bool,
-    /// A retransmission within this time after an arrival counts as a response to it, not as a timeout.
+    /// A retransmission within this time after a packet arrived at its sender counts as a response to that packet. A
+    /// later retransmission counts as caused by a timeout.
     pub answer: Time,
 }
 
@@ -213,8 +214,8 @@ pub fn read(
     let run = Run { scenario, testbed, zero: reader.zero(), reader: &reader };
     let mut recorder = Recorder::new(scenario);
     for row in reader.segments.iter().filter(|row| run.is_within(row.time_ns)) {
-        // Rows before time 0 are left out. A handshake precedes time 0 only if time 0 is the first data packet; the
-        // study's TCP then has no handshake.
+        // Rows before time 0 are left out. A handshake precedes time 0 only if time 0 is the first data packet, which
+        // is for studies whose TCP has no handshake.
         recorder.file_segment(SegmentRow { time_ns: run.since_zero(row.time_ns), ..*row });
     }
     for packet in reader.delivered.iter().filter(|packet| run.is_within(packet.at)) {
@@ -253,7 +254,7 @@ impl Run<'_> {
         self.scenario.duration_ns.as_nanos() as i64
     }
 
-    /// Whether a time of the router's clock is within the run.
+    /// Whether a time on the router's clock is within the run.
     fn is_within(&self, router_ns: u64) -> bool {
         (0..=self.end()).contains(&(router_ns as i64 - self.zero))
     }

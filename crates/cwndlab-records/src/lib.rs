@@ -1,5 +1,6 @@
-//! The one definition of every record: tables with typed columns, recorded into plain vectors and passed to Arrow
-//! without a copy; the trace formats that other tools read; and the time budgets of a run's objects.
+//! Defines the record tables of a run in one place: typed columns, which are recorded into vectors and passed to Arrow
+//! without a copy. Also writes the tables as traces that other tools read, and computes the time budgets of a run's
+//! objects and connections.
 #![forbid(unsafe_code)]
 
 pub mod cell;

@@ -1,4 +1,4 @@
-//! The recorder: the engine's [`Probe`] that writes events into the tables.
+//! Implements the engine's [`Probe`]: writes the events of a run into the record tables.
 
 use cwndlab_engine::{ConnectionRecord, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample};
 use cwndlab_net::queue::Regions;
@@ -19,7 +19,7 @@ use crate::tables::{
 };
 use crate::trace::Flow;
 
-/// Records a run. [`cwndlab_engine::NoProbe`] records nothing and costs nothing.
+/// Records a run into tables. To run without records and their cost, use [`cwndlab_engine::NoProbe`].
 #[derive(Debug)]
 pub struct Recorder {
     segments: Segments,
@@ -55,7 +55,7 @@ struct Watched {
     halves: [Half; 2],
 }
 
-/// The initial state of each direction: as if the SYN had been acknowledged, because a connection may have no
+/// The initial state of each end. It is as if the SYN had been acknowledged, because a connection may have no
 /// handshake.
 const NEW: Half = Half { high: 1, ack: 1, window: None };
 
@@ -120,12 +120,12 @@ impl Recorder {
         self.segments.push(row);
     }
 
-    /// Records a link's counters for a run whose length differs from the scenario's.
+    /// Records a link's counters at the end of a run of this `length`, which may differ from the scenario's duration.
     pub(crate) fn file_link(&mut self, link: u32, length: Time, counters: &LinkCounters, regions: Option<Regions>) {
         self.links.push(Recorder::link_row(link, length, counters, regions));
     }
 
-    /// The present counters of a connection.
+    /// Converts a connection's record to a row, adding the nodes of its client and server.
     fn connection_row(&self, record: &ConnectionRecord) -> ConnectionRow {
         let (client, server) = self.ends[record.traffic as usize];
         ConnectionRow {
@@ -149,7 +149,7 @@ impl Recorder {
         }
     }
 
-    /// The counters of a link until `now`.
+    /// A link's row at `now`: its counters, and the mean queue since the start of the run.
     fn link_row(link: u32, now: Time, counters: &LinkCounters, regions: Option<Regions>) -> LinkRow {
         let drops = |cause: DropCause| counters.drops[cause as usize];
         LinkRow {

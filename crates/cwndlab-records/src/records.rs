@@ -9,7 +9,7 @@ use crate::table::Table as _;
 use crate::tables::{Delays, Limits, SegmentRow, Segments, States, Timeouts, Windows, TABLES};
 use crate::trace::{ns, pcapng, xplot, Flow};
 
-/// The names of nodes and links, for traces.
+/// The name of the observed node, and the names and ends of links, for traces.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// The observed node, if there is one.
@@ -49,7 +49,7 @@ impl Records {
         Records { batches, flows, place }
     }
 
-    /// Names of the tables, in the order of the documentation.
+    /// Names of the tables, in the order of [`TABLES`].
     pub fn names() -> impl Iterator<Item = &'static str> {
         TABLES.iter().map(|table| table.name)
     }

@@ -6,10 +6,11 @@ use cwndlab_tcp::Flags;
 use crate::cell::{OneOf, Sack};
 use crate::tables::{DropReason, SegmentEvent};
 
-/// The state of one direction. Positions count the SYN as 0 and the first byte of data as 1.
+/// The data and acknowledgments that one end of a connection has sent. Positions count the SYN as 0 and the first byte
+/// of data as 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Half {
-    /// One past the highest position seen.
+    /// One past the highest position that this end sent.
     pub high: u64,
     /// Highest acknowledgment that this end sent, as the observed node saw it.
     pub ack: u64,
@@ -66,7 +67,7 @@ pub(crate) struct Numbers {
     /// 0 without the ACK flag.
     pub ack: u64,
     pub len: u32,
-    /// Already scaled.
+    /// In bytes, after window scaling.
     pub window: u32,
     pub flags: Flags,
 }
@@ -106,8 +107,8 @@ impl Numbers {
         number as i64
     }
 
-    /// The columns `event`, `link` and `cause`. `own` and `other` are the states of its sender and its receiver before
-    /// this segment.
+    /// Returns the columns `event`, `link` and `cause`. `own` and `other` are the states of the segment's sender and
+    /// receiver before this segment.
     pub fn event(
         &self,
         passage: Passage,

@@ -46,7 +46,7 @@ pub trait Table: Default {
     fn rows(batch: &RecordBatch) -> Result<impl Iterator<Item = Self::Row> + '_, SchemaError>;
 }
 
-/// A batch that does not belong to the expected table.
+/// A column of a batch is missing, has another type than the table's, or holds an invalid value.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("table {table}: column {column:?} is {found}, it must be {kind}")]
 pub struct SchemaError {
@@ -56,7 +56,7 @@ pub struct SchemaError {
     pub(crate) found: String,
 }
 
-/// The column of a batch, as the array type that its cells need.
+/// Finds a column of a batch, and checks its type and values.
 pub(crate) fn column<'a, C: crate::cell::Cell>(
     batch: &'a RecordBatch,
     table: &'static str,

@@ -1,16 +1,16 @@
-//! Time budgets: how the time of an object or a connection divides along its critical path, in parts that add up to its
-//! duration.
+//! Computes time budgets. A budget divides the duration of an object or a connection, along its critical path, into
+//! parts ([`Part`]) that add up to the duration.
 //!
-//! From the arrival that ends an object the path leads back, packet by packet, to what each packet waited for (Barford
-//! and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000). A packet's journey consists of
-//! transmissions ([`Part::Serialization`]), waiting ([`Part::Queueing`]) and propagation. Propagation counts for what
-//! limited the sender during the packet's round trip: for [`Part::SlowStart`] if that was cwnd in slow start, and so
-//! on. The time between an arrival at an end and the end's next transmission counts for what limited the end (table
-//! `limits`).
+//! The path is followed backwards from the arrival that ended the object: from each packet to the arrival that let its
+//! sender send it (Barford and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000). A packet's
+//! journey consists of transmissions ([`Part::Serialization`]), waiting ([`Part::Queueing`]) and propagation.
+//! Propagation counts for the part that names what limited the sender during the packet's round trip, such as
+//! [`Part::SlowStart`] for cwnd in slow start. The time between an arrival at an end and the end's next transmission
+//! counts for the part that names what limited the end during this time (table `limits`).
 //!
 //! - [`run`]: the content of the tables, by end and in order of time ([`timeline`]);
 //!
-//! - [`paths`]: the least time that a packet takes;
+//! - [`paths`]: the minimum time that a packet takes between two hosts;
 //!
 //! - [`walk`]: the walk back along the path, which writes its time into a [`book`].
 
@@ -97,7 +97,7 @@ labels! {
         Transaction = "transaction",
         /// One object of a web page.
         Object = "object",
-        /// A connection, from its opening to its end or that of the run.
+        /// A connection, from its opening to its end, or to the end of the run if the connection is still open then.
         Connection = "connection",
     }
 }
@@ -120,7 +120,7 @@ type Parts = [u64; Part::WORDS.len()];
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TimeBudget {
     kind: Kind,
-    /// Number of the object within its application; serial number of a connection.
+    /// The object's number within its application, or the connection's serial number.
     index: u32,
     traffic: u32,
     start: u64,
@@ -142,19 +142,19 @@ pub enum TimeBudgetError {
     /// A required table is missing.
     #[error("time budgets need the table {0:?}")]
     Missing(&'static str),
-    /// A table has another schema.
+    /// A table lacks a column, or a column has the wrong type or an unknown word.
     #[error(transparent)]
     Schema(#[from] SchemaError),
-    /// A connection has an index that does not exist in the scenario.
+    /// The `traffic`, `client` or `server` of a connection is not the index of a traffic entry or node of the scenario.
     #[error("table connections: connection {connection} has {column} {index}, but the scenario has {count}")]
     Foreign {
         /// The connection's serial number.
         connection: u32,
-        /// The column.
+        /// The column that has the index.
         column: &'static str,
-        /// The index in this column.
+        /// The index.
         index: u32,
-        /// The number of such items in the scenario.
+        /// The number of traffic entries or nodes in the scenario.
         count: usize,
     },
     /// An explicit route is broken.
@@ -162,8 +162,8 @@ pub enum TimeBudgetError {
     Route(#[from] ScenarioError),
 }
 
-/// The budgets of a run's finished objects and of its connections, in the order of the records. If `kind` is given,
-/// only those of this kind.
+/// Computes the budgets of a run's finished objects and of its connections, in the order of the tables. If `kind` is
+/// given, computes only the budgets of this kind.
 ///
 /// Events at `until` or later are ignored, unless `until` is the end of the run. The budget of a connection that is
 /// still open at `until` ends there. Datagram flows have no budgets. A row has `traffic`, `kind`, `index`, `start_ns`,

@@ -1,4 +1,4 @@
-//! Traces of the segments table in formats that other tools read.
+//! Writes the segments table as traces in formats that other tools read.
 
 pub mod ns;
 pub mod pcapng;

@@ -19,10 +19,10 @@ use crate::trace::FIRST_SERVER_PORT;
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
     iss: Option<u32>,
-    /// The highest position that this end sent, whichever host is observed; and its highest acknowledgment that the
-    /// observed host saw.
+    /// `high` is updated for every segment that this end sent, even if no host is observed. `ack` and `window` are from
+    /// the acknowledgments that passed the observed host.
     seen: sequence::Half,
-    /// Highest acknowledgment that this end has sent. It has received all data before this position.
+    /// Highest acknowledgment that this end has sent. The end has received all data before this position.
     got: u64,
     /// The shift of the window scale option in this end's SYN.
     scale: Option<u8>,
@@ -31,7 +31,7 @@ struct Half {
     fin: Option<u64>,
     fin_acked: bool,
     /// Whether an ECN echo has arrived at this end since it last sent CWR. `reduced_from` is the position of the data
-    /// that carried this CWR.
+    /// segment with this CWR.
     echoed: bool,
     reduced_from: u64,
     /// The highest position sent when the last recovery or timeout began (`recover` of RFC 6582, section 3.2).
@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
 
     fn packet(&mut self, line: usize, packet: &Packet) -> Result<(), KernelError> {
         if matches!(packet.line, Line::In(_)) {
-            self.entered.resize(packet.id as usize, (0, 0)); // packets of other protocols have numbers, too
+            self.entered.resize(packet.id as usize, (0, 0)); // other protocols' packets take numbers, so there are gaps
             self.entered.push((packet.at, 0));
         }
         if let Some((client, server)) = self.datagram_client(packet) {
@@ -480,7 +480,7 @@ enum Again {
     Timeout,
     /// Duplicate ACKs: the first retransmission of a recovery.
     Recovery,
-    /// The recovery or timeout in progress, which an earlier retransmission began.
+    /// The recovery or timeout in progress; this is not its first retransmission.
     Same,
 }
 

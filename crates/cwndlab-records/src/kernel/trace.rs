@@ -31,7 +31,7 @@ pub enum Line {
 }
 
 impl Line {
-    /// The columns `event` and `place`.
+    /// Returns the columns `event` and `place`.
     pub fn words(self) -> (&'static str, u32) {
         match self {
             Line::In(port) => ("in", port),
@@ -43,7 +43,7 @@ impl Line {
         }
     }
 
-    /// From the columns `event` and `place`.
+    /// Parses the columns `event` and `place`; `None` if the event is unknown.
     pub fn from_words(event: &str, place: u32) -> Option<Line> {
         Some(match event {
             "in" => Line::In(place),

@@ -1,4 +1,4 @@
-//! The time of one path, booked from its end back to its start.
+//! Divides the time of one path among the parts, from the path's end back to its start.
 
 use super::{Part, Parts};
 use crate::cell::Label as _;
@@ -24,7 +24,7 @@ impl Book {
         self.end
     }
 
-    /// The time reached so far: all later time is booked.
+    /// The time down to which the path is booked: all later time counts for some part.
     pub(super) fn now(&self) -> i64 {
         self.now
     }
@@ -39,7 +39,8 @@ impl Book {
         self.now > self.start
     }
 
-    /// Books the time from `begin` to [`Self::now`] for `part`, unless it is booked already.
+    /// Books the time from `begin` to [`Self::now`] for `part`. Does nothing if `begin` is not earlier than
+    /// [`Self::now`].
     pub(super) fn until(&mut self, begin: i64, part: Part) {
         let begin = begin.max(self.start);
         if begin < self.now {

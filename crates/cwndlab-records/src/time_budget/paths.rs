@@ -1,4 +1,4 @@
-//! The least time that packets take between two hosts of a scenario: propagation and transmissions.
+//! The minimum time that packets take between two hosts of a scenario: propagation, and transmission on each link.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,12 @@ use cwndlab_tcp::TIMESTAMPS_BYTES;
 
 use super::run::nanoseconds;
 
-/// The time that a packet of one sender needs on its path. For a link whose rate changes, `rate_bps` is used.
+/// The path of one sender's packets: what determines their minimum time on it. For a link whose rate changes during the
+/// run, the initial `rate_bps` counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     propagation: i64,
-    /// Transmission of the links' own headers.
+    /// Time to transmit the links' own headers, summed over the links.
     fixed_ns: f64,
     ns_per_byte: f64,
     /// Header bytes of a packet with payload. `ack_bytes` are those of a packet without payload.
@@ -41,7 +42,8 @@ impl<'a> Paths<'a> {
         Paths { scenario, routes: Routes::new(scenario), found: BTreeMap::new() }
     }
 
-    /// The path between two nodes for an endpoint of this configuration. If no path exists, all its times are 0.
+    /// The path between two nodes for the packets of an endpoint with this configuration. If no path exists, all its
+    /// times are 0.
     pub(super) fn way(&mut self, from: u32, to: u32, tcp: u16) -> Result<Way, ScenarioError> {
         let way = match self.found.get(&(from, to)) {
             Some(&way) => way,

@@ -26,7 +26,7 @@ pub(super) struct Connection {
     pub(super) serial: u32,
     pub(super) traffic: u32,
     pub(super) start: i64,
-    /// `None` if it was open to the end.
+    /// `None` if the connection was still open at the end.
     pub(super) end: Option<i64>,
     /// The path of packets from the client, and of those to it.
     from_client: Way,

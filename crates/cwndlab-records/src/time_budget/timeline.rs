@@ -7,7 +7,7 @@ use std::ops::Range;
 pub(super) struct End(u32);
 
 impl End {
-    /// `owner`: position of the connection or of the traffic entry.
+    /// An end of the connection or of the traffic entry at position `owner`.
     pub(super) fn new(owner: usize, is_client: bool) -> End {
         End(2 * owner as u32 + u32::from(is_client)) // connections are numbered by u32
     }

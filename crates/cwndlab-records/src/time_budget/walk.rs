@@ -89,13 +89,13 @@ impl Run {
         self.arrival(row)
     }
 
-    /// Converts a row of [`Run::by_traffic`] to the same arrival in its connection.
+    /// Finds the arrival of a row of [`Run::by_traffic`] in [`Run::arrivals`].
     fn arrival(&self, row: usize) -> Option<Arrival> {
         let at = self.by_traffic.row(row).at;
         Some(Arrival { row: self.arrivals.until(at, self.by_traffic.time(row))?, at })
     }
 
-    /// Books the time back to the start, along the path that ends with this arrival.
+    /// Books all time from the book's end back to its start, along the path that ends with the arrival `ending`.
     fn walk(&self, traffic: usize, ending: Option<Arrival>, book: &mut Book) {
         let (mut found, mut label, mut is_last) = (ending, Part::Delivery, true);
         while let Some(arrival) = found.filter(|_| book.is_open()) {
@@ -108,8 +108,8 @@ impl Run {
             // The connection began here, after its client had waited for something on another connection.
             label = Part::Delivery;
             found = self.delivered(End::new(traffic, true), book.now());
-            // A capture may have packets before the start of their connection. The walk stops if it finds the same
-            // packet again, because it would not end.
+            // A capture may have packets before the start of their connection, for which the search returns the same
+            // packet again. The walk then stops, because it would otherwise never end.
             found = found.filter(|next| *next != arrival);
             if let Some(next) = found {
                 book.until(self.arrivals.time(next.row), Part::Client);
@@ -152,7 +152,8 @@ impl Run {
         expired().or_else(arrived).or_else(limited).unwrap_or(sent)
     }
 
-    /// Books the waits for the timers that made an end send. Returns when the first of them was set.
+    /// Books the waits for the timers whose expiries led to the transmission at `sent`. Returns the time at which the
+    /// first of them was set, or `sent` if no timer expired then.
     fn timers(&self, sender: End, mut sent: i64, book: &mut Book) -> i64 {
         while let Some(at) = self.timeouts.until(sender, sent) {
             let expired = self.timeouts.row(at);
@@ -174,8 +175,8 @@ impl Run {
         sent
     }
 
-    /// Finds what a sender of data had waited for when the arrival `cause` let it send, and books the time in which it
-    /// had nothing to send.
+    /// Finds what a sender of data had waited for before the arrival `cause` let it send. Books the time in which the
+    /// sender had nothing to send.
     fn cause(&self, sender: End, mut cause: usize, sent: i64, book: &mut Book) -> Step {
         let (quiet, opened) = (quiet_at(sender), self.connection(sender).start);
         let has_data = |row: usize| self.arrivals.row(row).len > 0;
@@ -218,7 +219,8 @@ impl Run {
         }
     }
 
-    /// Books the time back to `begin` by what limited an end. `quiet` is the part for an end with nothing to send.
+    /// Books the time from `begin` to the book's present time, each interval for the part that names what limited the
+    /// end. `quiet` is the part for an end with nothing to send.
     fn wait(&self, sender: End, begin: i64, quiet: Part, book: &mut Book) {
         while book.is_open() && book.now() > begin {
             let now = book.now();

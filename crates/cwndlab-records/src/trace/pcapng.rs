@@ -19,12 +19,12 @@ use crate::trace::Flow;
 /// "unset".
 const EPOCH_NS: u64 = 1_000_000_000 * 1_000_000_000;
 const LINKTYPE_RAW: u16 = 101;
-/// Room for the longest headers (20 + 60) and some payload.
+/// Bytes stored of a packet: the longest headers (20 bytes of IPv4, 60 of TCP) and some payload.
 const SNAPLEN: u32 = 96;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
 
-/// A file under construction: one section with one interface.
+/// A pcapng file being written: one section with one interface.
 #[derive(Debug)]
 pub struct Capture<W> {
     out: W,
@@ -99,7 +99,7 @@ impl<W: Write> Capture<W> {
         self.out
     }
 
-    /// Options of a block (section 3.5 of the pcapng draft): code, length, value padded to 32 bits.
+    /// Appends an option to the current block (section 3.5 of the pcapng draft): code, length, value padded to 32 bits.
     fn option(&mut self, code: u16, value: &[u8]) {
         self.block.extend(code.to_le_bytes());
         self.block.extend((value.len() as u16).to_le_bytes());
@@ -121,16 +121,17 @@ impl<W: Write> Capture<W> {
     }
 }
 
-/// The identity of a packet in flight: connection and direction, IP identification, and header fields, because
-/// identifications wrap.
+/// Identifies a packet in flight: connection, direction, IP identification, and header fields. The header fields are
+/// included because IP identifications wrap.
 type Identity = (u32, bool, Option<u16>, u64, u32, u64, u8);
 
 fn identity(row: &SegmentRow) -> Identity {
     (row.connection, row.from_client, row.ip_id, row.seq, row.len, row.ack, row.flags)
 }
 
-/// The comments on packets that a timeout retransmitted, or that a link dropped or marked, by the packet's row at the
-/// observed node. The row of a mark may precede this row; the row of a drop follows it.
+/// Returns the comments on packets that a timeout retransmitted, or that a link dropped or marked. The key is the index
+/// of the packet's row at the observed node. The row of a mark may precede or follow that row. The row of a drop
+/// follows it; a packet that was dropped before it reached the observed node has no row there and gets no comment.
 fn comments(rows: &[SegmentRow], links: &[String]) -> BTreeMap<usize, String> {
     let mut seen = BTreeMap::new();
     let mut coming: BTreeMap<Identity, String> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! The IPv4 and TCP headers of a recorded segment, bit by bit.
+//! Builds the IPv4 and TCP or UDP headers of a recorded packet.
 //!
-//! Initial sequence numbers are 0. The payload counts as zeros, which allows correct checksums. Each node has one
-//! address, each connection its own client port, each traffic entry its own server port.
+//! Initial sequence numbers are 0. Payload is not recorded, so checksums are computed as if all its bytes were 0. Each
+//! node has one address, each connection its own client port, each traffic entry its own server port.
 
 use crate::tables::SegmentRow;
 use crate::trace::Flow;
@@ -10,23 +10,23 @@ const SYN: u8 = 0x02;
 const AE: u8 = 0x20;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
-/// Server port of the first traffic entry; the others follow. It is iperf's port, for which tools show any payload as
-/// data.
+/// Server port of the first traffic entry. Each further entry has the next port. 5001 is iperf's port, so tools show
+/// the payload as data instead of decoding it.
 pub const FIRST_SERVER_PORT: u16 = 5001;
 const FIRST_CLIENT_PORT: u32 = 10_000;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// 10.0.0.1 for node 0, and so on.
+/// The IPv4 address of a node: 10.0.0.1 for node 0, 10.0.0.2 for node 1, and so on.
 pub fn address(node: u32) -> [u8; 4] {
-    let [_, b, c, d] = (node + 1).to_be_bytes(); // a study has fewer than 2^24 nodes: the loader's limit
+    let [_, b, c, d] = (node + 1).to_be_bytes(); // the loader limits a study to fewer than 2^24 nodes
     [10, b, c, d]
 }
 
-/// Window scaling of each direction, taken from the SYNs, as the ends do.
+/// The window scale options of both ends, as seen in their SYNs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Scaling {
-    /// The offer in each end's SYN: \[server, client\].
+    /// The shift count in each end's SYN: \[server, client\].
     offered: [Option<u8>; 2],
 }
 
@@ -54,9 +54,9 @@ impl Scaling {
     }
 }
 
-/// Sequence number of a payload offset: the SYN takes number 0.
+/// The sequence number of the byte at a payload offset. The SYN has number 0, so the first byte has number 1.
 fn sequence(offset: u64) -> u32 {
-    (offset as u32).wrapping_add(1) // numbers wrap
+    (offset as u32).wrapping_add(1) // sequence numbers wrap at 2^32
 }
 
 fn options(row: &SegmentRow, out: &mut Vec<u8>) {
@@ -95,7 +95,7 @@ fn options(row: &SegmentRow, out: &mut Vec<u8>) {
     }
     accecn(row, out);
     let blocks = row.sack.as_slice();
-    let blocks = &blocks[..blocks.len().min(if row.ts_val.is_some() { 3 } else { 4 })]; // 40 bytes of options in all
+    let blocks = &blocks[..blocks.len().min(if row.ts_val.is_some() { 3 } else { 4 })]; // the options have 40 bytes in all
     if !blocks.is_empty() {
         out.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
         for &(start, end) in blocks {
@@ -129,7 +129,7 @@ fn checksum(bytes: &[u8], start: u32) -> u16 {
     !(sum as u16)
 }
 
-/// The headers of a segment, whose payload counts as zeros, and the IP total length.
+/// Builds the headers of a segment. Also returns the IP total length, which includes the payload.
 pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scaling) -> (Vec<u8>, u32) {
     if flow.datagrams {
         return udp_headers(row, connection, flow);
@@ -153,7 +153,8 @@ pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scal
     out.extend(window.to_be_bytes());
     out.extend([0; 4]);
     out.extend(tcp_options);
-    // The checksum covers the pseudo-header. A payload of zeros adds nothing to it but its length.
+    // The checksum covers a pseudo-header, which contains the payload's length. The payload itself, all zeros, does not
+    // change the sum.
     let tcp_length = tcp_bytes as u32 + row.len;
     let pseudo = [&from.0[..], &to.0[..], &[0, 6], &(tcp_length as u16).to_be_bytes()].concat();
     let pseudo_sum = u32::from(!checksum(&pseudo, 0));
@@ -178,7 +179,8 @@ fn ends(row: &SegmentRow, connection: u32, flow: Flow) -> (End, End) {
 fn ip_header(row: &SegmentRow, total: u32, protocol: u8, from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
     let mut out = Vec::with_capacity(80);
     out.extend([0x45, row.ecn & 3]);
-    // A segment beyond 64 KiB (a study of jumbo packets) has length 0, as with segmentation offload.
+    // The field is 0 if the packet is too long for it (a study of jumbo packets), as in captures with segmentation
+    // offload.
     let length_field = u16::try_from(total).unwrap_or(0);
     out.extend(length_field.to_be_bytes());
     out.extend(row.ip_id.unwrap_or(0).to_be_bytes());
@@ -203,7 +205,7 @@ fn udp_headers(row: &SegmentRow, connection: u32, flow: Flow) -> (Vec<u8>, u32) 
     out.extend([0; 2]);
     let pseudo = [&from.0[..], &to.0[..], &[0, 17], &length].concat();
     let udp_checksum = checksum(&out[20..], u32::from(!checksum(&pseudo, 0)));
-    // A checksum of 0 would mean that there is none.
+    // In UDP, a checksum field of 0 means that there is no checksum, so a computed 0 is written as all ones.
     out[26..28].copy_from_slice(&if udp_checksum == 0 { u16::MAX } else { udp_checksum }.to_be_bytes());
     (out, total)
 }
