@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// FNV-1a, 128 bits: it distinguishes edited sources; it need not resist forgery.
+/// An FNV-1a hash of 128 bits. It has to distinguish edited sources, but need not resist forgery.
 struct Digest(u128);
 
 impl Digest {
@@ -16,7 +16,7 @@ impl Digest {
     }
 }
 
-/// Files below `path`, sorted by name.
+/// Appends the files below `path` to `found`, sorted by name within each directory.
 fn files(path: &Path, found: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> = fs::read_dir(path)
         .map(|entries| entries.filter_map(|entry| Some(entry.ok()?.path())).collect())

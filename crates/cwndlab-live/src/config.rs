@@ -24,10 +24,10 @@ pub struct RouterConfig {
     pub replicate: u64,
     /// The devices by which packets enter and leave.
     pub ports: Vec<PortConfig>,
-    /// A CSV file for every packet's events; none if left out.
+    /// The CSV file for the events of every packet. If left out, none is written.
     #[serde(default)]
     pub trace: Option<PathBuf>,
-    /// A pcapng file for the packets at one port; none if left out.
+    /// The pcapng file for the packets at one port. If left out, none is written.
     #[serde(default)]
     pub capture: Option<CaptureConfig>,
     /// The traffic entries whose datagrams the router itself sends.
@@ -37,7 +37,8 @@ pub struct RouterConfig {
     /// read at the end.
     #[serde(default)]
     pub snapshots_ns: Vec<Time>,
-    /// Time from when the router is ready to time 0 of the scenario's clock, which the changes of links' rates follow.
+    /// Time from the moment the router is ready to time 0 of the scenario's clock. Changes of links' rates happen by
+    /// this clock.
     #[serde(default)]
     pub lead_ns: Time,
     /// Duration after which the router ends, unless SIGTERM or SIGINT ends it earlier. If left out, only these signals

@@ -1,8 +1,8 @@
-//! The real-time router: packets of real Linux TCP stacks travel over the links and queues of `cwndlab-net`, the same
-//! ones as in the simulator, driven by the real clock.
+//! The real-time router: packets of real Linux TCP stacks travel over the links and queues of `cwndlab-net`, which the
+//! simulator uses too. In the router, the real clock drives them.
 //!
-//! Links and queues run in *scheduled* time: a packet enters its next link when it leaves the previous one by
-//! calculation, not when the router processes it. Timing errors arise only where packets are read and written, and
+//! Links and queues run in *scheduled* time: a packet enters its next link at the calculated time at which it leaves
+//! the previous one, not when the router processes it. Timing errors arise only where packets are read and written, and
 //! never accumulate.
 //!
 //! - [`header`]: the fields of IPv4 and TCP that the router reads, and the CE mark with its checksum.

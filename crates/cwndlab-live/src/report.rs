@@ -73,7 +73,7 @@ pub struct Summary {
     pub lateness_p50_ns: u64,
     /// 99th percentile of lateness.
     pub lateness_p99_ns: u64,
-    /// Lateness that one packet in a thousand exceeded.
+    /// 99.9th percentile of lateness.
     pub lateness_p999_ns: u64,
     /// Largest lateness.
     pub lateness_max_ns: u64,
@@ -102,7 +102,7 @@ pub struct PortSummary {
     pub ignored: u64,
     /// Packets read whose destination is not the address of a connected port.
     pub unroutable: u64,
-    /// Packets longer than the device's MTU: segmentation offload is not off.
+    /// Packets read that exceed the device's MTU, which happens if segmentation offload is on.
     pub oversized: u64,
     /// Packets that the kernel dropped at the device.
     pub kernel_drops: u64,

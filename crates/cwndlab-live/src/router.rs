@@ -23,13 +23,13 @@ use crate::trace::{line_of, Trace};
 
 /// Maximum number of packets read from one port before the other ports and the schedule have their turn.
 const BATCH: usize = 32;
-/// The router reads again at once only after a packet that followed the previous one within this time. Most packets
-/// arrive alone, and a second read for each of them would waste a system call. If another packet is available
-/// nevertheless, the next wait returns immediately.
+/// After a packet from a port, the router tries to read another at once only if the packet followed the port's previous
+/// one within this time. Most packets arrive alone, and a second read for each of them would waste a system call. If
+/// another packet is available nevertheless, the next wait returns immediately.
 const CLOSE: Time = Time::from_micros(20);
 /// The largest IPv4 packet.
 const MAX_PACKET: usize = 65_535;
-/// Epoll's token for the signals that end the router.
+/// The token by which epoll reports a signal that ends the router.
 const TERMINATION: u64 = u64::MAX;
 
 /// Why the router failed.
@@ -43,7 +43,7 @@ pub enum RouterError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The scenario's routes are broken.
+    /// An explicit route of the scenario is invalid.
     #[error("scenario: {0}")]
     Scenario(#[from] cwndlab_engine::ScenarioError),
 }
@@ -166,7 +166,7 @@ impl Exits {
         Time::from_nanos(sys::monotonic_ns().saturating_sub(self.start_ns))
     }
 
-    /// The time until `at`, in nanoseconds.
+    /// The time until `at`, in nanoseconds; 0 if `at` has passed.
     fn until(&self, at: Time) -> u64 {
         (self.start_ns + at.as_nanos()).saturating_sub(sys::monotonic_ns())
     }
@@ -332,13 +332,14 @@ fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &m
     }
 }
 
-/// Advances the network, and on the way takes samples of queues and sends the router's datagrams at their times.
+/// Advances the network. Meanwhile, takes the samples of queues and sends the router's datagrams at their scheduled
+/// times.
 struct Sampler {
     senders: Senders,
     queues: Vec<u32>,
     interval: Option<Time>,
     next: Time,
-    /// When the counters have to be read next. `snapshots` has their values at the previous snapshots.
+    /// The time of the next snapshot of the links' counters. `snapshots` has the counters at the previous ones.
     snapshot_at: Time,
     snapshots: Vec<Vec<LinkSummary>>,
 }

@@ -238,7 +238,7 @@ pub fn wait_until_running(device: &str) -> io::Result<()> {
         if flags & libc::IFF_UP == 0 {
             return Ok(());
         }
-        thread::sleep(STEP); // also if it runs now: its queue is activated after the flag
+        thread::sleep(STEP); // even if IFF_RUNNING is set: the queue is activated after it
         if flags & libc::IFF_RUNNING != 0 {
             return Ok(());
         }

@@ -20,7 +20,8 @@ pub(crate) fn line_of(event: Event, port: u32) -> Line {
     }
 }
 
-/// Writes two files: packets to the given path, and samples to this path with `.queues.csv` appended.
+/// Writes the events of packets to the given path. If queues are sampled, writes the samples to this path with
+/// `.queues.csv` appended.
 #[derive(Debug)]
 pub(crate) struct Trace {
     packets: BufWriter<File>,

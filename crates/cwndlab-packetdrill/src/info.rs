@@ -13,7 +13,7 @@ const STATES: [(&str, f64); 5] = [
     ("TCP_CA_Loss", 4.0),
 ];
 
-/// The kernel's value for "no threshold".
+/// The kernel's `tcpi_snd_ssthresh` if no threshold has been set.
 const INFINITE_SSTHRESH: f64 = 2_147_483_647.0;
 
 /// Stores the present values of the fields in `names`. Fields that the endpoint does not have are undefined, so that an

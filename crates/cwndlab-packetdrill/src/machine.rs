@@ -97,7 +97,7 @@ impl Machine {
         }
     }
 
-    /// Adds an endpoint as the last one.
+    /// Appends an endpoint to the list of endpoints.
     pub fn add_endpoint(&mut self, cfg: TcpConfig, connection: Connection, accepted: bool) {
         let timestamps = Timestamps::with_tick(self.options.timestamp_tick_us);
         self.endpoints.push(Endpoint::new(cfg, connection, timestamps, accepted));

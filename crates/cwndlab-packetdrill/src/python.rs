@@ -147,7 +147,7 @@ struct Parser<'a> {
     names: &'a Names,
 }
 
-/// Operators and brackets. An operator precedes the shorter ones with which it begins, so that it is found first.
+/// Operators, brackets and the comma. Longer operators come first, so that `<=` is not parsed as `<`.
 const OPERATORS: [&str; 17] =
     ["<=", ">=", "==", "!=", "//", "**", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", "&"];
 

@@ -15,7 +15,7 @@ use cwndlab_units::Time;
 
 /// Largest payload of an IP packet with 20 bytes of IP header and 60 of TCP header.
 const MAX_PAYLOAD: u32 = 65_535 - 80;
-/// How long to wait for an event without a time.
+/// How long to wait for an expected segment whose event states no time.
 const PATIENCE: Time = Time::from_secs(3600);
 
 /// How strictly the endpoint's behaviour is compared with a script.
@@ -154,7 +154,7 @@ impl Machine {
             return unsupported(line, "a segment that arrives needs its sequence numbers");
         }
         if flags.has(Flags::SYN) && packet.len > 0 && self.receive_buffer.is_none() {
-            // BSD's scripts, which set the receive buffer, expect data in a SYN to be ignored.
+            // With a receive buffer, which only BSD's scripts set, the script expects data in a SYN to be ignored.
             return unsupported(line, "a SYN that carries data (TCP Fast Open) is not supported");
         }
         if flags.has(Flags::SYN) && !flags.has(Flags::ACK) || self.endpoints.is_empty() {
@@ -177,8 +177,9 @@ impl Machine {
             }
         };
         let whole = endpoint.inbound(packet, echo);
-        // Segments that the kernel would merge arrive at the same time and are acknowledged as one. Data that fills a
-        // hole or repeats earlier data stays in one piece, because a DSACK reports the whole duplicate.
+        // With `merged_from`, new data is split into segments that arrive at the same time, before the endpoint can
+        // send an ACK for each. Data that fills a hole or repeats earlier data is not split, because a DSACK has to
+        // report the whole duplicate.
         let beyond = packet.seq.is_some_and(|seq| seq >= endpoint.furthest);
         endpoint.furthest = endpoint.furthest.max(packet.seq.unwrap_or(0).saturating_add(whole.len));
         let size = self.options.merged_from.filter(|_| beyond).unwrap_or(whole.len).max(1);

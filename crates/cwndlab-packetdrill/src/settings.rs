@@ -122,7 +122,7 @@ fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resu
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
     if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {
-        rack.window_validation = false; // tcp_slow_start_after_idle=0 turns off both
+        rack.window_validation = false; // tcp_slow_start_after_idle=0 turns this off, too
     }
     cfg.receive_tuning = ReceiveTuning::Linux { initial_bytes: 540_000, most_bytes: 15 << 20 };
     cfg.ecn = EcnKind::Off;

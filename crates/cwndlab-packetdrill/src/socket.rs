@@ -48,7 +48,7 @@ pub(crate) struct Endpoint {
     own_scale: Option<u8>,
     /// Whether the endpoint has sent a SYN.
     opened: bool,
-    /// The highest end of data that arrived, in the script's numbers.
+    /// One past the last byte of the furthest data that has arrived, as a relative sequence number.
     pub furthest: u32,
     pub timestamps: Timestamps,
     /// Whether the application has shut down its sending and its receiving half.
@@ -171,8 +171,8 @@ impl Endpoint {
             (Some(_), Some(own), false) => own,
             _ => 0,
         };
-        // For the RST of a closed port to a segment without ACK: its sequence number is 0, which is not relative to an
-        // initial one (RFC 9293, section 3.10.7.1).
+        // A closed port answers a segment without ACK by an RST with sequence number 0 (RFC 9293, section 3.10.7.1),
+        // which is not relative to an initial sequence number.
         let foreign = !self.opened && segment.flags.has(Flags::RST) && segment.flags.has(Flags::ACK);
         Packet {
             ecn: Some([EcnBits::NotEct, EcnBits::Ect1, EcnBits::Ect0, EcnBits::Ce][usize::from(segment.ecn & 3)]),

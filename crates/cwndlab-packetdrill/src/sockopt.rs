@@ -19,7 +19,7 @@ const WITHOUT_EFFECT: [&str; 10] = [
     "SO_NOSIGPIPE",
     "IP_FREEBIND",
     "SO_BINDTODEVICE",
-    "SO_MARK", // for the packets' routing
+    "SO_MARK", // used for routing only
     "IPV6_V6ONLY",
     "IP_TOS",
     "IP_MTU_DISCOVER",
@@ -46,7 +46,8 @@ impl Machine {
             ("TCP_CORK", Some(n)) => descriptor.corked = n != 0,
             ("TCP_USER_TIMEOUT", Some(n)) if (0..=i64::from(i32::MAX)).contains(&n) => descriptor.user_timeout_ms = n,
             ("TCP_MAXSEG", Some(n)) if (8..=65_535).contains(&n) && !connected => descriptor.cfg.mss = n as u32,
-            // The kernel doubles the value and uses half of the result for its own records.
+            // The kernel doubles the value and reserves half of the result for bookkeeping, so the value itself remains
+            // for data.
             ("SO_RCVBUF", Some(n)) if (1..=1 << 30).contains(&n) && !connected => {
                 descriptor.cfg.receive_buffer_bytes = n as u64;
                 descriptor.cfg.receive_tuning = cwndlab_tcp::ReceiveTuning::None;

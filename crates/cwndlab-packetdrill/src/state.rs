@@ -20,7 +20,7 @@ const STATES: [(State, &str, &str); 11] = [
     (State::TimeWait, "TCPI_TIME_WAIT", "TIME_WAIT"),
 ];
 
-/// The values of all names for `tcpi_state`.
+/// All names of states, each with its value in `tcpi_state`.
 pub(crate) fn values() -> impl Iterator<Item = (&'static str, f64)> {
     STATES.iter().zip(0_u8..).map(|((_, name, _), value)| (*name, f64::from(value)))
 }

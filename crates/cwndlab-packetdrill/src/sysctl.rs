@@ -1,4 +1,5 @@
-//! Kernel settings (`sysctl`): those that are knobs here, those without effect on what is sent, and all others.
+//! Applies kernel settings (`sysctl`) that have a knob here, and accepts those without effect on what is sent. All
+//! others are rejected, except for a few that rarely matter ([`Setting::MayMatter`]).
 
 use cwndlab_tcp::{AckPolicy, EcnKind, Profile, ReceiveTuning, RecoveryConfig, RecoveryKind, TcpConfig};
 use cwndlab_units::Time;
@@ -33,7 +34,7 @@ const WITHOUT_EFFECT: [&str; 23] = [
     "tcp_max_orphans",
     "tcp_max_syn_backlog",
     "tcp_mem",
-    "tcp_min_tso_segs", // about trains of segments under pacing; here segments are single
+    "tcp_min_tso_segs", // for trains of paced segments; here each segment is sent alone
     "tcp_no_metrics_save",
     "tcp_notsent_lowat",
     "tcp_syncookies",
@@ -158,7 +159,8 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
     Some(Ok(Setting::Taken))
 }
 
-/// Size of a buffer in bytes. No window exceeds 2^30 (RFC 7323, section 2.3).
+/// Parses the size of a buffer in bytes. Returns `None` if it is not 1 to 2^30: no window exceeds 2^30 (RFC 7323,
+/// section 2.3).
 fn buffer(value: &str) -> Option<u64> {
     value.parse().ok().filter(|bytes| (1..=1 << 30).contains(bytes))
 }

@@ -15,7 +15,7 @@ pub enum Command {
     /// Send a datagram at once. `bytes` is the size of its IP packet, `payload` the size of its payload, `ecn` its ECN
     /// codepoint.
     Send { conn: u32, client: bool, bytes: u32, payload: u32, ecn: u8 },
-    /// Append bytes to the send stream of one end.
+    /// Append this many bytes to the send stream of one end.
     Write { conn: u32, client: bool, bytes: u64 },
     /// Close this end: it writes no more.
     Close { conn: u32, client: bool },
@@ -23,7 +23,7 @@ pub enum Command {
     NotifyAt { conn: u32, client: bool, total: u64 },
     /// Keep the bytes received at this end in its buffer until they are read.
     Hold { conn: u32, client: bool },
-    /// Read bytes that have arrived at this end.
+    /// Read this many of the bytes that have arrived at this end.
     Read { conn: u32, client: bool, bytes: u64 },
     /// Call `timer` at this time, replacing the previous timer.
     Timer { at_ns: u64 },

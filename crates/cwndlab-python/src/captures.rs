@@ -349,7 +349,7 @@ fn options(mut rest: &[u8], segment: &mut CapturedSegment) {
 #[derive(Default)]
 struct Found {
     connections: Vec<Connection>,
-    /// Index of the latest connection between two ends. The ends are in ascending order.
+    /// Index of the latest connection between two ends, which are in ascending order in the key.
     last: BTreeMap<[SocketAddr; 2], usize>,
 }
 

@@ -58,7 +58,7 @@ impl AckReport {
     fn delivered_bytes(&self) -> u64 {
         self.report.delivered_bytes
     }
-    /// Bytes that the sender considers lost since this ACK, and did not before.
+    /// Bytes that the sender newly considers lost because of this ACK.
     #[getter]
     fn lost_bytes(&self) -> u64 {
         self.after.lost_bytes
@@ -103,7 +103,7 @@ impl AckReport {
     fn snd_una(&self) -> u64 {
         self.report.snd_una
     }
-    /// Position of the next byte to send. A round trip ends once `snd_una` passes an earlier value.
+    /// Position of the next byte to send. A round trip ends once `snd_una` passes an earlier value of `snd_nxt`.
     #[getter]
     fn snd_nxt(&self) -> u64 {
         self.report.snd_nxt
@@ -156,7 +156,8 @@ impl RateSample {
         let interval = seconds(self.sample.interval);
         (interval > 0.0).then(|| self.sample.delivered_bytes as f64 * 8.0 / interval)
     }
-    /// Total bytes that had been delivered when the segment was sent. A congestion control can count round trips by it.
+    /// Total bytes that had been delivered when the segment was sent. A congestion control can use this number to count
+    /// round trips.
     #[getter]
     fn prior_delivered_bytes(&self) -> u64 {
         self.sample.prior_delivered_bytes
@@ -272,7 +273,7 @@ impl CongestionControl {
         self.window.set_cwnd_bytes(bytes("cwnd_bytes", value)?);
         Ok(())
     }
-    /// The slow-start threshold, infinite at first; also the window that the sender has when it leaves loss recovery.
+    /// The slow-start threshold, infinite at first. It is also the window of the sender when it leaves loss recovery.
     /// After `on_loss` it equals `cwnd_bytes`, unless `on_loss` sets it.
     #[getter]
     fn ssthresh_bytes(&self) -> f64 {
@@ -370,7 +371,7 @@ pub struct Classes {
     pub interrupt: Interrupt,
 }
 
-/// Parses the digests, which identify the classes in a scenario.
+/// Parses the digests by which a scenario names the classes.
 pub fn by_id(classes: BTreeMap<String, Py<PyType>>) -> PyResult<BTreeMap<u128, Py<PyType>>> {
     let id = |text: &str| text.parse::<LawId>().map_err(|why| PyValueError::new_err(why.to_string()));
     classes.into_iter().map(|(digest, class)| Ok((id(&digest)?.0, class))).collect()

@@ -1,4 +1,5 @@
-//! `cwndlab._core`: converts arguments, errors and Arrow columns. It contains no logic.
+//! The Python module `cwndlab._core`: converts arguments, errors and Arrow columns, and reads captures and the places
+//! of TOML keys.
 
 mod applications;
 mod captures;

@@ -44,7 +44,7 @@ pub fn default_budget() -> (u64, u64) {
     (events, memory_bytes)
 }
 
-/// Runs one replicate of a scenario. For several runs, create a [`Scenario`] once.
+/// Runs one replicate of a scenario. For several replicates, create a [`Scenario`] once and call its `run`.
 #[pyfunction]
 #[pyo3(signature = (scenario_json, seed, replicate, *, max_events=None, max_memory_bytes=None, max_seconds=None, stopped=None, laws=None))]
 #[expect(clippy::too_many_arguments, reason = "keyword arguments in Python")]

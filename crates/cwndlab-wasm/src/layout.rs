@@ -9,7 +9,7 @@ use arrow_data::ArrayData;
 use cwndlab_records::Records;
 use serde::Serialize;
 
-/// Every table of a run.
+/// The layout of all tables of a run.
 #[derive(Debug, Serialize)]
 pub struct Tables {
     tables: BTreeMap<&'static str, Rows>,
@@ -18,14 +18,14 @@ pub struct Tables {
     digest: Option<String>,
 }
 
-/// One table.
+/// The layout of one table.
 #[derive(Debug, Serialize)]
 struct Rows {
     rows: usize,
     columns: BTreeMap<String, Column>,
 }
 
-/// One column.
+/// The layout of one column.
 #[derive(Debug, Serialize)]
 struct Column {
     /// The Arrow type of the values at `at`: `UInt64`, `Float64`, …, `Boolean` (packed, lowest bit first).
@@ -51,8 +51,8 @@ impl Tables {
 impl Rows {
     fn of(batch: &RecordBatch) -> Rows {
         let fields = batch.schema_ref().fields().iter().zip(batch.columns());
-        // A column of lists (SACK blocks) is left out: its values differ in size, so a reader cannot find that of a
-        // row.
+        // A column of lists (such as SACK blocks) is left out: its lists differ in length, so the web page could not
+        // compute where a row's list begins.
         let columns = fields.filter_map(|(field, array)| Some((field.name().clone(), Column::of(array.as_ref())?)));
         Rows { rows: batch.num_rows(), columns: columns.collect() }
     }

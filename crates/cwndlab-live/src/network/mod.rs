@@ -68,8 +68,7 @@ pub enum Event {
     Delivered,
 }
 
-/// Lower bounds on the times that a packet needs on a link and after it, computed for a packet that is only an IP
-/// header.
+/// Lower bounds on the times that a packet needs on a link and after it, computed for the smallest packet.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
     /// From the start of the packet's transmission to its arrival at the link's far end.
@@ -90,7 +89,7 @@ pub struct Network {
     links: Vec<Link<LivePacket>>,
     /// For each link, the next time at which [`Network::advance`] has to process it.
     due: Vec<Time>,
-    /// For each link, the shortest time that a packet on it still needs.
+    /// For each link, lower bounds on the time that a packet on it still needs.
     ahead: Vec<Ahead>,
     /// For each link, a time before which no packet on it can be delivered.
     exits: Vec<Time>,
@@ -99,7 +98,7 @@ pub struct Network {
     /// Start in `hops` of the route between two ports.
     routes: BTreeMap<(u32, u32), u32>,
     port_of: BTreeMap<Ipv4Addr, u32>,
-    /// Sequence numbers of the first byte of data by flow, if losses scripted by sequence number need them.
+    /// By flow, the sequence number of the first byte of data; `None` if no losses are scripted by sequence number.
     initial: Option<BTreeMap<u64, u32>>,
     buffers: Buffers,
     entered: u64,
@@ -111,7 +110,7 @@ impl Network {
     ///
     /// # Errors
     ///
-    /// If an explicit route of the scenario is broken. Ports without a path between them are left unconnected.
+    /// If an explicit route of the scenario is invalid. Ports without a path between them are left unconnected.
     pub fn new(
         scenario: &Scenario,
         streams: Streams,
@@ -254,7 +253,8 @@ impl Network {
         }
     }
 
-    /// If a link's queue decides at departure, reports the packets that it dropped or marked when it was last called.
+    /// Reports the packets that a link's queue dropped or marked when it was last called. Does nothing for a queue that
+    /// decides about drops and marks when packets arrive.
     fn after_queue(&mut self, index: usize, at: Time, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
         if !self.links[index].is_served() {
             return;
@@ -292,7 +292,7 @@ impl Network {
     pub fn bytes(&self, packet: &LivePacket) -> &[u8] {
         self.buffers.bytes(packet.buffer)
     }
-    /// Number of packets that have entered, which is the number of the next one.
+    /// Number of packets that have entered so far. The next packet gets this number as its `id`.
     pub fn entered(&self) -> u64 {
         self.entered
     }

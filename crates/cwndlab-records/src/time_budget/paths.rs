@@ -7,8 +7,8 @@ use cwndlab_tcp::TIMESTAMPS_BYTES;
 
 use super::run::nanoseconds;
 
-/// The path of one sender's packets: what determines their minimum time on it. For a link whose rate changes during the
-/// run, the initial `rate_bps` counts.
+/// The path of one sender's packets: what determines their minimum time on it. For a link whose rate varies, `rate_bps`
+/// is used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     propagation: i64,

@@ -95,7 +95,7 @@ fn options(row: &SegmentRow, out: &mut Vec<u8>) {
     }
     accecn(row, out);
     let blocks = row.sack.as_slice();
-    let blocks = &blocks[..blocks.len().min(if row.ts_val.is_some() { 3 } else { 4 })]; // the options have 40 bytes in all
+    let blocks = &blocks[..blocks.len().min(if row.ts_val.is_some() { 3 } else { 4 })]; // options have 40 bytes in all
     if !blocks.is_empty() {
         out.extend([1, 1, 5, 2 + 8 * blocks.len() as u8]);
         for &(start, end) in blocks {
