@@ -49,7 +49,7 @@ __all__ = [
 
 @type_check_only
 class ArrowStream(Protocol):
-    """A table of any library that speaks the Arrow PyCapsule interface."""
+    """A table of any library with the Arrow PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
@@ -63,44 +63,49 @@ def engine_digest() -> str:
     """Digest of all crates' sources, Cargo.lock and the compiler's version: part of every result's key."""
 
 def parse_time(text: str) -> int:
-    """Nanoseconds from "50ms"; ValueError says what would be right."""
+    """Parses a time such as "50ms". Returns nanoseconds. Raises ValueError if it is malformed."""
 
 def parse_rate(text: str) -> int:
-    """Bit/s from "1.5Mbps"; ValueError says what would be right."""
+    """Parses a rate such as "1.5Mbps". Returns bit/s. Raises ValueError if it is malformed."""
 
 def parse_bytes(text: str) -> int:
-    """Bytes from "64KiB"; ValueError says what would be right."""
+    """Parses a size such as "64KiB". Returns bytes. Raises ValueError if it is malformed."""
 
 def parse_quantity(text: str) -> tuple[str, int | float]:
-    """Kind (time, rate, size, packets, share or bdp) and value, in the kind's base unit, of "50ms" or "2%";
-    ValueError says what would be right.
+    """Parses a quantity of any kind. Returns its kind and value: "50ms" is `("time", 50000000)`.
+
+    The kinds are time, rate, size, packets, share and bdp. Raises ValueError if the text is malformed.
     """
 
 def unit_factor(unit: str, wanted: str) -> float:
-    """The factor that turns a number in `unit` into one in `wanted`; ValueError if they differ in kind."""
+    """The factor that converts a number in `unit` to `wanted`. Raises ValueError if they differ in kind."""
 
 def toml_places(text: str) -> list[tuple[list[str | int], int, int]]:
-    """The place of every key and list element in a TOML text: its path, line and column, both from 1.
+    """The place of every key and list element, in the order of the text: its path, line and column.
 
-    Empty where the text is not TOML.
+    Lines and columns (in characters) count from 1. The list is empty if the text is not TOML.
     """
 
 def tcp_profiles() -> list[str]:
     """Names of the TCP profiles, in the order of their eras."""
 
 def tcp_choices(name: str) -> str:
-    """What words stand for in a profile, as JSON: alternatives by knob and word, switches by knob."""
+    """The alternatives and switches of the profile `name`, as JSON.
+
+    `alternatives` maps a knob and each of its words to the knobs of that alternative; `switches` maps each
+    part that can be switched off to its knobs. Raises ValueError, which lists the profiles.
+    """
 
 def tcp_renamed() -> list[tuple[str, str]]:
-    """Names that knobs had in earlier versions, and where they are now."""
+    """Knobs that were renamed: each name in an earlier version, and its present name."""
 
 def tcp_profile(name: str) -> str:
-    """Every knob's value in the profile of that name, as JSON; ValueError names the profiles there are."""
+    """The value of every knob in the profile `name`, as JSON. Raises ValueError, which lists the profiles."""
 
 def tcp_without_effect(config: str) -> list[tuple[str, str]]:
-    """The knobs of a configuration (JSON) that change nothing next to the others, and what each needs.
+    """The knobs of a configuration (JSON) that have no effect given the other knobs, and what each requires.
 
-    ValueError where the configuration cannot be read.
+    Raises ValueError if the text is not a configuration.
     """
 
 def packetdrill(
@@ -110,21 +115,28 @@ def packetdrill(
     tolerance_us: int | None = None,
     ignore_windows: bool = False,
 ) -> tuple[int, str, bool, list[str]] | None:
-    """Runs a script: None, or the first failing line, why, whether it is unsupported, and the events before.
+    """Runs a packetdrill script against an endpoint with the given profile.
 
-    `hz`: the clock of timers, a kernel's of 1000 for linux-6; `tolerance_us`: in place of the script's own;
-    `ignore_windows`: the windows that expected segments offer are not compared.
-    ValueError names the profiles there are, or what the clock may be.
+    Timers tick `hz` times a second (by default as in the profile, but 1000 for `linux-6`). If
+    `tolerance_us` is given, it replaces the script's tolerance of event times. If `ignore_windows` is True,
+    advertised windows are not compared.
+
+    Returns None if the script succeeds. Otherwise returns the failing line, the message, whether the script
+    needs an unsupported feature, and the last events before the failure. Raises ValueError if the profile
+    does not exist or `hz` is out of range.
     """
 
 def tcp_knobs() -> str:
     """Every knob: a JSON list of name, type, what it does, and the source of each profile's value."""
 
 def check_scenario(json: str) -> None:
-    """ValueError with the place and what would be right, if the scenario can't be run."""
+    """Checks a scenario.
+
+    If it cannot be run, raises ValueError, which states the place and what would be right.
+    """
 
 def complete_scenario(json: str) -> str:
-    """The scenario with every default filled in; ValueError as check_scenario."""
+    """The scenario with every default filled in. Raises ValueError as `check_scenario` does."""
 
 @final
 class CapturedSegment:
@@ -132,11 +144,11 @@ class CapturedSegment:
 
     @property
     def time_ns(self) -> int:
-        """Since the first packet of the capture."""
+        """Time since the first packet of the capture."""
 
     @property
     def from_first(self) -> bool:
-        """Whether the end that was seen first sent it."""
+        """Whether its sender is the end that sent the connection's first captured segment."""
 
     @property
     def seq(self) -> int:
@@ -148,31 +160,31 @@ class CapturedSegment:
 
     @property
     def len(self) -> int:
-        """Bytes of payload by its headers; the capture may hold fewer."""
+        """Bytes of payload according to the headers; the capture may contain fewer."""
 
     @property
     def window(self) -> int:
-        """As in the header, not scaled."""
+        """The header's window field, without scaling."""
 
     @property
     def flags(self) -> int:
-        """The octet with FIN in its lowest bit."""
+        """The octet of flags whose lowest bit is FIN."""
 
     @property
     def mss(self) -> int | None:
-        """Maximum segment size option."""
+        """Maximum segment size option; None if the segment has none."""
 
     @property
     def scale(self) -> int | None:
-        """Window scale option, at most 14."""
+        """Window scale option, limited to 14; None if the segment has none."""
 
     @property
     def ts(self) -> tuple[int, int] | None:
-        """TSval and TSecr."""
+        """TSval and TSecr; None if the segment has no timestamps option."""
 
     @property
     def sack(self) -> Sequence[tuple[int, int] | None]:
-        """Four SACK blocks, or None in their place."""
+        """Four SACK blocks; None for each that the segment does not have."""
 
 @final
 class Capture:
@@ -180,10 +192,10 @@ class Capture:
 
     @property
     def cut(self) -> str | None:
-        """Why its end is missing, if it is."""
+        """Why only the beginning of the capture was read; None if all of it was."""
 
     def ends(self, connection: int) -> tuple[str, str]:
-        """Addresses and ports of a connection's ends; the one that was seen first comes first."""
+        """Addresses and ports of a connection's ends: first the end that sent the first captured segment."""
 
     def segments(self, connection: int) -> list[CapturedSegment]:
         """The segments of a connection."""
@@ -191,9 +203,11 @@ class Capture:
     def __len__(self) -> int: ...
 
 def read_capture(path: str | PathLike[str], *, most_segments: int, most_bytes: int) -> Capture:
-    """Reads a pcap or pcapng file, also packed with gzip, up to so many segments and unpacked bytes.
+    """Reads a pcap or pcapng file, which may be compressed with gzip.
 
-    OSError if it cannot be read, ValueError if it is no capture or has no packets of a known link type.
+    Reads at most `most_segments` TCP segments, and at most `most_bytes` bytes of the uncompressed file.
+    Raises OSError if the file cannot be read, and ValueError if it is not a capture or its link type is not
+    supported.
     """
 
 def read_kernel_run(
@@ -207,33 +221,43 @@ def read_kernel_run(
     from_first_data: bool,
     answer_ns: int,
 ) -> tuple[dict[str, Table], int]:
-    """The record tables of a run on a kernel, and their time 0 on the router's clock.
+    """Reads a run on a kernel from the testbed's result and the router's trace.
 
-    From the testbed's result and the router's trace, next to which a file of queue samples may lie.
-    `snapshots_ns`: when counters were taken; `observed_port`: whose packets are segments, None for none;
-    `everywhere`: those of all hosts are, so that a packet that arrives has two rows; `from_first_data`:
-    whether the clock starts with the first data packet; `answer_ns`: a segment sent again within this time
-    after another arrived is taken as its answer, not as a timer's. ValueError names the trace's line.
+    Also reads the file of queue samples next to the trace if it exists. Returns the record tables, and the
+    time on the router's clock that is time 0 in the tables.
+
+    - `snapshots_ns`: the times of the snapshots, at which counters were read.
+    - `observed_port`: the host at this port of the router is observed: the segments table has its packets.
+      If None, no host is observed.
+    - `everywhere`: if True, all hosts are observed. A packet that arrives then has two rows, as sent and as
+      received.
+    - `from_first_data`: if True, time 0 of the tables is when the first data packet was sent; otherwise it is
+      when the workload started.
+    - `answer_ns`: a retransmission within this time after a packet arrived at its sender counts as a response
+      to that packet, not as caused by a timeout.
+
+    Raises ValueError, which names the line of the trace that is wrong.
     """
 
 def time_budgets(
     scenario_json: str, tables: Mapping[str, ArrowStream], until_ns: int, kind: str | None = None
 ) -> Table:
-    """The time budgets of a run's finished objects and of its connections, or of one kind of them.
+    """The time budgets of a run's finished objects and of its connections.
 
-    `tables`: connections, objects, limits, states, timeouts, cwnd, delays; what happened at `until_ns` or
-    later is not looked at, unless that is the end of the run. A row has `traffic` (its index), `kind`,
-    `index`, `start_ns`, `end_ns` and the nanoseconds of each part, as `slow-start_ns`, which add up to
-    `end_ns - start_ns`. ValueError names the table and column that does not fit.
+    If `kind` is given, returns only the budgets of this kind. `tables` must include connections, objects,
+    limits, states, timeouts, cwnd and delays. Events at `until_ns` or later are ignored, unless `until_ns` is
+    the end of the run. A row has `traffic` (an index), `kind`, `index`, `start_ns`, `end_ns` and a column of
+    nanoseconds for each part, such as `slow-start_ns`; the parts add up to `end_ns - start_ns`. Raises
+    ValueError, which names the table that is missing, or the table and column that is wrong.
     """
 
 @disjoint_base
 class Command:
-    """What an application asks for; one class for each kind. `client` says which end of the connection."""
+    """A command of an application; one class for each kind. `client`: whether it is for the client's end."""
 
     @final
     class Connect(Command):
-        """Open a connection of this number."""
+        """Open a connection with this number."""
 
         __match_args__: ClassVar[tuple[str, ...]] = ("conn",)
         @property
@@ -242,7 +266,7 @@ class Command:
 
     @final
     class Open(Command):
-        """Open a flow of datagrams of this number."""
+        """Open a datagram flow with this number."""
 
         __match_args__: ClassVar[tuple[str, ...]] = ("conn",)
         @property
@@ -251,7 +275,11 @@ class Command:
 
     @final
     class Send(Command):
-        """Send a datagram: bytes of the IP packet and of its payload, ECN codepoint (0 to 3)."""
+        """Send a datagram at once.
+
+        `bytes` is the size of its IP packet, `payload` the size of its payload, `ecn` its ECN codepoint
+        (0 to 3).
+        """
 
         __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client", "bytes", "payload", "ecn")
         @property
@@ -268,7 +296,7 @@ class Command:
 
     @final
     class Write(Command):
-        """Append so many bytes to the send stream of one end."""
+        """Append this many bytes to the send stream of one end."""
 
         __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client", "bytes")
         @property
@@ -281,7 +309,10 @@ class Command:
 
     @final
     class Close(Command):
-        """No more writes from this end: FIN, on the last data segment if that has not gone yet."""
+        """Close this end: it writes no more.
+
+        The FIN is sent on the last data segment, or by itself if that segment was sent already.
+        """
 
         __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client")
         @property
@@ -292,7 +323,7 @@ class Command:
 
     @final
     class NotifyAt(Command):
-        """Call `delivered` once, as soon as the bytes received in order at this end reach `total`."""
+        """Call `delivered` once, as soon as this end has received `total` bytes in order."""
 
         __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client", "total")
         @property
@@ -305,7 +336,7 @@ class Command:
 
     @final
     class Hold(Command):
-        """Bytes received at this end stay in its buffer until they are read."""
+        """Keep the bytes received at this end in its buffer until they are read."""
 
         __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client")
         @property
@@ -316,7 +347,7 @@ class Command:
 
     @final
     class Read(Command):
-        """Read so many of the bytes that have arrived at this end."""
+        """Read this many of the bytes that have arrived at this end."""
 
         __match_args__: ClassVar[tuple[str, ...]] = ("conn", "client", "bytes")
         @property
@@ -329,7 +360,7 @@ class Command:
 
     @final
     class Timer(Command):
-        """Call `timer` at this time. An application has one timer: a new one replaces the old."""
+        """Call `timer` at this time, replacing the previous timer."""
 
         __match_args__: ClassVar[tuple[str, ...]] = ("at_ns",)
         @property
@@ -338,7 +369,7 @@ class Command:
 
     @final
     class Record(Command):
-        """A page, file, transaction or object; without an end if it is unfinished."""
+        """Record a web page, file, transaction or object. `end_ns` is None if it is unfinished."""
 
         __match_args__: ClassVar[tuple[str, ...]] = (
             "kind",
@@ -369,33 +400,40 @@ class Application:
     """An application of a scenario (`Scenario.application`), to be driven on any network.
 
     Each method reports an event at a time in nanoseconds of any clock that does not go back, and returns the
-    commands to be carried out in order. `conn` is a number of the application's own; `client` says which end.
+    commands to be carried out in order. `conn` is the number that the application gave to the connection;
+    `client` states whether the event happened at the client's end.
     """
 
     def start(self, now_ns: int) -> list[Command]:
-        """Its start time has come; once, before anything else."""
+        """Reports that the application's start time has come. Must be called once, before other methods."""
 
     def timer(self, now_ns: int) -> list[Command]:
-        """Its timer has expired."""
+        """Reports that the application's timer has expired."""
 
     def established(self, now_ns: int, conn: int, client: bool) -> list[Command]:
-        """One end of a connection is established."""
+        """Reports that one end of a connection is established."""
 
     def delivered(self, now_ns: int, conn: int, client: bool, total: int) -> list[Command]:
-        """The bytes received in order at one end, `total`, have reached what `NotifyAt` asked for."""
+        """Reports that one end has received in order the `total` bytes of its `NotifyAt` command."""
 
     def peer_closed(self, now_ns: int, conn: int, client: bool) -> list[Command]:
-        """One end has received the other's FIN."""
+        """Reports that one end has received the other's FIN."""
 
     def finished(self, now_ns: int, conn: int, failed: bool) -> list[Command]:
-        """Both ends of a connection are gone: closed, or failed. The number may be used again."""
+        """Reports that both ends of a connection have closed, or that the connection has failed.
+
+        The application may use the connection's number again.
+        """
 
     def end(self, now_ns: int) -> list[Command]:
-        """The run ends: what is under way is recorded as unfinished."""
+        """Reports the end of the run. The returned commands record objects in progress as unfinished."""
 
 @final
 class AckReport:
-    """What one ACK told the sender. Times are simulated seconds from the start of the run."""
+    """The information that a congestion control receives about one ACK.
+
+    Times are simulated seconds from the start of the run.
+    """
 
     @property
     def now_s(self) -> float:
@@ -407,10 +445,10 @@ class AckReport:
 
     @property
     def growth_bytes(self) -> int:
-        """Bytes by which congestion avoidance may be credited for this ACK.
+        """Acknowledged bytes for which congestion avoidance may open the window.
 
-        The acknowledged bytes that may open the window: 0 in recovery and where cwnd did not limit the
-        sender, and less what the engine's slow start has used.
+        0 during recovery, and if cwnd did not limit the sender. Bytes that the engine's slow start has used
+        to open the window are not included.
         """
 
     @property
@@ -423,11 +461,11 @@ class AckReport:
 
     @property
     def delivered_bytes(self) -> int:
-        """Payload bytes newly known to have arrived: acknowledged or reported, and not known before."""
+        """Payload bytes that this ACK is the first to report as arrived, cumulatively or by SACK."""
 
     @property
     def lost_bytes(self) -> int:
-        """Bytes newly deemed lost."""
+        """Bytes that the sender newly considers lost because of this ACK."""
 
     @property
     def prior_flight_bytes(self) -> int:
@@ -435,35 +473,38 @@ class AckReport:
 
     @property
     def in_flight_bytes(self) -> int:
-        """Bytes thought to be in the network: neither acknowledged, nor reported by SACK, nor lost."""
+        """Estimated bytes in the network: neither acknowledged, nor reported by SACK, nor lost."""
 
     @property
     def prior_in_flight_bytes(self) -> int:
-        """The same before this ACK."""
+        """Estimated bytes in the network before this ACK."""
 
     @property
     def ce_bytes(self) -> int:
-        """Of `delivered_bytes`, those that the receiver reports as having met congestion (CE)."""
+        """The part of `delivered_bytes` that the receiver reports as marked CE."""
 
     @property
     def rtt_s(self) -> float | None:
-        """Round-trip time measured by this ACK, if it gives one."""
+        """Round-trip time measured by this ACK; None if it gives no measurement."""
 
     @property
     def srtt_s(self) -> float:
-        """Smoothed round-trip time, this measurement included; 0 before the first."""
+        """Smoothed round-trip time, including the measurement by this ACK; 0 before the first measurement."""
 
     @property
     def rate(self) -> RateSample | None:
-        """The delivery rate, if this ACK gives a sample."""
+        """The delivery rate sample of this ACK; None if it has none."""
 
     @property
     def snd_una(self) -> int:
-        """Position in the stream of the first unacknowledged byte, with this ACK; starts at 1."""
+        """Position in the stream of the first byte still unacknowledged after this ACK; starts at 1."""
 
     @property
     def snd_nxt(self) -> int:
-        """Position of the next byte to send. A round trip ends once `snd_una` passes an earlier value."""
+        """Position of the next byte to send.
+
+        A round trip ends once `snd_una` passes an earlier value of `snd_nxt`.
+        """
 
     @property
     def ece(self) -> bool:
@@ -471,55 +512,58 @@ class AckReport:
 
     @property
     def in_recovery(self) -> bool:
-        """Whether the sender is in loss recovery, with this ACK."""
+        """Whether the sender is in loss recovery after this ACK."""
 
 @final
 class RateSample:
-    """How fast the network delivered, from a segment's transmission to its acknowledgment."""
+    """The delivery rate over the time from a segment's transmission to its acknowledgment."""
 
     @property
     def delivered_bytes(self) -> int:
-        """Bytes delivered meanwhile."""
+        """Bytes delivered in the sampled time."""
 
     @property
     def interval_s(self) -> float:
-        """How long that took: the longer of the times to send it and to acknowledge it."""
+        """Length of the sampled time: the longer of the times to send the bytes and to acknowledge them."""
 
     @property
     def rate_bps(self) -> float | None:
-        """Their quotient in bit/s; None if the interval is 0."""
+        """The delivery rate in bit/s: `delivered_bytes` over `interval_s`; None if the interval is 0."""
 
     @property
     def prior_delivered_bytes(self) -> int:
-        """Bytes delivered in all when the segment was sent, which delimits round trips."""
+        """Total bytes that had been delivered when the segment was sent.
+
+        A congestion control can use this number to count round trips.
+        """
 
     @property
     def min_rtt_s(self) -> float | None:
-        """Least round-trip time of the last 10 s."""
+        """Smallest round-trip time of the last 10 s; None if none was measured."""
 
     @property
     def app_limited(self) -> bool:
-        """Whether the application limited the sender meanwhile."""
+        """Whether the application limited the sender in the sampled time."""
 
     @property
     def retransmission(self) -> bool:
-        """Whether the segment had been sent before."""
+        """Whether the segment was a retransmission."""
 
 @final
 class LossEvent:
-    """Why the window must shrink."""
+    """The reason for a reduction of the window."""
 
     @property
     def now_s(self) -> float:
-        """When it was found, in simulated seconds."""
+        """When the event was detected, in simulated seconds."""
 
     @property
     def kind(self) -> str:
-        """ "loss", "ecn" or "timeout"."""
+        """The kind of event: "loss", "ecn" or "timeout"."""
 
     @property
     def repeated(self) -> bool:
-        """Whether it is a further timeout of the same data."""
+        """Whether the event is a repeated timeout for the same data."""
 
     @property
     def flight_bytes(self) -> int:
@@ -533,62 +577,77 @@ class LossEvent:
 class CongestionControl:
     """Base class of congestion controls in Python; the engine makes one object per end of a connection.
 
-    A subclass defines `on_ack` and `on_loss`, and may define the other calls. It must take time and random
-    numbers from its arguments and attributes alone, so that a run gives the same numbers each time.
+    A subclass defines `on_ack` and `on_loss`, and may define the other methods. It must take time only from
+    its arguments and random numbers only from `random`, so that a run is reproducible.
     """
 
     uses_slow_start: bool
     """Class attribute: whether the engine's slow start opens the window up to `ssthresh_bytes`."""
 
     owns_recovery: bool
-    """Class attribute: whether `cwnd_bytes` counts in recovery too. If not, the engine sets it there."""
+    """Class attribute: whether `cwnd_bytes` also applies in recovery.
+
+    If False, the engine sets the window during recovery.
+    """
 
     uses_random: bool
-    """Class attribute: whether it draws random numbers, so that replicates differ."""
+    """Class attribute: whether the congestion control draws random numbers, so that replicates differ."""
 
     def __new__(cls, *_arguments: object, **_keywords: object) -> Self: ...
     @property
     def cwnd_bytes(self) -> float:
-        """The congestion window. Whole bytes count, and at least one segment. In recovery, after timeouts and
-        after idle times the engine sets it, so read it at each call.
+        """The congestion window, in whole bytes; at least one segment. The engine sets it in recovery, after
+        timeouts and after idle times, so read it at each call.
         """
 
     @cwnd_bytes.setter
     def cwnd_bytes(self, value: float) -> None: ...
     @property
     def ssthresh_bytes(self) -> float:
-        """The slow-start threshold, infinite at first; also the window at which loss recovery ends. After
-        `on_loss` it is `cwnd_bytes`, unless `on_loss` sets it.
+        """The slow-start threshold, infinite at first. It is also the window of the sender when it leaves
+        loss recovery. After `on_loss` it equals `cwnd_bytes`, unless `on_loss` sets it.
         """
 
     @ssthresh_bytes.setter
     def ssthresh_bytes(self, value: float) -> None: ...
     @property
     def pacing_rate_bps(self) -> float | None:
-        """The rate at which data leaves, in bit/s. None: as the study's `pacing` says."""
+        """The pacing rate in bit/s. If it is None, the study's `pacing` applies."""
 
     @pacing_rate_bps.setter
     def pacing_rate_bps(self, value: float | None) -> None: ...
     @property
     def random(self) -> Random:
-        """Random numbers of its own, seeded by seed, replicate and flow; needs `uses_random = True`."""
+        """The random number generator of this congestion control.
+
+        It is seeded from the run's seed, the replicate and the flow. The class must set `uses_random = True`.
+        """
 
     def on_start(self, now_s: float, mss: int, /) -> None:
-        """The connection is established; `cwnd_bytes` is the configured initial window."""
+        """Called when the connection is established.
+
+        `cwnd_bytes` is then the configured initial window.
+        """
 
     def on_ack(self, ack: AckReport, /) -> None:
-        """An ACK that tells something, in recovery too."""
+        """Called for each ACK with new information, also during recovery."""
 
     def on_loss(self, event: LossEvent, /) -> None:
-        """Losses or an ECN echo, once per episode; also called by `on_timeout`. Reduces `cwnd_bytes`."""
+        """Called once per episode of losses or ECN echoes, and by `on_timeout`.
+
+        A subclass reduces `cwnd_bytes` here.
+        """
 
     def on_timeout(self, event: LossEvent, /) -> None:
-        """The retransmission timer has expired. The default follows RFC 5681, section 3.1: it calls `on_loss`
-        unless the timeout is repeated, and leaves a window of one segment.
+        """Called when the retransmission timer expires. The default follows RFC 5681, section 3.1: it calls
+        `on_loss` unless the timeout is repeated, and then sets `cwnd_bytes` to one segment.
         """
 
     def on_undo(self, now_s: float, /) -> None:
-        """The last reduction was spurious; `cwnd_bytes` is again at least what it was before."""
+        """Called when the last reduction proves to be spurious.
+
+        The engine has already raised `cwnd_bytes` to at least its value before the reduction.
+        """
 
 class LawFailed(RuntimeError):  # noqa: N818
     """A run whose congestion control raised an exception. The message names file, line, flow and time."""
@@ -597,13 +656,13 @@ class BudgetError(RuntimeError):
     """A run that needed more than its budget. Its records are lost."""
 
     simulated_ns: int
-    """How far it had come."""
+    """The simulated time that the run reached."""
 
 class RunStopped(Exception):  # noqa: N818
     """A run that was asked to stop. Its records are lost."""
 
 def default_budget() -> tuple[int, int]:
-    """The budget of a run unless it is given another: events, and bytes of memory."""
+    """The default budget of a run: number of events, and bytes of memory."""
 
 def run(
     scenario_json: str,
@@ -616,11 +675,17 @@ def run(
     stopped: Callable[[], bool] | None = None,
     laws: Mapping[str, type[CongestionControl]] | None = None,
 ) -> Records:
-    """One run of a scenario; for several, make a Scenario once. Arguments and errors as Scenario.run."""
+    """Runs one replicate of a scenario. For several, create a `Scenario` once and call its `run`.
+
+    The arguments and errors are those of `Scenario.run`.
+    """
 
 @final
 class Scenario:
-    """A scenario that was read and checked: ValueError has the place and what would be right."""
+    """A scenario that was parsed and checked.
+
+    If it cannot be run, raises ValueError, which states the place and what would be right.
+    """
 
     def __new__(cls, json: str) -> Scenario: ...
     def run(
@@ -634,22 +699,25 @@ class Scenario:
         stopped: Callable[[], bool] | None = None,
         laws: Mapping[str, type[CongestionControl]] | None = None,
     ) -> Records:
-        """One replicate, without holding the GIL unless it has `laws`. Ctrl-C ends it on the main thread.
+        """Runs one replicate. The run releases the GIL unless `laws` are given.
 
-        `max_events` and `max_memory_bytes` (estimated) default to `default_budget()`; `max_seconds` is real
-        time, by default without bound. `stopped` is asked about every 100 ms. `laws`: the congestion controls
-        in Python by the digests that the scenario names them by.
+        `max_events` and `max_memory_bytes` (estimated) default to `default_budget()`. `max_seconds` limits
+        wall-clock time; by default, there is no limit. `stopped` is called about every 100 ms. `laws` are the
+        congestion controls in Python, by the digests by which the scenario names them. On the main thread,
+        Ctrl-C ends the run.
 
-        ValueError if two nodes that talk are not connected; BudgetError if the run needs more than it may
-        use, or simulated time stands still; LawFailed if a congestion control in Python raises; RunStopped if
-        `stopped` says so; RuntimeError with the scenario's hash if the engine breaks.
+        Raises ValueError if two nodes that exchange traffic are not connected; BudgetError if the run exceeds
+        its budget or simulated time does not advance; LawFailed if a congestion control in Python raises an
+        exception; RunStopped if `stopped` returns True; RuntimeError, which states the scenario's hash, if an
+        invariant of the engine is broken.
         """
 
     def application(self, traffic: int, segment_bytes: int, seed: int, replicate: int) -> Application:
-        """The application of a traffic entry, drawing the same numbers as in `run`.
+        """The application of a traffic entry, to be driven from Python.
 
-        `segment_bytes` is the payload of a full segment where it is driven. ValueError if there is no such
-        entry.
+        It draws the same random numbers as in `run`.
+        `segment_bytes` is the payload of a full segment on the network of the driver. Raises ValueError if the
+        entry does not exist.
         """
 
 @final
@@ -662,32 +730,35 @@ class Records:
 
     @property
     def packets(self) -> int:
-        """Packets that crossed a link: what the engine's speed is measured in."""
+        """Number of packets that crossed a link, summed over the links.
+
+        The engine's speed is measured in these packets per second.
+        """
 
     @property
     def digest(self) -> str:
         """SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform."""
 
     def without(self, names: Sequence[str]) -> Records:
-        """The records of the same run with the probes off that fill these tables ("cwnd", "limits", "states",
-        "timeouts", "delays"); other tables stay.
+        """The records of the same run without the probes that fill these tables ("cwnd", "limits", "states",
+        "timeouts", "delays"). All other tables are unchanged.
         """
 
     @property
     def summary(self) -> dict[str, int]:
-        """Totals by name; every packet injected is delivered, dropped or in flight."""
+        """Totals by name. `injected` is the sum of `delivered`, `dropped` and `in_flight`."""
 
     def table(self, name: str) -> Table:
-        """A table by its name; KeyError names those there are."""
+        """A table by its name. Raises KeyError, which lists the tables."""
 
     def __getitem__(self, name: str, /) -> Table: ...
     def write_trace(
         self, path: str | PathLike[str], format: str, connection: int = 0, from_client: bool = True
     ) -> None:
-        """Write the segments as seen at the observed node.
+        """Writes a trace of the segments at the observed node.
 
-        The format is "pcapng", "ns", or "xplot" of one connection's direction; ValueError if the run
-        observed no segments, OSError if the file can't be written.
+        `format` is "pcapng", "ns" or "xplot"; an "xplot" file shows one direction of one connection. Raises
+        ValueError if the run observed no segments, and OSError if the file cannot be written.
         """
 
 @final
@@ -699,11 +770,12 @@ class Table:
         """Names of the columns."""
 
     def column(self, name: str) -> tuple[str, bytes, list[str] | None] | None:
-        """A column as numpy reads it, copied: the type, the values, and the words if the values are codes.
+        """A copy of a column for numpy: the type, the values, and the words if the values are codes.
 
-        Null is -1 in whole numbers and codes, NaN in others. None for lists, and for truth values with nulls.
+        A null becomes -1 in whole numbers and codes, and NaN in floats. Returns None for a column of lists,
+        and for a column of booleans with nulls.
         """
 
     def __len__(self) -> int: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the columns over by the Arrow PyCapsule interface."""
+        """Implements the Arrow PyCapsule interface. It ignores the requested schema."""

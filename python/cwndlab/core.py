@@ -80,7 +80,7 @@ class Core(Protocol):
         """A profile's endpoint configuration as JSON; ValueError names the profiles there are."""
 
     def tcp_choices(self, name: str, /) -> str:
-        """What words stand for in a profile, as JSON; ValueError if there is none of this name."""
+        """The alternatives and switches of a profile, as JSON; ValueError if the profile does not exist."""
 
     def tcp_without_effect(self, config: str, /) -> list[tuple[str, str]]:
         """The knobs of a configuration (JSON) without effect given the others, and what each requires."""

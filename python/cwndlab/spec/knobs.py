@@ -41,7 +41,7 @@ def quantity(text: str, path: KeyPath) -> tuple[str, int | float] | None:
 
 
 class Choices(NamedTuple):
-    """What words stand for in a profile."""
+    """The alternatives and switches of a profile."""
 
     #: Knob -> word -> that alternative's knobs; None for a word that has none.
     alternatives: Mapping[str, Mapping[str, Mapping[str, Any] | None]] = MappingProxyType({})
