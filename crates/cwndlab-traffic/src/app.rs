@@ -24,9 +24,9 @@ macro_rules! applications {
         apps {$($(#[$app_doc:meta])+ $app:ident($app_type:ty),)+}
         specs {$($(#[$doc:meta])+ $spec:ident($spec_type:ty) => $made:ident,)+}
     ) => {
-        /// The state machine of one application. Only the most common kind is stored in place, as there may be 100,000
-        /// of them; the others are boxed. Call [`App::handle`] with each event, in order, and carry out the commands in
-        /// order.
+        /// The state machine of one application. Only `Bulk`, the most common kind, is stored in place, as there may be
+        /// 100,000 of them; the others are boxed. Call [`App::handle`] with each event, in order, and carry out the
+        /// commands in order.
         #[derive(Clone)]
         pub enum App {
             $($(#[$app_doc])+ $app($app_type),)+

@@ -10,7 +10,7 @@ use crate::error::AppError;
 use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 use crate::spec::{client, Application, Setup, Spec};
 
-/// Maximum number of segments; of 64 KiB each, they are [`MAX_BYTES`].
+/// Maximum number of segments of a transfer: [`MAX_BYTES`] divided by a segment size of 64 KiB.
 const MAX_SEGMENTS: u64 = 1 << 34;
 
 /// One transfer on one connection, without a request.
@@ -35,8 +35,8 @@ pub struct BulkSpec {
     pub first_s: Option<Box<Dist>>,
 }
 
-/// The state of one transfer. Its time runs from the SYN to the arrival in order of the last byte or, if a reader has a
-/// rate, until that byte is read.
+/// The state of one transfer. Its recorded time starts with the SYN. It ends when the last byte has arrived in order
+/// or, if `read_rate_bps` is given, when the receiving application has read that byte.
 #[derive(Clone)]
 pub struct Bulk {
     tcp_client: u16,
@@ -63,8 +63,8 @@ struct Reader {
     rate_bps: u64,
     chunk: u64,
     read: u64,
-    /// Whether the sender has closed before everything was read. Closing at once in response would reset the connection
-    /// (RFC 2525, section 2.17).
+    /// Whether the sender has closed before everything was read. This end then closes after it has read the last byte,
+    /// because closing with unread data would reset the connection (RFC 2525, section 2.17).
     peer_closed: bool,
 }
 
@@ -193,15 +193,15 @@ impl Bulk {
         matches!((self.reader(), self.bytes()), (Some(reader), Some(bytes)) if reader.read >= bytes)
     }
 
-    /// Requests a notification of the next byte for the reader.
+    /// If the receiver reads at a rate, requests a notification for when it has at least one unread byte.
     fn wait_for_data(&self, out: &mut Vec<Command>) {
         if let Some(reader) = self.reader() {
             out.push(Command::NotifyAt { conn: 0, side: self.from.other(), total: reader.read + 1 });
         }
     }
 
-    /// Reads one chunk of the received data. After the last chunk, closes if the sender has closed; otherwise waits for
-    /// the time that the chunk takes.
+    /// Reads one chunk of the received data. After the last chunk, closes this end if the sender has closed. After any
+    /// other chunk, sets a timer for the time that the chunk takes at the reader's rate.
     fn read(&mut self, now: Time, conn: u32, side: Side, total: u64, out: &mut Vec<Command>) {
         let whole = self.bytes();
         let Some(reader) = self.extra.as_mut().and_then(|extra| extra.reader.as_mut()) else { return };
@@ -217,7 +217,7 @@ impl Bulk {
         }
     }
 
-    /// Records the transfer, unless it has been recorded. An unlimited transfer has no delay to record.
+    /// Records the transfer, unless it is unlimited or has been recorded.
     fn record(&mut self, end: Time, losses: Losses, out: &mut Vec<Command>) {
         if !std::mem::take(&mut self.open) {
             return;

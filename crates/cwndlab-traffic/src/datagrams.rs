@@ -29,7 +29,7 @@ pub struct Datagrams {
     first: (Sampler, Rng),
     duration: Option<Sampler>,
     pattern: Pattern,
-    /// Time from which no packet is sent.
+    /// No packet is sent at this time or later.
     until: Time,
     open: bool,
 }
@@ -79,7 +79,7 @@ struct Common<'a> {
     duration: Option<&'a Dist>,
 }
 
-/// A field's distribution, with a random stream of the same name.
+/// A field's distribution, with a random stream named after the field.
 fn drawn(field: &'static str, dist: &Dist, setup: &mut Setup<'_>) -> Result<(Sampler, Rng), AppError> {
     let sampler = dist.of_field(field, setup.shared)?;
     Ok((sampler, (setup.stream)(field)))

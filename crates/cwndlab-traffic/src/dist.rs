@@ -41,10 +41,10 @@ pub enum Dist {
     Pareto {
         /// the exponent
         shape: f64,
-        /// the smallest value; if `mean` is given instead, the smallest value is mean (shape - 1) / shape
+        /// the smallest value; if `mean` is given instead, it is `mean * (shape - 1) / shape`
         #[serde(default, skip_serializing_if = "Option::is_none")]
         min: Option<f64>,
-        /// the mean without `max`, finite only for a shape above 1
+        /// the mean that the distribution would have without `max`; requires a shape above 1
         #[serde(default, skip_serializing_if = "Option::is_none")]
         mean: Option<f64>,
         /// upper limit, which replaces larger values
@@ -131,9 +131,10 @@ struct Table {
     values: Vec<f64>,
     /// Running sums of the counts: value k is drawn for numbers in `cumulative[k-1]..cumulative[k]`.
     cumulative: Vec<u64>,
-    /// An index for the search of a number in `cumulative`. All numbers with the same bits above `part_bits` form a
-    /// part; the entry of a part is the index of the first value that is drawn for a number of the part. One more entry
-    /// at the end has the index of the last value. There are at most twice as many parts as values.
+    /// An index that narrows the binary search in [`Table::position`]. All numbers that are equal when shifted right by
+    /// `part_bits` form a part. The entry of a part is the index of the value that is drawn for the part's lowest
+    /// number. One more entry at the end is the index of the last value. There are at most twice as many parts as
+    /// values.
     firsts: Vec<u32>,
     part_bits: u32,
 }
@@ -173,7 +174,7 @@ impl Dist {
         self.sampler(shared).map_err(|error| AppError::Field { field, error })
     }
 
-    /// Checks the distribution and prepares it for drawing; names are looked up in `shared`.
+    /// Checks the distribution and prepares it for drawing. The name of a [`Dist::Named`] is looked up in `shared`.
     ///
     /// # Errors
     /// If the distribution is invalid; the error says what would be right.
@@ -265,7 +266,7 @@ impl Sampler {
             }
             Kind::LognormalPareto { mu, sigma, tail_from, tail_alpha, max } => {
                 let z: f64 = StandardNormal.sample(rng);
-                let u = 1.0 - rng.random::<f64>(); // drawn even if unused, so that each sample makes the same draws
+                let u = 1.0 - rng.random::<f64>(); // drawn even if unused, which must not shift later draws
                 let body = libm::exp(mu + sigma * z);
                 let x = if body > *tail_from { tail_from * libm::pow(u, -1.0 / tail_alpha) } else { body };
                 x.min(*max)

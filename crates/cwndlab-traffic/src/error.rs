@@ -33,7 +33,7 @@ pub enum DistError {
         /// The upper end.
         high: f64,
     },
-    /// A Pareto distribution of this shape has no mean.
+    /// A Pareto distribution with a `mean`, but a shape of at most 1, for which the mean is infinite.
     #[error("shape is {0}; with a mean it must be above 1, or give `min`")]
     NoMean(f64),
     /// A Pareto distribution without `min` and `mean`, or with both.
@@ -47,10 +47,10 @@ pub enum DistError {
         /// How many counts.
         counts: usize,
     },
-    /// An empirical distribution with too many observations.
+    /// The sum of an empirical distribution's counts exceeds 64 bits.
     #[error("the counts' sum exceeds 64 bits")]
     TooManyCounts,
-    /// An empirical distribution without observations.
+    /// An empirical distribution that has no counts, or only counts of 0.
     #[error("empirical distribution without a single count; at least one must be above 0")]
     NoCounts,
     /// No shared distribution has this name.
@@ -74,7 +74,7 @@ pub enum DistError {
 /// An application that cannot run; the message says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum AppError {
-    /// A field's distribution.
+    /// The distribution of a field is invalid.
     #[error("{field}: {error}")]
     Field {
         /// The field.
@@ -82,27 +82,27 @@ pub enum AppError {
         /// What is wrong with it.
         error: DistError,
     },
-    /// A transfer with two sizes.
+    /// A bulk transfer with both `bytes` and `segments`.
     #[error("bulk: both `bytes` and `segments` are given; give one")]
     SizeTwice,
-    /// A transfer of nothing.
+    /// A bulk transfer of 0 bytes or 0 segments.
     #[error("bulk: a transfer of 0 bytes; leave `bytes` and `segments` out for one without end")]
     NoBytes,
-    /// A transfer whose bytes do not fit.
+    /// A bulk transfer of more than 2^50 bytes or 2^34 segments.
     #[error(
         "bulk: the transfer is too large: at most 2^50 bytes or 2^34 segments; leave both out for a transfer without end"
     )]
     TooLarge,
-    /// A reader of rate 0.
+    /// The `read_rate_bps` of a bulk transfer is 0.
     #[error("bulk: a reader that never reads (`read_rate_bps` 0); leave it out to read at once")]
     NeverReads,
-    /// A page of too many objects.
+    /// A web page with more than 10,000 in-line objects.
     #[error("web: inline_objects is {0}; a page has at most {MAX_INLINE_OBJECTS}")]
     TooManyObjects(u32),
-    /// A Poisson process without a rate, or with too high a one.
+    /// The arrival rate of short flows is not above 0, or is above 1,000,000 per second.
     #[error("short-flows: arrival_rate is {0}; it must be above 0 and at most 1000000 per second")]
     ArrivalRate(f64),
-    /// A rate at which no datagrams can be sent.
+    /// A rate of datagrams or of video below 8 bit/s or above 400 Gbit/s.
     #[error("{app}: {field} is {rate_bps} bit/s; it must be at least 8 bit/s and at most 400 Gbit/s")]
     Rate {
         /// The kind of application.
@@ -112,7 +112,7 @@ pub enum AppError {
         /// Its value.
         rate_bps: u64,
     },
-    /// A size that no packet has.
+    /// A packet size that is below `least` or above 65,535 bytes.
     #[error("{app}: packet is {bytes} bytes; an IP packet with {protocols} has {least} to 65535 bytes")]
     Packet {
         /// The kind of application.
@@ -124,16 +124,16 @@ pub enum AppError {
         /// The least size with these headers.
         least: u32,
     },
-    /// A packet interval that is too short for any speech.
+    /// A packet interval of a voice call below 10 µs.
     #[error("voip: interval is {0} s; it must be at least 10 us")]
     SpeechInterval(f64),
     /// Silence suppression with only one of its two fields.
     #[error("voip: silence suppression needs both `talk` and `silence`; give both or none")]
     HalfSilence,
-    /// A frame rate outside its range.
+    /// A frame rate of a video that is not within 0.01 and 10,000 per second.
     #[error("video: frame_rate is {0}; it must be within 0.01 and 10000")]
     FrameRate(f64),
-    /// A scale of the video's scatter outside its range.
+    /// A scale of a video's frame sizes or intervals that is not within 0 and 0.5.
     #[error("video: {field} is {scale}; it must be within 0 and 0.5")]
     Scatter {
         /// The field.

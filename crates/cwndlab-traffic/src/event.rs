@@ -61,8 +61,8 @@ pub enum Event {
     Start,
     /// The application's timer has expired.
     Timer,
-    /// One end is established. The driver must let data that is written in response to the client's event travel in the
-    /// third packet of the handshake (RFC 9293, section 3.5, permits this).
+    /// One end is established. If the client writes data in response, the driver must send this data with the third
+    /// packet of the handshake (RFC 9293, section 3.5, permits this).
     Established {
         /// connection slot
         conn: u32,
@@ -139,8 +139,8 @@ pub enum Command {
         /// payload bytes
         bytes: u64,
     },
-    /// Close this end, which must not write any more: send a FIN, with the last data segment if that has not been sent
-    /// yet.
+    /// Close this end, which must not write afterwards. Its FIN is sent with the last data segment, or alone if that
+    /// segment has already been sent.
     Close {
         /// connection slot
         conn: u32,
@@ -194,7 +194,7 @@ impl Command {
 pub enum ObjectKind {
     /// A web page: primary object and in-line objects.
     Page,
-    /// A file of a transfer.
+    /// The data of one transfer: a file, a bulk transfer or a short flow.
     File,
     /// A connect-request-response transaction.
     Transaction,
@@ -237,7 +237,7 @@ pub struct ObjectRecord {
 }
 
 impl ObjectRecord {
-    /// The record of an object that used one connection. `bytes` count only if all of them arrived.
+    /// The record of an object that used one connection. Its bytes are recorded as 0 if `end` is [`Time::MAX`].
     pub(crate) fn of_one_connection(
         kind: ObjectKind,
         index: u32,

@@ -3,7 +3,8 @@
 use crate::event::{Command, Event, Losses, Side};
 use crate::spec::ServerCloses;
 
-/// The state of such a connection. Pass the connection's events to [`Exchange::handle`], which returns their meaning.
+/// The state of a connection with one request and one response. Pass the connection's events to [`Exchange::handle`],
+/// which returns their meaning.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     request: u64,
@@ -33,7 +34,7 @@ pub(crate) enum Step {
     Closed,
     /// The connection has ended.
     Gone {
-        /// whether the whole response never arrived
+        /// whether the response did not arrive completely
         lost: bool,
         /// losses of the connection
         losses: Losses,

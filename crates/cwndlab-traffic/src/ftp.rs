@@ -9,7 +9,7 @@ use crate::event::{Command, Event, ObjectKind};
 use crate::series::{Plan, Series};
 use crate::spec::{zero, Application, Clock, ServerCloses, Setup, Spec, TransactionEnd};
 
-/// Files, one after another, each on a connection of its own: request upstream, file downstream.
+/// Files, one after another, each on a connection of its own: the client sends a request, the server the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FtpSpec {

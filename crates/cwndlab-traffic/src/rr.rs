@@ -28,7 +28,7 @@ pub struct RrSpec {
     pub transactions: Option<u32>,
 }
 
-/// A client that sends its next request a think time after the last response. A transaction lasts from its request to
+/// A client that sends each request a think time after the previous response. A transaction lasts from its request to
 /// the last byte of its response. If the connection breaks, it is opened again.
 #[derive(Clone)]
 pub struct Rr {
@@ -41,7 +41,7 @@ pub struct Rr {
     first: Sampler,
     next: u32,
     is_open: bool,
-    /// Bytes of requests and responses carried by this connection, including those in progress.
+    /// Bytes of requests (`up`) and of responses (`down`) on this connection, including the transaction in progress.
     up: u64,
     down: u64,
     current: Option<Transaction>,

@@ -18,7 +18,7 @@ pub(crate) trait Spec {
     /// The fields that hold distributions, with their names. [`crate::AppSpec::check`] checks them.
     fn dists(&self) -> Vec<(&'static str, &Dist)>;
 
-    /// Checks the other fields.
+    /// Checks everything except the validity of the distributions that [`Spec::dists`] returns.
     fn check(&self) -> Result<(), AppError> {
         Ok(())
     }
@@ -106,7 +106,7 @@ pub enum InlineTrigger {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransactionEnd {
-    /// When the server's FIN has arrived: netperf's `TCP_CRR` waits for it before it closes.
+    /// When the server's FIN has arrived. The client of netperf's `TCP_CRR` waits for this FIN before it closes.
     Closed,
     /// When the response's last byte has arrived.
     Delivered,

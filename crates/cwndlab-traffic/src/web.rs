@@ -2,8 +2,8 @@
 //!
 //! A page is a primary object and some in-line objects. With http/1.0 each object has a connection of its own, and the
 //! connections of the in-line objects are opened at the same time. With http/1.1 one connection carries all objects,
-//! and its second request asks for all in-line objects. All sizes of a page are drawn when it begins, in page order,
-//! from separate streams: a replicate browses the same pages in every cell.
+//! and its second request asks for all in-line objects. The sizes of a page's objects and requests are drawn when the
+//! page begins, each from a stream of its own, so that a replicate browses the same pages in every cell.
 
 mod carrier;
 mod page;
@@ -85,8 +85,8 @@ pub struct Web {
     page: Option<Page>,
 }
 
-/// A connection: the page for which it was opened, the objects that it carries, and the losses that have been added to
-/// the page's.
+/// A connection: the page for which it was opened, the objects that it carries, and those of its losses that have
+/// already been added to the page's.
 #[derive(Clone)]
 struct Connection {
     page: u32,
@@ -144,7 +144,7 @@ impl Spec for WebSpec {
 }
 
 impl Application for Web {
-    /// Memory of a page with its objects and, for http/1.1, of the position at which each response ends.
+    /// Memory of one page: its objects and, for http/1.1, the position at which each object ends.
     fn memory_bytes(&self) -> u64 {
         (u64::from(self.inline_objects) + 1) * (size_of::<page::Object>() + size_of::<u64>()) as u64
     }

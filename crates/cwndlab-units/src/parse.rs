@@ -17,7 +17,8 @@ pub struct ParseUnitError {
     example: &'static str,
 }
 
-/// A kind of quantity: its units and their sizes in the base unit. This is the only table of units.
+/// A kind of quantity, with its units and their sizes in the base unit. The constants of this type are the only
+/// definition of units.
 struct Kind {
     what: &'static str,
     example: &'static str,
@@ -72,8 +73,7 @@ const PACKETS: Kind = Kind {
     example: "25pkt",
     table: &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1), ("segment", 1), ("segments", 1)],
 };
-/// Shares in per cent. The unit "1" means a ratio (0.02 for 2%). Only [`conversion`] accepts it: a text cannot have it
-/// after its number.
+/// Shares in per cent. The unit "1" means a ratio (0.02 for 2%); it is meant for [`conversion`], not for texts.
 const SHARE: Kind = Kind { what: "share", example: "2%", table: &[("%", 1), ("1", 100)] };
 const BDP: Kind = Kind { what: "multiple of the bandwidth-delay product", example: "1BDP", table: &[("BDP", 1)] };
 
@@ -97,17 +97,17 @@ impl Kind {
 /// A parsed quantity of any kind.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Quantity {
-    /// "50ms"
+    /// A time, such as "50ms".
     Time(Time),
-    /// "1.5Mbps"
+    /// A rate, such as "1.5Mbps".
     Rate(Rate),
-    /// "64KiB"
+    /// A size, such as "64KiB".
     Size(Bytes),
-    /// "25pkt"
+    /// A number of packets, such as "25pkt".
     Packets(u64),
-    /// "2%": 0.02
+    /// A share as a ratio: 0.02 for "2%".
     Share(f64),
-    /// "1.5BDP", a multiple of a link's bandwidth-delay product
+    /// A multiple of a link's bandwidth-delay product, such as "1.5BDP".
     Bdp(f64),
 }
 
@@ -184,7 +184,7 @@ pub fn parse_quantity(text: &str) -> Result<Quantity, ParseUnitError> {
     })
 }
 
-/// Why values in one unit cannot be converted to another.
+/// Why values in one unit cannot be converted to another unit.
 #[derive(Debug, Error, PartialEq, Eq, Clone)]
 pub enum ConversionError {
     /// The units measure different kinds of quantity.
@@ -211,7 +211,7 @@ pub enum ConversionError {
 ///
 /// # Errors
 ///
-/// If the units are not of the same kind, or `from` is unknown.
+/// If the units differ, and `from` is unknown or `wanted` is not a unit of the same kind.
 pub fn conversion(from: &str, wanted: &str) -> Result<f64, ConversionError> {
     if from == wanted {
         return Ok(1.0);

@@ -10,11 +10,11 @@ use crate::Time;
 pub struct Rate(u64);
 
 impl Rate {
-    /// From bit/s.
+    /// A rate of `bps` bit/s.
     pub const fn from_bps(bps: u64) -> Rate {
         Rate(bps)
     }
-    /// In bit/s.
+    /// The rate in bit/s.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
@@ -28,9 +28,9 @@ impl Rate {
     }
 }
 
-/// [`Rate::serialization_time`] without a division: a fixed-point reciprocal, exact to the nanosecond for every packet
-/// up to 64 KiB at 1 kb/s and faster (see the property test). Exceptions are times very close to half a nanosecond,
-/// which may be rounded either way.
+/// Computes [`Rate::serialization_time`] without a division, by a fixed-point reciprocal of the rate. For packets up to
+/// 64 KiB at 1 kbit/s or more, both return the same time (see the property test). The exception is a time very close to
+/// halfway between two nanoseconds, which may be rounded either way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serializer {
     /// ns per byte, with 32 fractional bits
@@ -38,7 +38,7 @@ pub struct Serializer {
 }
 
 impl Serializer {
-    /// For a rate.
+    /// Computes the reciprocal of `rate`.
     ///
     /// # Panics
     /// If the rate is zero, or so slow (below 8e9/2^32 bit/s, about 2 bit/s) that a byte takes over 4 s.

@@ -89,11 +89,11 @@ impl Time {
 }
 
 /// Rounds to the nearest integer, halves up. Negative values and NaN become 0. For all values that a [`Time`] can hold,
-/// the result is that of `f64::round`, which would call the C library.
+/// the result equals that of `f64::round`, which is not used because it would call the C library.
 #[inline]
 fn rounded(x: f64) -> u64 {
     if (0.0..9e18).contains(&x) {
-        let whole = x as i64; // a conversion of one instruction, unlike that to u64
+        let whole = x as i64; // one instruction, unlike the conversion to u64
         return (whole + i64::from(x - whole as f64 >= 0.5)) as u64;
     }
     let whole = x as u64; // saturates at both ends

@@ -1,9 +1,10 @@
 //! Voice and live video: senders of RTP packets that do not adapt to the network.
 //!
 //! Video is the steady state of the statistical model of `syncodecs` (cisco/syncodecs, `StatisticsCodec` in a
-//! `ShapedPacketizer`), the code behind RFC 8593: a frame has `rate / (8 × frames per second)` bytes in the mean, its
-//! size and the time to the next frame scatter by a Laplace distribution, and its packets are spread over that time.
-//! The model's large first frames after a change of rate are left out, because the rate does not change here.
+//! `ShapedPacketizer`), the code behind RFC 8593: a frame has `rate / (8 × frames per second)` bytes in the mean. Its
+//! size and the time to the next frame vary by Laplace distributions, and its packets are spread over the time to the
+//! next frame. The model's large first frames after a change of rate are left out, because the rate does not change
+//! here.
 
 use cwndlab_units::Time;
 use rand::Rng as _;
@@ -17,9 +18,9 @@ use crate::spec::Setup;
 #[derive(Clone)]
 pub(super) struct Voice {
     interval: (Sampler, Rng),
-    /// Lengths of talkspurts and of silences.
+    /// Lengths of talkspurts and of silences; `None` without silence suppression.
     spurts: Option<[(Sampler, Rng); 2]>,
-    /// End of the talkspurt.
+    /// End of the current talkspurt; [`Time::MAX`] without silence suppression.
     end: Time,
 }
 
@@ -39,7 +40,8 @@ impl Voice {
         }
     }
 
-    /// The departure time of the packet that follows one at `now`. A talkspurt lasts for whole packets.
+    /// The departure time of the packet that follows one at `now`. A silence begins one packet interval after the last
+    /// packet of its talkspurt.
     pub(super) fn after(&mut self, now: Time) -> Time {
         let next = now + self.interval.0.draw_time(&mut self.interval.1);
         match &mut self.spurts {

@@ -99,7 +99,7 @@ datagram_specs! {
         /// Seconds between packets: the amount of speech in each (RFC 3551, section 4.2).
         #[serde(default = "g711_interval")]
         pub interval_s: Dist,
-        /// Seconds of a talkspurt, in whole packets; if left out, the call is never silent.
+        /// Seconds of a talkspurt, rounded up to a whole number of packets; if left out, the call is never silent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub talk_s: Option<Dist>,
         /// Seconds of silence between talkspurts, in which nothing is sent.
@@ -223,7 +223,7 @@ impl Spec for VideoSpec {
             return Err(AppError::FrameRate(self.frame_rate));
         }
         for (field, scale) in [("size_scale", self.size_scale), ("interval_scale", self.interval_scale)] {
-            // With a larger scale, truncation at 0 would raise the mean by more than 3 %.
+            // With a larger scale, truncating sizes and intervals at 0 would raise their mean by more than 3 %.
             if !(0.0..=0.5).contains(&scale) {
                 return Err(AppError::Scatter { field, scale });
             }
@@ -262,7 +262,7 @@ fn full_packet() -> Dist {
     Dist::Fixed { value: 1500.0 }
 }
 
-/// 20 ms of G.711 are 160 bytes (RFC 3551, sections 4.2 and 4.5.14); with 40 bytes of headers.
+/// A packet with 20 ms of G.711: 160 bytes (RFC 3551, sections 4.2 and 4.5.14), and 40 bytes of headers.
 fn g711_packet() -> Dist {
     Dist::Fixed { value: 200.0 }
 }

@@ -76,7 +76,7 @@ impl Carrier {
 pub(super) struct Persistent {
     /// Bytes of the first and of the second request.
     requests: [u64; 2],
-    /// In-order bytes at the client after which object k is complete.
+    /// For each object, the number of in-order bytes at the client at which it is complete.
     ends: Vec<u64>,
     trigger: InlineTrigger,
     closes: ServerCloses,
@@ -157,7 +157,8 @@ impl Persistent {
         self.asked += 1;
     }
 
-    /// Answers each complete request. With the last answer the server closes its side, if it closes with the response.
+    /// Answers each complete request. With the last answer, the server closes its end if `closes` is
+    /// [`ServerCloses::WithResponse`].
     fn answer(&mut self, conn: u32, total: u64, out: &mut Vec<Command>) {
         let mut needed: u64 = self.requests[..=self.answered].iter().sum();
         while total >= needed {

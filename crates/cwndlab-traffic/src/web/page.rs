@@ -45,18 +45,18 @@ impl Page {
     pub(super) fn is_complete(&self) -> bool {
         self.missing == 0
     }
-    /// Starts the object's time when its connection is opened.
+    /// Starts the time of object `k`, whose connection is opened now.
     pub(super) fn start_clock(&mut self, k: u32, now: Time) {
         self.objects[k as usize].start = now;
     }
-    /// Restarts the object's time, and for the primary object the page's time, when the object is requested.
+    /// Restarts the time of object `k`, which is requested now. For the primary object, restarts the page's time, too.
     pub(super) fn restart_clock(&mut self, k: u32, now: Time) {
         self.start_clock(k, now);
         if k == 0 {
             self.start = now;
         }
     }
-    /// Ends the object's time when its last byte has arrived.
+    /// Ends the time of object `k`, whose last byte has arrived now.
     pub(super) fn complete(&mut self, k: u32, now: Time, out: &mut Vec<Command>) {
         self.objects[k as usize].end = now;
         self.missing -= 1;
