@@ -40,7 +40,7 @@ pub enum CapacityError {
     /// The times and rates are not a valid schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// A rate outside its range.
+    /// A rate that is neither 0 nor between 8 bit/s and 400 Gbit/s.
     #[error("the rate {0} bit/s must be 0, or at least 8 bit/s and at most 400 Gbit/s")]
     Rate(u64),
     /// All rates of a repeating schedule are 0.
@@ -148,8 +148,8 @@ pub(crate) struct Deliveries {
 }
 
 impl Capacity {
-    /// When the transmission of a packet ends that begins at `begin`. `waited`: whether the packet waited in the queue
-    /// before.
+    /// When the transmission of a packet ends if it begins at `begin`. `waited`: whether the packet had to wait in the
+    /// queue.
     pub(crate) fn finish(&mut self, begin: Time, waited: bool, bytes: u32) -> Time {
         match self {
             Capacity::Steps { rates, per_round } => finish_at_rates(rates, *per_round, begin, bytes),

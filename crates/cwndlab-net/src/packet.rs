@@ -24,7 +24,7 @@ pub trait Packet: Default {
     fn ecn(&self) -> Ecn;
     /// Sets the ECN field to CE. Queues call this only if [`Packet::ecn`] is ECT(0) or ECT(1).
     fn mark_ce(&mut self);
-    /// Identifies the flow (both addresses, both ports, protocol), for queues that hash by flow.
+    /// Identifies the flow (both addresses, both ports, protocol), for queues that distinguish flows.
     fn flow_key(&self) -> u64;
     /// The low 32 bits of the stream offset of the first byte of TCP payload, and the payload's length. Used by losses
     /// scripted by sequence number.
@@ -36,7 +36,7 @@ pub trait Packet: Default {
     }
 }
 
-/// Why a packet was dropped. The order is that of the counters.
+/// Why a packet was dropped. The values are the indices of [`crate::LinkCounters::drops`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum DropCause {

@@ -7,7 +7,8 @@ pub(crate) struct Ring<T> {
     slots: Vec<T>,
     head: u64,
     tail: u64,
-    /// Elements can be pushed up to this position, and beyond it if `head` has moved since it was set.
+    /// Elements can be pushed at positions below this one without a check for room. There is more room if `head` has
+    /// advanced since this was set.
     room_to: u64,
 }
 

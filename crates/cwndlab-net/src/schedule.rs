@@ -42,7 +42,7 @@ pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<
     Ok(())
 }
 
-/// A piecewise constant value. Query it in non-decreasing order of time.
+/// A piecewise constant value. Query it in non-decreasing order of time. If it repeats, a period is called a round.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule<T> {
     at: Vec<Time>,

@@ -63,7 +63,8 @@ pub struct Codel<P> {
 }
 
 impl<P: Packet> Codel<P> {
-    /// Accepts a packet that arrives at `now`, or drops it if the queue is full. Never marks.
+    /// Accepts a packet that arrives at `now`, or drops it if the queue is full. Returns false, because the packet is
+    /// never marked at arrival.
     pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
         if self.fifo.len() >= self.config.limit {
             dropped.push((DropCause::Full, packet));
@@ -110,8 +111,8 @@ pub(super) struct ControlLaw {
 }
 
 impl ControlLaw {
-    /// Removes and returns the next packet to send (section 5.6). If the configuration allows it, ECN-capable packets
-    /// are marked instead of dropped.
+    /// Removes and returns the next packet to send (section 5.6). If `ecn` is set, ECN-capable packets are marked
+    /// instead of dropped.
     pub(super) fn dequeue<P: Packet>(
         &mut self,
         config: &CodelConfig,

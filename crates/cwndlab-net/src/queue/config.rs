@@ -26,7 +26,7 @@ pub enum Unit {
 pub enum QueueConfig {
     /// Never drops.
     Infinite {},
-    /// Drops what does not fit.
+    /// Drops an arriving packet that does not fit.
     DropTail(DropTailConfig),
     /// Drops from the front or at random when it is full.
     DropOnFull(DropOnFullConfig),
@@ -77,7 +77,8 @@ impl QueueConfig {
         }
     }
 
-    /// Sets the numbers that packets carry ([`crate::Packet::traffic`]) for the traffic named by a class-based queue.
+    /// Stores the numbers of the traffic that a class-based queue names. `number` returns the number that the packets
+    /// of a traffic carry ([`crate::Packet::traffic`]).
     pub fn number_traffic(&mut self, number: impl Fn(&str) -> u8) {
         if let QueueConfig::Cbq(config) = self {
             for class in &mut config.classes {

@@ -59,7 +59,8 @@ impl<P> DropOnFull<P> {
 }
 
 impl<P: Packet> DropOnFull<P> {
-    /// Accepts a packet that arrives at `now`. If the queue is full, first drops a waiting packet. Never marks.
+    /// Accepts a packet that arrives at `now`. If the queue is full, first drops a waiting packet. Returns false,
+    /// because the packet is never marked.
     pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         if self.fifo.len() >= self.config.limit {
             let place = match self.config.victim {

@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Why a queue's parameters are invalid. The message names the parameter and says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum QueueError {
-    /// A number outside its range, or NaN.
+    /// A parameter that is below `least`, above `most`, or NaN.
     #[error("{name} is {value}; it must lie in {least}..={most}")]
     OutOfRange {
         /// The parameter.
@@ -18,10 +18,10 @@ pub enum QueueError {
         /// The largest valid value.
         most: f64,
     },
-    /// A count, size or time of 0.
+    /// A parameter that must be at least 1 is 0.
     #[error("{0} is 0; it must be at least 1")]
     Zero(&'static str),
-    /// The interval of a controller's updates is too short. Every update is carried out, so the run would take too
+    /// The interval of a controller's updates is below 0.1 ms. Every update is carried out, so the run would take too
     /// long.
     #[error("{name} is {}; it must be at least 100000 (0.1 ms)", .value.as_nanos())]
     UpdatesTooOften {
@@ -30,10 +30,10 @@ pub enum QueueError {
         /// Its value.
         value: Time,
     },
-    /// The limit exceeds the range of the packet counter.
+    /// A limit of 2^32 - 1 packets or more, which exceeds the range of the packet counter.
     #[error("limit is {0} packets; it must be below 2^32 - 1, or use kind infinite")]
     TooManyPackets(u64),
-    /// RED's thresholds are in the wrong order.
+    /// RED's `max_th` is not above `min_th`, or not finite.
     #[error("max_th is {max_th}; it must be above min_th, {min_th}")]
     Thresholds {
         /// The upper threshold.
@@ -41,13 +41,13 @@ pub enum QueueError {
         /// The lower threshold.
         min_th: f64,
     },
-    /// RED's weight is given twice.
+    /// RED's weight is given twice, by `w_q` and by `burst`.
     #[error("both w_q and burst are given; either determines the weight")]
     WeightTwice,
     /// RED's `burst` is shorter than its lower threshold.
     #[error("burst is {burst}; it must be at least min_th, {min_packets} packets")]
     BurstTooShort {
-        /// Packets of a burst.
+        /// The value of `burst`, in packets.
         burst: u32,
         /// The lower threshold in packets.
         min_packets: f64,
@@ -55,7 +55,7 @@ pub enum QueueError {
     /// `CoDel`'s interval is not above its target.
     #[error("interval_ns is {0}; it must be longer than target_ns")]
     IntervalTooShort(Time),
-    /// FQ-CoDel's number of queues (`flows`) is too large.
+    /// FQ-CoDel's number of queues (`flows`) is above 65,536.
     #[error("flows is {0}; at most 65536")]
     TooManyFlows(u32),
     /// A parameter is set that only the other form of `DualPi2` uses.
@@ -74,13 +74,13 @@ pub enum QueueError {
         /// The error.
         error: Box<ClassError>,
     },
-    /// CBQ's default is not a leaf.
+    /// CBQ's `default` is not the index of a leaf class.
     #[error("default is {0}; it must be the place of a class without children")]
     DefaultClass(usize),
-    /// Two classes of CBQ claim a flow.
+    /// Two classes of CBQ claim the same flow.
     #[error("flow {0} belongs to two classes")]
     FlowTwice(u64),
-    /// Two classes of CBQ claim an application's traffic.
+    /// Two classes of CBQ claim the traffic of the same name.
     #[error("traffic {0:?} belongs to two classes")]
     TrafficTwice(String),
 }
@@ -88,13 +88,13 @@ pub enum QueueError {
 /// Why a class of CBQ is invalid.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum ClassError {
-    /// A parameter of the class or its queue.
+    /// A parameter of the class or its queue is invalid.
     #[error(transparent)]
     Parameter(#[from] QueueError),
-    /// The burst is outside its range.
+    /// `max_burst` is not in 1..=1000 packets.
     #[error("max_burst is {0}; it must be in 1..=1000 packets")]
     Burst(u32),
-    /// The class comes before its parent.
+    /// The class does not come after its parent.
     #[error("parent is {0}; a class stands after its parent")]
     Parent(usize),
     /// The children of the class together have a higher rate than the class.
@@ -114,7 +114,7 @@ pub enum ClassError {
     /// A class with children has traffic of its own.
     #[error("it has children, so it has no flows or traffic of its own")]
     TrafficOfParent,
-    /// The queue of a leaf decides at departure.
+    /// The queue of a leaf is of a kind that decides at departure.
     #[error("its queue must be infinite, drop-tail, red or linux-red")]
     QueueKind,
 }

@@ -47,8 +47,8 @@ pub struct Backlog {
     pub bytes: u64,
     /// Wire bytes of the packet in service; 0 if the link is idle.
     pub in_service_bytes: u32,
-    /// When the link will have sent all of this. If `packets` is 0: since when it has been idle ([`Time::ZERO`] if it
-    /// has never sent a packet).
+    /// When the link will have sent all these packets. If `packets` is 0: since when it has been idle ([`Time::ZERO`]
+    /// if it has never sent a packet).
     pub free_at: Time,
 }
 
@@ -93,9 +93,9 @@ pub enum Queue<P> {
 /// Queues that decide at arrival.
 #[derive(Clone, Debug)]
 pub enum ArrivalQueue {
-    /// Takes every packet.
+    /// Accepts every packet.
     Infinite,
-    /// Drops what does not fit.
+    /// Drops an arriving packet that does not fit.
     DropTail(DropTail),
     /// Random early detection.
     Red(Box<Red>),

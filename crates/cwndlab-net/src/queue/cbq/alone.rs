@@ -12,24 +12,26 @@ use crate::{Ecn, Rng};
 /// The leaf class. The link's ring stores its packets; the class stores when the transmission of each waiting packet
 /// begins.
 ///
-/// Only its own estimator delays the class, so no event is needed to serve it, except for ties. If each transmission
-/// began with an event, an arrival at the same instant would be processed before or after this event, in the order in
-/// which the two were scheduled. The class keeps this order:
+/// Only the class's own estimator delays it, so these times are known, and serving the class needs no event except to
+/// order simultaneous actions. If each transmission began with an event, a packet that arrives at the same instant
+/// would be processed before or after that event, in the order in which the two were scheduled. The class reproduces
+/// this order:
 ///
-/// - A packet that has to wait although it found no other packet waiting: its event would be scheduled at its arrival,
-///   and the next arrival may be scheduled at nearly the same time. Such a packet therefore has an event
+/// - If a packet has to wait although it found no other packet waiting, its event would be scheduled at its arrival.
+///   The next arrival may be scheduled at nearly the same time, so the class uses an event for such a packet
 ///   ([`BoundedClass::due`]).
 ///
-/// - Any other packet: its event would be scheduled when the transmission of the packet ahead begins. An arrival at the
-///   same instant is scheduled later than this event, unless it follows another arrival back to back: the two arrivals
-///   are then scheduled together, before the event.
+/// - The event of any other packet would be scheduled when the transmission of the packet ahead begins. An arrival at
+///   the instant of this event is scheduled later than the event, so it is processed after it. The exception is an
+///   arrival that follows another arrival back to back: both are scheduled together, before the event.
 #[derive(Clone, Debug)]
 pub struct BoundedClass {
     queue: ArrivalQueue,
     estimator: Estimator,
     waiting: VecDeque<Turn>,
     waiting_bytes: u64,
-    /// When [`BoundedClass::serve`] is due for the first waiting packet, if it found no other waiting.
+    /// When [`BoundedClass::serve`] is due for the first waiting packet, if that packet found no other packet waiting;
+    /// otherwise [`Time::MAX`].
     due: Time,
     /// When the last packet began to be sent.
     begun: Time,
@@ -43,7 +45,7 @@ pub struct BoundedClass {
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     begin: Time,
-    /// When a link of the class's rate would have sent it.
+    /// When a link of the class's rate, starting at `begin`, would have sent the packet.
     class_end: Time,
     bytes: u32,
 }

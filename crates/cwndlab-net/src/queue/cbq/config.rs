@@ -10,11 +10,12 @@ use crate::queue::{ClassError, QueueConfig, QueueError};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
-    /// From an ancestor within its limit, unless a class at a lower level than that ancestor is unsatisfied: within its
-    /// limit and with packets waiting (formal link-sharing guidelines, section 2.2 of the paper).
+    /// A class may borrow from an ancestor within its limit, unless a class at a lower level than that ancestor is
+    /// unsatisfied. A class is unsatisfied if it is within its limit and has packets waiting (formal link-sharing
+    /// guidelines, Floyd and Jacobson 1995, section 2.2).
     #[default]
     Formal,
-    /// From any ancestor within its limit (section 3.2).
+    /// A class may borrow from any ancestor within its limit (Floyd and Jacobson 1995, section 3.2).
     AncestorsOnly,
 }
 
@@ -43,20 +44,21 @@ pub struct CbqClassConfig {
     /// Leaf classes with a lower number are served first; those with the same number by weighted round robin.
     #[serde(default)]
     pub priority: u8,
-    /// The class never sends above its rate. Otherwise it may borrow and may use an idle link.
+    /// If set, the class never sends above its rate. Otherwise it may borrow, and may use an otherwise idle link.
     #[serde(default)]
     pub bounded: bool,
     /// For a leaf: names of the traffic whose packets belong to it, in both directions. In the simulator only.
     #[serde(default)]
     pub traffic: Vec<String>,
-    /// The numbers of the traffic in `traffic` ([`crate::Packet::traffic`]), set by [`QueueConfig::number_traffic`].
+    /// For each name in `traffic`, the number that its packets carry ([`crate::Packet::traffic`]). Set by
+    /// [`QueueConfig::number_traffic`].
     #[serde(skip)]
     pub numbers: Vec<u8>,
     /// For a leaf: the flow keys ([`crate::Packet::flow_key`]) whose packets belong to it.
     #[serde(default)]
     pub flows: Vec<u64>,
-    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail, red or linux-red). For the queue, the
-    /// link has the class's rate: a sent packet counts as in service for its transmission time at that rate.
+    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail, red or linux-red). The queue takes the
+    /// class's rate for the link's: a sent packet counts as in service for its transmission time at the class's rate.
     #[serde(default)]
     pub queue: Option<Box<QueueConfig>>,
     /// How many packets of `max_packet_bytes` may follow each other at the link's speed after a pause. Determines the

@@ -1,15 +1,17 @@
-//! CBQ's estimator of a class's use of the link (section 3.1 and appendix A of the paper).
+//! CBQ's estimator of a class's use of the link (Floyd and Jacobson 1995, section 3.1 and appendix A).
 
 use cwndlab_units::Time;
 
 /// Weight of one packet in the average.
 const GAIN: f64 = 1.0 / 16.0;
-/// An average up to this many seconds counts as zero. Times are rounded to nanoseconds: without the tolerance, a class
-/// that waited until its average is zero could take the rounding for credit and send two packets in a row.
+/// An average up to this many seconds counts as zero. Times are rounded to nanoseconds, so a class that has waited
+/// until its average is zero may have a slightly positive average. Without the tolerance, it could send two packets in
+/// a row.
 const ZERO_S: f64 = 100e-9;
 
 /// Measures whether a class keeps to its rate. It averages `idle`: the time from the end of one packet to the end of
-/// the next, less the packet's time at the class's rate. A negative average means over the limit.
+/// the next, less the second packet's transmission time at the class's rate. If the average is negative, the class is
+/// over its limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Estimator {
     /// Seconds per byte at the class's rate.
@@ -21,9 +23,10 @@ pub(super) struct Estimator {
     min_idle_s: f64,
     /// End of the last packet.
     last: Time,
-    /// From this time on the class is within its limit: a packet sent then brings the average back to zero.
+    /// From this time on the class is within its limit: a packet of the last packet's size, sent at this time, brings
+    /// the average back to zero.
     pub(super) undertime: Time,
-    /// Transmission times of the last packet size, stored because sizes repeat.
+    /// Transmission times of a packet of the last packet's size, stored because sizes repeat.
     sized: Sized,
     /// The last time between the ends of two packets, with its value in seconds. `wait` is the last wait in seconds,
     /// with its rounded value. Both are stored because they repeat while packets wait.
@@ -52,8 +55,9 @@ impl Sized {
 }
 
 impl Estimator {
-    /// The largest average (`maxidle`) is such that `max_burst` packets of `max_packet_bytes`, sent at the link's
-    /// speed, reduce it to zero.
+    /// Creates an estimator. Its largest average (`maxidle`) is the one that `max_burst` packets of `max_packet_bytes`,
+    /// sent back to back at the link's rate, reduce to zero, but at least `GAIN` times the transmission time of such a
+    /// packet.
     pub(super) fn new(class_bps: f64, link_bps: f64, max_burst: u32, max_packet_bytes: u32, min_idle_s: f64) -> Self {
         let (class_s, link_s) = (8.0 / class_bps, 8.0 / link_bps);
         let keep = cwndlab_units::power(1.0 - GAIN, max_burst);
@@ -63,7 +67,7 @@ impl Estimator {
         Estimator {
             class_s,
             link_s,
-            avgidle_s: max_idle_s, // a class starts as after a pause
+            avgidle_s: max_idle_s, // a class starts with the average that it has after a pause
             max_idle_s,
             min_idle_s,
             last: Time::ZERO,
@@ -94,14 +98,15 @@ impl Estimator {
         let idle_s = self.between.1 - class_s;
         let average = self.avgidle_s + GAIN * (idle_s - self.avgidle_s);
         // Back-to-back packets at exactly the class's rate let the average decay without end. Subnormal numbers cost
-        // hundreds of cycles per operation, and zero is as good here.
+        // hundreds of cycles per operation, and zero has the same effect here.
         let average = if average.abs() < f64::MIN_POSITIVE / GAIN { 0.0 } else { average };
         self.avgidle_s = average.clamp(self.min_idle_s, self.max_idle_s);
         self.last = end;
         self.undertime = if self.avgidle_s > ZERO_S {
             now
         } else {
-            // The next packet, if as large, must contribute an idle time of (1/GAIN - 1) times the debt.
+            // The debt is `-avgidle_s`. The average returns to zero if the next packet has the same size and an idle
+            // time of (1/GAIN - 1) times the debt.
             let wait_s = class_s - link_s - (1.0 / GAIN - 1.0) * self.avgidle_s;
             if wait_s.to_bits() != self.wait.0.to_bits() {
                 self.wait = (wait_s, Time::from_secs_f64(wait_s));

@@ -23,13 +23,14 @@ pub struct Cbq<P> {
     leaves: Vec<Leaf<P>>,
     /// For each class, its index in `leaves` if it is a leaf.
     leaf_of: Vec<Option<usize>>,
-    /// Flow key and leaf, sorted.
+    /// Flow keys, each with the index in `leaves` of its leaf, sorted.
     flows: Vec<(u64, usize)>,
-    /// The leaf of each numbered traffic. Number 0 has none.
+    /// For each number of traffic, the index in `leaves` of its leaf. Number 0 stands for traffic that no class names.
     traffic: Vec<Option<usize>>,
     default: usize,
     sharing: Sharing,
-    /// For each priority, in order, the indices in `leaves` and whose turn it is.
+    /// For each priority, in order: the indices in `leaves` of the leaves with this priority, and which of them has its
+    /// turn.
     rounds: Vec<Round>,
     packets: u32,
     bytes: u64,
@@ -51,7 +52,7 @@ struct Class {
 #[derive(Clone, Debug)]
 struct Leaf<P> {
     class: usize,
-    /// Neither the class nor an ancestor is bounded: it may use an otherwise idle link.
+    /// Whether the leaf may use an otherwise idle link: neither its class nor an ancestor is bounded.
     free: bool,
     queue: ArrivalQueue,
     fifo: Fifo<P>,
@@ -315,7 +316,7 @@ impl<P> Cbq<P> {
                 if leaf.allotment > 0 {
                     return Some(place);
                 }
-                leaf.allotment += leaf.weight; // its next turn
+                leaf.allotment += leaf.weight; // for its next turn
             } else {
                 self.leaves[place].allotment = 0;
             }

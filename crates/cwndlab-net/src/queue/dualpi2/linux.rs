@@ -26,7 +26,8 @@ pub(super) fn first_credit(config: &DualPi2Config) -> f64 {
 
 impl<P> DualPi2<P> {
     /// Resets the credit if both queues are empty. The kernel resets it when `dequeue_packet` finds both queues empty,
-    /// and not when only one is. It polls the queue after each packet, so it resets the credit before the next arrival.
+    /// and not when only one is. It calls the function after each packet, so the credit is reset before the next
+    /// arrival.
     pub(super) fn note_arrival_linux(&mut self) {
         if self.packets() == 0 {
             self.owed = first_credit(&self.config);
@@ -38,7 +39,8 @@ impl<P> DualPi2<P> {
         self.rng.random::<f64>() < probability
     }
 
-    /// `must_drop`; the packet itself no longer counts in the backlog.
+    /// `must_drop`: decides whether a packet that has been taken from its queue passes, is marked or is dropped. The
+    /// packet no longer counts in the backlog.
     fn pi_verdict(&mut self, low: bool, ecn: Ecn) -> Verdict {
         if (self.bytes() as f64) < 2.0 * MTU_BYTES {
             return Verdict::Pass; // "Never mark/drop if we have a standing queue of less than 2 MTUs."

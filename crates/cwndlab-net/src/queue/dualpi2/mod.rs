@@ -98,7 +98,7 @@ impl DualPi2Config {
     }
 }
 
-/// The two queues.
+/// The low-latency queue and the classic queue, with their controller and scheduler.
 #[derive(Clone, Debug)]
 pub struct DualPi2<P> {
     config: DualPi2Config,
@@ -193,7 +193,7 @@ impl<P> DualPi2<P> {
         }
     }
 
-    /// The low-latency queue's own ramp (A.1, `laqm`).
+    /// The marking probability by the low-latency queue's own ramp at this delay (A.1, `laqm`).
     fn native(&self, delay_s: f64) -> f64 {
         let over_s = delay_s - self.config.min_th_ns.as_secs_f64();
         if over_s < 0.0 {
@@ -257,7 +257,7 @@ impl<P: Packet> DualPi2<P> {
         None
     }
 
-    /// Charges the packet to its queue's share, and marks it if it is to carry a signal.
+    /// Charges the packet to its queue's share, and marks it if `signal` is set.
     fn send(&mut self, low: bool, mut packet: P, signal: bool) -> Dequeued<P> {
         let bytes = f64::from(packet.wire_bytes());
         let share = self.config.classic_share;

@@ -16,8 +16,8 @@ pub enum LinuxRedVersion {
     #[default]
     #[serde(rename = "2.2.5")]
     V2_2_5,
-    /// From Linux 2.3.15 on: idle times that are too long for the table reduce the average in proportion to their
-    /// length.
+    /// From Linux 2.3.15 on: an idle time that is so short that the table's entry for it is 0 also reduces the average,
+    /// in proportion to its length.
     #[serde(rename = "2.3.15")]
     V2_3_15,
 }

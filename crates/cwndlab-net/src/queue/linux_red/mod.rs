@@ -25,7 +25,7 @@ const TICKS_PER_S: u64 = 100 * TICKS_PER_JIFFY;
 #[derive(Clone, Debug)]
 pub struct LinuxRed {
     config: LinuxRedConfig,
-    /// The weight is 2^-`weight_log`. The averages have their binary point at this bit.
+    /// The weight is 2^-`weight_log`. `average`, `min_th` and `max_th` have `weight_log` fractional bits.
     weight_log: u32,
     average: u64,
     min_th: u64,

@@ -43,8 +43,8 @@ pub struct PieConfig {
     /// If the drop probability is at least this, ECN-capable packets, too, are dropped (`mark_ecnth`). The default is
     /// 10 %.
     pub ecn_threshold: f64,
-    /// Spaces drops: none until the probabilities since the last one add up to 0.85, and always one at 8.5 (section
-    /// 5.4).
+    /// Spaces drops: since the last drop, the probabilities of the arriving packets are added up; no packet is dropped
+    /// before the sum reaches 0.85, and one is always dropped when it reaches 8.5 (section 5.4).
     pub derandomize: bool,
     /// Limits the increase of the probability to 0.02 per update once the probability is at least 0.1 (section 5.5).
     pub cap_adjustment: bool,

@@ -179,7 +179,8 @@ impl Controller {
         self.delay_old_s = delay_s;
         self.burst_allowance = self.burst_allowance.saturating_sub(config.update_ns);
         if calm {
-            // Section 4.4: the congestion is over, so a new burst may pass. Section 5.3: PIE becomes inactive.
+            // Section 4.4: the congestion is over, so a new burst may pass. Section 5.3: PIE becomes inactive if
+            // `activate_at` is set.
             *self = Controller { delay_old_s: delay_s, ..Controller::new(config, config.activate_at.is_none()) };
         }
     }

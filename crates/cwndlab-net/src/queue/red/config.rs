@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::queue::config::{positive, within};
 use crate::queue::{QueueError, Unit};
 
-/// Interpretations of the algorithm.
+/// Interpretations of the algorithm of Floyd and Jacobson 1993, "the paper".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedRules {
@@ -124,7 +124,7 @@ impl RedConfig {
     /// The weight of one arrival in the average, from `w_q` or from `burst`.
     ///
     /// # Errors
-    /// If both are given, or no weight lets such a burst pass.
+    /// If both are given, or no weight lets a burst of this length pass without drops.
     pub fn weight(&self) -> Result<f64, QueueError> {
         match (self.w_q, self.burst) {
             (Some(_), Some(_)) => Err(QueueError::WeightTwice),

@@ -33,7 +33,7 @@ pub struct Red {
     adapted: Ordering,
     /// Packets that passed since the last drop or mark, while the average was between the thresholds.
     count: u32,
-    /// `count` after a drop or mark.
+    /// The value of `count` after a drop or mark: 1 with [`RedRules::Ns2`], otherwise 0.
     after_signal: u32,
     /// Time of the last drop of a packet that found the link idle. The average has already decayed up to this time.
     idle_from: Time,
@@ -254,7 +254,8 @@ impl Red {
     }
 }
 
-/// Marks the packet if marking is allowed (nothing to do if it already carries CE), otherwise drops it.
+/// Returns the decision on a packet that gets a signal. If marking is allowed, the packet is marked, or accepted
+/// unchanged if it already carries CE. Otherwise it is dropped.
 pub(super) fn signal(may_mark: bool, ecn: Ecn) -> Admit {
     match (may_mark, ecn) {
         (true, Ecn::Ce) => Admit::Enqueue,
