@@ -1,8 +1,9 @@
 //! The event queue.
 //!
-//! It consists of a calendar queue (Brown, "Calendar queues", Communications of the ACM 31, 1988) for events of the
-//! near future, most of them packet arrivals, and a binary heap for events beyond the calendar's year, most of them
-//! timers. The length of a day adapts to the traffic; the order of events does not depend on it.
+//! It consists of a calendar queue (Brown, "Calendar queues", Communications of the ACM 31, 1988) and a binary heap.
+//! The calendar has a list of events for each day, a short interval of time; all its days together are a year. It
+//! contains the events within a year from now, most of them packet arrivals. The heap contains the later events, most
+//! of them timers. The length of a day adapts to the traffic; the order of events does not depend on it.
 
 mod calendar;
 
@@ -17,7 +18,7 @@ use calendar::Calendar;
 /// entry in the queue.
 pub type Source = u32;
 
-/// 2^24 sources, 2^40 scheduled events and a 64-bit time fit in one 128-bit heap key.
+/// Bits of a source's number. A 64-bit time, 2^40 scheduled events and 2^24 sources fit in one 128-bit heap key.
 const SOURCE_BITS: u32 = 24;
 /// The largest number of sources.
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;
@@ -31,7 +32,7 @@ const LONGEST_DAY_BITS: u32 = 40;
 /// Pending events, earliest first; events of the same instant in the order in which they were scheduled.
 ///
 /// Invariant after each call: every event in the heap lies beyond the calendar's year, so events of the same instant
-/// are never split between the two.
+/// are never split between the calendar and the heap.
 #[derive(Debug)]
 pub struct EventQueue {
     calendar: Calendar,
@@ -47,8 +48,8 @@ pub struct EventQueue {
     taken: u64,
     steps: u64,
     overflowed: u64,
-    /// Number of list entries passed, or of heap insertions, at which the next review is due, and whether the last
-    /// review made days longer.
+    /// The next review is due when `steps` or `overflowed` reaches `review_after`. `made_longer`: whether the last
+    /// change made days longer.
     review_after: u64,
     made_longer: bool,
 }

@@ -36,7 +36,8 @@ impl Packet {
         Packet { sack, ..Packet::bare_of(&segment.header, to, route) }
     }
 
-    /// A packet for a segment without SACK blocks and AccECN option, which its header describes completely.
+    /// A packet for a segment that has neither SACK blocks nor an AccECN option, so that its header describes it
+    /// completely.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn bare_of(header: &Header, to: u32, route: u32) -> Packet {
@@ -115,7 +116,7 @@ impl cwndlab_net::Packet for Packet {
     }
     #[inline]
     fn payload(&self) -> (u32, u32) {
-        // In the simulator, initial sequence numbers are 0 and the SYN has position 0.
+        // In the simulator, the SYN has sequence number 0, so the first payload byte has sequence number 1.
         (self.header.seq.wrapping_sub(1), self.header.len)
     }
 }

@@ -152,8 +152,8 @@ pub trait Probe {
     fn window(&mut self, _now: Time, _way: Way, _sample: &WindowSample) {}
     /// Called when the AccECN counters of a sender have changed.
     fn accecn(&mut self, _now: Time, _way: Way, _counters: &DeliveredCe) {}
-    /// Called once it is known what limited a sender in an interval, that a sender was in a state, or that a timer
-    /// expired.
+    /// Called for each report about a sender: when an interval ends in which the sender had one limit or was in one
+    /// congestion state, and when one of its timers expires.
     fn traced(&mut self, _way: Way, _traced: &Traced) {}
     /// Called for each link at the end of the run, with its counters and, if its queue has thresholds for an average,
     /// the time that the average spent in each region.

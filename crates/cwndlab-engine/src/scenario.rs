@@ -50,9 +50,9 @@ pub struct Scenario {
 pub struct LinkSpec {
     /// The link's name; also names its random stream.
     pub name: String,
-    /// Node it leaves.
+    /// Index of the node at which the link begins.
     pub from: u32,
-    /// Node it enters.
+    /// Index of the node at which the link ends.
     pub to: u32,
     /// Bit rate in bit/s; if there is a `capacity`, the rate that the link's queue assumes.
     pub rate_bps: Rate,
@@ -72,8 +72,8 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// Builds the link. `queue` is the specification's queue, in which the numbers of the traffic of its classes may
-    /// have been filled in.
+    /// Builds the link. `queue` is the specification's queue, or a copy of it on which [`QueueConfig::number_traffic`]
+    /// has been called.
     pub fn build<P: Packet + Copy>(&self, queue: &QueueConfig, rng: Rng) -> Link<P> {
         let mut link = Link::new(self.rate_bps, self.delay_ns, self.header_bytes, queue, rng);
         if !self.impairments.is_empty() {
@@ -226,7 +226,7 @@ const MAX_WINDOWS: usize = 500;
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
 impl Scenario {
-    /// The names of traffic that the classes of queues contain, each once, in order of the links.
+    /// The names of traffic that the classes of the links' queues list, each once, in order of the links.
     pub(crate) fn classified(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for name in self.links.iter().flat_map(|link| link.queue.traffic()) {
