@@ -68,7 +68,7 @@ pub struct Simulation<P: Probe> {
     /// Routes of all connections: link indices, each route ended by [`crate::topology::DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,
-    /// Congestion signals of each connection, by the same slots as `conns`.
+    /// Congestion signals of each connection, by its index in `conns`.
     signals: Vec<Signals>,
     /// Datagram flows, in the order of opening.
     datagrams: Vec<DatagramFlow>,

@@ -124,7 +124,7 @@ impl<P: Packet + Copy> Link<P> {
     /// If the rate is below 2 bit/s.
     pub fn new(rate: Rate, delay: Time, header_bytes: u32, queue: &QueueConfig, mut rng: Rng) -> Link<P> {
         let bounded = match queue {
-            // because a class does not count the link's headers
+            // used only without link headers, which a bounded class does not count
             QueueConfig::Cbq(config) if header_bytes == 0 => BoundedClass::new(config, rate),
             _ => None,
         };

@@ -121,8 +121,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Carries out a command to one end of a connection. Queues the end for polling, unless it is polled next anyway or
-    /// polling can have no effect.
+    /// Carries out a command to one end of a connection. Queues the end for polling, unless it is polled afterwards in
+    /// any case (`notified`) or polling can have no effect.
     #[inline]
     fn change_end(&mut self, end: u32, command: Command) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
@@ -138,7 +138,7 @@ impl<P: Probe> Simulation<P> {
                 }
             }
             Command::Hold { .. } => return tcp.set_auto_read(false),
-            Command::Read { bytes, .. } => self.read(end, bytes), // the window may have opened
+            Command::Read { bytes, .. } => self.read(end, bytes), // reading may open the receive window
             Command::Send { bytes, payload, ecn, .. } => return self.send_datagram(end, bytes, payload, ecn),
             _ => return,
         }

@@ -18,8 +18,8 @@ pub(super) struct Exit<'a> {
     pub(super) sacks: &'a mut SackTable,
     pub(super) summary: &'a mut Summary,
     pub(super) now: Time,
-    /// The short path applies while fewer packets than this have been sent: 0 if packets need labels, otherwise the
-    /// number at which the budget has to be checked.
+    /// [`Exit::send`] passes packets to links only while `summary.injected` is below this: 0 if packets need labels,
+    /// otherwise the number of packets at which the budget has to be checked.
     pub(super) plain_below: u64,
 }
 
@@ -70,8 +70,8 @@ impl Exit<'_> {
         }
     }
 
-    /// Passes a packet to the first link of its route by the short path. Returns false, with no effect, if the link or
-    /// its queue does not permit this.
+    /// Passes a packet to the first link of its route by [`Wire::take`]. Returns false, with no effect, if the link is
+    /// not [`Wire::ordinary`] or its queue has to decide on the packet.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn enter(&mut self, route: u32, packet: &Packet) -> bool {

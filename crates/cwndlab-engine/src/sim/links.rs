@@ -62,7 +62,8 @@ impl<P: Probe> Simulation<P> {
         if conn.has_news(end) {
             return self.after_delivery(end);
         }
-        // For most packets, the application is not notified and the reply enters an ordinary link.
+        // For most packets, the application is not notified, the reply enters an ordinary link, and `send` returns
+        // `None`.
         if let Some(mut packet) = exit_of!(self).send(conn, end, config) {
             return self.transmit_rest(end, &mut packet);
         }
@@ -80,7 +81,7 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn on_special_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
         if wire.arrival_armed != self.now {
-            return; // a stale entry: an extra delay held the packet back
+            return; // a stale entry: an earlier arrival was scheduled after it
         }
         let packet = wire.link.arrive(self.now);
         wire.arrival_armed = Time::MAX;
@@ -187,7 +188,8 @@ impl<P: Probe> Simulation<P> {
         }
         let wire = &mut self.wires[index as usize];
         let due = wire.link.next_service();
-        // An arrival at the very end of a service has already begun the next one, so the due time has moved.
+        // If a packet arrives at the very instant at which a service ends, the arrival begins the next service and the
+        // due time moves.
         if due != wire.service_armed && !due.is_never() {
             self.events.push(due, source);
         }

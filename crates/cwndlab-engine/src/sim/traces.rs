@@ -43,7 +43,7 @@ impl Traces {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Reports the sender of an end to the probe, as far as the probes of the scenario request it, once the end has
+    /// Reports to the probe what the scenario's probes request about the sender of an end. Call it when the end has
     /// sent all that it may send now.
     #[inline(never)]
     pub(super) fn sample_sender(&mut self, end: u32) {

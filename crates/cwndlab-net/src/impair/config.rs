@@ -151,7 +151,7 @@ pub enum ImpairmentError {
     /// The times and values are not a valid schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// A value that is not a probability.
+    /// A probability outside 0..=1.
     #[error("{name} is {value}; a probability lies in 0..=1")]
     Probability {
         /// The parameter.
@@ -168,13 +168,13 @@ pub enum ImpairmentError {
     /// `occurrences` is 0, so that nothing is lost.
     #[error("occurrences is 0; it must be at least 1")]
     Occurrences,
-    /// A policer that lets no packet pass.
+    /// The `rate_bps` or `burst_bytes` of a policer is 0, so that no packet passes.
     #[error("rate and burst must be above 0")]
     Policer,
-    /// A cut outside its range. Most random values must lie within the cut, because those beyond it are drawn again.
+    /// `cut` is not in 1..=10. Most random values must lie within the cut, because those beyond it are drawn again.
     #[error("cut is {0}; it must lie in 1..=10")]
     Cut(f64),
-    /// A mean that is too small for the cut.
+    /// `mean_ns` is below `cut` times `sigma_ns`.
     #[error("with this mean a delay may be negative; it must be at least {0}")]
     Mean(Time),
 }

@@ -56,7 +56,7 @@ impl Sums {
 }
 
 impl<P: Packet + Copy> Link<P> {
-    /// Counters including the future: `busy` and `sojourn` contain the remaining service of queued packets.
+    /// The counters, with the future service of queued packets already included in `busy` and `sojourn`.
     pub fn counters(&self) -> LinkCounters {
         self.reported(self.counters)
     }

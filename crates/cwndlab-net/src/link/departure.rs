@@ -100,8 +100,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Returns a packet that a queue that decides at departure has dropped, each packet once. It may be the packet just
-    /// offered.
+    /// For a queue that decides at departure: returns a packet that it has dropped, each packet once. The packet may be
+    /// the one just offered.
     #[inline]
     pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
         match &mut self.discipline {
@@ -110,8 +110,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The packet that a queue that decides at departure has marked, since the last call, when the packet left the
-    /// queue.
+    /// For a queue that decides at departure: returns the packet that it has marked at departure since the last call,
+    /// if any.
     #[inline]
     pub fn take_marked(&mut self) -> Option<P> {
         match &mut self.discipline {
