@@ -715,9 +715,8 @@ class Scenario:
     def application(self, traffic: int, segment_bytes: int, seed: int, replicate: int) -> Application:
         """The application of a traffic entry, to be driven from Python.
 
-        It draws the same random numbers as in `run`.
-        `segment_bytes` is the payload of a full segment on the network of the driver. Raises ValueError if the
-        entry does not exist.
+        It draws the same random numbers as in `run`. `segment_bytes` is the payload of a full segment on the
+        network of the driver. Raises ValueError if the entry does not exist.
         """
 
 @final

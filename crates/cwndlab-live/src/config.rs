@@ -107,8 +107,8 @@ pub enum DeviceConfig {
         /// Its name.
         name: String,
     },
-    /// The far end of a veth pair whose near end is the host's, opened as a packet socket, for users who may not open
-    /// `/dev/net/tun`. The offloads of the near end must be off, and it must not use address resolution (`arp off`).
+    /// A packet socket on the far end of a veth pair, whose near end belongs to the host. This is for users who may not
+    /// open `/dev/net/tun`. The near end must have its offloads off and must not use address resolution (`arp off`).
     Packet {
         /// Its name.
         name: String,

@@ -145,8 +145,8 @@ impl Port {
     }
 }
 
-/// Where packets and events leave the network: the ports that write packets, the distribution of lateness, and the
-/// files of the trace and the capture.
+/// Handles the packets and events that leave the network. It has the ports, which write packets, the distribution of
+/// lateness, and the files of the trace and the capture.
 struct Exits {
     ports: Vec<Port>,
     lateness: Lateness,
@@ -155,8 +155,8 @@ struct Exits {
     trace_error: Option<io::Error>,
     scratch: Vec<u8>,
     start_ns: u64,
-    /// Whether the router itself sends datagrams. It then removes UDP packets at their destination instead of writing
-    /// them.
+    /// Whether the router itself sends datagrams. If so, it removes UDP packets at their destination instead of writing
+    /// them to a port.
     ends_datagrams: bool,
 }
 

@@ -133,7 +133,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Collects the segments that the endpoints send.
+    /// Collects the segments that the endpoints send now, unless the interface accepts none.
     pub fn drain(&mut self) {
         if !self.queue_takes {
             return;

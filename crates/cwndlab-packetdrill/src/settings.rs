@@ -117,8 +117,8 @@ fn queue(cfg: &mut TcpConfig, effect: &mut Effect, arguments: &[String]) -> Resu
     Ok(())
 }
 
-/// Applies the settings of `defaults.sh`, from packetdrill's public collection of scripts, that differ from the
-/// profile.
+/// Applies those settings of `defaults.sh` that differ from the profile `linux-6`. The file is part of packetdrill's
+/// public collection of scripts.
 fn defaults(cfg: &mut TcpConfig) {
     cfg.restart_after_idle = false;
     if let RecoveryConfig::Rack(rack) = &mut cfg.recovery {

@@ -7,11 +7,10 @@ use cwndlab_units::Time;
 /// How a setting was handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Setting {
-    /// The setting has been applied: a knob was set or had the value already, or the setting has no effect on what is
-    /// sent.
+    /// The setting was accepted: its knob now has the value, or the setting has no effect on what is sent.
     Taken,
-    /// The setting has been applied. From now on, the advertised window shrinks until the application reads, because
-    /// the script sets a receive buffer of this many bytes.
+    /// The script set a receive buffer of this many bytes. From now on, the advertised window shrinks as data arrives,
+    /// until the script reads the data.
     ReceiveBuffer(u64),
     /// The setting is not a knob here and may change what is sent, so a failure of the script proves nothing.
     MayMatter,

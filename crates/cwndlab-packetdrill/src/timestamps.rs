@@ -38,8 +38,8 @@ impl Timestamps {
         script.wrapping_add_signed((f64::from(passed_us) / f64::from(self.tick_us)).round() as i32)
     }
 
-    /// The endpoint's timestamp with this number in the script; `None` if it was not sent. 0 means that there is no
-    /// timestamp, and returns 0.
+    /// The endpoint's timestamp with this number in the script; `None` if it was not sent. Returns 0 for 0, which means
+    /// that there is no timestamp.
     pub fn live(&self, script: u32) -> Option<u32> {
         if script == 0 {
             return Some(0);

@@ -21,7 +21,7 @@ struct Arrival {
 struct Step {
     /// The arrival that let the packet's sender send; `None` if there was none because the connection began.
     cause: Option<usize>,
-    /// The part for which the propagation of the preceding packets counts.
+    /// The part for which the propagation of the next packets on the walk counts.
     label: Part,
 }
 

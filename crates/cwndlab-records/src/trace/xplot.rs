@@ -1,6 +1,6 @@
-//! Time-sequence graphs for xplot in the style of tcptrace: data as vertical lines with arrows, the edges of the
-//! acknowledged data and of the advertised window as steps, SACK blocks, and retransmissions, marks and drops by
-//! letter.
+//! Time-sequence graphs for xplot in the style of tcptrace: data segments are vertical lines with arrows; the
+//! acknowledgment number and the right edge of the advertised window are steps; SACK blocks are lines. Letters show
+//! retransmissions, drops and ECN marks.
 
 use std::io::{self, Write};
 
