@@ -197,8 +197,7 @@ impl Impairments {
     /// The delay to add for a packet that left the transmitter at `departure` and would reach the link's far end at
     /// `arrival`.
     #[inline]
-    pub fn extra_delay<P: Packet>(&mut self, departure: Time, arrival: Time, packet: &P, rng: &mut Rng) -> Time {
-        let _ = packet;
+    pub fn extra_delay(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
         let mut extra = Time::ZERO;
         for exit in &mut self.exit {
             extra += exit.on_packet(departure, arrival + extra, rng);

@@ -11,6 +11,7 @@
 
 mod counters;
 mod departure;
+mod early;
 mod plain;
 
 pub use counters::LinkCounters;
@@ -83,9 +84,12 @@ struct Impaired<P> {
     rules: Impairments,
     /// Copies made by duplication that have not been offered yet.
     copies: Vec<P>,
-    /// Packets that have crossed the link and wait until their extra delay ends, each with the time at which it ends;
-    /// in order of this time and, at equal times, in order of arrival.
+    /// Packets that have crossed the link and wait for the end of their extra delay, with this end; in order of it and,
+    /// at equal times, in order of arrival.
     held: Vec<(Time, P)>,
+    /// When each packet of the ring leaves the transmitter, if its extra delay is drawn as it enters the link
+    /// (`early.rs`).
+    departures: Option<Ring<Time>>,
 }
 
 /// A one-way link. See the module's text for the call order.
@@ -106,6 +110,10 @@ pub struct Link<P> {
     backlog_bytes: u64,
     /// With fewer packets than this in the link, the queue accepts any packet, so it is not called.
     room_for: u32,
+    /// The same with up to so many bytes, including those of the packet; 0 if bytes do not decide.
+    room_bytes: u32,
+    /// [`LinkCounters::max_packets`].
+    max_packets: u32,
     discipline: Discipline<P>,
     counters: Sums,
     rng: Rng,
@@ -155,6 +163,11 @@ impl<P: Packet + Copy> Link<P> {
                 Discipline::AtArrival(queue) => queue.takes_any_below(),
                 Discipline::Bounded(_) | Discipline::AtDeparture(_) => 0,
             },
+            room_bytes: match &discipline {
+                Discipline::AtArrival(queue) => queue.takes_any_up_to_bytes().min(u64::from(u32::MAX)) as u32,
+                Discipline::Bounded(_) | Discipline::AtDeparture(_) => 0,
+            },
+            max_packets: 0,
             plain: !matches!(discipline, Discipline::AtDeparture(_)),
             discipline,
             counters: Sums::default(),
@@ -177,21 +190,30 @@ impl<P: Packet + Copy> Link<P> {
     #[must_use]
     pub fn impaired(mut self, rules: Impairments) -> Link<P> {
         self.plain = false;
-        self.impaired = Some(Box::new(Impaired { rules, copies: Vec::new(), held: Vec::new() }));
+        let early = self.draws_only_for_delays() && rules.entry_is_clear() && !rules.may_reorder();
+        let departures = early.then(Ring::new);
+        self.impaired = Some(Box::new(Impaired { rules, copies: Vec::new(), held: Vec::new(), departures }));
         self
-    }
-
-    /// Whether this link has losses, delays, reordering or duplication of its own.
-    #[inline]
-    pub fn is_impaired(&self) -> bool {
-        self.impaired.is_some()
     }
 
     /// Whether this link has one rate, no impairments and a queue that accepts any packet while it is short, so that
     /// most packets may be offered by [`Link::offer_plain`].
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.plain && self.room_for > 0
+        self.plain && self.has_room()
+    }
+
+    /// Whether the queue accepts any packet while it is short.
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.room_for > 0 || self.room_bytes > 0
+    }
+
+    /// Whether the queue certainly accepts a packet of so many bytes behind `packets` others.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn fits(&self, packets: u32, bytes: u32) -> bool {
+        packets < self.room_for || self.backlog_bytes + u64::from(bytes) <= u64::from(self.room_bytes)
     }
 
     /// Whether the link's queue has a single class, which is bounded.
@@ -206,7 +228,7 @@ impl<P: Packet + Copy> Link<P> {
         if !self.plain {
             return self.offer_special(now, packet);
         }
-        self.admit(now, packet)
+        self.admit::<true>(now, packet)
     }
 
     /// A copy made by duplication at the last [`Link::offer`]. The caller passes it to [`Link::offer_copy`].
@@ -238,22 +260,22 @@ impl<P: Packet + Copy> Link<P> {
 
     fn enter_queue(&mut self, now: Time, packet: &P) -> Offered {
         match self.discipline {
-            Discipline::AtArrival(_) | Discipline::Bounded(_) => self.admit(now, packet),
+            Discipline::AtArrival(_) | Discipline::Bounded(_) => self.admit::<false>(now, packet),
             Discipline::AtDeparture(_) => self.enqueue(now, *packet),
         }
     }
 
-    /// Offers a packet to a queue that decides at arrival.
+    /// Offers a packet to a queue that decides at arrival. `PLAIN`: see [`Link::accept`].
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn admit(&mut self, now: Time, packet: &P) -> Offered {
+    fn admit<const PLAIN: bool>(&mut self, now: Time, packet: &P) -> Offered {
         self.forget_departed(now);
         let bytes = packet.wire_bytes() + self.header_bytes;
         let packets = (self.ring.tail() - self.undeparted) as u32;
-        if packets >= self.room_for {
+        if !self.fits(packets, bytes) {
             return self.admit_asking(now, bytes, packet);
         }
-        self.accept::<false>(now, now, packets, bytes, |place| *place = *packet);
+        self.accept::<PLAIN>(now, now, packets, bytes, |place| *place = *packet);
         Offered::Queued
     }
 
@@ -292,7 +314,7 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     /// Adds a packet behind `packets` others, to be sent at `ready` or later. Returns when it will arrive at the far
-    /// end. `PLAIN`: the link is plain, so its capacity does not vary.
+    /// end. `PLAIN`: the link is plain, so its capacity does not vary and nothing delays it.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn accept<const PLAIN: bool>(
@@ -303,8 +325,8 @@ impl<P: Packet + Copy> Link<P> {
         bytes: u32,
         write: impl FnOnce(&mut P),
     ) -> Time {
-        if packets >= self.counters.max_packets {
-            self.counters.max_packets = packets + 1;
+        if packets >= self.max_packets {
+            self.max_packets = packets + 1;
         }
         let begin = self.free_at.max(ready);
         let arrival = self.transmit::<PLAIN>(begin, begin > now, bytes, write);
@@ -335,7 +357,7 @@ impl<P: Packet + Copy> Link<P> {
         self.free_at = begin + service;
         self.counters.bytes += u64::from(bytes);
         self.counters.busy_ns = self.counters.busy_ns.wrapping_add(service.as_nanos());
-        let arrival = self.free_at + self.delay;
+        let arrival = if PLAIN || self.impaired.is_none() { self.free_at + self.delay } else { self.enter_delays() };
         self.ring.push_with(|place| {
             place.arrival = arrival;
             write(&mut place.packet);
@@ -343,9 +365,9 @@ impl<P: Packet + Copy> Link<P> {
         arrival
     }
 
-    /// Advances past the packets whose last bit has left by `now`: they no longer count as queued.
+    /// As [`Link::forget_departed`] where arrival times contain no extra delay.
     #[inline]
-    fn forget_departed(&mut self, now: Time) {
+    fn forget_departed_plain(&mut self, now: Time) {
         if now >= self.free_at {
             self.undeparted = self.ring.tail();
             self.backlog_bytes = 0;
@@ -385,8 +407,8 @@ impl<P: Packet + Copy> Link<P> {
     /// [`Link::next_arrival`].
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<P> {
-        if self.impaired.is_some() {
-            return self.arrive_impaired(now);
+        if self.holds_back() {
+            return self.arrive_held_back(now);
         }
         self.pop_ring(now)
     }
@@ -404,10 +426,10 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     #[cold]
-    fn arrive_impaired(&mut self, now: Time) -> Option<P> {
+    fn arrive_held_back(&mut self, now: Time) -> Option<P> {
         while let Some(packet) = self.pop_ring(now) {
             let impaired = self.impaired.as_mut()?;
-            let extra = impaired.rules.extra_delay(now - self.delay, now, &packet, &mut self.rng);
+            let extra = impaired.rules.extra_delay(now - self.delay, now, &mut self.rng);
             let release = now + extra;
             if impaired.held.last().is_none_or(|&(last, _)| last <= release) {
                 impaired.held.push((release, packet)); // most packets keep their order

@@ -1,7 +1,6 @@
 //! A power-of-two ring of values: the packets of one link.
 
-/// A FIFO ring. Elements have absolute positions, so that its user can keep the position of an element inside it. It
-/// grows and never shrinks.
+/// FIFO ring addressed by absolute positions, so that a second cursor can move inside it. It grows and never shrinks.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     /// The length is 0 or a power of two.
@@ -83,8 +82,7 @@ impl<T: Copy + Default> Ring<T> {
         let old = self.slots.len();
         self.slots.reserve_exact(old.max(16));
         self.slots.resize((old * 2).max(16), T::default());
-        // The slot of an element is its position modulo the length. With twice the length, elements whose position has
-        // the bit `old` set move to another slot.
+        // Positions are now taken modulo twice the length, which moves half of them.
         for position in (self.head..self.tail).map(|position| position as usize).filter(|position| position & old != 0)
         {
             let at = position & (old - 1);

@@ -76,7 +76,10 @@ impl Exit<'_> {
     #[inline(always)]
     fn enter(&mut self, route: u32, packet: &Packet) -> bool {
         let hop = self.hops[route as usize];
-        let Some(wire) = self.wires.get_mut(hop as usize).filter(|wire| wire.ordinary) else { return false };
+        let Some(wire) = self.wires.get_mut(hop as usize) else { return false };
+        if !wire.ordinary {
+            return wire.early && wire.take_early(self.events, self.now, hop, packet);
+        }
         wire.take(self.events, self.now, hop, packet.wire_bytes(), |place| *place = packet.onward())
     }
 }

@@ -17,7 +17,7 @@ impl<P: Probe> Simulation<P> {
         if !wire.passes {
             return self.on_special_arrival(index);
         }
-        // A link without impairments has no stale entries.
+        // A link that holds no packet back has no stale entries.
         debug_assert_eq!(wire.arrival_armed, self.now);
         let hop = self.hops[wire.link.first().route as usize];
         // At the end of the route `hop` is `DELIVER`, which is not the index of a link, so there are no two links to
@@ -76,7 +76,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Handles an arrival from an impaired link, or at a node where packets are observed.
+    /// Handles an arrival from a link that holds packets back, or at a node where packets are observed.
     #[inline(never)]
     pub(super) fn on_special_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
@@ -156,7 +156,7 @@ impl<P: Probe> Simulation<P> {
         let wire = &mut self.wires[index as usize];
         // A packet behind another one does not change the link's next arrival, unless an impairment holds back the one
         // ahead.
-        if wire.arrival_armed.is_never() || wire.link.is_impaired() {
+        if wire.arrival_armed.is_never() || wire.link.holds_back() {
             wire.arm_arrival(&mut self.events, index);
         }
         let watched = wire.watched;

@@ -185,8 +185,9 @@ fn wires(scenario: &Scenario, streams: Streams) -> Vec<Wire> {
         let link = spec.build(&queue, rng);
         let watched = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
         let ordinary = link.is_plain() && !watched;
-        let passes = !link.is_impaired() && scenario.probes.segments_at != Some(spec.to);
-        Wire { watched, ordinary, passes, link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }
+        let passes = !link.holds_back() && scenario.probes.segments_at != Some(spec.to);
+        let early = link.is_early() && !watched;
+        Wire { watched, ordinary, passes, early, link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }
     };
     (0..).zip(&scenario.links).map(wire).collect()
 }

@@ -1,6 +1,6 @@
 //! A link in the run loop: its events, and the short path for packets about which nothing is recorded.
 
-use cwndlab_net::Link;
+use cwndlab_net::{Link, Packet as _};
 use cwndlab_units::Time;
 
 use crate::events::EventQueue;
@@ -21,6 +21,8 @@ pub(super) struct Wire {
     pub(super) ordinary: bool,
     /// Whether [`Link::arrive_plain`] may be called and nothing about the arrival is recorded.
     pub(super) passes: bool,
+    /// Whether [`Link::offer_early`] may be called and nothing about the packet is recorded.
+    pub(super) early: bool,
 }
 
 // The size is a power of two, so that indexing needs only a shift.
@@ -42,6 +44,18 @@ impl Wire {
     ) -> bool {
         let Some(arrival) = self.link.offer_plain(now, wire_bytes, write) else { return false };
         // A packet behind another one does not change the link's next arrival.
+        if self.arrival_armed.is_never() {
+            self.arrival_armed = arrival;
+            events.push_own(arrival, index);
+        }
+        true
+    }
+
+    /// As [`Wire::take`] if extra delays are drawn as packets enter. Call it only if the link is [`Wire::early`].
+    #[inline(never)]
+    pub(super) fn take_early(&mut self, events: &mut EventQueue, now: Time, index: u32, packet: &Packet) -> bool {
+        let write = |place: &mut Packet| *place = packet.onward();
+        let Some(arrival) = self.link.offer_early(now, packet.wire_bytes(), write) else { return false };
         if self.arrival_armed.is_never() {
             self.arrival_armed = arrival;
             events.push_own(arrival, index);

@@ -29,7 +29,8 @@ pub struct LinkCounters {
     pub max_packets: u32,
 }
 
-/// The stored part of [`LinkCounters`]. The numbers of arrivals and of accepted packets follow from it.
+/// The stored part of [`LinkCounters`]. The numbers of arrivals and of accepted packets follow from it;
+/// the largest number of packets is stored with the link, where it takes no padding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub(super) bytes: u64,
@@ -38,7 +39,6 @@ pub(super) struct Sums {
     /// In nanoseconds, modulo 2^64; [`Link::counters_at`] subtracts the service time still ahead.
     pub(super) busy_ns: u64,
     pub(super) sojourn_ns: u64,
-    pub(super) max_packets: u32,
 }
 
 impl Sums {
@@ -68,16 +68,17 @@ impl<P: Packet + Copy> Link<P> {
         };
         // Every accepted packet has had a place in the ring.
         let accepted = self.ring.tail();
-        let Sums { bytes, drops, marks, busy_ns, sojourn_ns, max_packets } = sums;
+        let Sums { bytes, drops, marks, busy_ns, sojourn_ns } = sums;
         let (busy, sojourn) = (Time::from_nanos(busy_ns), Time::from_nanos(sojourn_ns));
         let arrivals = accepted + waiting + drops.iter().sum::<u64>();
-        LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets }
+        LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets: self.max_packets }
     }
 
     /// Counters up to `now`: `busy` and `sojourn` contain no time after `now`.
     pub fn counters_at(&mut self, now: Time) -> LinkCounters {
         self.forget_departed(now);
         let mut sums = self.counters;
+        // Of a bounded class, whose packets have no extra delays that are known at once.
         let departure = |position| self.ring.at(position).arrival - self.delay;
         // The service time still ahead, which has no gaps unless a bounded class makes packets wait.
         let mut ahead = self.free_at.saturating_sub(now);
@@ -99,7 +100,7 @@ impl<P: Packet + Copy> Link<P> {
         }
         sums.busy_ns = sums.busy_ns.wrapping_sub(ahead.as_nanos());
         for position in self.undeparted..self.ring.tail() {
-            sums.add_sojourn(now, departure(position));
+            sums.add_sojourn(now, self.departure(position));
         }
         let counters = self.reported(sums);
         // As in the other queues with classes, a packet counts as accepted only once its transmission has begun.

@@ -16,8 +16,7 @@ impl<P: Packet + Copy> Link<P> {
         let held = (now < served.held_until).then(|| served.queue.waiting_classes());
         let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
-        self.counters.max_packets =
-            self.counters.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
+        self.max_packets = self.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
         if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
             // No waiting packet may be sent before `held_until`, so `due` stays as it is.
         } else if now >= self.free_at {

@@ -15,26 +15,27 @@ impl<P: Packet + Copy> Link<P> {
     #[inline(always)]
     pub fn offer_plain(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
         debug_assert!(self.plain);
-        self.forget_departed(now);
+        self.forget_departed_plain(now);
         let packets = (self.ring.tail() - self.undeparted) as u32;
-        if packets >= self.room_for {
+        let bytes = wire_bytes + self.header_bytes;
+        if !self.fits(packets, bytes) {
             return None;
         }
-        Some(self.accept::<true>(now, now, packets, wire_bytes + self.header_bytes, write))
+        Some(self.accept::<true>(now, now, packets, bytes, write))
     }
 
-    /// The packet that arrives next on a link that is not impaired. There must be one.
+    /// The packet that arrives next on a link that holds no packet back. There must be one.
     #[inline]
     pub fn first(&self) -> &P {
         &self.ring.at(self.ring.head()).packet
     }
 
     /// Does what [`Link::arrive`] does at exactly the time of [`Link::next_arrival`], which must not be [`Time::MAX`].
-    /// Returns the packet, and when the next one arrives. Call it only if the link is not impaired.
+    /// Returns the packet, and when the next one arrives. Call it only if the link holds no packet back.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub fn arrive_plain(&mut self) -> (&P, Time) {
-        debug_assert!(!self.is_impaired() && !self.ring.is_empty());
+        debug_assert!(!self.holds_back() && !self.ring.is_empty());
         let head = self.ring.head();
         if self.undeparted == head {
             // The head packet has departed, but `undeparted` has not been advanced past it yet.

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rand::SeedableRng as _;
 
 use super::*;
+use crate::impair::ImpairmentConfig;
 use crate::queue::{CbqClassConfig, CbqConfig, CodelConfig, DropTailConfig, RedConfig, Sharing, Unit};
 use crate::test_packet::TestPacket;
 use crate::Ecn;
@@ -302,5 +303,37 @@ proptest! {
         });
         prop_assert_eq!(fifo.0.len(), offered.len());
         prop_assert_eq!(fifo, served);
+    }
+}
+
+proptest! {
+    #[test]
+    fn delays_drawn_as_packets_enter_are_those_drawn_as_they_leave(
+        arrivals in proptest::collection::vec((0_u64..3_000_000, 40_u32..1500), 1..200), limit in 1_u64..8
+    ) {
+        let jitter = ImpairmentConfig::Jitter { max_ns: Time::from_millis(2), keep_order: true };
+        let [mut entry, mut exit] = [true, false].map(|at_entry| {
+            let rules = Impairments::new(std::slice::from_ref(&jitter));
+            let mut link = link(8_000_000, Time::from_millis(3), &drop_tail(limit)).impaired(rules);
+            if let Some(impaired) = link.impaired.as_mut().filter(|_| !at_entry) {
+                impaired.departures = None;
+            }
+            link
+        });
+        prop_assert!(!entry.holds_back() && exit.holds_back());
+        let mut now = Time::ZERO;
+        for (id, (gap, bytes)) in (0..).zip(arrivals) {
+            now += Time::from_nanos(gap);
+            let [one, other] = [&mut entry, &mut exit].map(|link| {
+                let mut arrived = Vec::new();
+                while link.next_arrival() < now {
+                    let next = link.next_arrival();
+                    arrived.extend(link.arrive(next).map(|packet| (next, packet.id)));
+                }
+                let offered = link.offer(now, &TestPacket { bytes, ..TestPacket::new(id) });
+                (arrived, offered, link.backlog(now), link.counters_at(now), link.packets_inside())
+            });
+            prop_assert_eq!(format!("{one:?}"), format!("{other:?}"));
+        }
     }
 }

@@ -71,6 +71,16 @@ impl DropTail {
         }
     }
 
+    /// While the packets in the link, including an arriving one, have no more bytes than this, that one fits; 0 if
+    /// packets decide.
+    pub fn takes_any_up_to_bytes(&self) -> u64 {
+        if self.byte_limit == u64::MAX {
+            0
+        } else {
+            self.byte_limit
+        }
+    }
+
     /// Decides on a packet of `wire_bytes`.
     #[inline]
     pub fn on_arrival(&self, backlog: Backlog, wire_bytes: u32) -> Admit {

@@ -124,6 +124,14 @@ impl ArrivalQueue {
         }
     }
 
+    /// See [`DropTail::takes_any_up_to_bytes`].
+    pub fn takes_any_up_to_bytes(&self) -> u64 {
+        match self {
+            ArrivalQueue::DropTail(queue) => queue.takes_any_up_to_bytes(),
+            ArrivalQueue::Infinite | ArrivalQueue::Red(_) | ArrivalQueue::LinuxRed(_) => 0,
+        }
+    }
+
     /// The average length that the queue computes (RED), in the unit of its limit.
     pub fn average(&self) -> Option<f64> {
         match self {

@@ -1,0 +1,93 @@
+//! Extra delays that are drawn as packets enter the link, so that a packet still takes one event.
+//!
+//! An extra delay begins when a packet would otherwise reach the far end, and is drawn then. If delays keep the order of
+//! packets and nothing else draws from the link's stream, drawing them earlier changes no number. The arrivals in the
+//! ring then contain the delays, and the queue is computed from a ring of departures.
+
+use cwndlab_units::Time;
+
+use super::{Discipline, Impaired, Link};
+use crate::queue::ArrivalQueue;
+use crate::ring::Ring;
+use crate::Packet;
+
+/// The departures of a link's packets, if their extra delays are drawn as they enter it.
+fn departures<P>(impaired: Option<&Impaired<P>>) -> Option<&Ring<Time>> {
+    impaired?.departures.as_ref()
+}
+
+impl<P: Packet + Copy> Link<P> {
+    /// Whether the queue draws no random numbers and fixes a packet's departure at once.
+    pub(super) fn draws_only_for_delays(&self) -> bool {
+        matches!(self.discipline, Discipline::AtArrival(ArrivalQueue::Infinite | ArrivalQueue::DropTail(_)))
+    }
+
+    /// Whether a packet may arrive at another time than was known when it was put on the transmitter.
+    #[inline]
+    pub fn holds_back(&self) -> bool {
+        self.impaired.as_ref().is_some_and(|impaired| impaired.departures.is_none())
+    }
+
+    /// Whether extra delays are drawn as packets enter, and the queue accepts any packet while it is short.
+    pub fn is_early(&self) -> bool {
+        departures(self.impaired.as_deref()).is_some() && self.has_room()
+    }
+
+    /// As [`Link::offer_plain`] for a link whose extra delays are drawn as packets enter.
+    #[inline]
+    pub fn offer_early(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
+        debug_assert!(self.is_early());
+        self.forget_departed(now);
+        let packets = (self.ring.tail() - self.undeparted) as u32;
+        let bytes = wire_bytes + self.header_bytes;
+        if !self.fits(packets, bytes) {
+            return None;
+        }
+        Some(self.accept::<false>(now, now, packets, bytes, write))
+    }
+
+    /// When a packet arrives that leaves the transmitter at `free_at`, with its extra delay if that is drawn now.
+    #[inline]
+    pub(super) fn enter_delays(&mut self) -> Time {
+        let arrival = self.free_at + self.delay;
+        let Some(impaired) = &mut self.impaired else { return arrival };
+        let Some(departures) = &mut impaired.departures else { return arrival };
+        while departures.head() < self.ring.head() {
+            departures.drop_first();
+        }
+        departures.push_with(|place| *place = self.free_at);
+        arrival + impaired.rules.extra_delay(self.free_at, arrival, &mut self.rng)
+    }
+
+    /// Advances past the packets whose last bit has left by `now`: they no longer count as queued.
+    #[allow(clippy::inline_always)] // once per packet-hop
+    #[inline(always)]
+    pub(super) fn forget_departed(&mut self, now: Time) {
+        if self.impaired.is_none() || now >= self.free_at {
+            return self.forget_departed_plain(now);
+        }
+        self.forget_departed_early(now);
+    }
+
+    /// The same with packets in the queue, if the link is impaired.
+    #[inline(never)]
+    fn forget_departed_early(&mut self, now: Time) {
+        let Some(departures) = departures(self.impaired.as_deref()) else {
+            return self.forget_departed_plain(now);
+        };
+        let mut left = self.undeparted;
+        while *departures.at(left) <= now {
+            self.backlog_bytes -= u64::from(self.wire_bytes(left));
+            left += 1;
+        }
+        self.undeparted = left;
+    }
+
+    /// When the packet at a position of the ring leaves the transmitter.
+    pub(super) fn departure(&self, position: u64) -> Time {
+        match departures(self.impaired.as_deref()) {
+            Some(departures) => *departures.at(position),
+            None => self.ring.at(position).arrival - self.delay,
+        }
+    }
+}
