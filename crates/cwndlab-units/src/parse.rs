@@ -168,7 +168,7 @@ fn parse_real(text: &str, kind: &Kind) -> Result<f64, ParseUnitError> {
 /// If the text is not a plain decimal with one of the units.
 pub fn parse_quantity(text: &str) -> Result<Quantity, ParseUnitError> {
     let unit = split(text).1;
-    let Some(kind) = KINDS.into_iter().find(|kind| kind.scale(unit).is_some()) else {
+    let Some(kind) = KINDS.into_iter().find(|kind| unit != "1" && kind.scale(unit).is_some()) else {
         let why = if unit.is_empty() { "it has no unit" } else { "its unit is unknown" };
         let units = KINDS.map(Kind::units).join(" ");
         return Err(ParseUnitError { text: text.to_owned(), what: "quantity", why, units, example: "50ms" });
@@ -282,6 +282,7 @@ mod tests {
         for (text, why) in [
             ("2.5pkt", "it must be a whole number"),
             ("3 parsec", "its unit is unknown"),
+            ("0.02 1", "its unit is unknown"),
             ("3", "it has no unit"),
             ("-1%", "it must not carry a sign"),
             ("9999999BDP", "it is too large"),
