@@ -24,7 +24,7 @@ const SOURCE_BITS: u32 = 24;
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;
 
 /// The length of a day is first reviewed after insertions have passed this many list entries, or after this many events
-/// beyond the year.
+/// have been scheduled beyond the year.
 const REVIEW_AFTER: u64 = 128;
 /// Days of up to 2^40 ns (18 minutes) are enough for any simulated time.
 const LONGEST_DAY_BITS: u32 = 40;

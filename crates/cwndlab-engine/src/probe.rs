@@ -118,7 +118,7 @@ pub struct QueueSample {
 }
 
 /// A recorder. Each method does nothing by default. The simulator calls methods only if [`Probe::ENABLED`] is true, and
-/// reports the records that a [`crate::ProbeSpec`] can switch off only if the scenario's probes request them.
+/// of the records that a [`crate::ProbeSpec`] can request, it reports only those that the scenario's probes do request.
 pub trait Probe {
     /// Whether anything is recorded.
     const ENABLED: bool;

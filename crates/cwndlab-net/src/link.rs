@@ -84,8 +84,8 @@ struct Impaired<P> {
     rules: Impairments,
     /// Copies made by duplication that have not been offered yet.
     copies: Vec<P>,
-    /// Packets that have crossed the link and wait for the end of their extra delay, with this end; in order of it and,
-    /// at equal times, in order of arrival.
+    /// Packets that have crossed the link and wait until their extra delay ends, each with the time at which it ends;
+    /// in order of this time and, at equal times, in order of arrival.
     held: Vec<(Time, P)>,
     /// When each packet of the ring leaves the transmitter, if its extra delay is drawn as it enters the link
     /// (`early.rs`).

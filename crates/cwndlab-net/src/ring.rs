@@ -1,6 +1,7 @@
 //! A power-of-two ring of values: the packets of one link.
 
-/// FIFO ring addressed by absolute positions, so that a second cursor can move inside it. It grows and never shrinks.
+/// A FIFO ring. Elements have absolute positions, so that its user can keep the position of an element inside it. It
+/// grows and never shrinks.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     /// The length is 0 or a power of two.
@@ -82,7 +83,8 @@ impl<T: Copy + Default> Ring<T> {
         let old = self.slots.len();
         self.slots.reserve_exact(old.max(16));
         self.slots.resize((old * 2).max(16), T::default());
-        // Positions are now taken modulo twice the length, which moves half of them.
+        // The slot of an element is its position modulo the length. With twice the length, elements whose position has
+        // the bit `old` set move to another slot.
         for position in (self.head..self.tail).map(|position| position as usize).filter(|position| position & old != 0)
         {
             let at = position & (old - 1);

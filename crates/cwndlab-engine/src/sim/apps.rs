@@ -15,7 +15,7 @@ pub(super) struct AppSlot {
     /// applications have one connection.
     first_conn: u32,
     conns: Box<[u32]>,
-    /// Positions of the routes from client to server and back.
+    /// Positions, in [`Simulation::hops`], of the routes from client to server and back.
     pub(super) routes: [u32; 2],
     pub(super) nodes: [u32; 2],
     started: bool,

@@ -108,7 +108,7 @@ impl Video {
     pub(super) fn after(&mut self, now: Time) -> Time {
         match self.left.div_ceil(self.payload) {
             0 => self.next_frame,
-            // The remaining packets, and the one just sent, share the remaining time.
+            // The frame's remaining packets, and the one just sent, share the time to the next frame.
             more if self.shaped => now + Time::from_nanos((self.next_frame - now).as_nanos() / (more + 1)),
             _ => now,
         }

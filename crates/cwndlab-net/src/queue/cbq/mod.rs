@@ -203,8 +203,8 @@ impl<P> Cbq<P> {
 
     /// When to call [`Cbq::dequeue`] again after a packet whose service ends at `free_at`.
     ///
-    /// A call that finds no leaf to serve ends the turns of all leaves, so it may be skipped only if no two leaves have
-    /// the same priority.
+    /// If several leaves share a priority, the call must not be delayed until a packet may be sent, because a call that
+    /// finds no leaf to serve ends the turns of all leaves.
     #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         if self.takes_turns {

@@ -110,7 +110,7 @@ impl<P: Packet> Pie<P> {
         marked
     }
 
-    /// The next packet to send. PIE never drops here.
+    /// The next packet to send. Drops nothing, because PIE drops packets at arrival.
     pub fn dequeue(&mut self, now: Time) -> Option<Dequeued<P>> {
         self.update_until(now);
         let before = self.fifo.bytes;
