@@ -155,8 +155,8 @@ pub trait Probe {
     /// Called for each report about a sender: when an interval ends in which the sender had one limit or was in one
     /// congestion state, and when one of its timers expires.
     fn traced(&mut self, _way: Way, _traced: &Traced) {}
-    /// Called for each link at the end of the run, with its counters and, if its queue has thresholds for an average,
-    /// the time that the average spent in each region.
+    /// Called for each link at the end of the run, with its counters and, for RED queues, the time that the average
+    /// queue length spent below, between and above the thresholds.
     fn link(&mut self, _link: u32, _counters: &LinkCounters, _regions: Option<Regions>) {}
 }
 

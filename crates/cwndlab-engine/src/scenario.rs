@@ -72,8 +72,8 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// Builds the link. `queue` is the specification's queue, or a copy of it on which [`QueueConfig::number_traffic`]
-    /// has been called.
+    /// Builds the link with `queue`: a copy of `self.queue` in which a class-based queue has the numbers of its traffic
+    /// ([`QueueConfig::number_traffic`]).
     pub fn build<P: Packet + Copy>(&self, queue: &QueueConfig, rng: Rng) -> Link<P> {
         let mut link = Link::new(self.rate_bps, self.delay_ns, self.header_bytes, queue, rng);
         if !self.impairments.is_empty() {

@@ -8,7 +8,8 @@ use crate::segment::show;
 use cwndlab_tcp::Flags;
 use cwndlab_units::Time;
 
-/// Compares a segment that was sent with the expected one, at the machine's present time.
+/// Compares a segment that was sent with the expected one. The tolerance for TCP timestamps depends on the machine's
+/// current time.
 pub(crate) fn compare(line: usize, machine: &Machine, expected: &Packet, found: &Packet) -> Result<()> {
     let Some(what) = difference(&machine.options, machine.now, expected, found) else { return Ok(()) };
     let shown = Packet { window: expected.window.and(found.window), ecn: expected.ecn.and(found.ecn), ..found.clone() };

@@ -193,8 +193,8 @@ impl Watch {
         self.stopped.as_ref().map_or(Ok(false), |stopped| stopped.call0(py)?.is_truthy(py))
     }
 
-    /// The exception for a run that ended early. A `BudgetError` has the simulated time that the run reached as
-    /// `simulated_ns`.
+    /// The exception for a run that ended early. The attribute `simulated_ns` of a `BudgetError` is the simulated time
+    /// at which the run stopped.
     fn exception(&mut self, py: Python<'_>, error: &RunError) -> PyErr {
         if let Some(raised) = self.raised.take() {
             return raised;

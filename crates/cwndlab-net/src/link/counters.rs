@@ -19,8 +19,8 @@ pub struct LinkCounters {
     pub drops: [u64; DropCause::COUNT],
     /// Packets marked CE.
     pub marks: u64,
-    /// Time for which the accepted packets keep the transmitter busy, up to the end of the last one, including pauses
-    /// at a rate of 0.
+    /// Total service time of the accepted packets, including the rest of those in service or waiting. Time in which a
+    /// packet stalls because the link's rate is 0 counts as service.
     pub busy: Time,
     /// Sum over packets of the time from arrival to departure. Divided by the length of the run, it is the mean number
     /// of packets in the system (Little 1961).

@@ -221,7 +221,8 @@ impl<'a> Reader<'a> {
         ((traffic as usize) < self.scenario.traffic.len()).then_some(traffic)
     }
 
-    /// The client's and the server's end, if one end of the packet is the server of a datagram flow.
+    /// Returns the addresses of client and server, in this order, if the packet's source or destination is the server
+    /// of a datagram flow.
     fn datagram_client(&self, packet: &Packet) -> Option<(SocketAddrV4, SocketAddrV4)> {
         let is_server = |port| {
             let traffic = self.traffic_of(port)?;

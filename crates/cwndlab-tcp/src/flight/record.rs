@@ -92,8 +92,8 @@ pub(crate) struct Keeps {
     pub order: bool,
     /// Round trips of segments sent once, if HyStart needs one for every ACK and nothing else measures it.
     pub round_trips: bool,
-    /// Transmission times of the segments that an ACK acknowledges: some estimators use them after the window has
-    /// grown.
+    /// Whether to record the transmission times of the segments that an ACK acknowledges. They outlive the segments,
+    /// because some estimators read them only after the window has grown.
     pub acknowledged: bool,
 }
 
