@@ -8,7 +8,8 @@ use super::Profile;
 knobs! {
 /// The three-way handshake.
 pub struct HandshakeConfig("handshake.") {
-    /// Whether it is measured; if not the timeout stays the initial one until the first data is acknowledged.
+    /// Whether the handshake's round trip is measured. If not, the timeout keeps its initial value until the first data
+    /// is acknowledged.
     timed: bool ["bool"; any] {
         ns2_1998: true => NS2_NONE,
         rfc5681: true => "RFC 6298, 2.2: the first measurement is that of the SYN",
@@ -16,7 +17,7 @@ pub struct HandshakeConfig("handshake.") {
         linux_2_2: false => "2.2.5: tcp_ipv4.c 1342 to 1359; no sample from the ACK of the SYN-ACK, tcp_input.c 725",
         linux_6: true => "kernel: tcp_synack_rtt_meas",
     }
-    /// Whether the ACK of the SYN-ACK opens the window.
+    /// Whether the ACK of the SYN-ACK opens the window as an ACK of data does.
     ack_opens_window: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5681, 3.1: MUST NOT",
@@ -38,15 +39,15 @@ pub struct HandshakeConfig("handshake.") {
         rfc5681: 0 => "RFC 6298, 5.5: doubles from the first",
         linux_6: 4 => "kernel: tcp_syn_linear_timeouts 4",
     }
-    /// How many times a SYN or SYN-ACK may be sent again without taking the initial window to one segment.
+    /// How many times a SYN or SYN-ACK may be retransmitted before the initial window is reduced to one segment.
     free_retransmissions: u8 ["count"; any] {
         ns2_1998: 0 => NS2_NONE,
         rfc5681: 0 => "RFC 5681, 3.1: MUST be one segment if it was lost",
         linux_6: 1 => "kernel: tcp_init_transfer resets only if total_retrans > 1, as RFC 6298 made the first timeout 1 s",
     }
-    /// Whether its packets are ECN-capable: the first SYN-ACK with `rfc3168` (RFC 5562: if it is marked, another goes
-    /// without ECT, and the initial window is one segment); SYN, SYN-ACK and RST with `dctcp` and `l4s` (RFC 8257,
-    /// 3.6: marks are ignored).
+    /// Whether the handshake's packets are ECN-capable. With `rfc3168`, the first SYN-ACK is (RFC 5562); if it is
+    /// marked, another SYN-ACK is sent without ECT, and the initial window is one segment. With `dctcp` and `l4s`, SYN,
+    /// SYN-ACK and RST are (RFC 8257, 3.6), and their marks are ignored.
     #[serde(default)]
     ecn_capable: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
@@ -61,7 +62,8 @@ pub struct HandshakeConfig("handshake.") {
 knobs! {
 /// How connections end with FIN.
 pub struct FinConfig("fin.") {
-    /// Whether FIN has a segment of its own, which waits for the window; else it rides on the last data.
+    /// Whether FIN is sent in a segment of its own, for which the window must have room; otherwise the last data
+    /// segment carries it.
     alone: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 9293, 3.10.4: either",

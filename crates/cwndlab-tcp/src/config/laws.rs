@@ -90,7 +90,8 @@ pub enum Bbr3Rules {
 knobs! {
 /// CUBIC's knobs, in both forms of the law.
 pub struct CubicConfig("window_law.cubic.") {
-    /// Whether CUBIC, in both forms, lowers W_max further when windows shrink (RFC 9438, 4.7).
+    /// Whether CUBIC, in both forms, lowers W_max further when successive maxima decrease (fast convergence; RFC 9438,
+    /// 4.7).
     fast_convergence: bool ["bool"; any] {
         ns2_1998: true => "unused by its window law",
         rfc5681: true => "unused by its window law",
@@ -122,7 +123,7 @@ pub struct Bbr3Config("window_law.bbr3.") {
 knobs! {
 /// Knobs of LEDBAT++.
 pub struct LedbatPlusPlusConfig("window_law.ledbat-plus-plus.") {
-    /// The queueing delay that LEDBAT++ aims at.
+    /// Target queueing delay of LEDBAT++.
     target_ns: Time ["time"; timer] {
         ns2_1998: Time::from_millis(60) => LEDBAT,
         rfc5681: Time::from_millis(60) => LEDBAT,
@@ -134,14 +135,14 @@ pub struct LedbatPlusPlusConfig("window_law.ledbat-plus-plus.") {
 knobs! {
 /// Knobs of LEDBAT.
 pub struct LedbatConfig("window_law.ledbat.") {
-    /// The queueing delay that LEDBAT aims at (TARGET); the RFC asks for 100 ms or less.
+    /// Target queueing delay of LEDBAT (TARGET); the RFC's limit is 100 ms.
     target_ns: Time ["time"; timer] {
         ns2_1998: Time::from_millis(100) => RFC6817,
         rfc5681: Time::from_millis(100) => RFC6817,
         linux_6: Time::from_millis(100) => RFC6817,
     }
-    /// LEDBAT's GAIN: the growth of a window per round trip without a queue, in percent of a segment; the RFC asks
-    /// for 100 or less.
+    /// LEDBAT's GAIN: how much a window grows per round trip without a queue, in per cent of a segment; the RFC's
+    /// limit is 100.
     gain_percent: u32 ["percent"; 1..=10_000, "in 1..=10000"] {
         ns2_1998: 100 => RFC6817,
         rfc5681: 100 => RFC6817,

@@ -130,15 +130,15 @@ recoveries! {
 knobs! {
 /// Knobs of `reno`. The standard's are RFC 5681's, with the guard of RFC 6582.
 pub struct RenoConfig("recovery.reno.") {
-    /// Whose rules Reno follows: RFC 5681's, or those of ns-2's agent, with which its other knobs have the standard's
-    /// values: the first two duplicate ACKs release nothing without `limited_transmit`, and the ACK that ends a
-    /// recovery opens the window.
+    /// Whose rules Reno follows: RFC 5681's, or those of ns-2's agent. By the latter, the first two duplicate ACKs
+    /// release nothing without `limited_transmit`, and the ACK that ends a recovery opens the window; the other knobs
+    /// then have the standard's values.
     rules: RecoveryRules ["standard | ns2-1998"; any] {
         ns2_1998: RecoveryRules::Ns2_1998 => NS2,
         rfc5681: RecoveryRules::Standard => "the standard's",
         linux_6: RecoveryRules::Standard => UNUSED,
     }
-    /// Duplicate ACKs count only while cwnd is at least this (0 = always).
+    /// Duplicate ACKs are counted only while cwnd has at least this many segments (0: always).
     dup_ack_window_segments: u16 ["segments"; any] {
         ns2_1998: 0 => NS2_NONE,
         rfc5681: 0 => "RFC 5681 makes no such rule",
@@ -146,8 +146,8 @@ pub struct RenoConfig("recovery.reno.") {
         linux_2_2: 0 => "2.2.5: no such condition, tcp_input.c 497 to 499",
         linux_6: 0 => "kernel: none",
     }
-    /// What keeps a fast retransmit from answering old losses: data sent before the last fast retransmit or timeout,
-    /// or before the last timeout only.
+    /// What prevents a second fast retransmit for losses of one episode: data sent before the last fast retransmit or
+    /// timeout does not start another, or only data sent before the last timeout.
     retransmit_guard: RetransmitGuard ["recovery | timeout"; any] {
         ns2_1998: RetransmitGuard::Recovery => NS2,
         rfc5681: RetransmitGuard::Recovery => "RFC 6582, 3.2, steps 2 and 4",
@@ -155,7 +155,7 @@ pub struct RenoConfig("recovery.reno.") {
         linux_2_2: RetransmitGuard::Recovery => "2.2.5: tcp_input.c 497 and 503, tcp_timer.c 489",
         linux_6: RetransmitGuard::Recovery => "unused by its recovery",
     }
-    /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen.
+    /// Segments by which fast recovery inflates the window in addition to the duplicate ACKs received.
     extra_segments: u16 ["segments"; 0..=1000, "at most 1000"] {
         ns2_1998: 0 => NS2_NONE,
         rfc5681: 0 => "RFC 5681, 3.2, step 3: none",
@@ -163,8 +163,8 @@ pub struct RenoConfig("recovery.reno.") {
         linux_2_2: 0 => "2.2.5: ssthresh + 3, tcp_input.c 502",
         linux_6: 0 => "unused by its recovery",
     }
-    /// Whether a timeout in fast recovery reduces from the inflated window, and the next ACK of new data opens cwnd
-    /// to ssthresh.
+    /// Whether a timeout in fast recovery computes its reduction from the inflated window, and the next ACK of new data
+    /// opens cwnd to ssthresh.
     outlives_timeout: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5681, 3.1: slow start",
@@ -178,22 +178,22 @@ pub struct RenoConfig("recovery.reno.") {
 knobs! {
 /// Knobs of `new-reno`, and of the selective kinds without SACK.
 pub struct NewRenoConfig("recovery.new-reno.") {
-    /// Whose rules NewReno follows, also in the `without_sack` of the selective kinds: RFC 6582's, or those of ns-2's
-    /// agent: as Reno, and each ACK of an episode releases two segments at most.
+    /// Whose rules NewReno follows, also as `without_sack` of another recovery: RFC 6582's, or those of ns-2's agent.
+    /// The latter are those of its Reno, and each ACK of an episode releases at most two segments.
     rules: RecoveryRules ["standard | ns2-1998"; any] {
         ns2_1998: RecoveryRules::Ns2_1998 => NS2,
         rfc5681: RecoveryRules::Standard => "the standard's",
         linux_6: RecoveryRules::Standard => UNUSED,
     }
-    /// Whether only the first partial ACK restarts the timer, or each one, also in the `without_sack` of the
-    /// selective kinds.
+    /// Whether only the first partial ACK restarts the timer; otherwise each one does. Also applies as `without_sack`
+    /// of another recovery.
     impatient: bool ["bool"; any] {
         ns2_1998: false => "ns-2 (1998): each (newreno_changes1_, default changed on 2004-10-14)",
         rfc5681: true => "RFC 6582, 4: recommended",
         linux_6: true => "unused by its recovery; RFC 6582",
     }
-    /// Whether a partial ACK deflates the window, also in the `without_sack` of the selective kinds. Otherwise it
-    /// leaves it alone, or with `rules` `ns2-1998` ends the inflation.
+    /// Whether a partial ACK deflates the window. Otherwise the window stays, or with `rules` `ns2-1998` its inflation
+    /// ends. Also applies as `without_sack` of another recovery.
     partial_window_deflation: bool ["bool"; any] {
         ns2_1998: false => "ns-2 (1998): partial_window_deflation_ 0 (default changed on 2003-05-05)",
         rfc5681: true => "RFC 6582, 3.2, step 3",
@@ -201,8 +201,8 @@ pub struct NewRenoConfig("recovery.new-reno.") {
         linux_2_2: false => "2.2.5: \"Don't muck with the congestion window here\", tcp_input.c 561",
         linux_6: true => "unused by its recovery",
     }
-    /// Segments by which fast recovery inflates the window beyond the duplicate ACKs seen, also in the `without_sack`
-    /// of the selective kinds.
+    /// Segments by which fast recovery inflates the window in addition to the duplicate ACKs received, also as
+    /// `without_sack` of another recovery.
     extra_segments: u16 ["segments"; 0..=1000, "at most 1000"] {
         ns2_1998: 0 => NS2_NONE,
         rfc5681: 0 => "RFC 6582, 3.2, step 2: none",
@@ -224,7 +224,7 @@ pub struct SackConfig("recovery.sack.") {
     }
 }
 inner {
-    /// What recovers on a connection without SACK (RFC 6675, section 1).
+    /// The NewReno knobs of connections on which SACK was not agreed on (RFC 6675, section 1).
     without_sack: NewRenoConfig,
 }
 }
@@ -233,7 +233,7 @@ knobs! {
 /// Knobs of `fack`.
 pub struct FackConfig("recovery.fack.") {
     /// Whose rules FACK follows: those of the paper of 1996, or those of ns-2's Fack, which restarts from one segment
-    /// and takes a round trip from every ACK.
+    /// and takes a round-trip sample from every ACK.
     rules: RecoveryRules ["standard | ns2-1998"; any] {
         ns2_1998: RecoveryRules::Ns2_1998 => NS2,
         rfc5681: RecoveryRules::Standard => "the standard's",
@@ -241,7 +241,7 @@ pub struct FackConfig("recovery.fack.") {
     }
 }
 inner {
-    /// What recovers on a connection without SACK.
+    /// The NewReno knobs of connections on which SACK was not agreed on.
     without_sack: NewRenoConfig,
 }
 }
@@ -250,7 +250,7 @@ knobs! {
 /// Knobs of `prr`.
 pub struct PrrConfig("recovery.prr.") {}
 inner {
-    /// What recovers on a connection without SACK.
+    /// The NewReno knobs of connections on which SACK was not agreed on.
     without_sack: NewRenoConfig,
 }
 }
@@ -258,22 +258,22 @@ inner {
 knobs! {
 /// Knobs of `rack`.
 pub struct RackConfig("recovery.rack.") {
-    /// Which timers run: the earliest of timeout, probe and reordering timer, or, as in Linux, only the one set last;
-    /// then in place of a probe or of the reordering timer the timeout counts from when the first unacknowledged
-    /// segment was sent.
+    /// Which timers run at the same time. `rfc8985`: the earliest of timeout, probe and reordering timer fires.
+    /// `linux`: only the timer set last runs, and a timeout that replaces a probe or the reordering timer counts from
+    /// the transmission of the first unacknowledged segment.
     timers: RackTimers ["rfc8985 | linux"; any] {
         ns2_1998: RackTimers::Rfc8985 => NS2_NONE,
         rfc5681: RackTimers::Rfc8985 => "RFC 8985, 8; RFC 6298, 5.3: from the last ACK of new data",
         linux_6: RackTimers::Linux => "kernel: tcp_rto_delta_us",
     }
-    /// Whether new data after a timeout shows if it was spurious (RFC 5682).
+    /// Whether F-RTO tests by new data if a timeout was spurious (RFC 5682).
     f_rto: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5682 is an option",
         linux_6: true => "tcp_frto = 2",
     }
-    /// Whether the window falls half the way to what was used of it after a timeout in which it was never full; with
-    /// `grow_only_if_cwnd_limited`.
+    /// Whether a window that was never full for an RTO is reduced half of the way to the part that was used (RFC 2861).
+    /// Has an effect with `grow_only_if_cwnd_limited`.
     window_validation: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5681 makes no such rule",
@@ -281,7 +281,7 @@ pub struct RackConfig("recovery.rack.") {
     }
 }
 inner {
-    /// What recovers on a connection without SACK.
+    /// The NewReno knobs of connections on which SACK was not agreed on.
     without_sack: NewRenoConfig,
 }
 }

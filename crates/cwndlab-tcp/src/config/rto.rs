@@ -60,8 +60,8 @@ pub enum TimerStart {
 knobs! {
 /// Retransmission timeout.
 pub struct RtoConfig("rto.") {
-    /// Who computes the timeout from round trips: RFC 6298 (with a coarse tick the integers of 1988), or a kernel of
-    /// that era.
+    /// Who computes the timeout from round trips: RFC 6298 (with a coarse tick, in the integer arithmetic of 1988), or
+    /// the kernel of an era.
     estimator: Estimator ["rfc6298 | linux-2.0 | linux-2.2 | linux"; any] {
         ns2_1998: Estimator::Rfc6298 => "as in BSD (Jacobson 1988)",
         rfc5681: Estimator::Rfc6298 => "RFC 6298, 2",
@@ -69,7 +69,7 @@ pub struct RtoConfig("rto.") {
         linux_2_2: Estimator::Linux2_2 => "2.2.5: tcp_rtt_estimator and tcp_set_rto, tcp_input.c 154 to 191",
         linux_6: Estimator::Linux => "kernel: tcp_rtt_estimator",
     }
-    /// Granularity of the clock that measures round trips; 0 measures to the nanosecond.
+    /// Resolution of the clock that measures round trips; 0: a nanosecond.
     tick_ns: Time ["time"; crossed, "at most rto.max"] {
         ns2_1998: Time::from_millis(100) => "ns-2 (1998): tcpTick_ 0.1 (default changed in 2002)",
         rfc5681: Time::ZERO => "RFC 6298, 4: finer is better",
@@ -77,7 +77,7 @@ pub struct RtoConfig("rto.") {
         linux_2_2: JIFFY => "2.2.5: HZ = 100",
         linux_6: Time::ZERO => "kernel: microseconds",
     }
-    /// How far the clocks of `rto.tick_ns` and `rto.timer_hz` are ahead of the run's.
+    /// Offset of the clocks of `rto.tick_ns` and `rto.timer_hz` from the run's clock.
     tick_phase_ns: Time ["time"; time] {
         ns2_1998: Time::ZERO => "ns-2 draws it at random within a tick; 0 here",
         rfc5681: Time::ZERO => "unused",
@@ -109,16 +109,16 @@ pub struct RtoConfig("rto.") {
         linux_2_2: Time::from_secs(120) => "2.2.5: 120 s, tcp_input.c 206",
         linux_6: Time::from_secs(120) => "kernel: TCP_RTO_MAX 120 s",
     }
-    /// Least variance term: RTO = SRTT + max(this, 4*RTTVAR) (RFC 6298, 2.3: G).
+    /// Minimum of the variance term: RTO = SRTT + max(this, 4*RTTVAR) (RFC 6298, 2.3: G).
     variance_floor_ns: Time ["time"; time] {
         ns2_1998: Time::ZERO => "unused with a coarse tick",
         rfc5681: Time::ZERO => "RFC 6298, 2.3: the clock's granularity, here none",
         linux_6: Time::from_millis(200) => "kernel: rttvar is at least tcp_rto_min, so RTO is at least SRTT + 200 ms",
     }
-    /// What the estimator takes as samples. `round-trip`: the round trip of one segment a window, or of each ACK by
-    /// its timestamp. `each-segment`: that of each segment acknowledged, from when it was last sent, but none until
-    /// all that a timeout found outstanding is acknowledged. `one-way-delay`: the time since the stamp of the ACK's
-    /// sender.
+    /// The round trips that the estimator takes as samples. `round-trip`: that of one segment per window or, with
+    /// timestamps, of each ACK. `each-segment`: that of each acknowledged segment, from its last transmission; after a
+    /// timeout there are no samples until everything then outstanding is acknowledged. `one-way-delay`: the time since
+    /// the ACK's sender stamped it.
     samples: RttSamples ["round-trip | each-segment | one-way-delay"; any] {
         ns2_1998: RttSamples::RoundTrip => "ns-2: one segment a window; the agents of RFC 2415's authors (baytcp) took one-way delays",
         rfc5681: RttSamples::RoundTrip => "RFC 6298, 3: one a round trip is enough",
@@ -126,8 +126,8 @@ pub struct RtoConfig("rto.") {
         linux_2_2: RttSamples::RoundTrip => "2.2.5: one an ACK, by its timestamp, tcp_input.c 712",
         linux_6: RttSamples::RoundTrip => "kernel: its record gives two an ACK",
     }
-    /// Where the timeout counts from: the last ACK of new data, or the last sending of the first unacknowledged
-    /// segment. RACK has `timers`.
+    /// When the timeout starts: at the last ACK of new data, or at the last transmission of the first unacknowledged
+    /// segment. With RACK, the knob `recovery.rack.timers` decides this.
     start: TimerStart ["last-ack | first-segment"; any] {
         ns2_1998: TimerStart::LastAck => "ns-2: newtimer",
         rfc5681: TimerStart::LastAck => "RFC 6298, 5.3",
@@ -135,8 +135,9 @@ pub struct RtoConfig("rto.") {
         linux_2_2: TimerStart::FirstSegment => "2.2.5: tcp_ack_packets_out, tcp_input.c 749",
         linux_6: TimerStart::LastAck => "unused: recovery.rack.timers",
     }
-    /// Clock of the timers, with the rounding of Linux's timer wheel: up to 63 ticks by one, then by up to an eighth;
-    /// 0 = to the nanosecond.
+    /// Frequency of the clock that drives the timers (the kernel's HZ). Expiries are rounded up as in Linux's timer
+    /// wheel: by at most a tick for timeouts of up to 63 ticks, and by at most an eighth of the timeout for longer
+    /// ones. 0: not rounded.
     timer_hz: u32 ["ticks a second"; crossed, "0, or at most 10000 and a divisor of 1000000"] {
         ns2_1998: 0 => "unused: its tick is rto.tick_ns",
         rfc5681: 0 => "own choice: none",

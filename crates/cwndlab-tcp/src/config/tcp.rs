@@ -16,7 +16,8 @@ const OPTIONS_2_0: &str = "2.0.32: tcp_options (tcp_input.c 456) reads the MSS o
 knobs! {
 /// Every knob of an endpoint. Shared by all connections of a traffic group; never copied into one.
 pub struct TcpConfig("") {
-    /// Payload of a full segment without options, and the MSS option offered. Agreed timestamps take 12 bytes of it.
+    /// Payload of a full segment without options, and the value of the MSS option. Timestamps, if agreed on, take 12
+    /// bytes of it.
     mss: u32 ["bytes"; 1..=65_535, "in 1..=65535 bytes"] {
         ns2_1998: 1000 => "ns-2 ns-default.tcl: packetSize_ 1000, the size on the wire",
         rfc5681: 1460 => "RFC 9293, 3.7.1: MTU 1500 less 40",
@@ -24,20 +25,20 @@ pub struct TcpConfig("") {
         linux_2_2: 1460 => "2.2.5: MTU less 40, options counted in it (tcp_output.c 245 to 305)",
         linux_6: 1460 => "MTU 1500 less 40; RFC 6691",
     }
-    /// IP and TCP headers of a segment with data, without options.
+    /// Bytes of the IP and TCP headers, without options, of a segment with data.
     header_bytes: u32 ["bytes"; 0..=1000, "at most 1000"] {
         ns2_1998: 0 => "ns-2 (1998): useHeaders_ false, headers are not counted",
         rfc5681: 40 => "RFC 791 and RFC 9293: 20 + 20",
         linux_6: 40 => "RFC 791 and RFC 9293: 20 + 20",
     }
-    /// Wire bytes of a segment without data, without options.
+    /// Bytes on the wire, without options, of a segment without data.
     ack_bytes: u32 ["bytes"; 1..=1000, "in 1..=1000"] {
         ns2_1998: 40 => "ns-2 ns-default.tcl: TCPSink packetSize_ 40",
         rfc5681: 40 => "RFC 791 and RFC 9293: 20 + 20",
         linux_6: 40 => "RFC 791 and RFC 9293: 20 + 20",
     }
-    /// Whether a connection begins with the three-way handshake; else both ends start established. A table switches
-    /// it on.
+    /// Whether a connection begins with the three-way handshake; otherwise both ends are established from the start. A
+    /// table of its knobs switches it on.
     handshake: Option<HandshakeConfig> ["bool, or a table of its knobs"; own] {
         ns2_1998: None => "ns-2 (1998): syn_ false (default changed in 2001)",
         rfc5681: Some(HandshakeConfig::of(Profile::Rfc5681)) => "RFC 9293, 3.5",
@@ -45,7 +46,8 @@ pub struct TcpConfig("") {
         linux_2_2: Some(HandshakeConfig::of(Profile::Linux2_2)) => AS_RFC5681,
         linux_6: Some(HandshakeConfig::of(Profile::Linux6)) => "RFC 9293, 3.5",
     }
-    /// Whether a connection ends with FIN; else when all data is acknowledged. A table switches it on.
+    /// Whether a connection ends with FIN; otherwise it ends once all data is acknowledged. A table of its knobs
+    /// switches it on.
     fin: Option<FinConfig> ["bool, or a table of its knobs"; own] {
         ns2_1998: None => NS2_NONE,
         rfc5681: Some(FinConfig::of(Profile::Rfc5681)) => "RFC 9293, 3.6",
@@ -61,13 +63,13 @@ pub struct TcpConfig("") {
         linux_2_2: true => "2.2.5: sysctl_tcp_sack = 1, tcp_input.c 77",
         linux_6: true => "tcp_sack = 1",
     }
-    /// Most blocks of an ACK, at most the four that fit into the options, or three next to timestamps.
+    /// Maximum number of SACK blocks in an ACK. The options have room for four, or for three with timestamps.
     sack_blocks: u8 ["count"; 1..=4, "in 1..=4"] {
         ns2_1998: 3 => "ns-2 ns-default.tcl: maxSackBlocks_ 3",
         rfc5681: 4 => "RFC 2018, 3: as many as fit",
         linux_6: 4 => "kernel: TCP_NUM_SACKS 4",
     }
-    /// Whether the first block reports what arrived twice (RFC 2883).
+    /// Whether the first SACK block reports data that arrived twice (RFC 2883).
     dsack: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: true => "RFC 2883",
@@ -83,8 +85,8 @@ pub struct TcpConfig("") {
         linux_2_2: true => "2.2.5: sysctl_tcp_timestamps = 1, tcp_input.c 75",
         linux_6: true => "tcp_timestamps = 1",
     }
-    /// Whether each data packet has a stamp that costs no bytes, and its ACK echoes it; FACK with `rules` `ns2-1998`
-    /// measures by it.
+    /// Whether each data packet carries a timestamp that costs no bytes and that its ACK echoes. FACK with `rules`
+    /// `ns2-1998` measures round trips by it.
     packet_stamps: bool ["bool"; any] {
         ns2_1998: true => NS2,
         rfc5681: false => "RFC 7323: only as an option",
@@ -98,8 +100,8 @@ pub struct TcpConfig("") {
         linux_2_2: true => "2.2.5: sysctl_tcp_window_scaling = 1, tcp_input.c 76",
         linux_6: true => "tcp_window_scaling = 1",
     }
-    /// Loss recovery: a word, or a table of one kind with its knobs. Without SACK on the connection `sack`, `fack`,
-    /// `prr` and `rack` are `new-reno`, with the knobs of their `without_sack`.
+    /// Loss recovery: a word, or a table of one kind with its knobs. On connections without SACK, `sack`, `fack`, `prr`
+    /// and `rack` are replaced by `new-reno` with the knobs in `without_sack`.
     recovery: RecoveryConfig [RecoveryConfig::WORDS; own] {
         ns2_1998: RecoveryConfig::Tahoe => "ns-2: Agent/TCP is Tahoe",
         rfc5681: Profile::Rfc5681.recovery(RecoveryKind::NewReno) => "RFC 6582",
@@ -117,8 +119,8 @@ pub struct TcpConfig("") {
         linux_2_2: EcnKind::Off => "2.2.5: none; likewise",
         linux_6: EcnKind::Accept => "tcp_ecn = 2: accepts it and does not ask for it",
     }
-    /// Whether an echo may take cwnd to one segment, and at one closes it until the retransmit timer expires;
-    /// otherwise the minimum is two segments.
+    /// Whether an ECN echo may reduce cwnd to one segment; a further echo then stops sending until the retransmission
+    /// timer expires. Otherwise cwnd stays at two segments or more.
     ecn_to_one_segment: bool ["bool"; any] {
         ns2_1998: true => "ns-2: ecn_backoff_ and rtx timer at one segment",
         rfc5681: true => "RFC 3168, 6.1.2",
@@ -126,13 +128,13 @@ pub struct TcpConfig("") {
         linux_2_2: false => "2.2.5: likewise, tcp_input.c 500; 2.4.0-test7, the first with ECN, too (tcp_enter_cwr, tcp.h 1071)",
         linux_6: false => "kernel: tcp_reno_ssthresh, bictcp_recalc_ssthresh: at least two",
     }
-    /// Whether an ACK with an echo does not open the window in slow start either; above ssthresh it never does.
+    /// Whether an ACK with an ECN echo does not open the window even in slow start. Above ssthresh it never opens it.
     ecn_holds_slow_start: bool ["bool"; any] {
         ns2_1998: true => "ns-2: TcpAgent::recv_newack_helper; its retransmissions carry CWR, which ends the echo",
         rfc5681: false => "RFC 3168, 6.1.2: SHOULD NOT, but a go-back would fill one hole a round trip; docs/models/ecn.md",
         linux_6: false => "kernel: tcp_may_raise_cwnd",
     }
-    /// Duplicate ACKs before fast retransmit.
+    /// Number of duplicate ACKs that trigger a fast retransmit.
     dup_thresh: u32 ["segments"; 1..=MOST_SEGMENTS, "in 1..=2^20"] {
         ns2_1998: 3 => "ns-2 ns-default.tcl: numdupacks_ 3",
         rfc5681: 3 => "RFC 5681, 3.2",
@@ -140,7 +142,7 @@ pub struct TcpConfig("") {
         linux_2_2: 3 => "2.2.5: tcp_input.c 499",
         linux_6: 3 => "tcp_reordering = 3; its adaptation is not modelled",
     }
-    /// Whether nothing new is sent after a timeout until everything that was outstanding is acknowledged.
+    /// Whether no new data is sent after a timeout until everything outstanding then is acknowledged.
     drains_after_timeout: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5681 makes no such rule",
@@ -148,7 +150,7 @@ pub struct TcpConfig("") {
         linux_2_2: true => "2.2.5: tcp_snd_test, tcp.h 808",
         linux_6: false => "kernel: none",
     }
-    /// New segments on the first two duplicate ACKs (RFC 3042).
+    /// Whether the first two duplicate ACKs each release a new segment (RFC 3042).
     limited_transmit: bool ["bool"; any] {
         ns2_1998: false => "ns-2 (1998): singledup_ 0 (default changed in 2001)",
         rfc5681: true => "RFC 5681, 3.2: SHOULD",
@@ -170,19 +172,19 @@ pub struct TcpConfig("") {
         rfc5681: SlowStartKind::Standard => "RFC 5681, 3.1",
         linux_6: SlowStartKind::Hystart => "kernel: hystart = 1 in tcp_cubic.c, delay and ACK train; the standard's is hystart-plus-plus (RFC 9406)",
     }
-    /// Most segments by which one ACK opens the window in slow start (RFC 3465's L); 0 = no limit.
+    /// Maximum number of segments by which one ACK opens the window in slow start (L of RFC 3465); 0: no limit.
     slow_start_limit_segments: u16 ["segments"; any] {
         ns2_1998: 1 => NS2,
         rfc5681: 1 => "RFC 5681, 3.1: min(N, SMSS)",
         linux_6: 0 => "kernel: tcp_slow_start counts all that is acknowledged",
     }
-    /// Whether cwnd grows only if it was what limited the sender.
+    /// Whether cwnd grows only if it limited the sender.
     grow_only_if_cwnd_limited: bool ["bool"; any] {
         ns2_1998: false => "ns-2 ns-default.tcl: control_increase_ 0",
         rfc5681: false => "RFC 5681 makes no such condition (RFC 7661 does)",
         linux_6: true => "kernel: tcp_is_cwnd_limited; RFC 9438, 5.8",
     }
-    /// What ssthresh is a fraction of when congestion is found.
+    /// The quantity of which ssthresh becomes a fraction at congestion.
     reduce_from: ReductionBase ["flight-size | cwnd | cwnd-whole-segments"; any] {
         ns2_1998: ReductionBase::CwndWholeSegments => "ns-2 (1998): slowdown() halves min(cwnd, window_) in whole packets (precisionReduce_, default changed on 2006-01-24)",
         rfc5681: ReductionBase::FlightSize => "RFC 5681, 3.1, equation 4: FlightSize",
@@ -190,7 +192,7 @@ pub struct TcpConfig("") {
         linux_2_2: ReductionBase::CwndWholeSegments => "2.2.5: snd_cwnd >> 1, as it compares packets with bytes, tcp_input.c 500",
         linux_6: ReductionBase::CwndWholeSegments => "kernel: tcp_reno_ssthresh and cubictcp_recalc_ssthresh take snd_cwnd, in whole segments",
     }
-    /// Least ssthresh after a timeout.
+    /// Minimum of ssthresh after a timeout.
     timeout_ssthresh_segments: u16 ["segments"; any] {
         ns2_1998: 2 => "unused: its law has its own",
         rfc5681: 2 => "RFC 5681, 3.1, equation 4: 2",
@@ -198,7 +200,7 @@ pub struct TcpConfig("") {
         linux_2_2: 2 => "2.2.5: 2, tcp_timer.c 481",
         linux_6: 2 => "kernel: tcp_reno_ssthresh: 2",
     }
-    /// Whether each timeout of the same data reduces ssthresh again; `reno-packets` always does.
+    /// Whether a repeated timeout of the same data reduces ssthresh again. With `reno-packets` it always does.
     each_timeout_cuts: bool ["bool"; any] {
         ns2_1998: false => "unused: its law always does",
         rfc5681: false => "RFC 5681, 3.1: held",
@@ -206,7 +208,7 @@ pub struct TcpConfig("") {
         linux_2_2: false => "2.2.5: only if retransmits is 0, tcp_timer.c 473",
         linux_6: false => "kernel: tcp_enter_loss: held",
     }
-    /// Window at connection start only.
+    /// Congestion window at the start of a connection.
     initial_window: InitialWindow ["segments = k | rfc3390 | rfc6928"; own, "in 1..=65535 segments"] {
         ns2_1998: InitialWindow::Segments(1) => "ns-2 (1998): windowInit_ 1 (default changed in 2001)",
         rfc5681: InitialWindow::Rfc3390 => "RFC 5681, 3.1 by RFC 3390",
@@ -214,8 +216,8 @@ pub struct TcpConfig("") {
         linux_2_2: InitialWindow::Segments(1) => "2.2.5: tcp_ipv4.c 1358",
         linux_6: InitialWindow::Segments(10) => "kernel: TCP_INIT_CWND 10; RFC 6928",
     }
-    /// Window after a timeout, and where Tahoe and ns-2's FACK restart (RFC 5681's LW); laws that model the path or come from
-    /// outside have their own.
+    /// Window after a timeout, and with which Tahoe and ns-2's FACK restart (LW of RFC 5681). Laws that model the path,
+    /// and laws from outside, set their own.
     loss_window_segments: u16 ["segments"; 1..=u16::MAX, "at least 1"] {
         ns2_1998: 1 => "as RFC 2416's authors modified ns-1.2a2: 1; its tcp.cc took the initial window in all cases (RFC 2416, Scenario and experimental setup)",
         rfc5681: 1 => "RFC 5681, 3.1: LW, 1",
@@ -239,7 +241,7 @@ pub struct TcpConfig("") {
         linux_2_2: 0 => "2.2.5: 0x7fffffff, tcp_ipv4.c 1364",
         linux_6: 0 => "kernel: TCP_INFINITE_SSTHRESH",
     }
-    /// Largest window used, whatever the receiver offers.
+    /// Maximum window, whatever the receiver advertises.
     max_window: MaxWindow ["segments = k | bytes = n"; crossed, "at least 1 segment and at most 2^30 bytes"] {
         ns2_1998: MaxWindow::Segments(20) => "ns-2 ns-default.tcl: window_ 20",
         rfc5681: MaxWindow::Bytes(1 << 30) => "RFC 7323, 2.3: 2^30",
@@ -247,7 +249,7 @@ pub struct TcpConfig("") {
         linux_2_2: MaxWindow::Bytes(1 << 30) => "as rfc5681: the receiver limits it",
         linux_6: MaxWindow::Bytes(1 << 30) => "RFC 7323, 2.3: 2^30 (tcp_wmem is not modelled)",
     }
-    /// What the receiver offers.
+    /// Size of the receive buffer, which the receiver advertises.
     receive_buffer_bytes: u64 ["bytes"; 1..=LARGEST_WINDOW, "in 1..=2^30"] {
         ns2_1998: 1 << 30 => NS2_NONE,
         rfc5681: 4 << 20 => "own choice: large enough for 1 Gb/s at 30 ms",
@@ -255,8 +257,8 @@ pub struct TcpConfig("") {
         linux_2_2: 32_767 => "2.2.5: MAX_WINDOW, tcp.h 990",
         linux_6: 1 << 30 => "no limit but that of receive_tuning",
     }
-    /// Whether the receive buffer has its size from the beginning, or grows as the application reads; not with
-    /// `adaptive` acknowledgments.
+    /// Whether the receive buffer has its full size from the beginning, or grows as the application reads. It cannot
+    /// grow with `adaptive` acknowledgments.
     receive_tuning: ReceiveTuning ["none | linux"; own] {
         ns2_1998: ReceiveTuning::None => NS2_NONE,
         rfc5681: ReceiveTuning::None => "the standards have none",
@@ -270,7 +272,7 @@ pub struct TcpConfig("") {
         linux_2_2: AckPolicy::Adaptive(AdaptiveAcks { first_ns: Time::ZERO, max_ns: Time::from_millis(500), push_ns: Time::from_millis(500), holes_wait: false, on_ticks: false }) => "2.2.5: tcp_delack_estimator, tcp_input.c 97; __tcp_ack_snd_check, 1564. PSH shortens the timer of small segments only, which is not modelled",
         linux_6: AckPolicy::Linux => "kernel: tcp_event_data_recv, __tcp_ack_snd_check, tcp_send_delayed_ack, tcp_cleanup_rbuf",
     }
-    /// Whether an ACK that is due at once goes before the application can answer what arrived; if not, the answer
+    /// Whether an ACK that is due at once is sent before the application can respond to the data; if not, the response
     /// carries it.
     acks_before_answers: bool ["bool"; any] {
         ns2_1998: false => NS2,
@@ -287,7 +289,7 @@ pub struct TcpConfig("") {
         linux_2_2: true => "2.2.5: tcp_snd_test, tcp.h 796",
         linux_6: true => "on unless TCP_NODELAY",
     }
-    /// What a small segment waits for: an ACK of everything, or of the last small segment.
+    /// For which ACK a small segment waits: the ACK of everything, or that of the last small segment.
     nagle_rule: NagleRule ["rfc1122|minshall"; any] {
         ns2_1998: NagleRule::Rfc1122 => NS2_NONE,
         rfc5681: NagleRule::Rfc1122 => "RFC 1122, 4.2.3.4",
@@ -295,13 +297,14 @@ pub struct TcpConfig("") {
         linux_2_2: NagleRule::Rfc1122 => "2.2.5: tcp_snd_test, tcp.h 796",
         linux_6: NagleRule::Minshall => "kernel: tcp_minshall_check",
     }
-    /// Paces data by 200 % of cwnd a round trip below half of ssthresh, else 120 %; not the first ten segments.
+    /// Whether data is paced: per round trip, 200 % of cwnd while it is below half of ssthresh, otherwise 120 %. The
+    /// first ten segments are not paced.
     pacing: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5681 makes no such rule",
         linux_6: false => "kernel: with fq as the queue or SO_MAX_PACING_RATE; pfifo_fast does not",
     }
-    /// Most segments that leave at once where data is paced; 0 = as many as the rate says.
+    /// Maximum number of segments sent at once if data is paced; 0: determined by the rate.
     max_train_segments: u16 ["segments"; any] {
         ns2_1998: 0 => NS2_NONE,
         rfc5681: 0 => "RFC 5681 makes no such rule",
