@@ -43,11 +43,7 @@ impl Wire {
         write: impl FnOnce(&mut Packet),
     ) -> bool {
         let Some(arrival) = self.link.offer_plain(now, wire_bytes, write) else { return false };
-        // A packet behind another one does not change the link's next arrival.
-        if self.arrival_armed.is_never() {
-            self.arrival_armed = arrival;
-            events.push_own(arrival, index);
-        }
+        self.arm_first(events, arrival, index);
         true
     }
 
@@ -56,11 +52,19 @@ impl Wire {
     pub(super) fn take_early(&mut self, events: &mut EventQueue, now: Time, index: u32, packet: &Packet) -> bool {
         let write = |place: &mut Packet| *place = packet.onward();
         let Some(arrival) = self.link.offer_early(now, packet.wire_bytes(), write) else { return false };
+        self.arm_first(events, arrival, index);
+        true
+    }
+
+    /// Schedules the arrival of a packet just accepted, unless it is behind another one: then the link's next arrival
+    /// stays as it is.
+    #[allow(clippy::inline_always)] // once per packet-hop
+    #[inline(always)]
+    fn arm_first(&mut self, events: &mut EventQueue, arrival: Time, index: u32) {
         if self.arrival_armed.is_never() {
             self.arrival_armed = arrival;
             events.push_own(arrival, index);
         }
-        true
     }
 
     /// Schedules this link's next arrival, unless an entry at least as early is pending.
