@@ -1,4 +1,5 @@
-//! A window law from outside the engine, next to the engine's Reno: `cargo run --release -p cwndlab-engine --example aimd`.
+//! Runs a window law from outside the engine, and the engine's Reno for comparison: `cargo run --release -p
+//! cwndlab-engine --example aimd`.
 
 use cwndlab_engine::{ConnectionRecord, Flow, Laws, Probe, Scenario, Simulation};
 use cwndlab_tcp::{
@@ -6,7 +7,7 @@ use cwndlab_tcp::{
 };
 use serde_json::json;
 
-// [law] AIMD(a, b): adds `a` segments per round trip and keeps a share of 1 - b of the window after a loss.
+// [law] AIMD(a, b): adds `a` segments per round trip, and after a loss sets the window to 1 - b of the bytes in flight.
 #[derive(Debug)]
 struct Aimd {
     a: f64,

@@ -3,9 +3,8 @@
 use cwndlab_units::Time;
 use thiserror::Error;
 
-/// The resources that one run may use. The defaults are far above what studies of the field need, but low enough that a
-/// run started by mistake (a rate in the wrong unit, too long a duration) ends within minutes and without filling the
-/// memory.
+/// The resources that one run may use. The defaults are far above what studies of TCP need, but low enough that a
+/// mistaken run (a rate in the wrong unit, a duration too long) ends within minutes and does not fill the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Number of events: arrivals of packets, services, timers.

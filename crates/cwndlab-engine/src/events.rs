@@ -1,9 +1,9 @@
 //! The event queue.
 //!
 //! It consists of a calendar queue (Brown, "Calendar queues", Communications of the ACM 31, 1988) and a binary heap.
-//! The calendar has a list of events for each day, a short interval of time; all its days together are a year. It
-//! contains the events within a year from now, most of them packet arrivals. The heap contains the later events, most
-//! of them timers. The length of a day adapts to the traffic; the order of events does not depend on it.
+//! The calendar divides the near future, its *year*, into short intervals, its *days*, and has a list of events for
+//! each day. It contains all events up to a year from now, most of them packet arrivals. The heap contains the later
+//! events, most of them timers. The length of a day adapts to the traffic; the order of events does not depend on it.
 
 mod calendar;
 
@@ -18,7 +18,7 @@ use calendar::Calendar;
 /// entry in the queue.
 pub type Source = u32;
 
-/// Bits of a source's number. A 64-bit time, 2^40 scheduled events and 2^24 sources fit in one 128-bit heap key.
+/// Bits of a [`Source`]. A 64-bit time, 2^40 scheduled events and 2^24 sources fit in one 128-bit heap key.
 const SOURCE_BITS: u32 = 24;
 /// The largest number of sources.
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;
@@ -29,26 +29,27 @@ const REVIEW_AFTER: u64 = 128;
 /// Days of up to 2^40 ns (18 minutes) are enough for any simulated time.
 const LONGEST_DAY_BITS: u32 = 40;
 
-/// Pending events, earliest first; events of the same instant in the order in which they were scheduled.
+/// Pending events, earliest first. Events of the same instant are in the order in which they were scheduled.
 ///
 /// Invariant after each call: every event in the heap lies beyond the calendar's year, so events of the same instant
 /// are never split between the calendar and the heap.
 #[derive(Debug)]
 pub struct EventQueue {
     calendar: Calendar,
-    /// Events beyond the calendar's year. The key is the time in the upper 64 bits, then the serial number of the
-    /// scheduling, then the source.
+    /// Events beyond the calendar's year. The key is the time in the upper 64 bits, then the value of `scheduled` when
+    /// the event was added, then the source.
     overflow: BinaryHeap<Reverse<u128>>,
-    /// The day on which the heap's first event comes into the year; 0 requests a review; a distant day if the heap is
-    /// empty.
+    /// [`EventQueue::refill`] is due when this day comes: the day on which the heap's first event comes into the year.
+    /// [`u64::MAX`] if the heap is empty; 0 if a review is due.
     refill_day: u64,
     /// Number of events scheduled into the heap so far.
     scheduled: u64,
-    /// Since the last review: events taken, list entries passed on insertion, events added to the heap.
+    /// Counts since the last review: events taken, list entries that insertions passed (`steps`), and events added to
+    /// the heap (`overflowed`).
     taken: u64,
     steps: u64,
     overflowed: u64,
-    /// The next review is due when `steps` or `overflowed` reaches `review_after`. `made_longer`: whether the last
+    /// The next review is due when `steps` or `overflowed` reaches `review_after`. `made_longer` says whether the last
     /// change made days longer.
     review_after: u64,
     made_longer: bool,
@@ -95,7 +96,7 @@ impl EventQueue {
         }
     }
 
-    /// Schedules an event before today (a time already past) or beyond the year.
+    /// Schedules an event whose day is before today or beyond the year.
     #[inline(never)]
     fn push_outside(&mut self, time: u64, source: Source) {
         if self.calendar.is_past(time) {
@@ -141,7 +142,8 @@ impl EventQueue {
         Some((Time::from_nanos(time), source))
     }
 
-    /// Moves the calendar, which is empty, to the first event of the heap, if this event is due by `until`.
+    /// Moves the empty calendar to the day of the heap's first event, unless this event is later than `until`. Returns
+    /// what [`Calendar::first`] then returns.
     #[cold]
     fn jump(&mut self, until: Time) -> Option<u64> {
         let time = self.first_overflow().filter(|&time| time <= until.as_nanos())?;
@@ -201,7 +203,7 @@ impl EventQueue {
         }
     }
 
-    /// Adds an event that is not beyond the year, without counting steps.
+    /// Adds an event that is not beyond the year to the calendar, without counting steps.
     fn enter(&mut self, time: u64, source: Source) {
         if self.calendar.insert(time, source).is_none() {
             self.calendar.insert_past(time, source);

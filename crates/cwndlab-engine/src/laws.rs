@@ -10,7 +10,7 @@ pub trait Laws {
     ///
     /// # Errors
     ///
-    /// If there is no law with this id, or it cannot be created. The error ends the run.
+    /// If there is no law with this ID, or the law cannot be created. The error ends the run.
     fn make(&mut self, id: LawId, flow: &Flow) -> Result<Box<dyn CongestionControl>, LawError>;
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Packet {
     sack: u32,
     /// Identification field of the IP header; 0 unless a probe records it.
     pub(crate) ip_id: u16,
-    /// The number by which class-based queues identify the packet's traffic.
+    /// The ID by which class-based queues recognize the packet's traffic; 0 if no class lists it.
     pub(crate) traffic: u8,
     /// Time at which the packet was sent, in units of [`TICK_NS`], modulo 2^32; 0 if delays are not recorded.
     sent_at: u32,
@@ -28,7 +28,7 @@ const _: () = assert!(size_of::<Packet>() <= 56);
 const TICK_NS: u64 = 16;
 
 impl Packet {
-    #[allow(clippy::inline_always)] // once per packet; a call would copy it once more
+    #[allow(clippy::inline_always)] // once per packet; a call would copy the packet once more
     #[inline(always)]
     pub(crate) fn new(segment: &Segment, to: u32, route: u32, sacks: &mut SackTable) -> Packet {
         let bare = segment.sack.len == 0 && segment.accecn.is_none();
@@ -36,8 +36,7 @@ impl Packet {
         Packet { sack, ..Packet::bare_of(&segment.header, to, route) }
     }
 
-    /// A packet for a segment that has neither SACK blocks nor an AccECN option, so that its header describes it
-    /// completely.
+    /// A packet for a segment that has neither SACK blocks nor an AccECN option, so that the header alone describes it.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn bare_of(header: &Header, to: u32, route: u32) -> Packet {
@@ -80,7 +79,7 @@ impl Packet {
         Time::from_nanos(u64::from(((now.as_nanos() / TICK_NS) as u32).wrapping_sub(self.sent_at)) * TICK_NS)
     }
 
-    /// Gives a duplicate of a packet its own slot in the side table, because each copy frees its slot.
+    /// Gives a duplicate its own slot in the side table, because the original and the duplicate each free their slot.
     pub(crate) fn own_sacks(&mut self, sacks: &mut SackTable) {
         if self.sack != 0 {
             self.sack = sacks.store(sacks.slots[self.sack as usize - 1]);

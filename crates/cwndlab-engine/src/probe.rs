@@ -65,7 +65,7 @@ pub struct ConnectionRecord {
     pub start: Time,
     /// When the client end became established; [`Time::MAX`] if never.
     pub established: Time,
-    /// When both ends had closed; [`Time::MAX`] if they have not.
+    /// When the connection ended; [`Time::MAX`] if it has not.
     pub end: Time,
     /// In-order payload bytes delivered at the server.
     pub bytes_up: u64,
@@ -85,7 +85,7 @@ pub struct ConnectionRecord {
     pub drops: u32,
     /// CE marks of this connection's packets by links, both directions.
     pub marks: u32,
-    /// Whether it was abandoned or reset.
+    /// Whether the connection was abandoned or reset.
     pub failed: bool,
 }
 
@@ -117,8 +117,8 @@ pub struct QueueSample {
     pub average: Option<f64>,
 }
 
-/// A recorder. Each method does nothing by default. The simulator calls methods only if [`Probe::ENABLED`] is true, and
-/// of the records that a [`crate::ProbeSpec`] can request, it reports only those that the scenario's probes do request.
+/// A recorder. Each method does nothing by default. The simulator calls methods only if [`Probe::ENABLED`] is true. Of
+/// the records that a [`crate::ProbeSpec`] can request, it reports only those that the scenario requests.
 pub trait Probe {
     /// Whether anything is recorded.
     const ENABLED: bool;
@@ -126,12 +126,12 @@ pub trait Probe {
     fn held_bytes(&self) -> u64 {
         0
     }
-    /// Called when a connection is opened, before any other method is called for the connection, whichever records the
-    /// scenario's probes request.
+    /// Called when a connection is opened, before any other method is called for the connection. The scenario need not
+    /// request this.
     fn opened(&mut self, _opened: &Opened) {}
-    /// Called for each segment that is sent or received at the observed node, or dropped or marked anywhere. `ip_id` is
-    /// the packet's identification (RFC 791, section 3.1), counted by the sending host: a retransmission has a new one,
-    /// a copy made by a link has that of the original.
+    /// Called for each segment that is sent or received at the observed node, or dropped or marked by any link. `ip_id`
+    /// is the packet's identification (RFC 791, section 3.1). Each host numbers the packets that it sends, so a
+    /// retransmission has a new `ip_id`; a copy made by a link has the original's.
     fn segment(&mut self, _now: Time, _event: SegmentEvent, _way: Way, _ip_id: u16, _segment: &Segment) {}
     /// Called when a packet with `payload` bytes has reached its destination, `delay` after it was sent.
     fn delay(&mut self, _now: Time, _way: Way, _delay: Time, _payload: u32) {}
@@ -152,8 +152,8 @@ pub trait Probe {
     fn window(&mut self, _now: Time, _way: Way, _sample: &WindowSample) {}
     /// Called when the AccECN counters of a sender have changed.
     fn accecn(&mut self, _now: Time, _way: Way, _counters: &DeliveredCe) {}
-    /// Called for each report about a sender: when an interval ends in which the sender had one limit or was in one
-    /// congestion state, and when one of its timers expires.
+    /// Called when an interval ends during which a sender had the same limit or was in the same congestion state, and
+    /// when one of a sender's timers expires.
     fn traced(&mut self, _way: Way, _traced: &Traced) {}
     /// Called for each link at the end of the run, with its counters and, for RED queues, the time that the average
     /// queue length spent below, between and above the thresholds.

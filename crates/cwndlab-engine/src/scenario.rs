@@ -21,7 +21,7 @@ use thiserror::Error;
 pub struct Scenario {
     /// Simulated duration.
     pub duration_ns: Time,
-    /// Time windows used by metrics: the start and end of each, by name. Counters and unfinished objects are also
+    /// The start and end of each time window that metrics use, by name. Counters and unfinished objects are also
     /// recorded at these times.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub windows: BTreeMap<String, (Time, Time)>,
@@ -48,7 +48,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// The link's name; also names its random stream.
+    /// The link's name, which also selects its random stream.
     pub name: String,
     /// Index of the node at which the link begins.
     pub from: u32,
@@ -72,8 +72,7 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// Builds the link with `queue`: a copy of `self.queue` in which a class-based queue has the numbers of its traffic
-    /// ([`QueueConfig::number_traffic`]).
+    /// Builds the link. `queue` is a copy of `self.queue` to which [`QueueConfig::number_traffic`] has been applied.
     pub fn build<P: Packet + Copy>(&self, queue: &QueueConfig, rng: Rng) -> Link<P> {
         let mut link = Link::new(self.rate_bps, self.delay_ns, self.header_bytes, queue, rng);
         if !self.impairments.is_empty() {
@@ -85,7 +84,7 @@ impl LinkSpec {
         }
     }
 
-    /// A lower bound on the time that a packet of `bytes` bytes needs to pass the link.
+    /// A lower bound on the time that a packet of `bytes` bytes takes to cross the link.
     pub fn least_time(&self, bytes: u32) -> Time {
         let bytes = bytes + self.header_bytes;
         let service = match &self.capacity {
@@ -112,7 +111,7 @@ pub struct RouteSpec {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficSpec {
-    /// Its name; also names its random streams.
+    /// The entry's name, which also selects its random streams.
     pub name: String,
     /// Node of the side that opens connections.
     pub client: u32,
@@ -149,13 +148,13 @@ pub struct ProbeSpec {
     /// Interval between samples of the queues. If left out, a sample is taken at every arrival at the link.
     #[serde(default)]
     pub queue_interval_ns: Option<Time>,
-    /// Whether to record every connection, ended or open.
+    /// Whether to record every connection: when it ends, or at the end of the run.
     #[serde(default)]
     pub connections: bool,
     /// Whether to record the one-way delay of every packet that reaches its destination.
     #[serde(default)]
     pub delays: bool,
-    /// Whether to record cwnd, ssthresh and srtt whenever cwnd or ssthresh changes.
+    /// Whether to record each sender's window whenever its cwnd, ssthresh or congestion state changes.
     #[serde(default)]
     pub cwnd: bool,
     /// Whether to record what limited each sender.
@@ -203,7 +202,7 @@ fn lines(errors: &[KnobError]) -> String {
 }
 
 /// Makes a [`ScenarioError::Invalid`].
-#[allow(clippy::needless_pass_by_value)] // texts and errors alike
+#[allow(clippy::needless_pass_by_value)] // accepts texts and errors
 pub(crate) fn invalid(place: impl Into<String>, why: impl Display) -> ScenarioError {
     ScenarioError::Invalid { place: place.into(), why: why.to_string() }
 }
@@ -220,13 +219,13 @@ fn unreadable(error: serde_json::Error) -> ScenarioError {
 /// The longest propagation delay: a day. For comparison, light from Saturn takes about 80 minutes.
 const LONGEST_DELAY: Time = Time::from_secs(86_400);
 const YEAR: Time = Time::from_secs(366 * 86_400);
-/// The maximum number of windows: at each start or end of one, the state of every application is copied.
+/// The maximum number of windows. At the start and end of each, the state of every application is copied.
 const MAX_WINDOWS: usize = 500;
-/// The maximum number of samples of queues; their records take 3 GB.
+/// The maximum number of queue samples in a run; their records take 3 GB.
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
 impl Scenario {
-    /// The names of traffic that the classes of the links' queues list, each once, in order of the links.
+    /// The traffic names that classes of queues list, without duplicates, in order of the links.
     pub(crate) fn classified(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for name in self.links.iter().flat_map(|link| link.queue.traffic()) {
@@ -237,7 +236,7 @@ impl Scenario {
         names
     }
 
-    /// Checks that the scenario has the traffic that the classes of queues name.
+    /// Checks that each traffic name in a class of a queue is that of a traffic entry or of its instances.
     fn check_classes(&self) -> Result<(), ScenarioError> {
         for (i, link) in self.links.iter().enumerate() {
             for name in link.queue.traffic() {
@@ -283,8 +282,8 @@ impl Scenario {
 
     /// Checks every index and value.
     ///
-    /// # Errors
-    /// If a value is out of range; the error is about the first one.
+    /// # Errors If a value is out of range. The error is about the first such value, except that it lists all invalid
+    /// knobs.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let nodes = self.nodes.len();
         let node = |place: String, index: u32| {
@@ -315,7 +314,8 @@ impl Scenario {
             if link.from == link.to {
                 return Err(invalid(place("to"), "a link must join two different nodes"));
             }
-            // At a higher rate a small packet would take no time; at a lower rate its time would not fit its type.
+            // At a higher rate, the transmission time of a small packet would round to zero; at a lower rate, that of a
+            // large packet would overflow.
             if !(8..=400_000_000_000).contains(&link.rate_bps.as_bps()) {
                 return Err(invalid(place("rate_bps"), "must be at least 8 bit/s and at most 400 Gbit/s"));
             }

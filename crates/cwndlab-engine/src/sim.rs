@@ -1,8 +1,8 @@
 //! The run loop: the clock advances from event to event.
 //!
 //! An event is a packet's arrival at the far end of a link, the end of a service, or a timer. Each source has at most
-//! one pending event, so the number of pending events grows with links and connections, not with packets. Events of the
-//! same instant are handled in the order in which they were scheduled.
+//! one live event, so the number of events grows with links and connections, not with packets. Events of the same
+//! instant are handled in the order in which they were scheduled.
 
 mod apps;
 mod conn;
@@ -50,7 +50,7 @@ pub struct Summary {
     pub in_flight: u64,
     /// Number of times that a packet crossed a link.
     pub hops: u64,
-    /// Events handled, including stale ones (of a timer that has been set to another time since).
+    /// Events handled, including stale ones (those of a timer that has since been set to another time).
     pub events: u64,
     /// Connections opened.
     pub connections: u64,
@@ -61,9 +61,11 @@ pub struct Simulation<P: Probe> {
     now: Time,
     events: EventQueue,
     wires: Vec<Wire>,
-    /// For each application, the number by which class-based queues identify its packets; empty without such a queue.
+    /// For each application, the ID by which class-based queues recognize its packets; empty if no queue has classes
+    /// that list traffic.
     traffic_numbers: Vec<u8>,
-    /// Whether packets are labelled when they are sent: for class-based queues, recorded delays or an observed node.
+    /// Whether packets are labelled when they are sent, as class-based queues, delay records and observed nodes
+    /// require.
     labels_packets: bool,
     /// Routes of all connections: link indices, each route ended by [`crate::topology::DELIVER`].
     hops: Vec<u32>,
@@ -77,24 +79,25 @@ pub struct Simulation<P: Probe> {
     sacks: SackTable,
     apps: Vec<AppSlot>,
     streams: Streams,
-    /// Names of the traffic entries, if a window law draws random numbers.
+    /// Names of the traffic entries; empty if no window law draws random numbers.
     traffic_names: Vec<String>,
-    /// Endpoints to poll before the clock advances, because an application has called them.
+    /// Endpoints to poll before the clock advances, because an application has given them commands.
     dirty: VecDeque<u32>,
-    /// The end whose application is being notified, which is polled afterwards in any case; `u32::MAX` if none.
+    /// The end whose application is being notified; `u32::MAX` if none. It is not added to `dirty`, because it is
+    /// polled afterwards anyway.
     notified: u32,
     commands: Vec<Command>,
     /// Node at which segments are observed; `u32::MAX` if none.
     observed: u32,
-    /// Identification of the last packet of each node, if segments are observed.
+    /// For each node, the IP identification of the last packet sent; counted only if segments are observed.
     ip_ids: Vec<u16>,
     probes: ProbeSpec,
     /// Whether senders are sampled or traced.
     samples_senders: bool,
-    /// Serial number, cwnd, ssthresh and congestion state of each end as last sampled; empty if windows are not
-    /// recorded.
+    /// For each end, as last sampled: the connection's serial number, cwnd, ssthresh and congestion state. Empty if
+    /// windows are not recorded.
     last_windows: Vec<(u32, u64, u64, CongestionState)>,
-    /// Connection and AccECN counters last recorded, by end.
+    /// For each end: the connection's serial number and the AccECN counters last recorded.
     last_accecn: Vec<(u32, DeliveredCe)>,
     traces: Traces,
     probe: P,
@@ -166,7 +169,7 @@ impl<P: Probe> Simulation<P> {
         self.run_watched(until, &mut || true)
     }
 
-    /// Handles at most `count` events up to and including `until`. Returns their number.
+    /// Handles at most `count` events, up to and including `until`. Returns the number handled.
     fn handle_events(&mut self, until: Time, count: u64) -> u64 {
         let wires = self.wires.len() as u32;
         let mut left = count;
@@ -269,7 +272,7 @@ impl<P: Probe> Simulation<P> {
         if P::ENABLED {
             for (index, wire) in self.wires.iter_mut().enumerate() {
                 if wire.link.has_bounded_class() {
-                    wire.link.serve(self.now); // unlike a snapshot, the end includes the events of its instant
+                    wire.link.serve(self.now); // unlike a snapshot, the end of the run includes the events at that time
                 }
                 let counters = wire.link.counters_at(self.now);
                 let regions = wire.link.regions(self.now);
@@ -278,8 +281,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Memory of the connections, live or free for reuse: both endpoints with their timers. Excludes the links, and the
-    /// lists that endpoints need on a lossy path.
+    /// Memory of the connections, live or free for reuse: both endpoints with their timers. Excludes links, and lists
+    /// that endpoints allocate on lossy paths.
     pub fn connection_bytes(&self) -> usize {
         self.conns.len() * size_of::<Conn>() + self.free_conns.len() * size_of::<u32>()
     }

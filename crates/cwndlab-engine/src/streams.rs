@@ -19,7 +19,7 @@ impl Streams {
         Streams { seed, replicate }
     }
 
-    /// The stream of one purpose (sizes, pauses, …) of a traffic entry.
+    /// The stream that a traffic entry uses for one purpose, such as sizes or pauses.
     pub fn traffic(self, name: &str, purpose: &str) -> Rng {
         self.stream(&format!("traffic:{name}:{purpose}"))
     }
@@ -30,9 +30,10 @@ impl Streams {
         self.stream(&format!("tcp:{traffic}:{number}:{end}"))
     }
 
-    /// The stream of a component; each call returns it from its beginning.
+    /// The stream of a component. Each call returns a generator at the beginning of the stream.
     ///
-    /// A 128-bit FNV-1a hash over seed, replicate and name, finished by an avalanche, seeds a PCG generator.
+    /// The generator is a PCG. Its seed is a 128-bit FNV-1a hash of seed, replicate and name, with both halves passed
+    /// through [`mix`].
     pub fn stream(self, component: &str) -> Rng {
         const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;

@@ -39,11 +39,10 @@ impl Routes {
         Routes { leaving, explicit: ends.collect(), ..Routes::default() }
     }
 
-    /// The links on the route from one node to another, as a run uses it: the explicit route or the shortest path;
-    /// `None` if there is no path.
+    /// The links on the route that a run uses between two nodes: the explicit route or the shortest path; `None` if
+    /// there is no path.
     ///
-    /// # Errors
-    /// If the scenario's explicit route between them is broken.
+    /// # Errors If the scenario's explicit route between them is not a chain of links.
     pub fn between(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
         if !self.explicit.contains_key(&(from, to)) && self.shortest_path(scenario, from, to).is_none() {
             return Ok(None);
@@ -83,7 +82,7 @@ impl Routes {
     fn shortest_path(&mut self, scenario: &Scenario, from: u32, to: u32) -> Option<Vec<u32>> {
         let mut path = Vec::new();
         let mut root = from;
-        // If only one link leaves a node, every path takes it.
+        // If only one link leaves a node, every path from the node takes this link.
         while let (true, [link]) = (root != to, &self.leaving[root as usize][..]) {
             path.push(*link);
             root = scenario.links[*link as usize].to;
@@ -160,7 +159,7 @@ fn check_route(scenario: &Scenario, index: usize) -> Result<(), ScenarioError> {
 mod tests {
     use super::*;
 
-    /// A scenario of `a`, `b`, … with links given as pairs and explicit routes.
+    /// A scenario with nodes `a` to `d`, these links (pairs of node indices) and these explicit routes (JSON).
     fn scenario(links: &[(u32, u32)], routes: &str) -> Scenario {
         let links: Vec<String> = links
             .iter()

@@ -8,7 +8,7 @@ const WORDS: usize = 64;
 const DAYS: usize = WORDS * 64;
 /// The end of a list.
 const NIL: u32 = u32::MAX;
-/// Time of an owned entry that is not in the calendar; set only in builds with debug assertions.
+/// Time of an owned entry that is not in the calendar. Without debug assertions, a removed entry keeps its old time.
 const IDLE: u64 = u64::MAX;
 /// A day lasts 2^13 ns at first.
 const FIRST_DAY_BITS: u32 = 13;
@@ -36,7 +36,7 @@ pub(super) struct Calendar {
     heads: Box<[u32; DAYS]>,
     /// Last entry of each day with several events, so that events of the same instant are added without a walk.
     tails: Box<[u32; DAYS]>,
-    /// First the entries of the sources below `owners`, one each, then those shared by the other sources.
+    /// One entry for each source below `owners`, followed by those that all other sources share.
     entries: Vec<Entry>,
     owners: u32,
     /// First free shared entry.
@@ -64,13 +64,13 @@ impl Calendar {
         self.day_bits
     }
 
-    /// Number of the day of `time`.
+    /// The day that contains `time`.
     #[inline]
     pub(super) fn day(&self, time: u64) -> u64 {
         time >> self.day_bits
     }
 
-    /// The first day on which `day` lies within the year.
+    /// The earliest value of `today` for which `day` lies within the year.
     #[inline]
     pub(super) fn comes_into_view(day: u64) -> u64 {
         day.saturating_sub(DAYS as u64 - 1)
@@ -100,8 +100,8 @@ impl Calendar {
         self.today = self.day(time);
     }
 
-    /// Adds an event of the year behind all events that are not later. Returns the number of entries with which it was
-    /// compared; `None`, with no effect, if the event lies outside the year.
+    /// Adds an event after all events of the same or an earlier time. Returns the number of entries with which it was
+    /// compared. If the event lies outside the year, returns `None` and has no effect.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn insert(&mut self, time: u64, source: Source) -> Option<u32> {
@@ -126,7 +126,8 @@ impl Calendar {
         Some(self.enter_on(day, source, time))
     }
 
-    /// Adds an event of the past to today. Returns the number of entries with which it was compared.
+    /// Adds an event whose day is before today to the list of today. Returns the number of entries with which it was
+    /// compared.
     #[cold]
     pub(super) fn insert_past(&mut self, time: u64, source: Source) -> u32 {
         self.insert_on(self.today, time, source)
@@ -179,7 +180,7 @@ impl Calendar {
             self.tails[slot] = tail;
             return 2;
         }
-        // The tail is later, so the walk ends before it.
+        // The tail is later than `time`, so the search ends there at the latest.
         let (mut before, mut steps) = (head, 3);
         loop {
             let next = self.entries[before as usize].next;
@@ -193,7 +194,7 @@ impl Calendar {
         }
     }
 
-    /// Days from today to the first day that has events.
+    /// Days from today to the first day that has events; `None` if there are no events.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn first(&self) -> Option<u64> {
@@ -205,22 +206,22 @@ impl Calendar {
         self.first_further()
     }
 
-    /// As [`Calendar::first`], for the case that the rest of today's word of the bitmap is empty.
+    /// As [`Calendar::first`], if no day from today to the end of today's word of the bitmap has events.
     #[inline]
     fn first_further(&self) -> Option<u64> {
         if self.summary == 0 {
             return None;
         }
         let slot = self.today as usize % DAYS;
-        // The search continues with the words after this one, around the year, and ends with the earlier days of this
+        // The search starts with the word after today's, wraps around, and ends with the days before today in today's
         // word.
         let ahead = self.summary.rotate_right(slot as u32 / 64 + 1).trailing_zeros() as usize + 1;
         let bit = self.map[(slot / 64 + ahead) % WORDS].trailing_zeros() as usize;
         Some((64 * ahead + bit - slot % 64) as u64)
     }
 
-    /// Takes the first event of the day that [`Calendar::first`] returned, unless it is later than `until`; that day
-    /// becomes today.
+    /// Takes the first event of the day `days` after today, which [`Calendar::first`] returned, unless the event is
+    /// later than `until`. Its day becomes today.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn pop_until(&mut self, days: u64, until: u64) -> Option<(u64, Source)> {

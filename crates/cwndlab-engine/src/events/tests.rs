@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Sources with entries of their own.
+/// Number of sources that have an entry of their own.
 const OWNERS: u32 = 16;
 
 proptest! {
@@ -10,7 +10,7 @@ proptest! {
         steps in proptest::collection::vec((0_u64..20, any::<bool>()), 0..400)
     ) {
         let mut queue = EventQueue::new(40);
-        let mut model: Vec<(u64, u32)> = Vec::new(); // kept sorted by (time, number of scheduling)
+        let mut model: Vec<(u64, u32)> = Vec::new(); // sorted by (time, order of scheduling)
         for (number, &(time, pop_first)) in steps.iter().enumerate() {
             if pop_first {
                 let expected = (!model.is_empty()).then(|| model.remove(0));
@@ -35,7 +35,7 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
-    /// Phases of events at very different spacings make the calendar change its days many times.
+    /// Phases in which events are spaced very differently make the calendar change the length of its days many times.
     #[test]
     fn the_order_does_not_depend_on_the_length_of_a_day(
         phases in proptest::collection::vec((0_u32..44, 1_usize..4000, 1_usize..300), 1..8), seed in any::<u64>()

@@ -11,9 +11,9 @@ use crate::probe::Probe;
 /// One traffic entry.
 pub(super) struct AppSlot {
     pub(super) app: App,
-    /// Connection slots of the application's connection 0 and of its other connections; `u32::MAX` if closed. Most
-    /// applications have one connection.
+    /// Slot of the application's connection 0; `u32::MAX` if closed. Most applications have no other connection.
     first_conn: u32,
+    /// Slots of its connections 1, 2, …; `u32::MAX` if closed.
     conns: Box<[u32]>,
     /// Positions, in [`Simulation::hops`], of the routes from client to server and back.
     pub(super) routes: [u32; 2],
@@ -75,7 +75,7 @@ impl<P: Probe> Simulation<P> {
         self.handle(app, event);
     }
 
-    /// Hands an event to an application and carries out its commands.
+    /// Passes an event to an application and executes the commands that the application returns.
     fn handle(&mut self, app: u32, event: Event) {
         let mut commands = std::mem::take(&mut self.commands);
         self.apps[app as usize].app.handle(self.now, event, &mut commands);
@@ -121,8 +121,8 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Carries out a command to one end of a connection. Queues the end for polling, unless it is polled afterwards in
-    /// any case (`notified`) or polling can have no effect.
+    /// Executes a command to one end of a connection. Queues the end for polling, unless the end is polled afterwards
+    /// anyway (`notified`) or polling has no effect.
     #[inline]
     fn change_end(&mut self, end: u32, command: Command) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
@@ -134,7 +134,7 @@ impl<P: Probe> Simulation<P> {
             Command::NotifyAt { total, .. } => {
                 conn.notify_at[side] = total;
                 if total > 0 && !tcp.was_established() {
-                    return; // nothing has arrived, and nothing may be sent
+                    return; // no data has arrived, and none may be sent
                 }
             }
             Command::Hold { .. } => return tcp.set_auto_read(false),
@@ -147,7 +147,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Stores the slot of the connection that the application calls `conn`.
+    /// Stores the slot of the application's connection `conn`.
     fn number(&mut self, app: u32, conn: u32, slot: u32) {
         let app = &mut self.apps[app as usize];
         if app.conns.len() < conn as usize {
@@ -161,7 +161,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// The end that an application calls `side` of its connection `conn`; `None` if the connection is already over.
+    /// The end on this side of the application's connection `conn`; `None` if the connection is already over.
     fn end(&mut self, app: u32, conn: u32, side: Side) -> Option<u32> {
         let slot = *self.apps[app as usize].conn(conn)?;
         (slot != u32::MAX).then_some(slot << 1 | u32::from(side == Side::Server))

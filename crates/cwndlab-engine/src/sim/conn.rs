@@ -6,7 +6,8 @@ use cwndlab_units::Time;
 
 use crate::packet::{Packet, SackTable};
 
-/// One connection. An *end* is `slot << 1 | side`, client 0 and server 1.
+/// One connection. Its ends are identified by `slot << 1 | side`, where the side is 0 for the client and 1 for the
+/// server.
 pub(super) struct Conn {
     pub(super) ends: [Connection; 2],
     /// Time of each end's live timer event; an entry of the queue at another time is stale.
@@ -25,7 +26,7 @@ pub(super) struct Conn {
     pub(super) datagrams: u32,
     pub(super) serial: u32,
     pub(super) app: u32,
-    /// The number by which the application refers to this connection.
+    /// The ID by which the application refers to this connection.
     pub(super) number: u32,
     pub(super) start: Time,
     pub(super) established: Time,
@@ -34,7 +35,7 @@ pub(super) struct Conn {
 /// The value of [`Conn::datagrams`] in a slot that holds a connection, not a datagram flow.
 pub(super) const TCP: u32 = u32::MAX;
 
-// At most 1 kB for each live connection including its memory on the heap, excluding its links.
+// A live connection takes at most 1 kB, including its memory on the heap but not its links.
 const _: () = assert!(size_of::<Conn>() <= 888);
 
 #[derive(Clone, Copy, Default)]
@@ -82,7 +83,7 @@ impl Conn {
         !self.live || told.state != Some(tcp.state()) || tcp.received() >= self.notify_at[side] || tcp.peer_closed()
     }
 
-    /// When an end's timer is due, if this is before the event that is pending for it.
+    /// The time at which an end's timer is due, if it is earlier than the end's pending event.
     #[inline]
     pub(super) fn earlier_deadline(&self, end: u32) -> Option<Time> {
         let side = (end & 1) as usize;

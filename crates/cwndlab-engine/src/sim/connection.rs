@@ -13,7 +13,7 @@ use crate::laws::Flow;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
 
-/// What the application is to be notified of at an end.
+/// An event at one end of a connection, of which the application is to be notified.
 pub(super) enum Notice {
     Established,
     PeerClosed,
@@ -23,7 +23,7 @@ pub(super) enum Notice {
 
 impl<P: Probe> Simulation<P> {
     /// Opens a connection for an application, and queues its ends for polling. Returns `None` if there is no room for
-    /// it, which ends the run.
+    /// the connection, which ends the run.
     pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> Option<u32> {
         let slot = self.open(app, number, configs, None)?;
         if P::ENABLED && self.probes.traces_senders() {
@@ -124,7 +124,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Completes a delivery after the end has processed the packet: notifies the application, sends what may be sent,
-    /// polls other ends that the application has called, and frees the slot if the connection is over.
+    /// polls other ends to which the application has given commands, and frees the slot if the connection is over.
     #[inline(never)]
     pub(super) fn after_delivery(&mut self, end: u32) {
         self.pump(end, false);
@@ -141,7 +141,7 @@ impl<P: Probe> Simulation<P> {
         conn.armed[side] = Time::MAX;
         let deadline = conn.ends[side].poll_timeout();
         if deadline > self.now {
-            // The deadline has moved since this event was scheduled, so another event is scheduled.
+            // The deadline has been postponed since this event was scheduled, so it needs another event.
             if !deadline.is_never() {
                 self.arm(end, deadline);
             }
@@ -170,7 +170,7 @@ impl<P: Probe> Simulation<P> {
         self.events.push(deadline, source);
     }
 
-    /// Polls the ends that applications have called.
+    /// Polls the ends to which applications have given commands.
     #[inline]
     pub(super) fn settle(&mut self) {
         if !self.dirty.is_empty() {
@@ -185,9 +185,9 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Notifies the application, sends what may be sent, and schedules the timer; called after anything has happened at
-    /// an end. `expired`: the end's retransmission timer has just expired, which is reported to the probe with a
-    /// retransmission.
+    /// Called after anything has happened at an end: notifies the application, sends what may be sent, and schedules
+    /// the timer. `expired` says that the end's retransmission timer has just expired; the next retransmission is then
+    /// reported to the probe as due to a timeout.
     #[inline(never)]
     fn pump(&mut self, end: u32, mut expired: bool) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
@@ -251,7 +251,8 @@ impl<P: Probe> Simulation<P> {
         exit_of!(self).send(conn, end, config)
     }
 
-    /// Labels a packet when it is sent: for class-based queues, for recorded delays, and for the observed node.
+    /// Adds the labels that class-based queues, delay records and the observed node require to a packet that is being
+    /// sent. If the observed node sends it, also reports it to the probe.
     #[inline(never)]
     pub(super) fn label(&mut self, end: u32, packet: &mut Packet, expired: &mut bool) {
         let conn = &self.conns[(end >> 1) as usize];
@@ -278,7 +279,7 @@ impl<P: Probe> Simulation<P> {
         self.probe.delay(self.now, way, packet.age(self.now), payload);
     }
 
-    /// The identification of a host's next packet, from one counter per host.
+    /// The IP identification of a host's next packet, from one counter per host.
     fn next_ip_id(&mut self, node: u32) -> u16 {
         let id = &mut self.ip_ids[node as usize];
         *id = id.wrapping_add(1);

@@ -20,7 +20,7 @@ pub(super) struct DatagramFlow {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Opens a flow for an application. Returns `None` if there is no room for it, which ends the run.
+    /// Opens a flow for an application. Returns `None` if there is no room for the flow, which ends the run.
     pub(super) fn open_datagrams(&mut self, app: u32, number: u32) -> Option<u32> {
         self.datagrams.push(DatagramFlow::default());
         self.open(app, number, [0; 2], Some(self.datagrams.len() as u32 - 1))
@@ -31,7 +31,7 @@ impl<P: Probe> Simulation<P> {
         let (side, route) = ((end & 1) as usize, conn.routes[(end & 1) as usize]);
         let flow = &mut self.datagrams[conn.datagrams as usize];
         conn.in_network += 1;
-        // Sequence numbers are those of TCP: the first byte has number 1.
+        // Sequence numbers are as in TCP: the first byte has number 1.
         let seq = (flow.offset[side] as u32).wrapping_add(1);
         flow.offset[side] += u64::from(payload);
         flow.sent += 1;

@@ -1,5 +1,5 @@
 //! Sends packets from an endpoint into the first link of their route. The connection is borrowed meanwhile, so [`Exit`]
-//! borrows only the other fields of the simulation that sending needs.
+//! borrows only those other fields of the simulation that are needed.
 
 use cwndlab_net::Packet as _;
 use cwndlab_tcp::{Polled, Quick, TcpConfig};
@@ -19,12 +19,12 @@ pub(super) struct Exit<'a> {
     pub(super) summary: &'a mut Summary,
     pub(super) now: Time,
     /// [`Exit::send`] passes packets to links only while `summary.injected` is below this: 0 if packets need labels,
-    /// otherwise the number of packets at which the budget has to be checked.
+    /// otherwise the number of packets at which the budget is next checked.
     pub(super) plain_below: u64,
 }
 
-/// Borrows these fields of a simulation. It is a macro, because a connection of the simulation is borrowed at the same
-/// time.
+/// Borrows the fields of [`Exit`] from a simulation. A method would borrow the whole simulation, of which the caller
+/// has borrowed a connection.
 macro_rules! exit_of {
     ($simulation:expr) => {
         $crate::sim::exit::Exit {
@@ -41,9 +41,9 @@ macro_rules! exit_of {
 pub(super) use exit_of;
 
 impl Exit<'_> {
-    /// Sends the packets that an end may send, as long as each enters an ordinary link ([`Wire::ordinary`]) and no
-    /// packet needs a label or a check of the budget. Returns the first packet for which this does not hold: it is
-    /// counted, and the caller must send it.
+    /// Sends the packets that an end may send. Stops at the first packet that [`Exit::enter`] does not accept, that
+    /// needs a label, or at which the budget has to be checked. Returns this packet, which is already counted; the
+    /// caller must send it.
     #[allow(clippy::inline_always)] // once per delivered packet
     #[inline(always)]
     pub(super) fn send(&mut self, conn: &mut Conn, end: u32, config: &TcpConfig) -> Option<Packet> {
@@ -70,8 +70,8 @@ impl Exit<'_> {
         }
     }
 
-    /// Passes a packet to the first link of its route by [`Wire::take`]. Returns false, with no effect, if the link is
-    /// not [`Wire::ordinary`] or its queue has to decide on the packet.
+    /// Passes a packet to the first link of its route by [`Wire::take`] or [`Wire::take_early`]. Returns false, with no
+    /// effect, if the link allows neither or its queue has to decide on the packet.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn enter(&mut self, route: u32, packet: &Packet) -> bool {

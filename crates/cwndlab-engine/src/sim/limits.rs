@@ -11,14 +11,14 @@ use crate::probe::Probe;
 
 /// Events between two checks: about 10 ms of real time, so that a run stops soon after a request to stop.
 const EVENTS: u64 = 1 << 16;
-/// Events between two checks if window laws come from outside the engine, which take longer and may fail.
+/// Events between two checks if there are window laws from outside the engine, which take longer and may fail.
 const EVENTS_WITH_LAWS: u64 = 1 << 10;
 /// Packets sent between two checks: one acknowledgment may open a window of millions of segments.
 const PACKETS: u64 = 1 << 20;
 /// Connections opened between two checks: one page may open thousands.
 const CONNECTIONS: usize = 1 << 14;
-/// Simulated time counts as stuck after this many events at one instant, plus some for each event source, since all of
-/// them may start at the same time.
+/// Simulated time counts as stuck after this many events at one instant, plus some for each event source, since all
+/// sources may start at the same time.
 const STANDSTILL: u64 = 1_000_000;
 const STANDSTILL_PER_SOURCE: u64 = 8;
 /// Memory of a packet in flight: its slot in a link's ring, and the sender's record of its segment.
@@ -30,8 +30,9 @@ pub(super) struct Watch {
     pub(super) budget: Budget,
     /// Memory of the applications.
     pub(super) fixed_bytes: u64,
-    /// Simulated time at the last check, and the number of events handled since it last advanced.
+    /// Simulated time at the last check.
     last: Time,
+    /// Number of events handled since simulated time last advanced.
     standing: u64,
     /// The number of packets sent at which the budget is next checked inside an event.
     pub(super) look_at_packet: u64,
@@ -83,7 +84,7 @@ impl<P: Probe> Simulation<P> {
         self.check_memory()
     }
 
-    /// Checks the budget inside an event. Returns whether to continue the event; if not, the run ends after it.
+    /// Checks the budget while an event is being handled. Returns false if the run is to end after this event.
     #[cold]
     #[inline(never)]
     pub(super) fn look_inside(&mut self) -> bool {
@@ -108,8 +109,8 @@ impl<P: Probe> Simulation<P> {
         self.watch.broken.is_none()
     }
 
-    /// Ends the run after this event: discards all scheduled events. An endpoint that still has to be polled sends at
-    /// most one packet.
+    /// Discards all scheduled events, so that the run ends after this one. Until then, each endpoint that still has to
+    /// be polled sends at most one packet.
     pub(super) fn break_off(&mut self, error: RunError) {
         self.watch.broken.get_or_insert(error);
         self.watch.look_at_packet = 0;

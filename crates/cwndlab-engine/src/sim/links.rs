@@ -17,11 +17,10 @@ impl<P: Probe> Simulation<P> {
         if !wire.passes {
             return self.on_special_arrival(index);
         }
-        // A link that holds no packet back has no stale entries.
+        // Only links that hold packets back have stale entries.
         debug_assert_eq!(wire.arrival_armed, self.now);
         let hop = self.hops[wire.link.first().route as usize];
-        // At the end of the route `hop` is `DELIVER`, which is not the index of a link, so there are no two links to
-        // borrow.
+        // At the end of the route, `hop` is `DELIVER`, which is not the index of a link, so `get_disjoint_mut` fails.
         let Ok([from, to]) = self.wires.get_disjoint_mut([index as usize, hop as usize]) else {
             return self.on_last_arrival(index);
         };
@@ -81,7 +80,7 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn on_special_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
         if wire.arrival_armed != self.now {
-            return; // a stale entry: an earlier arrival was scheduled after it
+            return; // a stale entry: an earlier arrival has since been scheduled
         }
         let packet = wire.link.arrive(self.now);
         wire.arrival_armed = Time::MAX;
@@ -147,7 +146,7 @@ impl<P: Probe> Simulation<P> {
         self.drop(index, cause, packet);
         let wire = &self.wires[index as usize];
         if P::ENABLED && wire.watched && wire.link.has_bounded_class() && cause != DropCause::Loss {
-            self.sample_queue(index); // queues with classes are sampled at drops, too
+            self.sample_queue(index); // as for a queue that decides at departure, which is sampled at every arrival
         }
     }
 

@@ -94,8 +94,8 @@ impl<P: Probe> Simulation<P> {
     }
 }
 
-/// The longest round trip that TCP can measure: timestamps count microseconds in 32 bits, so the age of one is known up
-/// to half of that range.
+/// The longest round trip that TCP can measure: timestamps count microseconds in 32 bits, so the age of a timestamp is
+/// unambiguous up to half of that range.
 const LONGEST_ROUND_TRIP: Time = Time::from_micros(1 << 31);
 
 /// Rejects a path whose round-trip time TCP could not measure.
@@ -110,8 +110,9 @@ fn check_round_trip(scenario: &Scenario, index: usize, path: impl Iterator<Item 
 }
 
 impl Scenario {
-    /// Builds the application of a traffic entry, for a driver other than the simulator. It draws the same numbers,
-    /// from the same streams, as in the simulator. `segment_bytes` is the payload of a full segment in that driver.
+    /// Builds the application of a traffic entry, for a driver other than the simulator. The application draws the same
+    /// numbers, from the same streams, as in the simulator. `segment_bytes` is the payload of a full segment in that
+    /// driver.
     ///
     /// # Errors
     ///
@@ -156,7 +157,7 @@ fn application(
     App::new(&traffic.app, &mut setup).map_err(|why| invalid(format!("traffic[{index}] ({}).app", traffic.name), why))
 }
 
-/// The number by which class-based queues identify each application's packets; empty without such a queue.
+/// The value of [`Simulation::traffic_numbers`].
 fn traffic_numbers(scenario: &Scenario) -> Vec<u8> {
     let names = scenario.classified();
     if names.is_empty() {
@@ -166,7 +167,7 @@ fn traffic_numbers(scenario: &Scenario) -> Vec<u8> {
     scenario.traffic.iter().map(|traffic| number(traffic).map_or(0, |at| at as u8 + 1)).collect()
 }
 
-/// Names of the traffic entries, if a window law draws random numbers.
+/// The value of [`Simulation::traffic_names`].
 fn traffic_names(scenario: &Scenario) -> Vec<String> {
     if scenario.tcp.iter().any(|tcp| tcp.window_law.needs().draws) {
         scenario.traffic.iter().map(|traffic| traffic.name.clone()).collect()

@@ -14,7 +14,7 @@ use super::*;
 use crate::probe::{ConnectionRecord, SegmentEvent, Way};
 use crate::Scenario;
 
-/// Everything that happened, as comparable text.
+/// Everything that a run reports. Segments are text, so that two runs can be compared.
 #[derive(Default)]
 struct Log {
     segments: Vec<String>,
@@ -48,7 +48,7 @@ struct Seen {
     segments: Vec<Sight>,
     connections: Vec<ConnectionRecord>,
     objects: Vec<ObjectRecord>,
-    /// The time that the average of the bottleneck's queue spent in each region.
+    /// The time that the average queue length of the bottleneck spent in each region.
     regions: Option<Regions>,
 }
 
@@ -164,8 +164,8 @@ proptest! {
     }
 }
 
-/// A class of 300 kb/s for the traffic named `claimed`, which may not borrow; all other traffic has the rest of 1.5
-/// Mb/s.
+/// A class-based queue of 1.5 Mb/s: a class of 300 kb/s, which may not borrow, for the traffic named `claimed`, and a
+/// class of 1.2 Mb/s for all other traffic.
 fn classes(claimed: &str) -> String {
     let leaf = |rate: u32, more: &str| {
         format!(r#"{{"parent": 0, "rate_bps": {rate}, "max_packet_bytes": 1000, "queue": {DROP_TAIL}{more}}}"#)

@@ -30,8 +30,9 @@ pub(super) struct Wire {
 const _: () = assert!(size_of::<Wire>() == 256);
 
 impl Wire {
-    /// Passes a packet of this size to [`Link::offer_plain`], and schedules its arrival if necessary. Returns whether
-    /// the link accepted the packet. Call it only if the link is [`Wire::ordinary`].
+    /// Offers a packet of `wire_bytes` bytes to the link by [`Link::offer_plain`], and schedules the link's next
+    /// arrival if necessary. Returns whether the link accepted the packet. Call it only if the link is
+    /// [`Wire::ordinary`].
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn take(
@@ -47,7 +48,8 @@ impl Wire {
         true
     }
 
-    /// As [`Wire::take`] if extra delays are drawn as packets enter. Call it only if the link is [`Wire::early`].
+    /// As [`Wire::take`], for a link that draws extra delays as packets enter. Call it only if the link is
+    /// [`Wire::early`].
     #[inline(never)]
     pub(super) fn take_early(&mut self, events: &mut EventQueue, now: Time, index: u32, packet: &Packet) -> bool {
         let write = |place: &mut Packet| *place = packet.onward();
@@ -56,8 +58,8 @@ impl Wire {
         true
     }
 
-    /// Schedules the arrival of a packet just accepted, unless it is behind another one: then the link's next arrival
-    /// stays as it is.
+    /// Schedules the arrival of a packet just accepted, unless another packet is ahead of it, whose arrival is already
+    /// scheduled.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     fn arm_first(&mut self, events: &mut EventQueue, arrival: Time, index: u32) {
