@@ -82,7 +82,7 @@ pub(crate) struct AccEcn {
     syn_codepoint: u8,
     /// Whether the next pure ACK is the handshake's last segment, which reports `syn_codepoint`.
     pub reflects: bool,
-    /// Whether the feedback is unreliable: then nothing is sent with ECT, and reported marks are ignored
+    /// Whether the feedback is unreliable. If so, nothing is sent with ECT, and reported marks are ignored
     /// (`TCP_ACCECN_ACE_FAIL_RECV`).
     pub distrusted: bool,
     /// Packets that arrived with CE.
@@ -335,8 +335,8 @@ impl AccEcn {
     }
 }
 
-/// Chooses a number of marks that is consistent with the ACE field, between the smallest and the largest one, using the
-/// bytes in the option.
+/// Chooses the number of marks: `least`, `most`, or a number in between that is also consistent with the ACE field. The
+/// choice depends on the marked bytes that the option reports, if any.
 fn resolve(least: u32, most: u32, ce_bytes: Option<u32>, progress: Progress) -> u32 {
     let Some(bytes) = ce_bytes else { return most };
     if bytes == 0 {

@@ -60,7 +60,7 @@ pub(crate) struct Arriving<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub now: Time,
-    /// Effective payload bytes of a full segment that this end sends.
+    /// Payload bytes of a full segment that this end sends.
     pub mss: u32,
     pub arrival: Arrival,
     pub new: &'a Arriving<'a>,

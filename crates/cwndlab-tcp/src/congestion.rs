@@ -10,10 +10,10 @@
 //!   cwnd themselves.
 //! - `on_episode(episode, …)`: once per step of a recovery episode that sets the window. Recovery reports the step;
 //!   only the controller writes cwnd and ssthresh.
-//! - `on_undo()`: at most once, if the last episode is found spurious.
+//! - `on_undo()`: at most once per episode, if the episode is found spurious.
 //! - `on_start(Start)`: once, when the connection is established, for laws that need it.
 //! - `grant()`: what may be sent, and how fast; may be called at any time.
-//! - `on_idle_restart()`: once, before the first segment after an idle time.
+//! - `on_idle_restart()`: once per idle period, before the first segment that follows.
 
 mod bbr;
 mod bbr3;
@@ -55,8 +55,8 @@ pub struct Grant {
     /// Number of bytes sent at once when pacing.
     pub quantum: Quantum,
     /// Whether the law's window also applies in recovery (Linux: `cong_control`). Recovery then detects losses and
-    /// chooses retransmissions, but of an episode's steps only [`Episode::Restarted`] and [`Episode::StillInNetwork`]
-    /// set the window.
+    /// chooses retransmissions, but [`Episode::Restarted`] and [`Episode::StillInNetwork`] are the only steps of an
+    /// episode that set the window.
     pub owns_recovery: bool,
 }
 

@@ -35,9 +35,9 @@ use crate::stats::Stats;
 use crate::timers::{Timer, Timers};
 use crate::Rng;
 
-/// RFC 9293, section 3.8.3: R2, in retransmissions of the same data (Linux's default).
+/// Maximum number of retransmissions of the same data (R2 of RFC 9293, section 3.8.3; Linux's default).
 const MAX_RETRIES: u8 = 15;
-/// R2 for a SYN (Linux's default).
+/// Maximum number of retransmissions of a SYN (Linux's default) or a SYN-ACK.
 const MAX_SYN_RETRIES: u8 = 6;
 
 /// One end of a connection, sans-IO.
@@ -60,13 +60,14 @@ pub struct Connection {
     stamped_at: u32,
     iss: u32,
     irs: u32,
-    /// Expiries of the retransmission timer, also as persist timer, since the last progress.
+    /// Number of times that the retransmission or persist timer has expired since the peer last acknowledged new data
+    /// or opened its window.
     retries: u8,
     /// The next segment to send that is not part of the data stream.
     control: Control,
     was_established: bool,
-    /// Whether this connection ends by FIN. If not, it ends once everything is acknowledged after
-    /// [`Connection::close`].
+    /// Whether [`Connection::close`] ends the stream with a FIN. If not, the connection ends once the peer has
+    /// acknowledged everything written before the call.
     ends_by_fin: bool,
     closing: bool,
     error: Option<CloseReason>,
@@ -90,8 +91,8 @@ enum Control {
     SynAck,
     /// A probe of a closed window.
     Probe,
-    /// RST with this sequence number (as on the wire), in response to an ACK that acknowledges data never sent, or that
-    /// belongs to no connection.
+    /// RST with this sequence number (as on the wire), in response to a segment that acknowledges data never sent,
+    /// belongs to no connection, or carries data that the application will not read.
     Reset(u32),
     /// RST with this acknowledgment number (as on the wire), in response to a segment without ACK that belongs to no
     /// connection.
@@ -104,7 +105,7 @@ enum Control {
     AckBefore(u32),
     /// ACK with ECE in response to a marked SYN-ACK (RFC 5562, section 3.2).
     EchoSynAck,
-    /// No segment; but the connection paces, so data needs the pacer's permission.
+    /// No segment, but the connection is paced, so sending data needs the pacer's permission.
     AskPacer,
 }
 
@@ -148,9 +149,9 @@ impl Connection {
         self.sender.cc.set_random(random);
     }
 
-    /// Sets the law that the configuration requests by [`crate::WindowLawKind::External`]. Call it before anything
-    /// else; without a law the window is constant. If the law fails, `failures` receives the error with the name
-    /// `flow`.
+    /// Attaches the window law, if the configuration requests [`crate::WindowLawKind::External`]. Call it before
+    /// anything else; without an attached law the window is constant. If the law fails, `failures` receives the error
+    /// with the name `flow`.
     pub fn attach_law(
         &mut self,
         cfg: &TcpConfig,
@@ -205,8 +206,8 @@ impl Connection {
         self.sender.start(cfg, now);
     }
 
-    /// Sets the effective segment size: `mss` less the options of each segment. Restarts the controller and loss
-    /// recovery with this size, so it must be called before data is sent.
+    /// Sets the effective segment size, which is `mss` less the options of each segment. Restarts the controller and
+    /// loss recovery with this size, so it must be called before data is sent.
     fn set_mss(&mut self, cfg: &TcpConfig, mss: u32) {
         let mss = self.less_options(cfg, mss);
         if mss != self.sender.snd.mss {
@@ -251,8 +252,8 @@ impl Connection {
                 linux.on_timer(cfg, &self.sender.snd.rtt);
             }
         }
-        // TIME-WAIT and the pacer use the same timer. When the pacer's expires, there is nothing to do here, because
-        // the caller polls next.
+        // TIME-WAIT and the pacer use the same timer. If it ran for the pacer, there is nothing to do here, because the
+        // caller polls next.
         if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
             self.state = State::Closed;
         }
@@ -298,9 +299,9 @@ impl Connection {
         self.report_lost(now);
     }
 
-    /// Sets the retransmission timer, if the configuration lets it count from the last transmission of the first
-    /// outstanding segment, as in Linux 2.0.32 (`tcp_reset_xmit_timer`, `tcp_timer.c` 43 to 74). If this makes the
-    /// timer overdue, it fires after two ticks.
+    /// Makes the retransmission timer count from the last transmission of the first outstanding segment, if the
+    /// configuration requests this, as in Linux 2.0.32 (`tcp_reset_xmit_timer`, `tcp_timer.c` 43 to 74). If the timer
+    /// would then be overdue, it fires after two ticks.
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
         if let Some(at) = self.first_expiry(cfg, now) {
             self.timers.set(Timer::Retransmit, at);
@@ -360,7 +361,7 @@ impl Connection {
         }
     }
 
-    /// Ends the stream: a FIN follows the last byte.
+    /// Ends the stream: a FIN, if the configuration has one, follows the last byte.
     pub fn close(&mut self) {
         self.closing = true;
         self.sender.fin = self.ends_by_fin;
@@ -379,7 +380,8 @@ impl Connection {
         }
     }
 
-    /// Whether received bytes count as read immediately (default), or stay in the buffer until [`Connection::read`].
+    /// Sets whether received bytes count as read immediately (the default) or stay in the buffer until
+    /// [`Connection::read`].
     pub fn set_auto_read(&mut self, auto: bool) {
         self.receiver.auto_read = auto;
     }
@@ -412,8 +414,8 @@ impl Connection {
     pub fn is_finished(&self) -> bool {
         self.state == State::Closed
     }
-    /// Whether nothing is in flight or waiting to be sent. On a connection without FIN, the end that did not close has
-    /// finished once this holds and the other end is in CLOSED.
+    /// Whether nothing is in flight or waiting to be sent. On a connection without FIN, an end that does not close has
+    /// finished when it is quiet and the other end is in CLOSED.
     pub fn is_quiet(&self) -> bool {
         self.sender.snd.una == self.sender.limit()
     }
@@ -449,7 +451,7 @@ impl Connection {
     pub fn srtt(&self, cfg: &TcpConfig) -> Time {
         self.sender.snd.rtt.srtt(&cfg.rto)
     }
-    /// The present retransmission timeout, including backoff.
+    /// The current retransmission timeout, including backoff.
     pub fn rto(&self, cfg: &TcpConfig) -> Time {
         self.sender.snd.rtt.rto(&cfg.rto)
     }
@@ -467,7 +469,7 @@ impl Connection {
     pub fn dup_acks(&self) -> u32 {
         self.sender.snd.dup_acks
     }
-    /// Effective payload bytes of a full segment.
+    /// Payload bytes of a full segment (the effective MSS).
     pub fn mss(&self) -> u32 {
         self.sender.snd.mss
     }

@@ -86,8 +86,8 @@ impl Flight {
         }
     }
 
-    /// Returns the segments newly known to have arrived by the present ACK; empty unless the order of transmissions is
-    /// recorded.
+    /// Returns the segments that the current ACK newly shows to have arrived; empty unless the order of transmissions
+    /// is recorded.
     pub fn arrived(&self) -> &[Arrived] {
         self.record.as_ref().map_or(&[], |record| &record.arrived)
     }
@@ -127,13 +127,13 @@ impl Flight {
         self.reported.advance(una)
     }
 
-    /// As [`Flight::on_ack`], for an ACK before which SACK has reported nothing: see [`Record::acknowledge_plain`].
+    /// As [`Flight::on_ack`], for the usual case: see [`Record::acknowledge_plain`].
     #[inline]
     pub fn on_plain_ack(&mut self, una: u64) -> Option<(Sent, Sent)> {
         self.record.as_mut()?.acknowledge_plain(una)
     }
 
-    /// Returns the measurements of the present ACK: the round trip and the delivery rate. The round trip is `rtt`,
+    /// Returns the measurements of the current ACK: the round trip and the delivery rate. The round trip is `rtt`,
     /// unless HyStart needs one for every ACK and the record provides it.
     #[inline]
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> (Option<Time>, Option<RateSample>) {
@@ -143,8 +143,8 @@ impl Flight {
         }
     }
 
-    /// Returns when each segment that the present ACK acknowledges was last sent; empty if these times are not
-    /// recorded.
+    /// Returns the time at which each segment that the current ACK acknowledges was last sent; empty if these times are
+    /// not recorded.
     pub fn take_acknowledged(&mut self) -> impl Iterator<Item = Time> + '_ {
         self.record.iter_mut().flat_map(|record| record.acknowledged.drain(..))
     }

@@ -13,12 +13,12 @@ const FREE_SEGMENTS: u8 = 10;
 /// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in per cent of cwnd per round trip.
 const SLOW_START_PERCENT: u128 = 200;
 const AVOIDANCE_PERCENT: u128 = 120;
-/// `sk_pacing_shift`: a train has as many bytes as the rate permits in 2^-10 s.
+/// `sk_pacing_shift`: a train has as many bytes as the pacing rate sends in 2^-10 s.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 /// `sk_gso_max_size`: maximum bytes of a train.
 const MOST_BYTES: u64 = 1 << 16;
-/// `tcp_tso_rtt_log`: trains are larger on paths with a small RTT: by [`MOST_BYTES`], halved once for each 2^9 us of
-/// the minimum RTT. From 32 halvings on, nothing is added.
+/// `tcp_tso_rtt_log`: on paths with a small RTT, trains are larger by [`MOST_BYTES`], halved once for each 2^9 us of
+/// the minimum RTT. After 32 or more halvings, nothing is added.
 const NEAR_BITS: u32 = 9;
 const NEAR_HALVINGS: u64 = 32;
 

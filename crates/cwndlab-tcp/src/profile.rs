@@ -23,7 +23,7 @@ impl Profile {
         }
     }
 
-    /// The profile of that name.
+    /// The profile with this name.
     pub fn from_name(name: &str) -> Option<Profile> {
         Profile::ALL.into_iter().find(|p| p.name() == name)
     }

@@ -39,7 +39,7 @@ impl Ranges {
         self.0.partition_point(|range| range.1 < position)
     }
 
-    /// Adds `[start, end)` and returns the range that then contains it. Calls `each` with every earlier range that
+    /// Adds `[start, end)` and returns the range that then contains it. Calls `each` with every existing range that
     /// overlaps or adjoins `[start, end)`.
     pub fn insert(&mut self, start: u64, end: u64, mut each: impl FnMut((u64, u64))) -> (u64, u64) {
         let first = self.reaching(start);

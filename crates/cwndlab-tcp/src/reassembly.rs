@@ -39,8 +39,8 @@ impl Reassembly {
         known
     }
 
-    /// Moves `block` to the front, because it contains the segment that triggers the ACK. The others follow, ordered by
-    /// when each was last the first block (RFC 2018, section 4).
+    /// Moves `block` to the front, because it contains the segment that triggers the ACK. The other blocks keep their
+    /// order, the most recently extended first (RFC 2018, section 4).
     fn touch(&mut self, block: Block) {
         let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
         let (mut n, mut known, mut depth) = (1, 0, RECENT);

@@ -143,8 +143,8 @@ impl Receiver {
         self.unread += if self.auto_read { 0 } else { (self.nxt - before) as u32 };
     }
 
-    /// Frees the reassembly if no data beyond a hole is stored. Called after the SACK blocks of a segment have been
-    /// built, which report the recorded duplicate.
+    /// Frees the reassembly if no data beyond a hole is stored. Called only after the SACK blocks of a segment have
+    /// been built, because they report the duplicate that the reassembly records.
     pub fn tidy(&mut self) {
         if self.beyond.as_ref().is_some_and(|beyond| beyond.is_empty()) {
             self.beyond = None;
@@ -185,7 +185,7 @@ impl Receiver {
             let read = self.nxt - u64::from(self.unread) - u64::from(self.fin_received());
             return self.after_read(cfg, now, mss, read);
         }
-        // Window update: due once the window would grow by a segment or by half the buffer (RFC 9293, section
+        // A window update is due once the window would grow by a segment or by half the buffer (RFC 9293, section
         // 3.8.6.2.2).
         let opened = (self.nxt + self.free(cfg)).saturating_sub(self.edge);
         opened >= u64::from(cfg.mss).min(cfg.receive_buffer_bytes / 2)

@@ -1,5 +1,5 @@
-//! Retransmission timeout: RFC 6298, the estimators of Linux (2.0, 2.2, and today's), and the coarse-tick integer
-//! estimator of BSD and ns-2.
+//! Retransmission timeout: RFC 6298, the estimators of Linux (2.0, 2.2, and the current one), and the coarse-tick
+//! integer estimator of BSD and ns-2.
 //!
 //! Internal units depend on the configuration: nanoseconds for RFC 6298, microseconds for Linux, and ticks with
 //! [`RtoConfig::tick_ns`]. Ticks are in fixed point as in Jacobson's appendix of 1988: srtt with 3 bits right of the
@@ -8,7 +8,8 @@
 use crate::config::{Estimator, RtoConfig};
 use cwndlab_units::Time;
 
-/// RFC 6298, 5.7: the RTO with which data transmission begins if the SYN was lost and nothing has been measured.
+/// The minimum RTO with which data transmission begins if the SYN was lost and nothing has been measured (RFC 6298,
+/// 5.7).
 const AFTER_LOST_SYN: Time = Time::from_secs(3);
 /// Bits right of the binary point in the coarse srtt and rttvar.
 const SRTT_BITS: u32 = 3;
@@ -167,7 +168,7 @@ impl RttEstimator {
         self.base = Time::from_nanos(ticks * tick);
     }
 
-    /// Returns the present timeout, with limits and backoff.
+    /// Returns the current timeout, with limits and backoff.
     #[inline]
     pub fn rto(&self, cfg: &RtoConfig) -> Time {
         let floor = if cfg.tick_ns == Time::ZERO {
@@ -192,14 +193,14 @@ impl RttEstimator {
         }
     }
 
-    /// Ends the backoff. The caller does so at the next valid sample, by RFC 6298, section 5 (Karn), or at every ACK of
-    /// new data, as in Linux.
+    /// Ends the backoff. The caller does this at the next valid sample, as RFC 6298, section 5, requires (Karn), or at
+    /// every ACK of new data, as in Linux.
     #[inline]
     pub fn clear_backoff(&mut self) {
         self.shift = 0;
     }
 
-    /// How often the timeout has been doubled.
+    /// Number of times that the timeout has been doubled.
     pub fn backoffs(&self) -> u32 {
         u32::from(self.shift)
     }

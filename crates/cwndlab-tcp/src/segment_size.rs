@@ -7,7 +7,7 @@ const DEFAULT: u32 = 536;
 const LEAST: u32 = 88;
 const HEADER: u32 = 20;
 
-/// `rcv_mss` and `last_seg_size`.
+/// Linux's `rcv_mss` (here `full`) and `last_seg_size` (here `last`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SegmentSize {
     full: u32,
@@ -21,7 +21,7 @@ impl Default for SegmentSize {
 }
 
 impl SegmentSize {
-    /// Returns the initial estimate, which is rather too small than too large (`tcp_initialize_rcv_mss`).
+    /// Returns the initial estimate, which errs on the small side (`tcp_initialize_rcv_mss`).
     pub fn new(mss: u32, window: u32) -> Self {
         SegmentSize { full: mss.min(window / 2).clamp(LEAST, DEFAULT), last: 0 }
     }

@@ -1,5 +1,5 @@
-//! The part of the sender that loss recovery sees, without the controller and the stream: positions, and the state that
-//! recovery adds to them.
+//! The part of the sender that loss recovery sees: the positions in the stream and the state that recovery adds to
+//! them, but not the controller.
 
 use cwndlab_units::Time;
 
@@ -24,7 +24,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Returns the room if `bytes` more were in flight.
+    /// Returns the room that would be left if `bytes` more were in flight.
     pub fn less(self, bytes: u64) -> Room {
         Room { in_flight: self.in_flight + bytes, ..self }
     }
@@ -63,7 +63,7 @@ pub(crate) struct SendState {
     pub edge: u64,
     pub rtt: RttEstimator,
     pub ecn: Echo,
-    /// Effective payload bytes of a full segment.
+    /// Payload bytes of a full segment (the effective MSS).
     pub mss: u32,
     /// RFC 5681, section 2: duplicate ACKs since the last ACK of new data.
     pub dup_acks: u32,
@@ -108,7 +108,7 @@ impl SendState {
         Piece { start: self.una, len: sent.min(u64::from(self.mss)).min(hole - self.una) as u32 }
     }
 
-    /// Returns the first segment from `from` on that is missing below a range that SACK reported.
+    /// Returns the first segment at or after `from` that is missing below a range reported by SACK.
     pub fn hole_piece(&self, flight: &Flight, from: u64) -> Option<Piece> {
         let (start, end) = flight.reported.hole(from);
         (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })

@@ -53,7 +53,7 @@ pub(crate) struct Sender {
     most_out: u16,
     /// The current round ends when this position is acknowledged (low 32 bits).
     usage_end: u32,
-    /// One past the last small segment of new data (low 32 bits of the position).
+    /// End of the last segment of new data that was shorter than the MSS (low 32 bits of the position).
     pub small_end: u32,
     /// Whether the application has closed and a FIN follows the data, at position `snd.end`.
     pub fin: bool,
@@ -125,10 +125,9 @@ impl Sender {
         self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
     }
 
-    /// Marks the sender as limited by the application in the delivery rate sampler, if less than a segment is left to
-    /// send, cwnd has room, and no go-back-N after a timeout is in progress. Called before each write of the
-    /// application, with `in_flight` bytes in the network (Linux: `tcp_rate_check_app_limited`, on entry to
-    /// `tcp_sendmsg`).
+    /// Marks the delivery rate sampler as application-limited if less than a segment is left to send, cwnd has room,
+    /// and no go-back-N after a timeout is in progress. Called before each write of the application, with `in_flight`
+    /// bytes in the network (Linux: `tcp_rate_check_app_limited`, on entry to `tcp_sendmsg`).
     pub fn note_write(&mut self, in_flight: u64) {
         let queued = self.snd.end.saturating_sub(self.snd.nxt);
         let idle = queued < u64::from(self.snd.mss) && self.snd.nxt == self.snd.max && in_flight < self.cc.cwnd();
@@ -194,9 +193,9 @@ impl Sender {
             match step {
                 Step::Cut { flight_bytes, recover_fs } => {
                     self.begin_reduction(cfg, recover_fs, recovery);
-                    // The outstanding data counts only up to cwnd. Data that Limited Transmit sent beyond cwnd must not
-                    // count (RFC 5681, section 3.2, step 2), nor data sent before a timeout, because the loss could
-                    // then enlarge the window.
+                    // Outstanding data counts only up to cwnd. Data that Limited Transmit sent beyond cwnd must not
+                    // count (RFC 5681, section 3.2, step 2). If data sent before a timeout counted, a loss could
+                    // enlarge the window.
                     let most = self.cc.cwnd().max(u64::from(mss));
                     self.reduce(cfg, CongestionEvent::Loss, u64::from(flight_bytes).min(most));
                 }
@@ -223,7 +222,7 @@ impl Sender {
         }
     }
 
-    /// Passes an ACK to PRR, and applies the allowance that PRR returns to the window.
+    /// Passes an ACK to PRR, and changes the window by the allowance that PRR returns.
     pub fn allow(&mut self, cfg: &TcpConfig, allow: &Allow, recovery: &mut Recovery) {
         let mss = u64::from(self.snd.mss);
         let unit = if cfg.counts_whole_segments() { mss } else { 1 };
@@ -295,7 +294,7 @@ impl Sender {
         Ok(Piece { start: self.snd.nxt, len: len as u32 })
     }
 
-    /// Whether a small segment must wait by Nagle's algorithm.
+    /// Whether Nagle's algorithm makes a small segment wait.
     fn waits_for_ack(&self, rule: NagleRule) -> bool {
         let beyond = |position: u64| self.small_end.wrapping_sub(position as u32) as i32 > 0;
         match rule {
@@ -322,8 +321,8 @@ impl Sender {
     }
 
     /// Returns the piece to send if the peer's window has room for only `offered` bytes, fewer than the next piece has.
-    /// Data sent before may be retransmitted. New data that fits is sent if it is about half of the largest window ever
-    /// advertised (RFC 9293, section 3.8.6.2.1 (3)); otherwise the persist timer will send it.
+    /// Data that was already sent may be retransmitted regardless. New data that fits is sent if it is about half of
+    /// the largest window ever advertised (RFC 9293, section 3.8.6.2.1 (3)); otherwise the persist timer will send it.
     fn small_window(&self, offered: u64) -> Result<Piece, Stop> {
         let len = if self.snd.nxt < self.snd.max {
             (self.snd.max.min(self.snd.end) - self.snd.nxt).min(u64::from(self.snd.mss))

@@ -13,9 +13,10 @@ pub(crate) struct SocketOptions {
     /// The last write had the flag `MSG_MORE`: data that does not fill a segment is not sent until the next write
     /// without the flag, or the next ACK.
     pub more: bool,
-    /// Whether the data written so far is to be sent, in spite of `corked` or `more`.
+    /// Whether the data written so far is to be sent despite `corked` or `more`.
     pub pushed: bool,
-    /// Ends of records (`MSG_EOR`), each one past its last byte, in order: no segment contains bytes of two records.
+    /// Ends of the records (`MSG_EOR`), in order, each one past the record's last byte. No segment contains bytes of
+    /// two records.
     pub records: VecDeque<u64>,
     /// How long data may stay unacknowledged (`TCP_USER_TIMEOUT`; RFC 9293, 3.9.1; RFC 5482). `None`: the limit of
     /// retransmissions applies (R2).

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Connection states of RFC 9293, section 3.3.2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// No connection: not begun, or over.
+    /// No connection: not yet opened, or ended.
     Closed,
     /// Waiting for a SYN.
     Listen,
@@ -49,13 +49,13 @@ pub enum CloseReason {
     /// The peer sent RST.
     #[error("connection reset by the peer")]
     Reset,
-    /// [`crate::Connection::abort`] was called.
+    /// [`crate::Connection::abort`] was called, or data arrived after the application had closed and stopped reading.
     #[error("connection aborted by the application")]
     Aborted,
     /// The SYN or SYN-ACK was never acknowledged (RFC 9293, 3.8.3: R2 for SYN).
     #[error("the peer did not answer the connection request")]
     ConnectTimeout,
-    /// The same data was retransmitted too often (RFC 9293, 3.8.3: R2).
+    /// The same data was retransmitted too often (RFC 9293, 3.8.3: R2), or the user timeout expired (RFC 5482).
     #[error("the peer stopped acknowledging")]
     RetransmitTimeout,
 }

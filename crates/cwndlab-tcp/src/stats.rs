@@ -14,7 +14,7 @@ pub struct Stats {
     pub retransmits: u32,
     /// Expiries of the retransmission timer (including SYNs, excluding window probes).
     pub timeouts: u32,
-    /// Entries into loss recovery by duplicate ACKs or SACK.
+    /// Number of times that loss recovery began without a retransmission timeout.
     pub fast_retransmits: u32,
     /// Duplicate ACKs received (RFC 5681, section 2).
     pub dup_acks: u32,

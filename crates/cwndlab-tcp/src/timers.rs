@@ -8,7 +8,7 @@ use crate::config::TcpConfig;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
     /// Retransmission (RFC 6298), including SYN and FIN; while the window is zero, the persist timer (RFC 9293, section
-    /// 3.8.6.1).
+    /// 3.8.6.1); with RACK, also the reordering timer and the tail loss probe's.
     Retransmit,
     /// Delayed acknowledgment (RFC 1122, 4.2.3.2).
     DelayedAck,
@@ -71,7 +71,7 @@ const LEVEL_SLOTS: u64 = 63;
 const LEVELS: u32 = 9;
 
 impl TcpConfig {
-    /// Returns when a timer set at `now` for `wait` expires.
+    /// Returns the time at which a timer set at `now` for `wait` expires.
     pub(crate) fn expiry(&self, now: Time, wait: Time) -> Time {
         if self.rto.estimator.is_linux_2() && !wait.is_never() {
             self.on_tick(now, wait)
@@ -108,8 +108,8 @@ mod tests {
     use super::*;
     use crate::{Profile, RtoConfig};
 
-    /// Computed by hand from the wheel's levels: slots of 1, 8, 64 and 512 ticks, used below 63, 504, 4032 and 32,256
-    /// ticks.
+    /// Computed by hand from the wheel's levels: slots of 1, 8, 64 and 512 ticks for waits below 63, 504, 4032 and
+    /// 32,256 ticks.
     ///
     /// | hz | up ms | now ms | wait ms | tick it is due at | slot           | fires ms |
     /// |----|-------|--------|---------|-------------------|----------------|----------|

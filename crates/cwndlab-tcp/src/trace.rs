@@ -45,25 +45,25 @@ pub enum Expired {
 pub enum Traced {
     /// An interval in which the same limit applied. Intervals are contiguous.
     Limited {
-        /// since when
+        /// start of the interval
         from: Time,
-        /// until when; later than `from`
+        /// end of the interval; later than `from`
         to: Time,
-        /// by what
+        /// the limit
         by: Limit,
     },
     /// An interval in which the sender was in one congestion state. Intervals are contiguous. A retransmission timeout
     /// or an undo begins a new one, possibly in the same state.
     Was {
-        /// since when
+        /// start of the interval
         from: Time,
-        /// until when
+        /// end of the interval
         to: Time,
-        /// in what state
+        /// the congestion state
         state: CongestionState,
-        /// why it was entered
+        /// why the sender entered the state
         entered_by: Cause,
-        /// why it was left; none if the connection or the run ended
+        /// why the sender left the state; `None` if the connection or the run ended
         left_by: Option<Cause>,
     },
     /// A timer expired and the sender acted.
@@ -72,17 +72,17 @@ pub enum Traced {
         at: Time,
         /// which
         timer: Expired,
-        /// when it was set to expire at `at`
+        /// when the timer was set to expire at `at`
         set_at: Time,
-        /// expiries of the retransmission or persist timer since the last progress, including this one if it is of
-        /// these timers
+        /// expiries of the retransmission or persist timer since the last progress, including this one if `timer` is
+        /// one of the two
         backoffs: u32,
-        /// acknowledged bytes of the stream
+        /// payload bytes acknowledged so far
         acked: u64,
     },
 }
 
-/// Counters of an endpoint. The counter that has grown since an earlier look tells which event occurred.
+/// Counters of an endpoint. The counter that has grown since the last [`Trace::look`] shows which event occurred.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 struct Counts {
     stats: Stats,
@@ -113,8 +113,8 @@ impl Counts {
 /// Follows the sending half of one [`Connection`]. Call `look` whenever the connection has been polled until it
 /// returned nothing, and `finish` when the connection or the run is over.
 ///
-/// Whether a sender is waiting for its retransmission timer is known only when the timer expires. The time from the
-/// last segment that arrived or was sent to the expiry is then reclassified as waiting for the timer, as RFC 4898
+/// Whether a sender is waiting for its retransmission timer is known only when the timer expires. The time between the
+/// last segment that arrived or was sent and the expiry is then reclassified as waiting for the timer, as RFC 4898
 /// requires (`tcpEStatsPerfTable`: "retroactively reclassify the previous stop").
 #[derive(Clone, Debug)]
 pub struct Trace {

@@ -17,13 +17,13 @@ use crate::segment_size::SegmentSize;
 /// Bits right of the binary point in the share of payload (`TCP_RMEM_TO_WIN_SCALE`), and the initial share.
 const SHARE_BITS: u32 = 8;
 const FIRST_SHARE: u32 = 1 << (SHARE_BITS - 1);
-/// Memory of a packet in addition to its buffer (`struct sk_buff`), after its data (`struct skb_shared_info`) and
-/// before it (`NET_SKB_PAD`), and the unit to which buffers are rounded up, in bytes.
+/// Overhead of a packet's memory, in bytes: `struct sk_buff`, outside of the buffer; `struct skb_shared_info`, after
+/// the data; `NET_SKB_PAD`, before the data; and the unit to which padding and data are rounded up.
 const HEAD_BYTES: u32 = 256;
 const TAIL_BYTES: u32 = 320;
 const PAD_BYTES: u32 = 64;
 const LINE_BYTES: u32 = 64;
-/// `SKB_SMALL_HEAD_CACHE_SIZE` is the smallest buffer.
+/// Size of the smallest buffer (`SKB_SMALL_HEAD_CACHE_SIZE`).
 const SMALL_BUFFER: u32 = 704;
 /// `TCP_INIT_CWND`.
 const INITIAL_SEGMENTS: u32 = 10;
@@ -132,7 +132,7 @@ impl TunedBuffer {
         self.size = SegmentSize::new(mss, first_window);
     }
 
-    /// `tcp_win_from_space`; the inverse is `memory_for`.
+    /// Returns the window that fits into this memory (`tcp_win_from_space`); the inverse is `memory_for`.
     fn window_of(&self, memory: u32) -> u32 {
         ((u64::from(memory) * u64::from(self.share)) >> SHARE_BITS) as u32
     }
@@ -152,7 +152,7 @@ impl TunedBuffer {
         memory.saturating_add(one_more)
     }
 
-    /// `tcp_space`.
+    /// Returns the window that fits into the free part of the buffer (`tcp_space`).
     fn free(&self, allocated: u32) -> u32 {
         self.window_of(self.buffer.saturating_sub(allocated))
     }
@@ -214,7 +214,7 @@ impl TunedBuffer {
         self.space = self.space.min(self.window_clamp);
     }
 
-    /// `tcp_grow_window`.
+    /// Raises `threshold` for an arriving segment (`tcp_grow_window`). Returns whether it was raised.
     fn grow(&mut self, seg: &Header, mss: u32, allocated: u32) -> bool {
         let room = self.window_clamp.min(self.free(allocated)).min(self.limit).saturating_sub(self.threshold);
         if room == 0 {
@@ -229,7 +229,8 @@ impl TunedBuffer {
         true
     }
 
-    /// `__tcp_grow_window`: the smaller the share of payload in a packet, the earlier the window stops growing.
+    /// Returns the growth of the window for a packet with a small share of payload (`__tcp_grow_window`). The smaller
+    /// this share, the earlier the window stops growing.
     fn cautious_step(&self, len: u32, memory: u32) -> u32 {
         let (mut memory, mut window) = (self.window_of(memory) >> 1, self.window_of(self.most) >> 1);
         while self.threshold <= window {
@@ -271,7 +272,7 @@ impl TunedBuffer {
         (self.rtt_until, self.rtt_since) = (nxt + u64::from(window), Some(now));
     }
 
-    /// `tcp_rcv_rtt_update`.
+    /// Updates the round trip with a sample of `us` (`tcp_rcv_rtt_update`).
     fn note_rtt(&mut self, us: u32, by_window: bool) {
         let first = us << 3;
         if self.rtt == 0 || first < self.rtt {

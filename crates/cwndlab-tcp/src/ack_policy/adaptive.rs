@@ -1,5 +1,5 @@
-//! Linux 2.0 and 2.2: a delay that follows the time between segments (`tcp_delack_estimator`; 2.0.32, `tcp_input.c` 55
-//! to 102 and `tcp_output.c` 1075 to 1091; 2.2.5, `tcp_input.c` 97 to 121 and 1564 to 1595).
+//! Delayed ACKs of Linux 2.0 and 2.2, whose delay follows the time between segments (`tcp_delack_estimator`; 2.0.32,
+//! `tcp_input.c` 55 to 102 and `tcp_output.c` 1075 to 1091; 2.2.5, `tcp_input.c` 97 to 121 and 1564 to 1595).
 
 use super::{Arrival, Data, Due};
 use crate::config::{AdaptiveAcks, TcpConfig};

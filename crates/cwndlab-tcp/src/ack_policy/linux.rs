@@ -37,8 +37,8 @@ const BLOCKS_EXPECTED: usize = 2;
 pub(crate) struct Linux {
     /// Quick acknowledgments left (`quick`).
     quick: u8,
-    /// This end has sent data within the delay after it received data. ACKs therefore wait for the next data that it
-    /// sends (`pingpong`, with a threshold of 1).
+    /// This end has sent data soon after it received data (within the ACK delay), so ACKs wait for the next data that
+    /// it sends (`pingpong`, with a threshold of 1).
     interactive: bool,
     /// Data is waiting to be acknowledged (`ICSK_ACK_SCHED`).
     scheduled: bool,
@@ -88,7 +88,7 @@ impl Linux {
         self.acknowledged = 1;
     }
 
-    /// `rcv_mss`.
+    /// Payload bytes of the peer's full segments, as estimated (`rcv_mss`).
     pub fn segment_bytes(&self) -> u32 {
         self.size.full()
     }
@@ -126,7 +126,7 @@ impl Linux {
         }
     }
 
-    /// `tcp_measure_rcv_mss`.
+    /// Updates the estimated segment size, and counts pushed and small segments (`tcp_measure_rcv_mss`).
     fn measure(&mut self, data: &Data) {
         let full = self.size.measure(data.new.seg, data.new.mss);
         if !full {
@@ -136,7 +136,7 @@ impl Linux {
         }
     }
 
-    /// `tcp_event_data_recv`.
+    /// Updates the delay and the estimated segment size for data at the next position (`tcp_event_data_recv`).
     #[inline(always)]
     fn note_in_order(&mut self, cfg: &TcpConfig, data: &Data) {
         self.measure(data);
@@ -195,7 +195,7 @@ impl Linux {
         nxt - self.acknowledged > u64::from(self.size.full())
     }
 
-    /// `tcp_incr_quickack`.
+    /// Raises `quick` to the number of full segments in half of `window`, but at most to `most` (`tcp_incr_quickack`).
     fn add_quick(&mut self, most: u8, window: u32) {
         let quick = match window / (2 * self.size.full()) {
             0 => 2,
@@ -204,14 +204,14 @@ impl Linux {
         self.quick = self.quick.max(quick.min(u32::from(most)) as u8);
     }
 
-    /// `tcp_enter_quickack_mode`.
+    /// Starts quick ACKs and resets the delay (`tcp_enter_quickack_mode`).
     fn quicken(&mut self, cfg: &TcpConfig, most: u8, window: u32) {
         self.add_quick(most, window);
         self.interactive = false;
         self.delay = ticks(&cfg.rto, DELAY_MIN) as u32;
     }
 
-    /// `tcp_send_delayed_ack`.
+    /// Returns when a delayed ACK is due (`tcp_send_delayed_ack`).
     fn delayed(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
         let mut delay = u64::from(self.delay);
@@ -239,7 +239,7 @@ impl Linux {
     }
 
     /// Returns when the ACK of a segment at or beyond a hole is due: for the first three segments at once, then after 1
-    /// ms or a 20th of the round trip, whichever is shorter (second half of `__tcp_ack_snd_check`).
+    /// ms or a 20th of the round trip, whichever is shorter, plus 0.1 ms (second half of `__tcp_ack_snd_check`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         if !data.new.sack || self.compressed >= COMPRESSED_MOST {
             return Due::Now;

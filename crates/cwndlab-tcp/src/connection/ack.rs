@@ -47,8 +47,9 @@ impl Connection {
         self.share_timer(cfg);
     }
 
-    /// Sets the peer's window as a segment advertises it with its ACK. Only the newest segment's window counts (RFC
-    /// 9293, section 3.10.7.4); the caller recognizes older segments by their position.
+    /// Sets the peer's window to the one that a segment advertises; `ack` is the position that the segment
+    /// acknowledges. Only the newest segment's window counts (RFC 9293, section 3.10.7.4); the caller recognizes older
+    /// segments by their position.
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.snd.edge = ack + u64::from(seg.window);
         self.sender.note_largest_window(seg.window);
@@ -115,7 +116,7 @@ impl Connection {
         self.stats.fast_retransmits += u32::from(outcome.began);
         let s = &self.sender;
         if s.snd.una == s.snd.max && s.cc.cwnd() == 0 {
-            // An ECN echo has closed the window, which only the timer opens (RFC 3168, section 6.1.2).
+            // An ECN echo has closed cwnd, and only the timer opens it again (RFC 3168, section 6.1.2).
         } else if s.snd.una == s.snd.max || outcome.restart_timer {
             self.restart_timer(cfg, now);
         }
@@ -334,7 +335,7 @@ impl Connection {
     pub(super) fn measure(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let s = &mut self.sender;
         if cfg.rto.samples == RttSamples::EachSegment {
-            return None; // taken once the window has grown: `measure_segments`
+            return None; // `measure_segments` samples after the window has grown
         }
         if cfg.rto.estimator.is_linux_2() {
             s.snd.rtt.note_window(&cfg.rto, s.cc.cwnd() / u64::from(s.snd.mss));
@@ -392,7 +393,7 @@ impl Connection {
     ///
     /// "SHOULD NOT increase the congestion window in response to the receipt of an ECN-Echo ACK packet" is followed
     /// only above ssthresh. Below it, after a timeout, the echo of a reduction already made continues until new data
-    /// can carry CWR; taken literally, the rule would let a go-back fill only one hole per round trip. Linux up to 3.x
+    /// can carry CWR; taken literally, the rule would let go-back-N fill only one hole per round trip. Linux up to 3.x
     /// also follows the rule only above ssthresh (`tcp_may_raise_cwnd`); later kernels and FreeBSD do not follow it at
     /// all. ns-2 follows the rule below ssthresh, too (`ecn_holds_slow_start`), but its retransmissions carry CWR, as
     /// those of the ECN kind `rfc2481` do.
@@ -407,7 +408,7 @@ impl Connection {
         s.reduce(cfg, CongestionEvent::Ecn, flight);
         self.stats.ecn_reductions += 1;
         if let (Some(EchoEpisode { allow, .. }), AckKind::New) = (episode, report.kind) {
-            s.allow(cfg, &allow, &mut self.recovery); // loss recovery has seen an ACK of new data already
+            s.allow(cfg, &allow, &mut self.recovery); // `decide` ran before PRR began, so PRR gets the ACK here
         }
         if s.cc.cwnd() == 0 {
             // RFC 3168, section 6.1.2: "MUST reset the retransmit timer on receiving the ECN-Echo packet when the

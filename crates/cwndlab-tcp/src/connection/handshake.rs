@@ -11,7 +11,7 @@ use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 use crate::tuned_buffer::TunedBuffer;
 
-/// RFC 9293, section 3.7.1: without the MSS option the peer accepts segments of 536 bytes.
+/// The MSS of a peer that sends no MSS option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// The maximum of the window scale option (RFC 7323, section 2.3).
 const MAX_SHIFT: u8 = 14;

@@ -46,7 +46,7 @@ pub struct Info {
     pub min_rtt: Time,
     /// Estimated extent of reordering, in segments: `dup_thresh`, or the extent that RACK has seen if that is larger.
     pub reordering: u32,
-    /// Timeouts since the last progress.
+    /// Expiries of the retransmission or persist timer since the peer last acknowledged new data or opened its window.
     pub backoffs: u32,
     /// Payload of the peer's full segments, as this end's receiver estimates it; only with Linux's acknowledgment
     /// policy.
@@ -105,7 +105,7 @@ impl Connection {
         self.recovery.shown().counts
     }
 
-    /// Timeouts since the last progress.
+    /// Returns [`Info::backoffs`].
     pub(crate) fn backoffs(&self) -> u32 {
         u32::from(self.retries)
     }

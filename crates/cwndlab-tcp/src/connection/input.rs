@@ -36,7 +36,7 @@ impl Connection {
         self.take_any(cfg, now, &Segment::from(*seg));
     }
 
-    /// Updates TS.Recent by a segment's timestamp (RFC 7323, section 4.3).
+    /// Updates TS.Recent from a segment's timestamp (RFC 7323, section 4.3).
     pub(super) fn note_timestamp(&mut self, now: Time, start: i64, ts_val: u32) {
         let unit = stamp_unit(now);
         let outdated = unit.wrapping_sub(self.stamped_at) >= OUTDATED;
@@ -173,9 +173,10 @@ impl Connection {
             // challenge ACK.
             if start == self.receiver.nxt as i64 {
                 match self.state {
-                    // Both sides had closed: RFC 9293, section 3.10.7.4 signals no error.
+                    // Both sides have closed, so this is no error (RFC 9293, section 3.10.7.4).
                     State::TimeWait | State::LastAck | State::Closing => self.end_quietly(),
-                    // The same section: a passive open listens again without an error; an active open was refused.
+                    // By the same section, a passive open returns to LISTEN without an error, and an active open fails
+                    // as refused.
                     State::SynReceived if self.receiver.listens && !self.closing => self.listen_again(cfg, self.iss),
                     State::SynReceived if !self.receiver.listens => self.fail(CloseReason::Refused),
                     _ => self.fail(CloseReason::Reset),

@@ -12,10 +12,10 @@ use crate::sequence::to_wire;
 use crate::state::State;
 use crate::timers::Timer;
 
-/// Two NOPs and the option's first two bytes (RFC 2018, section 3); each block has 8 bytes.
+/// Bytes of the SACK option without blocks: two NOPs, kind and length (RFC 2018, section 3).
 const SACK_HEAD_BYTES: u32 = 4;
 const SACK_BLOCK_BYTES: u32 = 8;
-/// Maximum number of blocks with timestamps, and without.
+/// Maximum number of SACK blocks in a segment with timestamps, and in one without.
 const BLOCKS_BESIDE_TIMESTAMPS: usize = 3;
 const BLOCKS: usize = 4;
 
@@ -27,7 +27,7 @@ impl Connection {
         self.follow(cfg, now, outlook)
     }
 
-    /// Returns the next segment to send, by the full path: in any state, with all tests.
+    /// Returns the next segment to send. This is the full path, which handles every state.
     #[inline(never)]
     pub(super) fn poll_any(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         if self.control != Control::None && !self.pacer_admits(cfg, now) {
@@ -205,8 +205,8 @@ impl Connection {
         }
     }
 
-    /// Bytes of the options of a segment after the handshake. In profiles whose `header_bytes` is 0, the packet sizes
-    /// include all options except SACK blocks, which ns-2's sink adds to the ACK.
+    /// Bytes of the timestamps and of `blocks` SACK blocks in a segment after the handshake. In profiles whose
+    /// `header_bytes` is 0, the packet sizes include all options except SACK blocks, which ns-2's sink adds to the ACK.
     pub(super) fn option_bytes(&self, cfg: &TcpConfig, blocks: u8) -> u32 {
         if cfg.header_bytes == 0 {
             return SACK_BLOCK_BYTES * u32::from(blocks);
@@ -333,10 +333,10 @@ impl Connection {
         };
         let option_bytes = 4 // MSS
             + if timestamps { TIMESTAMPS_BYTES } else { 0 }
-            + if sack && !timestamps { 4 } else { 0 } // with timestamps, in place of their padding
+            + if sack && !timestamps { 4 } else { 0 } // SACK-permitted; replaces the padding of timestamps
             + if scale { 4 } else { 0 }
             + accecn.map_or(0, |option: AccEcnOption| option.padded_bytes());
-        let option_bytes = if cfg.header_bytes == 0 { 0 } else { option_bytes }; // as in `option_bytes`
+        let option_bytes = if cfg.header_bytes == 0 { 0 } else { option_bytes }; // as in the method `option_bytes`
         self.receiver.ack_now = false;
         let header = Header {
             seq: self.iss,

@@ -17,8 +17,8 @@ impl Connection {
         self.time_first(cfg, sent.now);
     }
 
-    /// Handles an expiry of the retransmission timer if it ran in place of another timer of loss recovery (RACK's
-    /// reordering timer, the tail loss probe's). Returns whether it did.
+    /// Handles an expiry of the retransmission timer if it ran as RACK's reordering timer or as the timer of the tail
+    /// loss probe. Returns whether it did.
     pub(super) fn recovery_expiry(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if !self.was_established {
             return false;

@@ -82,8 +82,8 @@ impl Connection {
         self.sender.extra.as_ref().and_then(|extra| extra.socket.gives_up_at).unwrap_or(Time::MAX)
     }
 
-    /// Starts the user timeout, if there is one, with the first expiry of the retransmission timer since the last
-    /// progress.
+    /// Starts the user timeout, if one is set, when the retransmission timer expires for the first time since the last
+    /// progress (see [`Self::note_ack`]).
     pub(super) fn start_user_timeout(&mut self, now: Time) {
         let unanswered = self.retries > 0 || self.sender.snd.una == self.sender.snd.max;
         let waits = unanswered && self.timers.is_running(Timer::Retransmit);

@@ -78,7 +78,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// Adds a segment of the record to those deemed lost.
+    /// Records a segment as lost, for the report to the controller. `index` is its place in the record.
     pub fn lose(&mut self, index: usize, sent: &Sent) {
         let stamp = self.stamps[index];
         self.lost.push(LostSegment {
@@ -104,7 +104,8 @@ pub(crate) struct RateSampler {
     ce: u64,
     /// Transmission time of the segment that was delivered last.
     first_sent_at: Time,
-    /// Until more segments than this have been delivered, the application limits the sender. 0 if it does not.
+    /// The sender counts as application-limited until more segments than this have been delivered; 0 if it is not
+    /// application-limited.
     app_limited_until: u64,
     /// The most recently sent segment that the current ACK reports.
     newest: Option<(Stamp, Sent)>,
@@ -146,7 +147,8 @@ impl RateSampler {
         }
     }
 
-    /// `tcp_rate_skb_delivered`
+    /// Counts a segment as delivered (`tcp_rate_skb_delivered`). `whole`: all of the segment is delivered, not only its
+    /// first part.
     pub fn arrive(&mut self, sent: &Sent, stamp: Stamp, whole: bool) {
         if sent.flags & SACKED != 0 {
             return;
@@ -242,7 +244,7 @@ impl WindowedMin {
         }
     }
 
-    /// [`Time::MAX`] before the first value.
+    /// The minimum; [`Time::MAX`] before the first value.
     fn get(&self) -> Time {
         self.falling.front().map_or(Time::MAX, |first| first.1)
     }

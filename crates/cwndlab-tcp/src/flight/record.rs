@@ -46,7 +46,7 @@ impl Sent {
     }
 }
 
-/// A segment newly known to have arrived by the present ACK, with its state before this ACK.
+/// A segment that the current ACK newly shows to have arrived, with its state before this ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
     pub sent: Sent,
@@ -126,17 +126,17 @@ pub(crate) struct Record {
     pub tally: Tally,
     /// No segment that waits for retransmission begins below this.
     hint: u64,
-    /// End of the data outstanding at the last retransmission. An ACK of a segment below this position does not tell
+    /// End of the data outstanding at the last retransmission. An ACK of a segment below this position does not show
     /// which copy has arrived (RFC 6298, section 3).
     repeated_to: u64,
     /// End of the data that was outstanding at the last timeout.
     pub drained_at: u64,
-    /// When the last segment that the present ACK acknowledges was sent; `None` if it may have been sent more than
+    /// When the last segment that the current ACK acknowledges was sent; `None` if it may have been sent more than
     /// once.
     last_once: Option<Time>,
-    /// When each segment that the present ACK acknowledges was last sent.
+    /// When each segment that the current ACK acknowledges was last sent.
     pub(super) acknowledged: Vec<Time>,
-    /// Segments newly known to have arrived by the present ACK, if the order of transmissions is recorded.
+    /// Segments that the current ACK newly shows to have arrived, if the order of transmissions is recorded.
     pub(super) arrived: Vec<Arrived>,
     /// The delivery rate, if the controller requests it.
     pub(super) rate: Option<Box<Measured>>,
@@ -351,9 +351,9 @@ impl Record {
         (sent.end == end && sent.at == at && !sent.is(SACKED) && !sent.waits()).then_some(index)
     }
 
-    /// Marks the segments as lost that were sent before the transmission `newest` and at least `wait` ago (RFC 8985,
-    /// section 6.2, step 5). Returns whether there were any. Also returns when the last of the other segments sent
-    /// before `newest` will be overdue; [`Time::MAX`] if there are none.
+    /// Marks as lost the segments that were sent before the transmission `newest` and at least `wait` ago (RFC 8985,
+    /// section 6.2, step 5). Returns whether there were any. Also returns the time at which the last of the other
+    /// segments sent before `newest` will be overdue; [`Time::MAX`] if there are none.
     pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
         let mut found = false;
         while let Some(&transmission) = self.order.front() {

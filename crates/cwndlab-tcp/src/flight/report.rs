@@ -19,7 +19,7 @@ pub enum AckKind {
     Other,
 }
 
-/// The content of one ACK for the sender. Names of counts include the unit; positions are stream positions.
+/// What the sender learns from one ACK. Names of counts include the unit; positions are stream positions.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AckReport {
     /// When the ACK arrived.
@@ -82,10 +82,10 @@ pub struct AfterAck {
     /// Bytes newly deemed lost. With RACK and with RFC 6675's SACK, each lost segment counts. Without SACK, only the
     /// first unacknowledged segment counts, when it is retransmitted.
     pub lost_bytes: u64,
-    /// Whether the window may grow by this ACK.
+    /// Whether this ACK may open the window.
     pub may_grow: bool,
-    /// Whether cwnd limited the sender when it last sent (RFC 7661; RFC 9438, section 5.8). Always true if no law or
-    /// option uses this ([`crate::TcpConfig::grow_only_if_cwnd_limited`]).
+    /// Whether cwnd limited the sender when it last sent (RFC 7661; RFC 9438, section 5.8). Always true unless
+    /// [`crate::TcpConfig::grow_only_if_cwnd_limited`] is set.
     pub cwnd_limited: bool,
     /// Whether the sender is in loss recovery.
     pub in_recovery: bool,

@@ -5,7 +5,7 @@ use crate::ranges::Ranges;
 /// Number of recent blocks stored: as many as a segment can carry.
 const RECENT: usize = 4;
 
-/// The ranges beyond the cumulative ACK that have arrived, on the heap once used. The sums that recovery needs for
+/// The ranges beyond the cumulative ACK that have arrived, allocated on first use. The sums that recovery needs for
 /// every ACK are stored, so that the cost of an ACK grows neither with the window nor with the number of holes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard(Option<Box<Reported>>);
@@ -62,7 +62,7 @@ impl Scoreboard {
         self.0.as_mut().map_or(0, |reported| reported.sacked_below(position))
     }
 
-    /// Bytes reported from `position` on. Fast if `position` is near the highest report.
+    /// Bytes reported at or above `position`. Fast if `position` is near the highest report.
     pub fn sacked_from(&self, position: u64) -> u64 {
         self.ranges().rev().take_while(|r| r.1 > position).map(|r| r.1 - r.0.max(position)).sum()
     }
@@ -77,7 +77,7 @@ impl Scoreboard {
         self.0.as_ref()?.ranges.beyond(position).map(|range| range.0).find(|&start| start > position)
     }
 
-    /// Returns the first unreported position from `from` on, and the end of this hole (`u64::MAX` if no range is
+    /// Returns the first unreported position at or above `from`, and the end of this hole (`u64::MAX` if no range is
     /// reported above it).
     pub fn hole(&self, from: u64) -> (u64, u64) {
         let Some(reported) = &self.0 else { return (from, u64::MAX) };

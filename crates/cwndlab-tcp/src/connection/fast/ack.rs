@@ -1,7 +1,7 @@
-//! Short paths for most arriving segments: header prediction (Jacobson 1990), then an ACK after which only the window
-//! grows.
+//! Short paths for most arriving segments: header prediction (Jacobson 1990) and, for the segments that pass it, the
+//! processing of calm ACKs.
 //!
-//! Such an ACK only opens the window, restarts the timer and provides a round-trip sample, so no `AckReport` is built
+//! A calm ACK only opens the window, restarts the timer and provides a round-trip sample, so no `AckReport` is built
 //! for it.
 
 use cwndlab_units::Time;

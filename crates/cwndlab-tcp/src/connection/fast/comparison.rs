@@ -7,7 +7,7 @@ use crate::config::TcpConfig;
 use crate::connection::{Connection, Polled, Quick};
 use crate::segment::Segment;
 
-/// The whole state of an end, except what is used only while an ACK is processed.
+/// The whole state of an end as text, except what is used only while an ACK is processed.
 pub fn state(end: &Connection) -> String {
     let mut end = end.clone();
     end.sender.outstanding.begin_ack();

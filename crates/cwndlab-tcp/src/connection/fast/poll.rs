@@ -1,5 +1,5 @@
-//! Short paths for most segments that are sent: full segments of new data and pure ACKs, without SACK blocks and AccECN
-//! option.
+//! Short paths for most segments that are sent: full segments of new data and pure ACKs, with neither SACK blocks nor
+//! an AccECN option.
 //!
 //! Only the header of such a segment is returned. The simulator writes it directly into the packet.
 
@@ -38,7 +38,7 @@ pub struct Polled(Outlook);
 pub enum Quick {
     /// Nothing is to be sent.
     Nothing,
-    /// A segment without SACK blocks and AccECN option, so that its header describes it completely.
+    /// A segment with neither SACK blocks nor an AccECN option, so its header describes it completely.
     Segment {
         /// The segment.
         header: Header,
@@ -51,8 +51,8 @@ pub enum Quick {
 
 impl Connection {
     /// As [`Connection::poll_transmit`], with less work. The caller must repeat the call until nothing is left to send,
-    /// with no other call of the connection in between, because conditions that the last segment cannot have changed
-    /// are not tested again.
+    /// and may call only [`Connection::poll_asked`] in between, because conditions that the last segment cannot have
+    /// changed are not tested again.
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
         let s = &self.sender;
@@ -152,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// Returns the segment for [`Quick::Ask`].
+    /// Returns the segment to send, if any, after [`Quick::Ask`].
     #[inline(always)]
     pub fn poll_asked(&mut self, cfg: &TcpConfig, now: Time, last: &Polled) -> Option<Segment> {
         self.follow(cfg, now, last.0)
@@ -188,7 +188,8 @@ impl Connection {
         self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
     }
 
-    /// A segment with `len` bytes of payload, and no further options or flags.
+    /// A segment with `len` bytes of payload and, apart from timestamps, no options. Without payload and options it
+    /// takes `base_bytes`.
     #[inline(always)]
     fn bare(&mut self, cfg: &TcpConfig, now: Time, position: u64, len: u32, base_bytes: u32) -> Header {
         let header = Header {
