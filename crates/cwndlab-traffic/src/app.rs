@@ -24,8 +24,8 @@ macro_rules! applications {
         apps {$($(#[$app_doc:meta])+ $app:ident($app_type:ty),)+}
         specs {$($(#[$doc:meta])+ $spec:ident($spec_type:ty) => $made:ident,)+}
     ) => {
-        /// The state machine of one application. Only `Bulk`, the most common kind, is stored in place, as there may be
-        /// 100,000 of them; the others are boxed. Call [`App::handle`] with each event, in order, and carry out the
+        /// The state machine of one application. Only `Bulk` is stored in place, because there may be 100,000 bulk
+        /// transfers; the other kinds are boxed. Call [`App::handle`] with each event, in order, and execute the
         /// commands in order.
         #[derive(Clone)]
         pub enum App {
@@ -67,14 +67,14 @@ macro_rules! applications {
         }
 
         impl AppSpec {
-            /// Whether the application sends datagrams, which have no connection.
+            /// Whether the application sends datagrams instead of using TCP connections.
             pub fn is_unresponsive(&self) -> bool {
                 match self {
                     $(AppSpec::$spec(s) => s.is_unresponsive(),)+
                 }
             }
 
-            /// Checks every value. `shared` are the scenario's distributions, prepared for drawing.
+            /// Checks every value. `shared` contains the scenario's distributions, prepared for drawing.
             ///
             /// # Errors
             ///
@@ -123,7 +123,7 @@ applications! {
         Rr(Box<RrSpec>) => Rr,
         /// Transfers that arrive as a Poisson process.
         ShortFlows(Box<ShortFlowsSpec>) => ShortFlows,
-        /// Datagrams of a constant bit rate.
+        /// Datagrams at a constant bit rate.
         Cbr(Box<CbrSpec>) => Datagrams,
         /// Bursts of datagrams.
         OnOff(Box<OnOffSpec>) => Datagrams,

@@ -45,7 +45,7 @@ pub struct Bulk {
     open: bool,
     bytes: Option<NonZeroU64>,
     start: Time,
-    /// Boxed, since most transfers do not need it and there may be many.
+    /// Boxed, because most transfers do not need this state and there may be many transfers.
     extra: Option<Box<Extra>>,
 }
 
@@ -57,14 +57,14 @@ struct Extra {
     first: Option<(Sampler, Rng)>,
 }
 
-/// A receiving application that reads a chunk and then waits for the time that the chunk takes at its rate.
+/// A receiving application that reads at a rate: it reads a chunk, then waits as long as the chunk takes at this rate.
 #[derive(Clone)]
 struct Reader {
     rate_bps: u64,
     chunk: u64,
     read: u64,
-    /// Whether the sender has closed before everything was read. This end then closes after it has read the last byte,
-    /// because closing with unread data would reset the connection (RFC 2525, section 2.17).
+    /// Whether the sender has closed before everything was read. The receiving end then closes after reading the last
+    /// byte, because closing with unread data would reset the connection (RFC 2525, section 2.17).
     peer_closed: bool,
 }
 
@@ -164,7 +164,7 @@ impl Application for Bulk {
 }
 
 impl Bulk {
-    /// Bytes to transfer; `None`: unlimited.
+    /// Bytes to transfer; `None` if the transfer is unlimited.
     fn bytes(&self) -> Option<u64> {
         self.bytes.map(NonZeroU64::get)
     }
@@ -193,15 +193,15 @@ impl Bulk {
         matches!((self.reader(), self.bytes()), (Some(reader), Some(bytes)) if reader.read >= bytes)
     }
 
-    /// If the receiver reads at a rate, requests a notification for when it has at least one unread byte.
+    /// If the receiver reads at a rate, requests a notification at the next unread byte.
     fn wait_for_data(&self, out: &mut Vec<Command>) {
         if let Some(reader) = self.reader() {
             out.push(Command::NotifyAt { conn: 0, side: self.from.other(), total: reader.read + 1 });
         }
     }
 
-    /// Reads one chunk of the received data. After the last chunk, closes this end if the sender has closed. After any
-    /// other chunk, sets a timer for the time that the chunk takes at the reader's rate.
+    /// Reads one chunk of the received data. After the last chunk, closes the receiving end if the sender has closed.
+    /// After any other chunk, sets a timer to the time that the chunk takes at the reader's rate.
     fn read(&mut self, now: Time, conn: u32, side: Side, total: u64, out: &mut Vec<Command>) {
         let whole = self.bytes();
         let Some(reader) = self.extra.as_mut().and_then(|extra| extra.reader.as_mut()) else { return };

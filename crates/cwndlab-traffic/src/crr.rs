@@ -9,7 +9,7 @@ use crate::event::{Command, Event, ObjectKind};
 use crate::series::{Plan, Series};
 use crate::spec::{zero, Application, Clock, ServerCloses, Setup, Spec, TransactionEnd};
 
-/// Connect-request-response transactions without a pause. The time of each starts with its SYN.
+/// Connect-request-response transactions without a pause. The time of a transaction starts with its SYN.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CrrSpec {

@@ -62,7 +62,7 @@ impl Pace {
         (self.origin, self.bits) = (now, 0);
     }
 
-    /// The departure time of the packet that follows one of `bytes` bytes.
+    /// The departure time of the next packet, after one of `bytes` bytes.
     fn after(&mut self, bytes: u32) -> Time {
         self.bits += 8 * u64::from(bytes);
         let nanos = u128::from(self.bits) * 1_000_000_000 / u128::from(self.rate_bps);
@@ -183,7 +183,7 @@ impl Pattern {
         }
     }
 
-    /// The departure time of the packet that follows one of `bytes` bytes, sent now.
+    /// The departure time of the next packet, after one of `bytes` bytes that is sent at `now`.
     fn after(&mut self, now: Time, bytes: u32) -> Time {
         match self {
             Pattern::Constant(pace) => pace.after(bytes),

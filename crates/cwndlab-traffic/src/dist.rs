@@ -16,7 +16,8 @@ pub(crate) const MAX_BYTES: u64 = 1 << 50;
 /// The random stream of one purpose of one application (object sizes, think times, …).
 pub type Rng = rand_pcg::Pcg64Mcg;
 
-/// A distribution as the scenario states it; the unit (bytes, seconds) is that of the field that holds it.
+/// A distribution as written in a scenario. Its unit, bytes or seconds, is that of the field that holds the
+/// distribution.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum Dist {
@@ -37,7 +38,7 @@ pub enum Dist {
         /// mean
         mean: f64,
     },
-    /// Pareto: P(X > x) = (min/x)^shape from `min` on.
+    /// Pareto: P(X > x) = (min/x)^shape for x ≥ `min`.
     Pareto {
         /// the exponent
         shape: f64,
@@ -100,7 +101,7 @@ impl Distributions {
     ///
     /// # Errors
     ///
-    /// If a distribution is invalid; the error has its name.
+    /// If a distribution is invalid; the error names it.
     pub fn samplers(&self) -> Result<BTreeMap<String, Sampler>, DistError> {
         let none = BTreeMap::new();
         let wrong = |name: &String, error| DistError::Shared { name: name.clone(), error: Box::new(error) };
@@ -131,10 +132,10 @@ struct Table {
     values: Vec<f64>,
     /// Running sums of the counts: value k is drawn for numbers in `cumulative[k-1]..cumulative[k]`.
     cumulative: Vec<u64>,
-    /// An index that narrows the binary search in [`Table::position`]. All numbers that are equal when shifted right by
-    /// `part_bits` form a part. The entry of a part is the index of the value that is drawn for the part's lowest
-    /// number. One more entry at the end is the index of the last value. There are at most twice as many parts as
-    /// values.
+    /// An index that narrows the binary search in [`Table::position`]. Numbers that are equal when shifted right by
+    /// `part_bits` form a part; there are at most twice as many parts as values. The list has an entry for each part:
+    /// the index of the value that is drawn for the part's lowest number. One more entry at the end is the index of the
+    /// last value.
     firsts: Vec<u32>,
     part_bits: u32,
 }
@@ -156,7 +157,7 @@ impl Table {
         Table { values, cumulative, firsts, part_bits }
     }
 
-    /// The index of the value that is drawn for `number`, which must be below the last sum.
+    /// The index of the value that is drawn for `number`, which must be below the sum of all counts.
     fn position(&self, number: u64) -> usize {
         let part = (number >> self.part_bits) as usize;
         let (first, last) = (self.firsts[part] as usize, self.firsts[part + 1] as usize);
@@ -266,7 +267,7 @@ impl Sampler {
             }
             Kind::LognormalPareto { mu, sigma, tail_from, tail_alpha, max } => {
                 let z: f64 = StandardNormal.sample(rng);
-                let u = 1.0 - rng.random::<f64>(); // drawn even if unused, which must not shift later draws
+                let u = 1.0 - rng.random::<f64>(); // drawn even if unused, so that later draws do not shift
                 let body = libm::exp(mu + sigma * z);
                 let x = if body > *tail_from { tail_from * libm::pow(u, -1.0 / tail_alpha) } else { body };
                 x.min(*max)

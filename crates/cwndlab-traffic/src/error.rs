@@ -42,9 +42,9 @@ pub enum DistError {
     /// An empirical distribution with lists of different lengths.
     #[error("{values} values but {counts} counts")]
     Lengths {
-        /// How many values.
+        /// Number of values.
         values: usize,
-        /// How many counts.
+        /// Number of counts.
         counts: usize,
     },
     /// The sum of an empirical distribution's counts exceeds 64 bits.
@@ -61,7 +61,7 @@ pub enum DistError {
         /// The names of all shared distributions.
         known: Vec<String>,
     },
-    /// One of the scenario's shared distributions is wrong.
+    /// One of the scenario's shared distributions is invalid.
     #[error("{name}: {error}")]
     Shared {
         /// Its name.
@@ -71,7 +71,7 @@ pub enum DistError {
     },
 }
 
-/// An application that cannot run; the message says what would be right.
+/// An invalid specification of an application; the message says what would be right.
 #[derive(Clone, PartialEq, Debug, Error)]
 pub enum AppError {
     /// The distribution of a field is invalid.
@@ -121,7 +121,7 @@ pub enum AppError {
         bytes: f64,
         /// The headers after the IP header.
         protocols: &'static str,
-        /// The least size with these headers.
+        /// The minimum size with these headers.
         least: u32,
     },
     /// A packet interval of a voice call below 10 µs.
@@ -130,10 +130,10 @@ pub enum AppError {
     /// Silence suppression with only one of its two fields.
     #[error("voip: silence suppression needs both `talk` and `silence`; give both or none")]
     HalfSilence,
-    /// A frame rate of a video that is not within 0.01 and 10,000 per second.
+    /// A frame rate of a video that is not between 0.01 and 10,000 per second.
     #[error("video: frame_rate is {0}; it must be within 0.01 and 10000")]
     FrameRate(f64),
-    /// A scale of a video's frame sizes or intervals that is not within 0 and 0.5.
+    /// A scale of a video's frame sizes or intervals that is not between 0 and 0.5.
     #[error("video: {field} is {scale}; it must be within 0 and 0.5")]
     Scatter {
         /// The field.

@@ -100,7 +100,7 @@ pub enum Event {
     End,
 }
 
-/// A command of an application, to be carried out in order.
+/// A command of an application. Commands are to be executed in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
     /// Open a connection in slot `conn`, which must be free.
@@ -112,7 +112,7 @@ pub enum Command {
         /// index of the server's TCP group
         tcp_server: u16,
     },
-    /// Open a datagram flow in slot `conn`, which must be free. It has no handshake and delivers no events.
+    /// Open a datagram flow in slot `conn`, which must be free. A flow has no handshake and delivers no events.
     Open {
         /// flow's slot
         conn: u32,
@@ -130,7 +130,7 @@ pub enum Command {
         /// codepoint of its IP header
         ecn: EcnField,
     },
-    /// Append bytes to the send stream of one end ([`Command::UNLIMITED`]: no end).
+    /// Append bytes to the send stream of one end; [`Command::UNLIMITED`] makes the stream endless.
     Write {
         /// connection slot
         conn: u32,
@@ -147,8 +147,8 @@ pub enum Command {
         /// the closing end
         side: Side,
     },
-    /// Request one [`Event::Delivered`] for when the in-order bytes received at `side` reach `total` (immediately if
-    /// they already have). Each end has at most one request; a new one replaces the old.
+    /// Request one [`Event::Delivered`], to be delivered when the in-order bytes received at `side` reach `total` (at
+    /// once if they already have). Each end has at most one request; a new one replaces the old.
     NotifyAt {
         /// connection slot
         conn: u32,
@@ -157,15 +157,15 @@ pub enum Command {
         /// in-order payload bytes since the start of the connection
         total: u64,
     },
-    /// Keep the bytes received at `side` in its buffer until [`Command::Read`]. The command must precede the arrival of
-    /// the first byte.
+    /// Keep the bytes received at `side` in the receive buffer until [`Command::Read`]. The command must precede the
+    /// arrival of the first byte.
     Hold {
         /// connection slot
         conn: u32,
         /// the receiving end
         side: Side,
     },
-    /// Read bytes from the buffer of `side`, which must have at least as many.
+    /// Read bytes from the receive buffer of `side`, which must contain at least `bytes`.
     Read {
         /// connection slot
         conn: u32,
@@ -179,7 +179,7 @@ pub enum Command {
         /// when
         at: Time,
     },
-    /// Record an object that has finished or, at the end of the run, one that has not.
+    /// Record an object that has finished, or one that will not finish because its connection failed or the run ends.
     Record(ObjectRecord),
 }
 
@@ -203,7 +203,7 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
-    /// Its name in the records.
+    /// The name of this kind in the records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -222,11 +222,11 @@ pub struct ObjectRecord {
     pub kind: ObjectKind,
     /// number within the application, from 0 (objects: page number times objects per page, plus the index in the page)
     pub index: u32,
-    /// when its time started: at its request or, depending on the application, at the opening of its connection
+    /// start of the measured time: the request or, depending on the application, the opening of the connection
     pub start: Time,
-    /// when its last byte had arrived in order; [`Time::MAX`] if it never did
+    /// arrival of the last byte in order; [`Time::MAX`] if the object is unfinished
     pub end: Time,
-    /// payload bytes (for an unfinished page, the bytes of its finished objects)
+    /// payload bytes; if unfinished, 0, or for a page the bytes of its finished objects
     pub bytes: u64,
     /// connections it used
     pub connections: u16,

@@ -4,7 +4,7 @@ use crate::event::{Command, Event, Losses, Side};
 use crate::spec::ServerCloses;
 
 /// The state of a connection with one request and one response. Pass the connection's events to [`Exchange::handle`],
-/// which returns their meaning.
+/// which returns what each means for the exchange.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
     request: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Exchange {
     complete: bool,
 }
 
-/// The meaning of an event for an [`Exchange`].
+/// What an event means for an [`Exchange`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
     /// The request was written.
@@ -34,7 +34,7 @@ pub(crate) enum Step {
     Closed,
     /// The connection has ended.
     Gone {
-        /// whether the response did not arrive completely
+        /// whether part of the response had not arrived
         lost: bool,
         /// losses of the connection
         losses: Losses,
@@ -91,7 +91,7 @@ impl Exchange {
     }
 }
 
-/// The slot number of the connection that an event concerns; `None` if it concerns none.
+/// The slot number of the connection that an event concerns; `None` if the event concerns no connection.
 pub(crate) fn conn_of(event: Event) -> Option<u32> {
     match event {
         Event::Established { conn, .. }

@@ -129,7 +129,7 @@ impl Rr {
         out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
     }
 
-    /// Begins the next transaction after a think time; after the last one the client closes.
+    /// Begins the next transaction after a think time. If there is none, the client closes.
     fn go_on(&mut self, now: Time, losses: Losses, out: &mut Vec<Command>) {
         if self.limit.is_some_and(|limit| self.next >= limit) {
             if self.is_open {
@@ -184,7 +184,7 @@ mod tests {
     fn transactions_share_one_connection_and_take_a_round_trip_each() {
         let net = Network::new(app(JSON, 1).unwrap(), Time::from_millis(100)).run(Time::from_secs(6));
         assert_eq!(net.connects.len(), 1);
-        // a handshake of 100 ms, then 100 ms for each and 500 ms between
+        // a handshake of 100 ms, then 100 ms for each transaction and 500 ms in between
         let starts: Vec<u64> = net.records.iter().map(|record| record.start.as_nanos() / 1_000_000).collect();
         assert_eq!(starts, [100, 700, 1300, 1900, 2500, 3100, 3700, 4300, 4900, 5500]);
         assert!(net.records.iter().all(|r| r.end - r.start == Time::from_millis(100) && r.bytes == 5000));

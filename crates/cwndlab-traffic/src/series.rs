@@ -1,5 +1,4 @@
-//! One exchange of request and response after another, each on a connection of its own: the common part of `ftp` and
-//! `crr`.
+//! A series of exchanges, each a request and a response on a connection of its own: the common part of `ftp` and `crr`.
 
 use cwndlab_units::Time;
 

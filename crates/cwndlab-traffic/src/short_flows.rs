@@ -1,4 +1,4 @@
-//! Short flows: one transfer each on a connection of its own, arriving as a Poisson process.
+//! Short flows: transfers that arrive as a Poisson process, each on a connection of its own.
 
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
@@ -30,8 +30,8 @@ pub struct ShortFlowsSpec {
     pub flows: Option<u32>,
 }
 
-/// A source of transfers that start independently of earlier ones. The time of each runs from its SYN until its last
-/// byte has arrived in order.
+/// A source of transfers that start independently of earlier ones. The time of a transfer runs from its SYN until its
+/// last byte has arrived in order.
 #[derive(Clone)]
 pub struct ShortFlows {
     tcp_client: u16,
@@ -174,7 +174,7 @@ mod tests {
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / gaps.len() as f64;
         assert!((variance / (mean * mean) - 1.0).abs() < 0.1, "{variance}");
-        // a handshake and half a round trip for the data, on a network without rate
+        // a handshake and half a round trip for the data, on a network without rate limits
         let done: Vec<_> = net.records.iter().filter(|record| !record.end.is_never()).collect();
         assert!(done.iter().all(|record| record.end - record.start == Time::from_millis(60)));
         // each flow is recorded once; those in progress at the end are recorded as unfinished

@@ -1,4 +1,4 @@
-//! Slots: the numbers by which an application refers to its connections.
+//! Slots: the IDs by which an application refers to its connections.
 
 /// Values by slot number. The lowest free number is used first, so numbers stay small and runs repeat exactly.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use crate::event::{Command, Event, Side};
 
 /// The specification of one kind of application in a scenario.
 pub(crate) trait Spec {
-    /// The application that it describes.
+    /// The application that this specification describes.
     type App: Application;
 
     /// The fields that hold distributions, with their names. [`crate::AppSpec::check`] checks them.
@@ -26,7 +26,7 @@ pub(crate) trait Spec {
     /// The application, ready for [`Event::Start`].
     fn build(&self, setup: &mut Setup<'_>) -> Result<Self::App, AppError>;
 
-    /// Whether it sends datagrams, which have no connection.
+    /// Whether the application sends datagrams instead of using TCP connections.
     fn is_unresponsive(&self) -> bool {
         Self::App::IS_UNRESPONSIVE
     }
@@ -34,10 +34,10 @@ pub(crate) trait Spec {
 
 /// The state machine of an application.
 pub(crate) trait Application {
-    /// Whether it sends datagrams, which have no connection.
+    /// Whether the application sends datagrams instead of using TCP connections.
     const IS_UNRESPONSIVE: bool = false;
 
-    /// Handles an event; appends the application's commands to `out`.
+    /// Handles an event, and appends the application's commands to `out`.
     fn handle(&mut self, now: Time, event: Event, out: &mut Vec<Command>);
 
     /// Approximate maximum memory use at any time, excluding its connections.
@@ -56,17 +56,18 @@ pub struct Setup<'a> {
     pub mss: u32,
     /// The scenario's shared distributions (`Distributions::samplers`).
     pub shared: &'a BTreeMap<String, Sampler>,
-    /// Returns the random stream for a purpose. The driver keys it by (seed, replicate, traffic name, purpose).
+    /// Returns the random stream for a purpose. Seed, replicate, name of the traffic entry and purpose determine the
+    /// stream.
     pub stream: &'a mut dyn FnMut(&str) -> Rng,
 }
 
-/// The event at which the time of a page, object or file starts.
+/// The event at which the measured time of a page, object or file starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
     /// When the client opens the (first) connection.
     Syn,
-    /// When the client writes the (first) request: the handshake is not counted.
+    /// When the client writes the (first) request, so that the handshake is not counted.
     Request,
 }
 
@@ -74,10 +75,10 @@ pub enum Clock {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerCloses {
-    /// Together with the response: its last segment carries the FIN.
+    /// Together with the response, whose last segment carries the FIN.
     #[default]
     WithResponse,
-    /// When the client has received the response: the FIN is a packet of its own.
+    /// When the client has received the response, so that the FIN is a packet of its own.
     AfterResponse,
 }
 
@@ -87,7 +88,7 @@ pub enum Protocol {
     /// A connection for each object; the connections of in-line objects are opened at the same time.
     #[serde(rename = "http/1.0")]
     Http10,
-    /// One connection per page; its second request asks for all in-line objects.
+    /// One connection per page; the second request on it asks for all in-line objects.
     #[serde(rename = "http/1.1")]
     Http11,
 }

@@ -1,5 +1,5 @@
 //! A network for tests: every connection is established after `rtt`, and all bytes written arrive half a round trip
-//! later. It carries out the application's commands and returns events in order of time.
+//! later. The network executes the application's commands and delivers events in order of time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,7 +20,7 @@ pub(crate) struct Network {
     ends: BTreeMap<(u32, bool), End>,
     pub(crate) records: Vec<ObjectRecord>,
     pub(crate) connects: Vec<(Time, u32)>,
-    /// Numbers of the connections, in order of opening, that break instead of being established.
+    /// Connections that break instead of being established: the 1st, 2nd, … in order of opening. Ascending.
     pub(crate) broken: VecDeque<usize>,
 }
 

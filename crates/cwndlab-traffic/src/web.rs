@@ -1,9 +1,10 @@
-//! Web pages, one after another, with time to read between (RFC 2415, section 2).
+//! Web pages, one after another, with reading time in between (RFC 2415, section 2).
 //!
 //! A page is a primary object and some in-line objects. With http/1.0 each object has a connection of its own, and the
 //! connections of the in-line objects are opened at the same time. With http/1.1 one connection carries all objects,
-//! and its second request asks for all in-line objects. The sizes of a page's objects and requests are drawn when the
-//! page begins, each from a stream of its own, so that a replicate browses the same pages in every cell.
+//! and the second request on it asks for all in-line objects. The sizes of a page's objects and requests are drawn when
+//! the page begins, object sizes and request sizes each from a random stream of their own, so that a replicate browses
+//! the same pages in every cell.
 
 mod carrier;
 mod page;
@@ -20,15 +21,15 @@ use crate::exchange::conn_of;
 use crate::slots::Slots;
 use crate::spec::{zero, Application, Clock, InlineTrigger, Protocol, ServerCloses, Setup, Spec};
 
-/// Web pages, one after another, with time to read between.
+/// Web pages, one after another, with reading time in between.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebSpec {
     /// How objects share connections.
     pub protocol: Protocol,
-    /// Bytes of an object: of the primary object and, unless `inline_bytes` is given, of in-line objects.
+    /// Bytes of the primary object and, unless `inline_bytes` is given, of each in-line object.
     pub object_bytes: Dist,
-    /// Bytes of an in-line object; if left out, as `object_bytes`.
+    /// Bytes of an in-line object; the default is `object_bytes`.
     #[serde(default)]
     pub inline_bytes: Option<Dist>,
     /// Bytes of a request.
@@ -85,8 +86,8 @@ pub struct Web {
     page: Option<Page>,
 }
 
-/// A connection: the page for which it was opened, the objects that it carries, and those of its losses that have
-/// already been added to the page's.
+/// A connection: the page for which it was opened, the objects that it carries, and the losses that have already been
+/// added to the page's losses.
 #[derive(Clone)]
 struct Connection {
     page: u32,

@@ -73,7 +73,8 @@ const PACKETS: Kind = Kind {
     example: "25pkt",
     table: &[("pkt", 1), ("pkts", 1), ("packet", 1), ("packets", 1), ("segment", 1), ("segments", 1)],
 };
-/// Shares in per cent. The unit "1" means a ratio (0.02 for 2%); it is meant for [`conversion`], not for texts.
+/// Shares in per cent. The unit "1" denotes a ratio (0.02 for 2%). [`conversion`] supports it; [`parse_quantity`]
+/// rejects it.
 const SHARE: Kind = Kind { what: "share", example: "2%", table: &[("%", 1), ("1", 100)] };
 const BDP: Kind = Kind { what: "multiple of the bandwidth-delay product", example: "1BDP", table: &[("BDP", 1)] };
 
@@ -118,8 +119,8 @@ fn split(text: &str) -> (&str, &str) {
     (&text[..end], text[end..].trim_start())
 }
 
-/// Splits a decimal number with a unit: the digits before the point, those after it, and the size of the unit. Rejects
-/// signs and exponents.
+/// Splits a quantity into the digits before the decimal point, the digits after the point, and the size of the unit.
+/// Rejects signs and exponents.
 fn digits<'a>(text: &'a str, kind: &Kind) -> Result<(&'a str, &'a str, u64), ParseUnitError> {
     let fail = |why| kind.error(text, why);
     let (number, unit) = split(text);
@@ -331,7 +332,7 @@ mod tests {
         fn the_reciprocal_gives_the_exact_serialization_time(bytes in 0_u32..65_536, bps in 1_000_u64..400_000_000_000) {
             let rate = Rate::from_bps(bps);
             let (exact, fast) = (rate.serialization_time(bytes).as_nanos(), Serializer::new(rate).time(bytes).as_nanos());
-            // A time of half a nanosecond may be rounded either way.
+            // A time close to halfway between two nanoseconds may be rounded either way.
             let twice = u128::from(bytes) * 16_000_000_000;
             let tie_distance = (twice + u128::from(bps)) % (2 * u128::from(bps));
             let near_tie = tie_distance <= u128::from(bps) / 1000 || tie_distance + u128::from(bps) / 1000 >= 2 * u128::from(bps);

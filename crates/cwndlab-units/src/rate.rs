@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Time;
 
-/// A bit rate in bit/s. A link's rate is never zero: loading a study rejects it.
+/// A bit rate in bit/s. A link's rate is never zero, because loading a study rejects a rate of zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Rate(u64);

@@ -6,11 +6,11 @@ use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
 use serde::{Deserialize, Serialize};
 
-/// An instant since the start of the run, or a span between two instants, in integer nanoseconds.
+/// An instant, measured from the start of the run, or a span between two instants, in integer nanoseconds.
 ///
 /// There is one type for both, as in the RFCs' arithmetic. 2^64 ns is 584 years; [`Time::MAX`] means "never". Adding to
-/// `MAX` returns `MAX`. Subtracting a later time from an earlier one panics in every build, because it means a broken
-/// invariant. If the order is not known, use [`Time::saturating_sub`].
+/// `MAX` returns `MAX`. Subtracting a later time from an earlier one panics in every build, because it is always a bug.
+/// If the order is not known, use [`Time::saturating_sub`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Time(u64);
@@ -125,8 +125,8 @@ impl Sub for Time {
     }
 }
 
-/// Panics because of a negative difference. The function is not inlined, so that the check in `sub` costs one
-/// comparison and a branch that is never taken.
+/// Panics when a difference is negative. The function is not inlined, so that the check in `sub` costs one comparison
+/// and a branch that is never taken.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -154,7 +154,7 @@ impl Sum for Time {
     }
 }
 impl fmt::Display for Time {
-    /// Seconds with nanosecond digits, as packet tools print them; "never" for [`Time::MAX`].
+    /// Seconds with nine decimals, as packet analyzers print them; "never" for [`Time::MAX`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_never() {
             return f.write_str("never");
@@ -172,8 +172,8 @@ impl fmt::Debug for Time {
 mod tests {
     use super::*;
 
-    /// This test runs under `cargo test --release`, too: a wrapped time would be 584 years, and a release build must
-    /// not continue with it.
+    /// This test also runs under `cargo test --release`: a release build must not continue with a negative time, which
+    /// would wrap to 584 years.
     #[test]
     #[should_panic(expected = "1.000000000 s - 2.000000000 s is negative")]
     fn a_negative_span_panics_in_every_build() {

@@ -35,13 +35,14 @@ struct Column {
     /// Address of the validity bits (lowest bit first, 0 where the value is null); absent if no value is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid: Option<usize>,
-    /// For a column of words: the words. Each value at `at` is an index into this list.
+    /// The distinct values of a text column. Each value at `at` is then an index into this list.
     #[serde(skip_serializing_if = "Option::is_none")]
     words: Option<Vec<String>>,
 }
 
 impl Tables {
-    /// The layout of the tables of `records`. The caller must keep `records` as long as the addresses are read.
+    /// The layout of the tables of `records`. The caller must keep `records` alive as long as anything reads from these
+    /// addresses.
     pub fn of(records: &Records, digest: Option<String>) -> Tables {
         let rows = |name| records.table(name).map(|batch| (name, Rows::of(batch)));
         Tables { tables: Records::names().filter_map(rows).collect(), digest }

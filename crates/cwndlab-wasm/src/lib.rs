@@ -2,9 +2,9 @@
 //!
 //! A web page uses the module as follows. [`exports::input`] reserves the bytes of a scenario (JSON), which the web
 //! page writes there; [`exports::run`] runs one replicate; [`exports::text`] and [`exports::text_len`] return the
-//! answer of the run. After a run the answer is the JSON of [`layout::Tables`], the addresses of the columns of each
-//! record table; after an error or a trap it is the message. The web page creates a new instance of the module for each
-//! run, so memory is never freed.
+//! answer of the run. After a successful run, the answer is the JSON of [`layout::Tables`], with the address of each
+//! column of each record table. After an error or a trap, the answer is the error message. The web page creates a new
+//! instance of the module for each run, so memory is never freed.
 
 mod exports;
 mod layout;

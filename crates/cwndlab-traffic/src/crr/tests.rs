@@ -10,7 +10,7 @@ const SIZES: &str = r#""request_bytes":{"kind":"fixed","value":200},"response_by
 fn transactions_follow_without_a_pause_each_on_a_new_connection() {
     let a = app(&format!(r#"{{"kind":"crr",{SIZES}}}"#), 1).unwrap();
     let net = Network::new(a, MS(20)).run(Time::from_secs(1));
-    // Handshake, request, response with FIN: 40 ms a transaction.
+    // Handshake, request and response with FIN take 40 ms per transaction.
     assert_eq!(net.records.iter().filter(|r| !r.end.is_never()).count(), 24);
     for (k, r) in net.records.iter().take(24).enumerate() {
         assert_eq!((r.kind, r.start, r.end), (ObjectKind::Transaction, MS(40 * k as u64), MS(40 * (k as u64 + 1))));

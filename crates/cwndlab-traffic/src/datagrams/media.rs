@@ -1,10 +1,10 @@
 //! Voice and live video: senders of RTP packets that do not adapt to the network.
 //!
 //! Video is the steady state of the statistical model of `syncodecs` (cisco/syncodecs, `StatisticsCodec` in a
-//! `ShapedPacketizer`), the code behind RFC 8593: a frame has `rate / (8 × frames per second)` bytes in the mean. Its
-//! size and the time to the next frame vary by Laplace distributions, and its packets are spread over the time to the
-//! next frame. The model's large first frames after a change of rate are left out, because the rate does not change
-//! here.
+//! `ShapedPacketizer`), the code behind RFC 8593: a frame has `rate / (8 × frames per second)` bytes on average. The
+//! size of a frame and the time to the next frame have Laplace distributions, and a frame's packets are spread over the
+//! time to the next frame. The model's large first frames after a change of rate are left out, because the rate does
+//! not change here.
 
 use cwndlab_units::Time;
 use rand::Rng as _;
@@ -40,8 +40,8 @@ impl Voice {
         }
     }
 
-    /// The departure time of the packet that follows one at `now`. A silence begins one packet interval after the last
-    /// packet of its talkspurt.
+    /// The departure time of the next packet, after one at `now`. A silence begins one packet interval after the last
+    /// packet of the talkspurt.
     pub(super) fn after(&mut self, now: Time) -> Time {
         let next = now + self.interval.0.draw_time(&mut self.interval.1);
         match &mut self.spurts {
@@ -64,7 +64,7 @@ pub(super) struct Video {
     interval_scale: f64,
     shaped: bool,
     scatter: Rng,
-    /// Bytes of the frame that have not been sent (`left`), and how many of them a packet takes (`payload`).
+    /// Bytes of the current frame that have not been sent (`left`), and the payload of a full packet (`payload`).
     left: u64,
     payload: u64,
     /// When the next frame begins.
@@ -89,8 +89,8 @@ impl Video {
         }
     }
 
-    /// Bytes of the packet that is sent now, at most `most`, headers included. If the last frame has been sent
-    /// completely, the packet begins a new one.
+    /// Bytes of the packet that is sent now, at most `most`, headers included. If the previous frame has been sent
+    /// completely, the packet begins a new frame.
     pub(super) fn packet_bytes(&mut self, now: Time, most: u32) -> u32 {
         if self.left == 0 {
             let size = self.frame_bytes * (1.0 + laplace(self.size_scale, &mut self.scatter));
@@ -104,7 +104,7 @@ impl Video {
         payload as u32 + RTP_HEADERS
     }
 
-    /// The departure time of the packet that follows one at `now`.
+    /// The departure time of the next packet, after one at `now`.
     pub(super) fn after(&mut self, now: Time) -> Time {
         match self.left.div_ceil(self.payload) {
             0 => self.next_frame,

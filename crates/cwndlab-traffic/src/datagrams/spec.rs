@@ -33,7 +33,7 @@ macro_rules! datagram_specs {
             /// Bytes of an IP packet: 28 bytes of headers, and the payload. Drawn values are limited to 29 to 65,535.
             #[serde(default = $packet)]
             pub packet_bytes: Dist,
-            /// The ECN codepoint of its packets.
+            /// The ECN codepoint of the packets.
             #[serde(default)]
             pub ecn: EcnField,
             /// The sending end.
@@ -72,23 +72,23 @@ macro_rules! datagram_specs {
 }
 
 datagram_specs! {
-    /// Packets of a constant bit rate.
+    /// Packets at a constant bit rate.
     CbrSpec, "full_packet" {
         /// Bits per second of IP packets, headers included.
         pub rate_bps: u64,
     }
 
-    /// Bursts of a constant bit rate, separated by silence.
+    /// Bursts at a constant bit rate, separated by silence.
     OnOffSpec, "full_packet" {
         /// Bits per second of IP packets within a burst, headers included.
         pub rate_bps: u64,
-        /// Seconds of a burst; a burst has at least one packet.
+        /// Length of a burst in seconds; a burst has at least one packet.
         pub on_s: Dist,
         /// Seconds of silence between bursts.
         pub off_s: Dist,
     }
 
-    /// Packets at independent, exponentially distributed intervals, with a mean rate.
+    /// Packets at independent, exponentially distributed intervals.
     PoissonSpec, "full_packet" {
         /// Mean rate of IP packets in bit/s, headers included.
         pub rate_bps: u64,
@@ -96,13 +96,14 @@ datagram_specs! {
 
     /// One direction of a voice call: packets at a fixed interval, with or without silence suppression.
     VoipSpec, "g711_packet" {
-        /// Seconds between packets: the amount of speech in each (RFC 3551, section 4.2).
+        /// Seconds between packets, which is the amount of speech in each packet (RFC 3551, section 4.2).
         #[serde(default = "g711_interval")]
         pub interval_s: Dist,
-        /// Seconds of a talkspurt, rounded up to a whole number of packets; if left out, the call is never silent.
+        /// Length of a talkspurt in seconds, rounded up to a whole number of packets; if left out, the call is never
+        /// silent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub talk_s: Option<Dist>,
-        /// Seconds of silence between talkspurts, in which nothing is sent.
+        /// Seconds of silence between talkspurts; nothing is sent during silence.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub silence_s: Option<Dist>,
     }
@@ -236,10 +237,11 @@ impl Spec for VideoSpec {
     }
 }
 
-/// The shortest interval between packets; shorter ones contain no speech.
+/// The shortest interval between packets; a shorter one would contain no speech.
 const SHORTEST_INTERVAL_S: f64 = 1e-5;
 
-/// Checks a rate, with the limits of a link's rate: at a higher rate a small packet would take no time.
+/// Checks a rate. The limits are those of a link's rate; above them, a small packet's transmission time would round to
+/// zero.
 fn check_rate(app: &'static str, field: &'static str, rate_bps: u64) -> Result<(), AppError> {
     if (8..=400_000_000_000).contains(&rate_bps) {
         return Ok(());

@@ -4,7 +4,7 @@ use crate::datagrams::EcnField;
 use crate::event::{Command, Event, Side};
 use crate::testing::app;
 
-/// Times (ns) and sizes of the packets until `until`.
+/// Times (ns) and sizes (bytes) of the packets sent before `until`.
 fn sent(json: &str, until: Time) -> Vec<(u64, u32)> {
     let mut app = app(json, 7).unwrap();
     let mut found = Vec::new();
@@ -30,7 +30,7 @@ fn sent(json: &str, until: Time) -> Vec<(u64, u32)> {
     }
 }
 
-/// Bits per second over a time.
+/// Mean rate of `packets` over `time`, in bit/s.
 fn rate(packets: &[(u64, u32)], time: Time) -> f64 {
     packets.iter().map(|&(_, bytes)| 8.0 * f64::from(bytes)).sum::<f64>() / time.as_secs_f64()
 }
@@ -84,7 +84,7 @@ fn exponential_bursts_have_the_mean_rate_of_their_share_of_time() {
             "on_s": {"kind": "exponential", "mean": 1.0}, "off_s": {"kind": "exponential", "mean": 1.5}}"#,
         time,
     );
-    // a burst of x has ceil(x / 25 ms) packets: half a packet more than x in the mean, 1.0125 s of 2.5
+    // a burst of length x has ceil(x / 25 ms) packets, on average half a packet more than x / 25 ms: 1.0125 s of 2.5 s
     let want = 64_000.0 * 1.0125 / 2.5;
     assert!((rate(&packets, time) / want - 1.0).abs() < 0.04, "{} {want}", rate(&packets, time));
 }

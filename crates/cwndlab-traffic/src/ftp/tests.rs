@@ -9,7 +9,7 @@ const MS: fn(u64) -> Time = Time::from_millis;
 fn files_follow_one_another_on_connections_of_their_own_and_the_clock_starts_at_the_syn() {
     let a = app(r#"{"kind":"ftp","file_bytes":{"kind":"fixed","value":1000000}}"#, 1).unwrap();
     let net = Network::new(a, MS(100)).run(Time::from_secs(1));
-    // SYN 0, established 100, request arrives 150, file arrives 200; then the next SYN at once.
+    // In ms: SYN at 0, established at 100, request arrives at 150, file at 200; the next SYN follows at once.
     let opened: Vec<u64> = net.connects.iter().map(|(t, _)| t.as_nanos() / 1_000_000).collect();
     assert_eq!(opened, [0, 200, 400, 600, 800]);
     assert_eq!(net.records.len(), 5);

@@ -32,8 +32,7 @@ pub(super) struct News {
 }
 
 impl News {
-    /// Whether this event is the one that `trigger` names: the arrival of the primary object's first data, or of its
-    /// last byte.
+    /// Whether this event is the `trigger`: the arrival of the primary object's first data, or of its last byte.
     pub(super) fn primary_seen(&self, trigger: InlineTrigger) -> bool {
         match trigger {
             InlineTrigger::FirstPacket => self.first_data,

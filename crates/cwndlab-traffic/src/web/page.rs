@@ -45,18 +45,19 @@ impl Page {
     pub(super) fn is_complete(&self) -> bool {
         self.missing == 0
     }
-    /// Starts the time of object `k`, whose connection is opened now.
+    /// Starts the clock of object `k`, whose connection is opened now.
     pub(super) fn start_clock(&mut self, k: u32, now: Time) {
         self.objects[k as usize].start = now;
     }
-    /// Restarts the time of object `k`, which is requested now. For the primary object, restarts the page's time, too.
+    /// Restarts the clock of object `k`, which is requested now. For the primary object, also restarts the page's
+    /// clock.
     pub(super) fn restart_clock(&mut self, k: u32, now: Time) {
         self.start_clock(k, now);
         if k == 0 {
             self.start = now;
         }
     }
-    /// Ends the time of object `k`, whose last byte has arrived now.
+    /// Stops the clock of object `k`, whose last byte has arrived now.
     pub(super) fn complete(&mut self, k: u32, now: Time, out: &mut Vec<Command>) {
         self.objects[k as usize].end = now;
         self.missing -= 1;
@@ -94,7 +95,7 @@ impl Page {
             end: o.end,
             bytes: if o.end.is_never() { 0 } else { o.bytes },
             connections: 1,
-            retransmits: 0, // losses belong to connections; the page's record has their sum
+            retransmits: 0, // losses are counted by connection; the page's record has their sum
             timeouts: 0,
         }));
     }

@@ -29,7 +29,8 @@ fn pages(net: &Network) -> Vec<&ObjectRecord> {
 fn http_1_0_opens_three_in_line_connections_at_the_moment_of_the_trigger() {
     for trigger in ["first-packet", "whole-primary"] {
         let net = run(&web("http/1.0", "syn", trigger, r#","pages":1"#), 1, 100, 60);
-        // SYN 0; request with the third packet arrives 150; primary arrives 200; in-lines take 200 more.
+        // In ms: SYN at 0; the request, in the third packet, arrives at 150, the primary object at 200; in-line objects
+        // take 200 more.
         assert_eq!(net.connects[0].0, MS(0));
         assert_eq!(net.connects[1..].iter().map(|c| c.0).collect::<Vec<_>>(), [MS(200); 3], "{trigger}");
         let p = pages(&net);
@@ -133,15 +134,15 @@ proptest! {
         for r in &p {
             prop_assert!(r.end >= r.start);
         }
-        // Only the last page may be cut short by the end of the run; others are unfinished only because a connection
+        // Only the last page may be cut short by the end of the run. Other pages are unfinished only if a connection
         // broke.
         let unfinished = p.iter().filter(|r| r.end.is_never()).count();
         prop_assert!(unfinished <= 1 + 6);
     }
 }
 
-/// Quantiles of Mah's reply lengths, read off the cumulative counts (web-sizes/mah_reply_quantiles.csv of the study
-/// `rfc2415`). The sampler must reproduce them.
+/// The sampler must reproduce the quantiles of Mah's reply lengths, read off the cumulative counts
+/// (`sizes/mah-reply-bytes.csv` of the study `rfc2415`).
 #[test]
 fn empirical_reply_sizes_have_mahs_quantiles() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/cwndlab/studies/rfc2415/sizes/");
@@ -158,7 +159,7 @@ fn empirical_reply_sizes_have_mahs_quantiles() {
     let n = 200_000;
     let mut drawn: Vec<f64> = (0..n).map(|_| sampler.draw(&mut rng)).collect();
     drawn.sort_by(f64::total_cmp);
-    // p, bytes: the share of draws up to this value must equal p within four standard errors.
+    // Pairs of p and a number of bytes: the share of draws up to this number must equal p within four standard errors.
     for (p, bytes) in
         [(0.1, 110.0), (0.25, 560.0), (0.5, 2112.0), (0.75, 4797.0), (0.9, 12581.0), (0.95, 23332.0), (0.99, 67379.0)]
     {
