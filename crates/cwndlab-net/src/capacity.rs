@@ -1,5 +1,5 @@
-//! Transmitters whose rate changes at times that the scenario states in advance. Because these times are known, the
-//! departure of each packet can be computed in advance, and a hop needs no additional event.
+//! Transmitters whose rate changes at times given in the scenario. Because these times are known, the departure of each
+//! packet can be computed in advance, and a changing rate needs no additional events.
 
 use cwndlab_units::{Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::schedule::{self, Schedule, ScheduleError};
 /// Size of a delivery opportunity, as in Mahimahi.
 const OPPORTUNITY_BYTES: u32 = 1500;
 
-/// How a link's capacity changes.
+/// How a link's capacity changes over time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CapacityConfig {
@@ -25,9 +25,9 @@ pub enum CapacityConfig {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repeat_ns: Option<Time>,
     },
-    /// A packet-delivery trace of Mahimahi. Each entry is an opportunity to send 1500 bytes; it is lost if no packet
-    /// waits. A large packet may take several opportunities, and several small packets may share one. The trace repeats
-    /// after its last entry.
+    /// A Mahimahi packet-delivery trace. Each entry is an opportunity to send 1500 bytes, which is lost if no packet is
+    /// waiting. A large packet may take several opportunities, and several small packets may share one. The trace
+    /// repeats after its last entry.
     Deliveries {
         /// Times in milliseconds, in non-decreasing order.
         at_ms: Vec<u64>,
@@ -52,7 +52,7 @@ pub enum CapacityError {
     /// The trace is empty or ends at 0 ms.
     #[error("the trace must last for more than 0 ms")]
     EmptyTrace,
-    /// A time in a trace is below the previous one.
+    /// A time in a trace is earlier than the previous one.
     #[error("the times of a trace must never fall")]
     TraceOrder,
 }
@@ -89,7 +89,7 @@ impl CapacityConfig {
         }
     }
 
-    /// Lower bound on the time that a packet of this size takes.
+    /// A lower bound on the transmission time of a packet of `bytes`.
     pub fn least_time(&self, bytes: u32) -> Time {
         match self {
             CapacityConfig::Steps { rates_bps, .. } => {
@@ -118,15 +118,15 @@ impl CapacityConfig {
     }
 }
 
-/// Whether the rate is in the range that is valid for links of constant rate, too.
+/// Whether a nonzero rate is valid. The range is the same as for links with a constant rate.
 fn valid(rate: u64) -> bool {
     (8..=400_000_000_000).contains(&rate)
 }
 
-/// The transmitter of a link whose capacity changes. The caller passes times in non-decreasing order.
+/// The transmitter of a link whose capacity changes. Callers must pass times in non-decreasing order.
 #[derive(Debug)]
 pub(crate) enum Capacity {
-    /// `per_round`: the capacity of one round of a repeating schedule, in bits per second times nanoseconds.
+    /// `per_round` is the capacity of one round (period) of a repeating schedule, in bits per second times nanoseconds.
     Steps {
         rates: Schedule<u64>,
         per_round: u128,
@@ -134,7 +134,7 @@ pub(crate) enum Capacity {
     Deliveries(Deliveries),
 }
 
-/// The position in a packet-delivery trace.
+/// The state of a transmitter that follows a packet-delivery trace.
 #[derive(Debug)]
 pub(crate) struct Deliveries {
     at: Vec<Time>,
@@ -142,13 +142,13 @@ pub(crate) struct Deliveries {
     next: usize,
     /// Start of the current round of the trace.
     base: Time,
-    /// The last opportunity used. `left` is the number of its bytes that are left.
+    /// The time of the last opportunity used, of which `left` bytes remain.
     current: Time,
     left: u32,
 }
 
 impl Capacity {
-    /// When the transmission of a packet ends if it begins at `begin`. `waited`: whether the packet had to wait in the
+    /// The time at which a transmission that begins at `begin` ends. `waited` is whether the packet had to wait in the
     /// queue.
     pub(crate) fn finish(&mut self, begin: Time, waited: bool, bytes: u32) -> Time {
         match self {
@@ -159,11 +159,11 @@ impl Capacity {
 }
 
 fn finish_at_rates(rates: &mut Schedule<u64>, per_round: u128, begin: Time, bytes: u32) -> Time {
-    // in bits per second times nanoseconds
+    // What is left to send, in bits per second times nanoseconds.
     let mut need = u128::from(bytes) * 8_000_000_000;
     let mut from = begin;
     if let Some(period) = rates.period() {
-        // Skip whole rounds at once: a round may last a nanosecond and a packet 25 minutes.
+        // Skip whole rounds at once: a round may be as short as 1 ns, while a packet may take 25 minutes.
         let rounds = need.saturating_sub(1) / per_round.max(1);
         need -= rounds * per_round;
         from += period * rounds as u64;

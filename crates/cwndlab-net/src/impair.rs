@@ -15,11 +15,11 @@ use crate::{Packet, Rng};
 /// The decision on a packet at a link's entrance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It continues to the queue.
+    /// The packet continues to the queue.
     Pass,
-    /// It is lost ([`crate::DropCause::Loss`]).
+    /// The packet is lost ([`crate::DropCause::Loss`]).
     Drop,
-    /// It and a copy continue to the queue.
+    /// The packet and a copy of it continue to the queue.
     Duplicate,
 }
 
@@ -47,8 +47,8 @@ enum Entry {
     },
     Seq {
         left: Vec<(u64, u32)>,
-        /// The last payload position of each flow, sorted by flow. A packet carries only the low 32 bits of its
-        /// position.
+        /// For each flow key, the stream offset of the flow's last packet; sorted by key. A packet carries only the low
+        /// 32 bits of its offset.
         last: Vec<(u64, u64)>,
     },
     Duplicate {
@@ -57,7 +57,7 @@ enum Entry {
     Steps(Schedule<f64>),
     Policer {
         rate_bps: u64,
-        /// Tokens of a full bucket, in bits per second times nanoseconds.
+        /// Number of tokens in a full bucket; see [`TOKENS_PER_BYTE`].
         full: u128,
         tokens: u128,
         last: Time,
@@ -74,7 +74,7 @@ enum Exit {
     Aggregate { hold: Time, release: Time },
 }
 
-/// Whether packets keep their order, and when the last one left the link.
+/// Whether packets must keep their order, and the time at which the last one left the link.
 #[derive(Clone, Debug)]
 struct Order {
     kept: bool,
@@ -86,7 +86,8 @@ impl Order {
         Order { kept, last: Time::ZERO }
     }
 
-    /// When a packet leaves the link, given that it would leave at `at` if it were alone.
+    /// The time at which a packet leaves the link, if its own delay ends at `at`. It may have to wait for the packet
+    /// ahead of it.
     fn leave(&mut self, at: Time) -> Time {
         if !self.kept {
             return at;
@@ -96,11 +97,11 @@ impl Order {
     }
 }
 
-/// Tokens that one byte needs.
+/// Tokens that one byte uses. At 1 bit/s, one token arrives per nanosecond.
 const TOKENS_PER_BYTE: u128 = 8_000_000_000;
 
 impl Impairments {
-    /// The impairments of checked configurations.
+    /// Creates impairments from configurations that have passed [`ImpairmentConfig::check`].
     pub fn new(configs: &[ImpairmentConfig]) -> Impairments {
         let mut impairments = Impairments::default();
         for config in configs {
@@ -179,8 +180,8 @@ impl Impairments {
         self.exit[after..].iter().any(|exit| !matches!(exit, Exit::Aggregate { .. }))
     }
 
-    /// Decides on a packet at the entrance. Impairments after the first one that drops it neither see nor count the
-    /// packet.
+    /// Decides on a packet at the entrance. If an impairment drops the packet, the impairments after it in the list do
+    /// not count the packet.
     #[inline]
     pub fn on_entry<P: Packet>(&mut self, now: Time, packet: &P, rng: &mut Rng) -> Fate {
         let mut fate = Fate::Pass;
@@ -194,8 +195,8 @@ impl Impairments {
         fate
     }
 
-    /// The delay to add for a packet that left the transmitter at `departure` and would reach the link's far end at
-    /// `arrival`.
+    /// The extra delay of a packet that left the transmitter at `departure` and would otherwise reach the link's far
+    /// end at `arrival`.
     #[inline]
     pub fn extra_delay(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
         let mut extra = Time::ZERO;

@@ -1,5 +1,5 @@
-//! Path elements, sans-IO: links, queues, losses. Time is an argument; nothing here depends on a simulator, a socket or
-//! a clock, so the simulator and the real-time router run the same code.
+//! Path elements without I/O: links, queues and impairments. Each call takes the time as an argument. Nothing here
+//! depends on a simulator, a socket or a clock, so the simulator and the real-time router run the same code.
 #![forbid(unsafe_code)]
 
 mod capacity;
@@ -17,5 +17,6 @@ pub use link::{Link, LinkCounters, Offered};
 pub use packet::{DropCause, Ecn, Packet};
 pub use schedule::ScheduleError;
 
-/// The random stream of one element; one stream per (seed, replicate, component name).
+/// The random number generator of one path element. Each combination of seed, replicate and component name has its own
+/// random stream.
 pub type Rng = rand_pcg::Pcg64Mcg;

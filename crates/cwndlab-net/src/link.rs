@@ -2,8 +2,8 @@
 //!
 //! **One event per hop.** A queue that decides at arrival (drop-tail, RED) fixes a packet's departure when the packet
 //! is offered, so the arrival at the far end is the only event. The queue length is computed when needed, from the
-//! departures up to now. Queues that decide at departure (`CoDel`, FQ, CBQ) need a second event; a CBQ with a single
-//! bounded class rarely needs one.
+//! departures up to now. Queues that decide at departure (`CoDel`, FQ-CoDel, CBQ) need a second event; a CBQ with a
+//! single bounded class rarely needs the second one.
 //!
 //! Call order: [`Link::offer`]; then [`Link::arrive`] at the time that [`Link::next_arrival`] returns, and
 //! [`Link::serve`] at the time that [`Link::next_service`] returns. A driver keeps one pending event for each of the
@@ -48,7 +48,8 @@ struct InFlight<P> {
 #[derive(Debug)]
 enum Discipline<P> {
     AtArrival(ArrivalQueue),
-    /// This kind decides at arrival too, but a packet of its class may have to wait although the link is free.
+    /// A CBQ with a single bounded class. It also decides at arrival, but its packets may have to wait although the
+    /// link is free.
     Bounded(Box<BoundedClass>),
     /// Boxed, so that links with the common kind of queue stay small.
     AtDeparture(Box<Served<P>>),
@@ -57,11 +58,11 @@ enum Discipline<P> {
 #[derive(Debug)]
 struct Served<P> {
     queue: DepartureQueue<P>,
-    /// When [`Link::serve`] is due: at the end of the current transmission, or when a class comes within its limit
-    /// again.
+    /// The time at which [`Link::serve`] is due: the end of the current transmission, or the time at which a class
+    /// comes within its limit again.
     due: Time,
-    /// No waiting packet may be sent before this time. It equals `due` while a class is over its limit, and is zero
-    /// otherwise.
+    /// Equals `due` while all classes with waiting packets are over their limits, so that no packet may be sent
+    /// earlier. Otherwise zero.
     held_until: Time,
     /// The time up to which [`LinkCounters::sojourn`] includes the waiting packets.
     counted_until: Time,
@@ -70,7 +71,7 @@ struct Served<P> {
 }
 
 impl<P: Packet + Copy> Served<P> {
-    /// The integral of the number of waiting packets since the last call, in packet-nanoseconds.
+    /// The integral of the number of waiting packets over the time since the last call, in packet-nanoseconds.
     fn waited(&mut self, now: Time) -> Time {
         let span = now - self.counted_until;
         self.counted_until = now;
@@ -84,15 +85,15 @@ struct Impaired<P> {
     rules: Impairments,
     /// Copies made by duplication that have not been offered yet.
     copies: Vec<P>,
-    /// Packets that have crossed the link and wait until their extra delay ends, each with the time at which it ends;
-    /// in order of this time and, at equal times, in order of arrival.
+    /// Packets that have crossed the link and wait for the end of their extra delays, each with the time at which its
+    /// delay ends. Sorted by this time and, at equal times, by arrival.
     held: Vec<(Time, P)>,
-    /// When each packet of the ring leaves the transmitter, if its extra delay is drawn as it enters the link
-    /// (`early.rs`).
+    /// The time at which each packet in the ring leaves the transmitter. `None` unless extra delays are drawn when
+    /// packets enter the link (see `early.rs`).
     departures: Option<Ring<Time>>,
 }
 
-/// A one-way link. See the module's text for the call order.
+/// A one-way link. The module documentation describes the order of calls.
 #[derive(Debug)]
 pub struct Link<P> {
     serializer: Serializer,
@@ -101,16 +102,18 @@ pub struct Link<P> {
     last_service: Time,
     delay: Time,
     header_bytes: u32,
-    /// When the transmitter will have sent everything accepted so far.
+    /// The time at which the transmitter will have sent all packets accepted so far.
     free_at: Time,
     /// Packets between their acceptance (or dequeue) and their arrival at the far end.
     ring: Ring<InFlight<P>>,
-    /// Position in the ring of the first packet that is not known to have departed. Advanced when needed.
+    /// Position in the ring of the first packet that may not have departed yet. Advanced only when the queue length is
+    /// needed.
     undeparted: u64,
     backlog_bytes: u64,
-    /// With fewer packets than this in the link, the queue accepts any packet, so it is not called.
+    /// If fewer packets than this are in the link, the queue accepts any packet and need not be asked.
     room_for: u32,
-    /// The same with up to so many bytes, including those of the packet; 0 if bytes do not decide.
+    /// If the packets in the link, including the arriving one, have at most this many bytes, the queue accepts the
+    /// arriving one and need not be asked. 0 if the queue's limit is not in bytes.
     room_bytes: u32,
     /// [`LinkCounters::max_packets`].
     max_packets: u32,
@@ -120,19 +123,19 @@ pub struct Link<P> {
     impaired: Option<Box<Impaired<P>>>,
     /// Replaces the serializer if the link's rate changes over time.
     capacity: Option<Box<Capacity>>,
-    /// Whether the link is plain: it has one rate, no impairments and a queue that decides at arrival.
+    /// Whether the link has a constant rate, no impairments and a queue that decides at arrival.
     plain: bool,
 }
 
 impl<P: Packet + Copy> Link<P> {
-    /// A link with the queue that `queue` describes, which must have passed [`QueueConfig::check`]. No other link may
-    /// use the stream `rng`.
+    /// Creates a link. `queue` must have passed [`QueueConfig::check`]. No other link may use the random stream of
+    /// `rng`.
     ///
     /// # Panics
     /// If the rate is below 2 bit/s.
     pub fn new(rate: Rate, delay: Time, header_bytes: u32, queue: &QueueConfig, mut rng: Rng) -> Link<P> {
         let bounded = match queue {
-            // used only without link headers, which a bounded class does not count
+            // A bounded class does not count link headers, so it is used only for links without them.
             QueueConfig::Cbq(config) if header_bytes == 0 => BoundedClass::new(config, rate),
             _ => None,
         };
@@ -177,7 +180,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The same link with a changing capacity, which must have passed [`CapacityConfig::check`]. Its queue still
+    /// Returns the link with a changing capacity, which must have passed [`CapacityConfig::check`]. The queue still
     /// assumes the rate with which the link was created.
     #[must_use]
     pub fn varying(mut self, capacity: &CapacityConfig) -> Link<P> {
@@ -186,7 +189,7 @@ impl<P: Packet + Copy> Link<P> {
         self
     }
 
-    /// The same link with losses, delays, reordering or duplication.
+    /// Returns the link with losses, extra delays, reordering or duplication.
     #[must_use]
     pub fn impaired(mut self, rules: Impairments) -> Link<P> {
         self.plain = false;
@@ -196,20 +199,20 @@ impl<P: Packet + Copy> Link<P> {
         self
     }
 
-    /// Whether this link has one rate, no impairments and a queue that accepts any packet while it is short, so that
-    /// most packets may be offered by [`Link::offer_plain`].
+    /// Whether this link has a constant rate, no impairments and a queue that accepts any packet while the queue is
+    /// short. Most packets can then be offered with [`Link::offer_plain`].
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain && self.has_room()
     }
 
-    /// Whether the queue accepts any packet while it is short.
+    /// Whether the queue, while it is short, accepts any packet.
     #[inline]
     fn has_room(&self) -> bool {
         self.room_for > 0 || self.room_bytes > 0
     }
 
-    /// Whether the queue certainly accepts a packet of so many bytes behind `packets` others.
+    /// Whether a packet of `bytes`, with `packets` others ahead of it, can be accepted without asking the queue.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn fits(&self, packets: u32, bytes: u32) -> bool {
@@ -231,13 +234,13 @@ impl<P: Packet + Copy> Link<P> {
         self.admit::<true>(now, packet)
     }
 
-    /// A copy made by duplication at the last [`Link::offer`]. The caller passes it to [`Link::offer_copy`].
+    /// Returns a copy that the last [`Link::offer`] made of its packet, if any. Pass it to [`Link::offer_copy`].
     #[inline]
     pub fn pop_copy(&mut self) -> Option<P> {
         self.impaired.as_mut()?.copies.pop()
     }
 
-    /// Offers a copy. Losses and duplication are not applied again.
+    /// Offers a copy from [`Link::pop_copy`]. Losses and duplication are not applied again.
     pub fn offer_copy(&mut self, now: Time, packet: &P) -> Offered {
         self.enter_queue(now, packet)
     }
@@ -265,7 +268,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Offers a packet to a queue that decides at arrival. `PLAIN`: see [`Link::accept`].
+    /// Offers a packet to a queue that decides at arrival. `PLAIN` is explained at [`Link::accept`].
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn admit<const PLAIN: bool>(&mut self, now: Time, packet: &P) -> Offered {
@@ -313,8 +316,8 @@ impl<P: Packet + Copy> Link<P> {
         Offered::Queued
     }
 
-    /// Adds a packet behind `packets` others, to be sent at `ready` or later. Returns when it will arrive at the far
-    /// end. `PLAIN`: the link is plain, so its capacity does not vary and nothing delays it.
+    /// Adds a packet behind `packets` others, to be sent at `ready` or later. Returns the time of its arrival at the
+    /// far end. With `PLAIN`, the link must have a constant rate and no impairments.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn accept<const PLAIN: bool>(
@@ -334,8 +337,8 @@ impl<P: Packet + Copy> Link<P> {
         arrival
     }
 
-    /// Puts a packet on the transmitter at `begin`, which must not be before `free_at`. Returns when it will arrive at
-    /// the far end. `waited`: whether it waited in the queue before.
+    /// Begins to transmit a packet at `begin`, which must not be before `free_at`. Returns the time of its arrival at
+    /// the far end. `waited` is whether the packet had to wait in the queue. `PLAIN` is explained at [`Link::accept`].
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn transmit<const PLAIN: bool>(
@@ -365,7 +368,7 @@ impl<P: Packet + Copy> Link<P> {
         arrival
     }
 
-    /// As [`Link::forget_departed`] where arrival times contain no extra delay.
+    /// Like [`Link::forget_departed`], for links whose arrival times contain no extra delay.
     #[inline]
     fn forget_departed_plain(&mut self, now: Time) {
         if now >= self.free_at {
@@ -373,7 +376,7 @@ impl<P: Packet + Copy> Link<P> {
             self.backlog_bytes = 0;
             return;
         }
-        // A packet is in service, so the walk ends before the tail.
+        // A packet is in service, so the loop ends before the tail.
         while self.ring.at(self.undeparted).arrival <= now + self.delay {
             self.backlog_bytes -= u64::from(self.wire_bytes(self.undeparted));
             self.undeparted += 1;
@@ -387,13 +390,14 @@ impl<P: Packet + Copy> Link<P> {
         Backlog { packets, bytes: self.backlog_bytes, in_service_bytes, free_at: self.free_at }
     }
 
-    /// Wire bytes, including the link's header, of the packet at a position of the ring.
+    /// Size of the packet at a position in the ring, including the link's header.
     #[inline]
     fn wire_bytes(&self, position: u64) -> u32 {
         self.ring.at(position).packet.wire_bytes() + self.header_bytes
     }
 
-    /// When the next packet arrives at the far end; [`Time::MAX`] if there is none.
+    /// The time at which to call [`Link::arrive`]: when the next packet reaches the far end or its extra delay ends
+    /// there. [`Time::MAX`] if the link has no packet under way.
     #[inline]
     pub fn next_arrival(&self) -> Time {
         let ring = self.ring.front().map_or(Time::MAX, |head| head.arrival);
@@ -403,8 +407,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// The packet that arrives at the far end now, if there is one. The caller calls this at the time of
-    /// [`Link::next_arrival`].
+    /// Returns the packet that arrives at the far end now. `None` if the packet has yet to wait for an extra delay.
+    /// Call this at the time of [`Link::next_arrival`].
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<P> {
         if self.holds_back() {
@@ -453,7 +457,7 @@ impl<P: Packet + Copy> Link<P> {
         backlog
     }
 
-    /// The average length that the queue computes (RED), in the unit of its limit.
+    /// RED's average queue length, in the unit of the queue's limit; `None` for other queues.
     pub fn average(&self) -> Option<f64> {
         match &self.discipline {
             Discipline::AtArrival(queue) => queue.average(),

@@ -18,19 +18,19 @@ pub enum Ecn {
 /// A packet as links and queues see it. In the simulator it is a 56-byte value, in the router the index of a buffer.
 /// The default value only fills unused slots of a link's ring.
 pub trait Packet: Default {
-    /// Bytes that the packet takes on the link and in a byte-limited queue, without the link's own header.
+    /// Size of the packet on the link and in a byte-limited queue, excluding the link's own header.
     fn wire_bytes(&self) -> u32;
     /// The ECN field.
     fn ecn(&self) -> Ecn;
     /// Sets the ECN field to CE. Queues call this only if [`Packet::ecn`] is ECT(0) or ECT(1).
     fn mark_ce(&mut self);
-    /// Identifies the flow (both addresses, both ports, protocol), for queues that distinguish flows.
+    /// A key that identifies the flow (both addresses, both ports, protocol), for queues that distinguish flows.
     fn flow_key(&self) -> u64;
-    /// The low 32 bits of the stream offset of the first byte of TCP payload, and the payload's length. Used by losses
-    /// scripted by sequence number.
+    /// The low 32 bits of the stream offset of the first payload byte, and the payload's length. Used only to drop the
+    /// packets that carry given bytes ([`crate::impair::ImpairmentConfig::DropSeq`]).
     fn payload(&self) -> (u32, u32);
-    /// The number of the packet's traffic, in the numbering passed to [`crate::queue::QueueConfig::number_traffic`]; 0
-    /// if no class-based queue names this traffic.
+    /// The ID of the traffic to which the packet belongs, as passed to [`crate::queue::QueueConfig::number_traffic`]; 0
+    /// if no class-based queue has a class for this traffic.
     fn traffic(&self) -> u8 {
         0
     }
@@ -49,6 +49,6 @@ pub enum DropCause {
 }
 
 impl DropCause {
-    /// How many causes there are.
+    /// Number of causes.
     pub const COUNT: usize = 3;
 }

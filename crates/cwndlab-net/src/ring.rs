@@ -1,15 +1,15 @@
-//! A power-of-two ring of values: the packets of one link.
+//! A ring buffer whose length is a power of two. It holds the packets of one link.
 
-/// A FIFO ring. Elements have absolute positions, so that its user can keep the position of an element inside it. It
-/// grows and never shrinks.
+/// A FIFO ring buffer, which grows when it is full and never shrinks. The position of an element does not change while
+/// the element is in the ring, so callers may store positions.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
     /// The length is 0 or a power of two.
     slots: Vec<T>,
     head: u64,
     tail: u64,
-    /// Elements can be pushed at positions below this one without a check for room. There is more room if `head` has
-    /// advanced since this was set.
+    /// There is room for elements at positions below this one. There is more room if `head` has advanced since
+    /// `room_to` was computed.
     room_to: u64,
 }
 
@@ -17,12 +17,12 @@ impl<T: Copy + Default> Ring<T> {
     pub(crate) const fn new() -> Ring<T> {
         Ring { slots: Vec::new(), head: 0, tail: 0, room_to: 0 }
     }
-    /// Position of the oldest element.
+    /// The position of the oldest element.
     #[inline]
     pub(crate) fn head(&self) -> u64 {
         self.head
     }
-    /// Position that the next pushed element will have.
+    /// The position that the next element will get.
     #[inline]
     pub(crate) fn tail(&self) -> u64 {
         self.tail
@@ -31,8 +31,8 @@ impl<T: Copy + Default> Ring<T> {
     pub(crate) fn is_empty(&self) -> bool {
         self.head == self.tail
     }
-    /// Pushes an element that `write` writes into its slot; a value passed as an argument would be copied over the
-    /// stack.
+    /// Adds an element. `write` writes it directly into its slot; a value passed as an argument would first be copied
+    /// to the stack.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(crate) fn push_with(&mut self, write: impl FnOnce(&mut T)) {
@@ -49,7 +49,7 @@ impl<T: Copy + Default> Ring<T> {
         self.head += 1;
         Some(value)
     }
-    /// Removes the oldest element, which must exist.
+    /// Removes the oldest element. The ring must not be empty.
     #[inline]
     pub(crate) fn drop_first(&mut self) {
         debug_assert!(!self.is_empty());
@@ -78,13 +78,14 @@ impl<T: Copy + Default> Ring<T> {
         self.room_to = self.head + self.slots.len() as u64;
     }
 
-    /// Doubles the full ring in place: a second allocation would leave the old one as unused memory.
+    /// Doubles the length of the full ring in place. A second allocation would leave the old one behind as unused
+    /// memory.
     fn grow(&mut self) {
         let old = self.slots.len();
         self.slots.reserve_exact(old.max(16));
         self.slots.resize((old * 2).max(16), T::default());
-        // The slot of an element is its position modulo the length. With twice the length, elements whose position has
-        // the bit `old` set move to another slot.
+        // The slot of an element is its position modulo the length. After doubling, an element whose position has the
+        // bit `old` set belongs in another slot.
         for position in (self.head..self.tail).map(|position| position as usize).filter(|position| position & old != 0)
         {
             let at = position & (old - 1);

@@ -25,7 +25,7 @@ pub enum ScheduleError {
     Repeat,
 }
 
-/// Checks that times and values make a schedule.
+/// Checks that the times and values form a valid schedule.
 pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<(), ScheduleError> {
     if at.len() != values {
         return Err(ScheduleError::Lengths { times: at.len(), values });
@@ -42,7 +42,8 @@ pub(crate) fn check(at: &[Time], values: usize, repeat: Option<Time>) -> Result<
     Ok(())
 }
 
-/// A piecewise constant value. Query it in non-decreasing order of time. If it repeats, a period is called a round.
+/// A piecewise constant function of time. If it repeats, one period is called a round. Query it in non-decreasing order
+/// of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule<T> {
     at: Vec<Time>,
@@ -54,7 +55,7 @@ pub(crate) struct Schedule<T> {
 }
 
 impl<T: Copy> Schedule<T> {
-    /// A schedule of times and values that have passed [`check`].
+    /// Creates a schedule from times and values that have passed [`check`].
     pub(crate) fn new(at: &[Time], values: &[T], repeat: Option<Time>) -> Schedule<T> {
         Schedule { at: at.to_vec(), values: values.to_vec(), repeat, index: 0, base: Time::ZERO }
     }
@@ -64,13 +65,14 @@ impl<T: Copy> Schedule<T> {
         self.repeat
     }
 
-    /// Each value of a repeating round, with its duration.
+    /// The values of one round, each with its duration. Complete only if the schedule repeats: otherwise the last value
+    /// never ends, and is left out.
     pub(crate) fn round(&self) -> impl Iterator<Item = (T, Time)> + '_ {
         let ends = self.at.iter().skip(1).copied().chain(self.repeat);
         self.values.iter().zip(&self.at).zip(ends).map(|((&value, &at), end)| (value, end - at))
     }
 
-    /// The value at `now`, and until when it holds.
+    /// The value at `now`, and the time until which it holds.
     pub(crate) fn at(&mut self, now: Time) -> (T, Time) {
         if let Some(period) = self.repeat {
             let rounds = (now - self.base).as_nanos() / period.as_nanos();

@@ -17,7 +17,7 @@ fn us(us: u64) -> Time {
 
 #[test]
 fn the_bits_left_at_a_change_are_sent_at_the_new_rate() {
-    // 1500 bytes take 12 ms at 1 Mb/s; half of them by 6 ms, the rest at 10 Mb/s in 0.6 ms
+    // 1500 bytes take 12 ms at 1 Mb/s. Half of them are sent in the first 6 ms, the rest at 10 Mb/s in 0.6 ms.
     let mut faster = steps(&[(0, 1_000_000), (6, 10_000_000)], None).build();
     assert_eq!(faster.finish(Time::ZERO, false, 1500), us(6600));
     assert_eq!(faster.finish(us(6600), true, 1500), us(7800));
@@ -27,7 +27,7 @@ fn the_bits_left_at_a_change_are_sent_at_the_new_rate() {
 
 #[test]
 fn rounds_of_nanoseconds_are_not_counted_one_by_one() {
-    // 1500 bytes at 8 bit/s, and at 24 and 8 bit/s in turn
+    // The packet of 1500 bytes is sent at 8 bit/s, then at rates that alternate between 24 and 8 bit/s.
     let config = |rates: &[u64]| CapacityConfig::Steps {
         at_ns: (0..rates.len() as u64).map(Time::from_nanos).collect(),
         rates_bps: rates.to_vec(),
@@ -86,7 +86,7 @@ proptest! {
         let rest = at.as_secs_f64() - rounds * 0.01 * list.len() as f64;
         let part: f64 = list.iter().map(|&(ms, rate)| rate as f64 * (rest - ms as f64 / 1e3).clamp(0.0, 0.01)).sum();
         let sent = rounds * period_bits + part;
-        // each departure is rounded by up to 0.5 ns, at up to 100 Mb/s
+        // Each departure is rounded by up to 0.5 ns, which is 0.05 bits at 100 Mb/s.
         prop_assert!((sent - bits).abs() <= 0.11 * sizes.len() as f64 + 1e-6 * bits, "{sent} {bits}");
     }
 }
@@ -99,10 +99,11 @@ fn trace(at_ms: &[u64]) -> Capacity {
 fn each_opportunity_sends_1500_bytes_shared_by_those_that_wait() {
     let ms = Time::from_millis;
     let mut link = trace(&[1, 3, 3, 10]);
-    // 1000 bytes at 1 ms; the 500 left over are the next packet's, and its other 500 wait for 3 ms
+    // The first packet leaves 500 bytes of the opportunity at 1 ms. The second packet takes these, and its other 500
+    // bytes have to wait for the opportunity at 3 ms.
     assert_eq!(link.finish(Time::ZERO, false, 1000), ms(1));
     assert_eq!(link.finish(ms(1), true, 1000), ms(3));
-    // at 3 ms there are two opportunities: 1000 bytes of the first are left, and all 1500 of the second
+    // Of the two opportunities at 3 ms, 1000 bytes of the first are left, and all 1500 of the second.
     assert_eq!(link.finish(ms(3), true, 1000), ms(3));
     assert_eq!(link.finish(ms(3), true, 1500), ms(3));
     assert_eq!(link.finish(ms(3), true, 1), ms(10));
@@ -113,7 +114,7 @@ fn what_nobody_waits_for_is_lost_and_the_trace_repeats() {
     let ms = Time::from_millis;
     let mut link = trace(&[1, 4]);
     assert_eq!(link.finish(ms(2), false, 100), ms(4));
-    // a packet that arrives as the last one leaves cannot use the same opportunity
+    // A packet that arrives at the instant at which the previous one leaves cannot use the same opportunity.
     assert_eq!(link.finish(ms(4), false, 100), ms(5));
     assert_eq!(link.finish(ms(4_000_006), false, 1500), ms(4_000_008));
 }

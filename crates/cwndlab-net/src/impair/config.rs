@@ -17,11 +17,12 @@ pub enum ImpairmentConfig {
         p: f64,
     },
     /// Entrance: a two-state Markov chain (Gilbert 1960, Elliott 1963) that starts in the good state. Each packet is
-    /// lost with its state's probability, and then the state may change.
+    /// lost with the loss probability of the current state, and then the state may change.
     GilbertElliott {
         /// Probability, for each packet, of a change from good to bad.
         p_good_bad: f64,
-        /// Probability, for each packet, of a change from bad to good. The mean length of a burst is its reciprocal.
+        /// Probability, for each packet, of a change from bad to good. Its reciprocal is the mean length of a stay in
+        /// the bad state, in packets.
         p_bad_good: f64,
         /// Loss probability in the good state; 0 in Gilbert's model.
         #[serde(default)]
@@ -47,7 +48,7 @@ pub enum ImpairmentConfig {
     DropSeq {
         /// Stream offsets of payload bytes, counted from 0. The packet that carries such a byte is dropped.
         offsets: Vec<u64>,
-        /// How many transmissions of each byte are dropped. With 2, the first retransmission is lost as well.
+        /// Number of transmissions of each byte that are dropped. With 2, the first retransmission is lost as well.
         #[serde(default = "once")]
         occurrences: u32,
     },
@@ -88,8 +89,8 @@ pub enum ImpairmentConfig {
         #[serde(default = "yes")]
         keep_order: bool,
     },
-    /// Exit: an extra delay for each packet from a normal distribution truncated at both sides: a value beyond either
-    /// cut is drawn again.
+    /// Exit: an extra delay for each packet, drawn from a normal distribution that is truncated on both sides: values
+    /// beyond either cut are drawn again.
     NormalJitter {
         /// Standard deviation before truncation, in nanoseconds.
         sigma_ns: Time,
@@ -103,7 +104,7 @@ pub enum ImpairmentConfig {
         #[serde(default = "yes")]
         keep_order: bool,
     },
-    /// Exit: an extra delay that changes at stated times. A packet gets the delay of the time at which it leaves the
+    /// Exit: an extra delay that changes at stated times. A packet gets the delay that applies when it leaves the
     /// transmitter.
     DelaySteps {
         /// Start times of the delays, in increasing order. The first is 0.
@@ -123,7 +124,7 @@ pub enum ImpairmentConfig {
         /// How long the first packet waits, in nanoseconds.
         hold_ns: Time,
     },
-    /// Exit: delays a packet with probability `p`, so that later ones overtake it.
+    /// Exit: delays a packet with probability `p`, so that later packets may overtake it.
     Reorder {
         /// Probability of the delay.
         p: f64,

@@ -36,7 +36,7 @@ fn drop_seq_drops_the_packet_that_holds_the_byte_as_often_as_asked() {
     assert_eq!(fates, [Pass, Drop, Drop, Pass, Drop, Drop, Pass, Pass]);
 }
 
-/// Positions of a stream wrap on the wire after 4 GiB; offsets of a study do not.
+/// Sequence numbers wrap after 4 GiB; the offsets in a scenario do not.
 #[test]
 fn drop_seq_counts_beyond_4_gib_flow_by_flow() {
     const GIB: u64 = 1 << 30;
@@ -59,7 +59,7 @@ fn bernoulli_loses_its_share_independently() {
     let lost = drops(&[ImpairmentConfig::Bernoulli { p: 0.1 }], 100_000);
     let share = lost.len() as f64 / 1e5;
     assert!((share - 0.1).abs() < 4.0 * (0.1 * 0.9 / 1e5_f64).sqrt(), "{share}");
-    // A loss right after a loss has the same probability.
+    // A packet right after a lost one is lost with the same probability.
     let runs = lost.windows(2).filter(|pair| pair[1] == pair[0] + 1).count() as f64 / lost.len() as f64;
     assert!((runs - 0.1).abs() < 0.015, "{runs}");
 }
@@ -135,14 +135,16 @@ fn loss_follows_its_schedule() {
 
 #[test]
 fn a_policer_passes_its_burst_and_then_its_rate() {
-    // a packet a millisecond, 8 times as fast as tokens come; the bucket holds three packets and a half
+    // One packet arrives per millisecond, but tokens for a packet take 8 ms. The full bucket has tokens for 3.5
+    // packets.
     let bytes = u64::from(TestPacket::new(0).wire_bytes());
     let policer = ImpairmentConfig::Policer { rate_bps: bytes * 1000, burst_bytes: 7 * bytes / 2 };
     let (mut impairments, mut rng) = (Impairments::new(&[policer]), rng());
     let passed: Vec<u64> = (0..40)
         .filter(|&k| impairments.on_entry(Time::from_millis(k), &TestPacket::new(k), &mut rng) == Pass)
         .collect();
-    // after packet 2 the bucket holds 1/2 + 2/8 of a packet; it holds a whole one at 4 ms, and then every 8 ms
+    // After packet 2, the bucket has tokens for 1/2 + 2/8 of a packet. They suffice for a whole packet at 4 ms, and
+    // then every 8 ms.
     assert_eq!(passed, [0, 1, 2, 4, 12, 20, 28, 36]);
 }
 
@@ -157,7 +159,7 @@ fn normal_jitter_is_cut_and_has_its_mean() {
     let mean = drawn.iter().sum::<f64>() / 1e5;
     assert!((mean - 15.0).abs() < 0.07, "{mean}"); // four standard errors
     let variance = drawn.iter().map(|ms| (ms - mean) * (ms - mean)).sum::<f64>() / 1e5;
-    // cut at 3 sigma: 1 - 2 * 3 phi(3) / (2 Phi(3) - 1) = 0.97334 of sigma squared
+    // Truncation at 3 sigma leaves a variance of 1 - 2 * 3 phi(3) / (2 Phi(3) - 1) = 0.97334 times sigma squared.
     assert!((variance / 25.0 / 0.97334 - 1.0).abs() < 0.02, "{variance}");
     let ordered = arrivals(&[config(true)], 1000);
     assert!(ordered.windows(2).all(|pair| pair[0] <= pair[1]));
@@ -175,7 +177,7 @@ fn a_delay_that_falls_lets_packets_overtake_unless_they_keep_their_order() {
         repeat_ns: None,
         keep_order,
     };
-    // packets that leave at 1, 2, 3, 4 ms
+    // The packets leave the transmitter at 1, 2, 3 and 4 ms.
     assert_eq!(arrivals(&[config(false)], 4), [ms(11), ms(12), ms(4), ms(5)]);
     assert_eq!(arrivals(&[config(true)], 4), [ms(11), ms(12), ms(12), ms(12)]);
 }

@@ -6,21 +6,21 @@ use super::{Discipline, Link};
 use crate::queue::Dropped;
 use crate::{DropCause, Packet};
 
-/// Counters of a link. The number of departures is arrivals less drops less packets still queued.
+/// Counters of a link. The number of departures is `arrivals` minus `drops`, minus the packets still queued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets offered.
     pub arrivals: u64,
     /// Packets sent or in service. A queue that decides at arrival counts its waiting packets, too.
     pub accepted: u64,
-    /// Bytes of the accepted packets, including the link's header.
+    /// Bytes of the accepted packets, including the link's headers.
     pub bytes: u64,
     /// Packets dropped, by [`DropCause`].
     pub drops: [u64; DropCause::COUNT],
     /// Packets marked CE.
     pub marks: u64,
-    /// Total service time of the accepted packets, including the rest of those in service or waiting. Time in which a
-    /// packet stalls because the link's rate is 0 counts as service.
+    /// Total transmission time of the accepted packets, including the part still ahead of those in service or waiting.
+    /// Time in which a transmission pauses because the link's rate is 0 counts, too.
     pub busy: Time,
     /// Sum over packets of the time from arrival to departure. Divided by the length of the run, it is the mean number
     /// of packets in the system (Little 1961).
@@ -29,14 +29,14 @@ pub struct LinkCounters {
     pub max_packets: u32,
 }
 
-/// The stored part of [`LinkCounters`]. The numbers of arrivals and of accepted packets follow from it;
-/// the largest number of packets is stored with the link, where it takes no padding.
+/// The stored part of [`LinkCounters`]. `arrivals` and `accepted` are derived from other fields; `max_packets` is
+/// stored in the link, where it needs no padding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub(super) bytes: u64,
     pub(super) drops: [u64; DropCause::COUNT],
     pub(super) marks: u64,
-    /// In nanoseconds, modulo 2^64; [`Link::counters_at`] subtracts the service time still ahead.
+    /// In nanoseconds, modulo 2^64. Includes transmission time still ahead, which [`Link::counters_at`] subtracts.
     pub(super) busy_ns: u64,
     pub(super) sojourn_ns: u64,
 }
@@ -56,7 +56,8 @@ impl Sums {
 }
 
 impl<P: Packet + Copy> Link<P> {
-    /// The counters, with the future service of queued packets already included in `busy` and `sojourn`.
+    /// The counters. `busy` and `sojourn` already include the time that accepted packets will still wait or be in
+    /// service.
     pub fn counters(&self) -> LinkCounters {
         self.reported(self.counters)
     }
@@ -78,9 +79,9 @@ impl<P: Packet + Copy> Link<P> {
     pub fn counters_at(&mut self, now: Time) -> LinkCounters {
         self.forget_departed(now);
         let mut sums = self.counters;
-        // Of a bounded class, whose packets have no extra delays that are known at once.
+        // Used only for a bounded class: the arrival times of its packets contain no extra delay.
         let departure = |position| self.ring.at(position).arrival - self.delay;
-        // The service time still ahead, which has no gaps unless a bounded class makes packets wait.
+        // The transmission time still ahead. It has no gaps, except where a bounded class makes packets wait.
         let mut ahead = self.free_at.saturating_sub(now);
         let mut waiting = 0;
         match &mut self.discipline {

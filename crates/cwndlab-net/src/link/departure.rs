@@ -1,4 +1,4 @@
-//! Links whose queue decides at departure: the second event of each packet.
+//! The second event of each packet, on links whose queue decides at departure.
 
 use cwndlab_units::Time;
 
@@ -32,7 +32,7 @@ impl<P: Packet + Copy> Link<P> {
         Offered::Queued
     }
 
-    /// When [`Link::serve`] is due; [`Time::MAX`] if the queue decides at arrival or has nothing to send.
+    /// The time at which [`Link::serve`] is due; [`Time::MAX`] if the queue decides at arrival or has nothing to send.
     #[inline]
     pub fn next_service(&self) -> Time {
         match &self.discipline {
@@ -42,8 +42,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Whether the queue decides at departure or a service is scheduled. Otherwise the caller can leave out
-    /// [`Link::serve`] and the calls that follow it.
+    /// Whether the queue decides at departure or a service is scheduled. If neither, the caller can skip
+    /// [`Link::serve`], [`Link::pop_dropped`] and [`Link::take_marked`].
     #[inline]
     pub fn is_served(&self) -> bool {
         match &self.discipline {
@@ -63,7 +63,7 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Sends the packet that the queue chooses. `waited`: whether it was in the queue before `now`.
+    /// Sends the packet that the queue chooses. `waited` is whether that packet was in the queue before `now`.
     fn serve_next(&mut self, now: Time, waited: bool) {
         self.forget_departed(now);
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
@@ -99,8 +99,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// For a queue that decides at departure: returns a packet that it has dropped, each packet once. The packet may be
-    /// the one just offered.
+    /// Returns a packet that the queue has dropped, each packet once. It may be the packet just offered. `None` for
+    /// queues that decide at arrival.
     #[inline]
     pub fn pop_dropped(&mut self) -> Option<Dropped<P>> {
         match &mut self.discipline {
@@ -109,8 +109,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// For a queue that decides at departure: returns the packet that it has marked at departure since the last call,
-    /// if any.
+    /// Returns the packet that the queue marked at departure since the last call, if any. `None` for queues that decide
+    /// at arrival.
     #[inline]
     pub fn take_marked(&mut self) -> Option<P> {
         match &mut self.discipline {

@@ -1,8 +1,9 @@
-//! Extra delays that are drawn as packets enter the link, so that a packet still takes one event.
+//! Extra delays that are drawn as packets enter the link, so that each packet still needs only one event per hop.
 //!
-//! An extra delay begins when a packet would otherwise reach the far end, and is drawn then. If delays keep the order of
-//! packets and nothing else draws from the link's stream, drawing them earlier changes no number. The arrivals in the
-//! ring then contain the delays, and the queue is computed from a ring of departures.
+//! By default, an extra delay is drawn when the packet would otherwise reach the far end. If delays keep the order of
+//! packets and nothing else draws from the link's random stream, drawing them earlier gives the same values. The
+//! arrival times in the ring then include the delays, and the queue length is computed from a second ring, of departure
+//! times.
 
 use cwndlab_units::Time;
 
@@ -11,29 +12,29 @@ use crate::queue::ArrivalQueue;
 use crate::ring::Ring;
 use crate::Packet;
 
-/// The departures of a link's packets, if their extra delays are drawn as they enter it.
+/// The departure times of a link's packets, if their extra delays are drawn as they enter the link.
 fn departures<P>(impaired: Option<&Impaired<P>>) -> Option<&Ring<Time>> {
     impaired?.departures.as_ref()
 }
 
 impl<P: Packet + Copy> Link<P> {
-    /// Whether the queue draws no random numbers and fixes a packet's departure at once.
+    /// Whether the queue draws no random numbers and fixes a packet's departure when the packet arrives.
     pub(super) fn draws_only_for_delays(&self) -> bool {
         matches!(self.discipline, Discipline::AtArrival(ArrivalQueue::Infinite | ArrivalQueue::DropTail(_)))
     }
 
-    /// Whether a packet may arrive at another time than was known when it was put on the transmitter.
+    /// Whether packets may be held back at the far end, because their extra delays are drawn only there.
     #[inline]
     pub fn holds_back(&self) -> bool {
         self.impaired.as_ref().is_some_and(|impaired| impaired.departures.is_none())
     }
 
-    /// Whether extra delays are drawn as packets enter, and the queue accepts any packet while it is short.
+    /// Whether extra delays are drawn as packets enter the link, and the queue, while it is short, accepts any packet.
     pub fn is_early(&self) -> bool {
         departures(self.impaired.as_deref()).is_some() && self.has_room()
     }
 
-    /// As [`Link::offer_plain`] for a link whose extra delays are drawn as packets enter.
+    /// Like [`Link::offer_plain`], for a link whose extra delays are drawn as packets enter ([`Link::is_early`]).
     #[inline]
     pub fn offer_early(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
         debug_assert!(self.is_early());
@@ -46,7 +47,8 @@ impl<P: Packet + Copy> Link<P> {
         Some(self.accept::<false>(now, now, packets, bytes, write))
     }
 
-    /// When a packet arrives that leaves the transmitter at `free_at`, with its extra delay if that is drawn now.
+    /// The time of arrival of a packet that leaves the transmitter at `free_at`, including its extra delay if delays
+    /// are drawn as packets enter.
     #[inline]
     pub(super) fn enter_delays(&mut self) -> Time {
         let arrival = self.free_at + self.delay;
@@ -59,7 +61,7 @@ impl<P: Packet + Copy> Link<P> {
         arrival + impaired.rules.extra_delay(self.free_at, arrival, &mut self.rng)
     }
 
-    /// Advances past the packets whose last bit has left by `now`: they no longer count as queued.
+    /// Advances `undeparted` past the packets whose last bit has left by `now`, so that they no longer count as queued.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn forget_departed(&mut self, now: Time) {
@@ -69,7 +71,7 @@ impl<P: Packet + Copy> Link<P> {
         self.forget_departed_early(now);
     }
 
-    /// The same with packets in the queue, if the link is impaired.
+    /// The part of [`Link::forget_departed`] for an impaired link with packets in service or waiting.
     #[inline(never)]
     fn forget_departed_early(&mut self, now: Time) {
         let Some(departures) = departures(self.impaired.as_deref()) else {
@@ -83,7 +85,7 @@ impl<P: Packet + Copy> Link<P> {
         self.undeparted = left;
     }
 
-    /// When the packet at a position of the ring leaves the transmitter.
+    /// The time at which the packet at a position in the ring leaves the transmitter.
     pub(super) fn departure(&self, position: u64) -> Time {
         match departures(self.impaired.as_deref()) {
             Some(departures) => *departures.at(position),

@@ -6,8 +6,8 @@ use super::Link;
 use crate::Packet;
 
 impl<P: Packet + Copy> Link<P> {
-    /// Does what [`Link::offer`] does on a plain link whose queue accepts any packet now. Returns when the packet will
-    /// arrive at the far end. If the queue has to decide, returns `None` and has no effect. Call it only if
+    /// Does what [`Link::offer`] does on a plain link whose queue accepts any packet now. Returns the time of the
+    /// packet's arrival at the far end. If the queue has to decide, returns `None` and has no effect. Call it only if
     /// [`Link::is_plain`].
     ///
     /// `write` writes the packet, whose size is `wire_bytes`, into its slot of the ring.
@@ -24,14 +24,16 @@ impl<P: Packet + Copy> Link<P> {
         Some(self.accept::<true>(now, now, packets, bytes, write))
     }
 
-    /// The packet that arrives next on a link that holds no packet back. There must be one.
+    /// The next packet to arrive. The link must have a packet under way, and must not hold packets back
+    /// ([`Link::holds_back`]).
     #[inline]
     pub fn first(&self) -> &P {
         &self.ring.at(self.ring.head()).packet
     }
 
     /// Does what [`Link::arrive`] does at exactly the time of [`Link::next_arrival`], which must not be [`Time::MAX`].
-    /// Returns the packet, and when the next one arrives. Call it only if the link holds no packet back.
+    /// Returns the packet and the arrival time of the next one. Call it only if the link does not hold packets back
+    /// ([`Link::holds_back`]).
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub fn arrive_plain(&mut self) -> (&P, Time) {

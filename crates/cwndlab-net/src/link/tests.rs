@@ -86,7 +86,7 @@ fn a_class_over_its_limit_is_not_served_before_it_may_send() {
     let mut now = Time::ZERO;
     let mut services = Vec::new();
     for _ in 0..20 {
-        link.offer(now, &packet(1000)); // one each 3 ms, but the class may send one each 8 ms
+        link.offer(now, &packet(1000)); // one every 3 ms, but the class may send only one every 8 ms
         let due = link.next_service();
         if due <= now + Time::from_millis(3) {
             let before = link.counters().accepted;
@@ -100,8 +100,8 @@ fn a_class_over_its_limit_is_not_served_before_it_may_send() {
 }
 
 proptest! {
-    /// The queue counts the packet in service, so the order of an arrival and the beginning of a transmission at the
-    /// same instant makes no difference.
+    /// RED's average and limit include the packet in service. Therefore, when an arrival and the start of a
+    /// transmission coincide, their order makes no difference.
     #[test]
     fn a_bounded_class_does_the_same_alone_as_with_an_idle_sibling(
         arrivals in proptest::collection::vec((0_u64..12_000_000, 40_u32..1500, any::<bool>()), 1..150), max_burst in 1_u32..10
@@ -162,7 +162,8 @@ fn an_arrival_as_a_packet_of_a_bounded_class_begins_to_be_sent_comes_before_or_a
         if served {
             link.serve(now);
         }
-        // the limit counts what waits behind a packet in service: now there is one, or none yet
+        // The limit applies only to packets that wait behind one in service. After `serve` a packet is in service;
+        // without it, none is yet.
         let expected = if served { Offered::Dropped(DropCause::Full) } else { Offered::Queued };
         assert_eq!(link.offer(now, &packet(1001)), expected);
     }
@@ -210,7 +211,7 @@ fn counters_at_a_time_hold_no_time_after_it() {
     }
 }
 
-/// What a link does, with every departure an explicit event.
+/// A reference model of a link, in which every departure is an explicit event.
 struct Model {
     queue: VecDeque<u64>,
     limit: usize,
@@ -258,7 +259,7 @@ proptest! {
     }
 }
 
-/// Arrival times of packets that are offered at these times (ns), with these bytes.
+/// Offers packets at the given times (ns), with the given sizes in bytes. Returns their arrival times at the far end.
 fn arrivals(link: &mut Link<TestPacket>, offered: &[(u64, u32)]) -> Vec<Time> {
     let mut found = Vec::new();
     let mut run = |link: &mut Link<TestPacket>, until: Time| loop {
@@ -273,7 +274,7 @@ fn arrivals(link: &mut Link<TestPacket>, offered: &[(u64, u32)]) -> Vec<Time> {
         }
     };
     for &(at, bytes) in offered {
-        // an arrival is processed before a departure at the same instant that has not been applied yet
+        // At equal times, the packet is offered before the link is served.
         run(link, Time::from_nanos(at.saturating_sub(1)));
         link.offer(Time::from_nanos(at), &packet(bytes));
     }

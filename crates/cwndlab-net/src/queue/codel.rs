@@ -19,7 +19,8 @@ pub struct CodelConfig {
     /// Time within which the delay must fall below the target at least once, in nanoseconds: about a round trip. The
     /// default is 100 ms.
     pub interval_ns: Time,
-    /// Maximum number of waiting packets; a further one is dropped at arrival. Linux has 1000.
+    /// Maximum number of waiting packets; a packet that exceeds it is dropped at arrival. The default is 1000, as in
+    /// Linux.
     pub limit: u32,
     /// No drop while at most this many bytes are left in the queue (MAXPACKET of section 5.5).
     pub mtu: u32,
@@ -98,7 +99,8 @@ impl<P> Codel<P> {
 /// `CoDel`'s state for one FIFO (RFC 8289, section 5.3). FQ-CoDel has one for each flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ControlLaw {
-    /// When the delay will have been above the target for an interval; `None` while it is below.
+    /// The time at which the delay will have been above the target for an interval; `None` while the delay is below the
+    /// target.
     first_above: Option<Time>,
     drop_next: Time,
     /// Drops since the dropping state was entered.
@@ -106,7 +108,7 @@ pub(super) struct ControlLaw {
     /// `count` when the dropping state was last entered.
     last_count: u32,
     dropping: bool,
-    /// How long the last packet that left the queue had waited.
+    /// The waiting time of the last packet that left the queue.
     sojourn: Time,
 }
 
@@ -149,7 +151,7 @@ impl ControlLaw {
                 }
             }
         } else if ok_to_drop {
-            // Enter the dropping state, at nearly the last drop rate if the state was left a short time ago.
+            // Enter the dropping state, at nearly the last drop rate if CoDel left this state only recently.
             let delta = self.count.wrapping_sub(self.last_count);
             self.dropping = true;
             let recently = now.saturating_sub(self.drop_next) < config.interval_ns * 16;
@@ -169,7 +171,7 @@ impl ControlLaw {
         Some(Dequeued { packet, marked })
     }
 
-    /// Removes the packet at the head. Returns it, and whether its delay allows a drop (`dodequeue` of section 5.5).
+    /// Removes and returns the packet at the head, with whether its delay allows a drop (`dodequeue` of section 5.5).
     fn pop<P: Packet>(&mut self, config: &CodelConfig, fifo: &mut Fifo<P>, now: Time) -> Option<(P, bool)> {
         let Some((arrived, packet)) = fifo.pop() else {
             self.first_above = None;
@@ -190,8 +192,8 @@ fn control_law(config: &CodelConfig, from: Time, count: u32) -> Time {
     from + config.interval_ns.mul_f64(1.0 / f64::from(count).sqrt())
 }
 
-/// Marks the packet if marking is on and the packet is ECN-capable: returns whether the mark is new, or `None` if the
-/// packet has to be dropped.
+/// Marks the packet if marking is on and the packet is ECN-capable. Returns whether the mark is new, or `None` if the
+/// packet has to be dropped instead.
 fn instead_of_drop<P: Packet>(config: &CodelConfig, packet: &mut P) -> Option<bool> {
     if config.ecn {
         mark(packet)

@@ -77,8 +77,8 @@ impl QueueConfig {
         }
     }
 
-    /// Stores the numbers of the traffic that a class-based queue names. `number` returns the number that the packets
-    /// of a traffic carry ([`crate::Packet::traffic`]).
+    /// Stores the IDs of the traffic that the classes of a class-based queue name. `number` maps the name of a traffic
+    /// to the ID that its packets carry ([`crate::Packet::traffic`]).
     pub fn number_traffic(&mut self, number: impl Fn(&str) -> u8) {
         if let QueueConfig::Cbq(config) = self {
             for class in &mut config.classes {
@@ -113,7 +113,7 @@ impl QueueConfig {
     }
 }
 
-/// `Ok` if `value` lies in `range` (NaN does not).
+/// Checks that `value` lies in `range`. NaN lies in no range.
 pub(super) fn within(name: &'static str, value: f64, range: std::ops::RangeInclusive<f64>) -> Result<(), QueueError> {
     if range.contains(&value) {
         return Ok(());
@@ -121,7 +121,7 @@ pub(super) fn within(name: &'static str, value: f64, range: std::ops::RangeInclu
     Err(QueueError::OutOfRange { name, value, least: *range.start(), most: *range.end() })
 }
 
-/// `Ok` if `value` is at least 1.
+/// Checks that `value` is at least 1.
 pub(super) fn positive(name: &'static str, value: u64) -> Result<(), QueueError> {
     if value > 0 {
         return Ok(());
@@ -129,8 +129,8 @@ pub(super) fn positive(name: &'static str, value: u64) -> Result<(), QueueError>
     Err(QueueError::Zero(name))
 }
 
-/// `Ok` if a controller's update interval is at least 0.1 ms. Every update is carried out, so a shorter interval would
-/// take too long.
+/// Checks that a controller's update interval is at least 0.1 ms. Every update is simulated, so shorter intervals would
+/// make runs too slow.
 pub(super) fn interval(name: &'static str, value: Time) -> Result<(), QueueError> {
     if value >= Time::from_micros(100) {
         return Ok(());

@@ -26,7 +26,7 @@ pub enum Victim {
 pub struct DropOnFullConfig {
     /// Maximum number of waiting packets.
     pub limit: u32,
-    /// Which packet is dropped for an arriving one.
+    /// Which packet is dropped to make room for an arriving one.
     pub victim: Victim,
 }
 

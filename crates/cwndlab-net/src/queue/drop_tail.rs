@@ -15,7 +15,7 @@ pub struct DropTailConfig {
     /// The unit of `limit`.
     #[serde(default)]
     pub unit: Unit,
-    /// Whether `limit` includes the packet in service. Both meanings exist: with ns-2's limit of 3, two packets wait
+    /// Whether `limit` includes the packet in service. Both conventions exist: with ns-2's limit of 3, two packets wait
     /// and one is in service (`true`); a router's transmit queue usually counts only waiting packets (`false`).
     #[serde(default = "yes")]
     pub counts_in_service: bool,
@@ -51,8 +51,8 @@ impl DropTail {
     pub fn new(config: &DropTailConfig) -> DropTail {
         let counts_in_service = config.counts_in_service;
         match config.unit {
-            // A limit that excludes the packet in service equals one that includes it and is higher by one, because
-            // packets wait only while another is in service.
+            // A limit that excludes the packet in service is equivalent to a limit that includes it and is higher by
+            // one, because packets wait only while another is in service.
             Unit::Packets => DropTail {
                 full_at_packets: config.limit as u32 + u32::from(!counts_in_service),
                 counts_in_service,
@@ -71,8 +71,8 @@ impl DropTail {
         }
     }
 
-    /// While the packets in the link, including an arriving one, have no more bytes than this, that one fits; 0 if
-    /// packets decide.
+    /// An arriving packet fits if the packets in the link, including the arriving one, have at most this many bytes; 0
+    /// if the limit is in packets.
     pub fn takes_any_up_to_bytes(&self) -> u64 {
         if self.byte_limit == u64::MAX {
             0

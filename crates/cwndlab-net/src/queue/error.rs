@@ -21,7 +21,7 @@ pub enum QueueError {
     /// A parameter that must be at least 1 is 0.
     #[error("{0} is 0; it must be at least 1")]
     Zero(&'static str),
-    /// The interval of a controller's updates is below 0.1 ms. Every update is carried out, so the run would take too
+    /// The interval of a controller's updates is below 0.1 ms. Every update is simulated, so the run would take too
     /// long.
     #[error("{name} is {}; it must be at least 100000 (0.1 ms)", .value.as_nanos())]
     UpdatesTooOften {
@@ -63,7 +63,7 @@ pub enum QueueError {
     OtherForm {
         /// The parameter.
         name: &'static str,
-        /// The form that has it.
+        /// The form that uses it.
         form: &'static str,
     },
     /// A class of CBQ is invalid.
@@ -100,7 +100,7 @@ pub enum ClassError {
     /// The children of the class together have a higher rate than the class.
     #[error("rate_bps is {rate_bps}; its children have {children_bps} together")]
     ChildrenTooFast {
-        /// Its own rate.
+        /// The rate of the class.
         rate_bps: u64,
         /// The sum of the children's rates.
         children_bps: u64,
@@ -114,7 +114,7 @@ pub enum ClassError {
     /// A class with children has traffic of its own.
     #[error("it has children, so it has no flows or traffic of its own")]
     TrafficOfParent,
-    /// The queue of a leaf is of a kind that decides at departure.
+    /// The queue of a leaf decides at departure.
     #[error("its queue must be infinite, drop-tail, red or linux-red")]
     QueueKind,
 }

@@ -24,7 +24,7 @@ impl<P> Fifo<P> {
     pub(super) fn len(&self) -> u32 {
         self.packets.len() as u32
     }
-    /// When the packet at the head arrived.
+    /// The arrival time of the packet at the head.
     #[inline]
     pub(super) fn head_arrival(&self) -> Option<Time> {
         self.packets.front().map(|&(arrived, _)| arrived)

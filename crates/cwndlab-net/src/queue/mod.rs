@@ -47,8 +47,8 @@ pub struct Backlog {
     pub bytes: u64,
     /// Wire bytes of the packet in service; 0 if the link is idle.
     pub in_service_bytes: u32,
-    /// When the link will have sent all these packets. If `packets` is 0: since when it has been idle ([`Time::ZERO`]
-    /// if it has never sent a packet).
+    /// The time at which the link will have sent all these packets. If `packets` is 0, the time since which the link
+    /// has been idle ([`Time::ZERO`] if it has never sent a packet).
     pub free_at: Time,
 }
 
@@ -77,7 +77,7 @@ pub enum Admit {
     Enqueue,
     /// Set CE ([`Packet::mark_ce`]) and accept the packet. Returned only for ECN-capable packets.
     Mark,
-    /// Drop it.
+    /// Drop the packet.
     Drop(DropCause),
 }
 
@@ -132,7 +132,7 @@ impl ArrivalQueue {
         }
     }
 
-    /// The average length that the queue computes (RED), in the unit of its limit.
+    /// RED's average queue length, in the unit of the queue's limit; `None` for other queues.
     pub fn average(&self) -> Option<f64> {
         match self {
             ArrivalQueue::Red(queue) => Some(queue.average()),
@@ -154,7 +154,7 @@ impl ArrivalQueue {
 /// A packet that leaves a [`DepartureQueue`] to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dequeued<P> {
-    /// The packet, CE already set if `marked`.
+    /// The packet, with CE already set if `marked`.
     pub packet: P,
     /// Whether the queue marked it as it left.
     pub marked: bool,
@@ -209,8 +209,8 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// When to call [`DepartureQueue::dequeue`] again if it returned nothing: `None` if the queue is empty, a time
-    /// after `now` if no class with waiting packets may send at `now` (CBQ), else `now`.
+    /// The time at which to call [`DepartureQueue::dequeue`] again after it returned nothing; `None` if the queue is
+    /// empty. The time is later than `now` only with CBQ, if no class with waiting packets may send at `now`.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         match self {
             DepartureQueue::Cbq(queue) => queue.next_ready(now),
@@ -218,8 +218,8 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// When to call [`DepartureQueue::dequeue`] after a packet whose service ends at `free_at`, if packets wait: at
-    /// `free_at`, or later if no waiting packet may be sent at that time.
+    /// The time at which to call [`DepartureQueue::dequeue`] after a packet whose service ends at `free_at`, if packets
+    /// are waiting: `free_at`, or later if no waiting packet may be sent at `free_at`.
     #[inline]
     pub fn next_turn(&self, free_at: Time) -> Time {
         match self {
@@ -228,8 +228,8 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// Number of classes with waiting packets. As long as no packet leaves, [`DepartureQueue::next_ready`] changes only
-    /// if this number does.
+    /// Number of classes with waiting packets. Until a packet leaves, [`DepartureQueue::next_ready`] changes only when
+    /// this number changes.
     pub fn waiting_classes(&self) -> u32 {
         match self {
             DepartureQueue::Cbq(queue) => queue.waiting_classes(),
@@ -249,7 +249,7 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// The average length that the queue computes (the first RED leaf of a CBQ), in its own unit.
+    /// The average queue length of a CBQ's first RED leaf, in the unit of the leaf's limit; `None` for other queues.
     pub fn average(&self) -> Option<f64> {
         match self {
             DepartureQueue::Cbq(queue) => queue.average(),

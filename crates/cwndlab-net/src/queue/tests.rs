@@ -10,7 +10,7 @@ use crate::Rng;
 
 const RATE: Rate = Rate::from_bps(8_000_000); // 1000 bytes take 1 ms
 
-/// Every kind with small limits, with and without ECN, so that each way through the code is taken.
+/// Every kind of queue, with small limits, with and without ECN, so that each path through the code is taken.
 fn configs() -> Vec<QueueConfig> {
     let red = RedConfig { ecn: true, w_q: Some(0.1), limit: 20, ..RedConfig::new(20, 2.0, 12.0) };
     let short = Time::from_millis(2);
@@ -87,7 +87,8 @@ fn configs() -> Vec<QueueConfig> {
     ]
 }
 
-/// One packet: gap since the last in µs, bytes, flow, whether it is ECN-capable.
+/// Random packets. For each: the gap since the last packet in µs, its size in bytes, its flow, and whether it is
+/// ECN-capable.
 fn traffic() -> impl Strategy<Value = Vec<(u64, u32, u64, bool)>> {
     prop::collection::vec((0..3000_u64, 40..1500_u32, 0..6_u64, any::<bool>()), 1..400)
 }

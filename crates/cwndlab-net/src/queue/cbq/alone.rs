@@ -9,8 +9,8 @@ use super::{estimator_of, CbqConfig, Estimator};
 use crate::queue::{Admit, ArrivalQueue, Backlog, Queue, Regions};
 use crate::{Ecn, Rng};
 
-/// The leaf class. The link's ring stores its packets; the class stores when the transmission of each waiting packet
-/// begins.
+/// The only leaf class of a CBQ. The link's ring stores the packets; the class stores the time at which the
+/// transmission of each waiting packet begins.
 ///
 /// Only the class's own estimator delays it, so these times are known, and serving the class needs no event except to
 /// order simultaneous actions. If each transmission began with an event, a packet that arrives at the same instant
@@ -30,22 +30,22 @@ pub struct BoundedClass {
     estimator: Estimator,
     waiting: VecDeque<Turn>,
     waiting_bytes: u64,
-    /// When [`BoundedClass::serve`] is due for the first waiting packet, if that packet found no other packet waiting;
-    /// otherwise [`Time::MAX`].
+    /// The time at which [`BoundedClass::serve`] is due for the first waiting packet, if that packet found no other
+    /// packet waiting; otherwise [`Time::MAX`].
     due: Time,
-    /// When the last packet began to be sent.
+    /// The time at which the latest transmission began.
     begun: Time,
     last_arrival: Time,
-    /// When a link of the class's rate would finish the last packet whose transmission has begun.
+    /// The time at which a link with the class's rate would finish the packet whose transmission began last.
     in_service_until: Time,
     in_service_bytes: u32,
 }
 
-/// A packet that waits.
+/// A waiting packet.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     begin: Time,
-    /// When a link of the class's rate, starting at `begin`, would have sent the packet.
+    /// The time at which a link with the class's rate would have sent the packet if it started at `begin`.
     class_end: Time,
     bytes: u32,
 }
@@ -110,8 +110,8 @@ impl BoundedClass {
         self.begun > self.last_arrival && now <= self.last_arrival + self.estimator.link_time(bytes)
     }
 
-    /// Adds a packet of `bytes` that was accepted at `now`. Returns when its transmission begins, if the link is free
-    /// at `free_at`.
+    /// Adds a packet of `bytes` that was accepted at `now`. Returns the time at which its transmission begins if the
+    /// link is free at `free_at`.
     #[inline]
     pub fn begin(&mut self, now: Time, free_at: Time, bytes: u32) -> Time {
         let begin = now.max(free_at).max(self.estimator.undertime);
@@ -125,7 +125,7 @@ impl BoundedClass {
         begin
     }
 
-    /// When [`BoundedClass::serve`] is due; [`Time::MAX`] if it is not.
+    /// The time at which [`BoundedClass::serve`] is due; [`Time::MAX`] if no call is needed.
     #[inline]
     pub fn due(&self) -> Time {
         self.due
@@ -141,19 +141,20 @@ impl BoundedClass {
         self.advance(now);
     }
 
-    /// The bytes of the packets that wait at `now`, and when each begins to be sent. These packets are the last ones of
-    /// the link's ring.
+    /// The total bytes of the packets that wait at `now`, and the time at which the transmission of each begins. These
+    /// packets are the last ones in the link's ring.
     pub fn waiting(&mut self, now: Time) -> (u64, impl ExactSizeIterator<Item = Time> + '_) {
         self.advance(now.saturating_sub(Time::from_nanos(1)));
         (self.waiting_bytes, self.waiting.iter().map(|turn| turn.begin))
     }
 
-    /// The average length that the class's queue computes (RED).
+    /// The average length of the class's queue, if it is RED.
     pub fn average(&self) -> Option<f64> {
         self.queue.average()
     }
 
-    /// The time that the average ([`BoundedClass::average`]) spent in each region, up to `now`.
+    /// The time that the average ([`BoundedClass::average`]) spent below, between and above RED's thresholds, up to
+    /// `now`.
     pub fn regions(&mut self, now: Time) -> Option<Regions> {
         self.advance(now);
         self.queue.regions(now, self.backlog(now).idle_since())

@@ -41,7 +41,7 @@ pub struct CbqClassConfig {
     pub parent: Option<usize>,
     /// The class's share of the link, in bit/s.
     pub rate_bps: Rate,
-    /// Leaf classes with a lower number are served first; those with the same number by weighted round robin.
+    /// Leaf classes with a lower value are served first. Those with the same value are served by weighted round robin.
     #[serde(default)]
     pub priority: u8,
     /// If set, the class never sends above its rate. Otherwise it may borrow, and may use an otherwise idle link.
@@ -50,15 +50,16 @@ pub struct CbqClassConfig {
     /// For a leaf: names of the traffic whose packets belong to it, in both directions. In the simulator only.
     #[serde(default)]
     pub traffic: Vec<String>,
-    /// For each name in `traffic`, the number that its packets carry ([`crate::Packet::traffic`]). Set by
+    /// For each name in `traffic`, the ID that its packets carry ([`crate::Packet::traffic`]). Set by
     /// [`QueueConfig::number_traffic`].
     #[serde(skip)]
     pub numbers: Vec<u8>,
     /// For a leaf: the flow keys ([`crate::Packet::flow_key`]) whose packets belong to it.
     #[serde(default)]
     pub flows: Vec<u64>,
-    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail, red or linux-red). The queue takes the
-    /// class's rate for the link's: a sent packet counts as in service for its transmission time at the class's rate.
+    /// For a leaf: its queue, which must decide at arrival (infinite, drop-tail, red or linux-red). The queue treats
+    /// the class's rate as that of the link: a sent packet counts as in service for its transmission time at the
+    /// class's rate.
     #[serde(default)]
     pub queue: Option<Box<QueueConfig>>,
     /// How many packets of `max_packet_bytes` may follow each other at the link's speed after a pause. Determines the

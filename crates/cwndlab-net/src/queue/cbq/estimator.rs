@@ -21,15 +21,15 @@ pub(super) struct Estimator {
     avgidle_s: f64,
     max_idle_s: f64,
     min_idle_s: f64,
-    /// End of the last packet.
+    /// The time at which the transmission of the last packet ends.
     last: Time,
     /// From this time on the class is within its limit: a packet of the last packet's size, sent at this time, brings
     /// the average back to zero.
     pub(super) undertime: Time,
     /// Transmission times of a packet of the last packet's size, stored because sizes repeat.
     sized: Sized,
-    /// The last time between the ends of two packets, with its value in seconds. `wait` is the last wait in seconds,
-    /// with its rounded value. Both are stored because they repeat while packets wait.
+    /// The last interval between the ends of two packets, with its value in seconds. `wait` is the last waiting time in
+    /// seconds, with its rounded value. Both are stored because the same values repeat while packets wait.
     between: (Time, f64),
     wait: (f64, Time),
 }
@@ -97,16 +97,16 @@ impl Estimator {
         }
         let idle_s = self.between.1 - class_s;
         let average = self.avgidle_s + GAIN * (idle_s - self.avgidle_s);
-        // Back-to-back packets at exactly the class's rate let the average decay without end. Subnormal numbers cost
-        // hundreds of cycles per operation, and zero has the same effect here.
+        // With back-to-back packets at exactly the class's rate, the average decays without ever reaching zero.
+        // Subnormal numbers cost hundreds of cycles per operation, and zero has the same effect here.
         let average = if average.abs() < f64::MIN_POSITIVE / GAIN { 0.0 } else { average };
         self.avgidle_s = average.clamp(self.min_idle_s, self.max_idle_s);
         self.last = end;
         self.undertime = if self.avgidle_s > ZERO_S {
             now
         } else {
-            // The debt is `-avgidle_s`. The average returns to zero if the next packet has the same size and an idle
-            // time of (1/GAIN - 1) times the debt.
+            // The debt is `-avgidle_s`. The average returns to zero if the next packet has the same size and its `idle`
+            // is (1/GAIN - 1) times the debt.
             let wait_s = class_s - link_s - (1.0 / GAIN - 1.0) * self.avgidle_s;
             if wait_s.to_bits() != self.wait.0.to_bits() {
                 self.wait = (wait_s, Time::from_secs_f64(wait_s));
@@ -120,13 +120,13 @@ impl Estimator {
         self.avgidle_s
     }
 
-    /// Time of `bytes` at the class's rate.
+    /// Transmission time of `bytes` at the class's rate.
     #[inline]
     pub(super) fn class_time(&mut self, bytes: u32) -> Time {
         self.sized(bytes).class_time
     }
 
-    /// Time of `bytes` at the link's rate.
+    /// Transmission time of `bytes` at the link's rate.
     pub(super) fn link_time(&self, bytes: u32) -> Time {
         Sized::new(bytes, self.class_s, self.link_s).link_time
     }

@@ -25,12 +25,13 @@ pub struct Cbq<P> {
     leaf_of: Vec<Option<usize>>,
     /// Flow keys, each with the index in `leaves` of its leaf, sorted.
     flows: Vec<(u64, usize)>,
-    /// For each number of traffic, the index in `leaves` of its leaf. Number 0 stands for traffic that no class names.
+    /// For each traffic ID ([`Packet::traffic`]), the index in `leaves` of the leaf that names the traffic. ID 0 is for
+    /// traffic that no class of any queue names.
     traffic: Vec<Option<usize>>,
     default: usize,
     sharing: Sharing,
-    /// For each priority, in order: the indices in `leaves` of the leaves with this priority, and which of them has its
-    /// turn.
+    /// One round for each priority, in order of priority: the indices in `leaves` of the leaves with this priority, and
+    /// the position of the one whose turn it is.
     rounds: Vec<Round>,
     packets: u32,
     bytes: u64,
@@ -44,7 +45,7 @@ pub struct Cbq<P> {
 struct Class {
     parent: Option<usize>,
     bounded: bool,
-    /// 1 for a leaf, else one more than its highest child (section 2.2).
+    /// 1 for a leaf, else one more than the level of its highest child (section 2.2).
     level: u32,
     estimator: Estimator,
 }
@@ -56,10 +57,10 @@ struct Leaf<P> {
     free: bool,
     queue: ArrivalQueue,
     fifo: Fifo<P>,
-    /// Bytes that the leaf may send in its turn. `allotment` is the part of them that is left.
+    /// Bytes that the leaf may send in its turn, of which `allotment` are left.
     weight: i64,
     allotment: i64,
-    /// When a link of the class's rate would finish the last packet that was sent.
+    /// The time at which a link with the class's rate would finish the last packet that was sent.
     in_service_until: Time,
     in_service_bytes: u32,
 }
@@ -174,13 +175,13 @@ impl<P> Cbq<P> {
     pub fn average(&self) -> Option<f64> {
         self.leaves.iter().find_map(|leaf| leaf.queue.average())
     }
-    /// The time that the average of [`Cbq::average`] spent in each region, up to `now`.
+    /// The time that the average ([`Cbq::average`]) spent below, between and above RED's thresholds, up to `now`.
     pub fn regions(&self, now: Time) -> Option<Regions> {
         self.leaves.iter().find_map(|leaf| leaf.queue.regions(now, leaf.backlog(now).idle_since()))
     }
 
-    /// When a packet may be sent: `now`, or later if no class with waiting packets may send at `now`; `None` if no
-    /// packets wait.
+    /// The time at which a packet may be sent: `now`, or later if no class with waiting packets may send at `now`;
+    /// `None` if no packets wait.
     pub fn next_ready(&self, now: Time) -> Option<Time> {
         let mut earliest = None;
         for leaf in self.leaves.iter().filter(|leaf| leaf.fifo.len() > 0) {
@@ -201,7 +202,7 @@ impl<P> Cbq<P> {
         earliest
     }
 
-    /// When to call [`Cbq::dequeue`] again after a packet whose service ends at `free_at`.
+    /// The time at which to call [`Cbq::dequeue`] again after a packet whose service ends at `free_at`.
     ///
     /// If several leaves share a priority, the call must not be delayed until a packet may be sent, because a call that
     /// finds no leaf to serve ends the turns of all leaves.
@@ -218,7 +219,7 @@ impl<P> Cbq<P> {
         self.waiting
     }
 
-    /// A class and those from which it may borrow.
+    /// The class itself and the ancestors from which it may borrow.
     fn lenders(&self, class: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(class), |&at| self.classes[at].parent.filter(|_| !self.classes[at].bounded))
     }
@@ -274,7 +275,7 @@ impl<P> Cbq<P> {
         false
     }
 
-    /// The leaf to serve at `now`: by priority, then by turn.
+    /// The leaf to serve at `now`, chosen by priority and then by turn.
     #[inline]
     fn choose(&mut self, now: Time) -> Option<usize> {
         if let [leaf] = &self.leaves[..] {
@@ -376,7 +377,7 @@ impl<P: Packet> Cbq<P> {
         Some(Dequeued { packet, marked: false })
     }
 
-    /// The leaf of a packet: by its traffic, else by its flow, else the default.
+    /// The leaf of a packet: the one that names its traffic, else the one with its flow, else the default.
     fn classify(&self, packet: &P) -> usize {
         let named = self.traffic[usize::from(packet.traffic())];
         named.unwrap_or_else(|| {
@@ -389,7 +390,7 @@ impl<P: Packet> Cbq<P> {
 impl<P> Leaf<P> {
     fn backlog(&self, now: Time) -> Backlog {
         let in_service = if now < self.in_service_until { self.in_service_bytes } else { 0 };
-        // If packets wait after `in_service_until`, other classes delay this class: it is not idle.
+        // Packets that wait after `in_service_until` are delayed by other classes; the class is not idle.
         Backlog {
             packets: self.fifo.len() + u32::from(in_service > 0),
             bytes: self.fifo.bytes + u64::from(in_service),

@@ -36,8 +36,7 @@ fn config(classes: Vec<CbqClassConfig>) -> CbqConfig {
     config
 }
 
-/// Keeps `flows` backlogged, each from its time on, and returns the bit rate of each between `from` and `until`
-/// seconds.
+/// Keeps each flow backlogged from its start time on. Returns the bit rate of each between `from` and `until` seconds.
 fn rates(config: &CbqConfig, flows: &[(u64, f64)], from: f64, until: f64) -> Vec<f64> {
     let mut cbq: Cbq<TestPacket> = Cbq::new(config, LINK);
     let (mut rng, mut dropped) = (Rng::seed_from_u64(1), Vec::new());
@@ -111,7 +110,8 @@ fn a_higher_priority_does_not_give_more_than_the_share() {
 
 #[test]
 fn the_share_of_an_idle_class_goes_to_its_sibling_before_others() {
-    // Two agencies of 5 Mb/s; in the first one class is idle: its sibling gets the agency's whole share.
+    // Two agencies have 5 Mb/s each. One class of the first agency is idle, so its sibling gets that agency's whole
+    // share.
     let agency = || CbqClassConfig { parent: Some(0), queue: None, ..class(5_000_000) };
     let member = |parent, flow| CbqClassConfig { parent: Some(parent), ..leaf(2_500_000, flow) };
     let config = config(vec![root(), agency(), agency(), member(1, 1), member(1, 2), member(2, 3), member(2, 4)]);
@@ -128,7 +128,7 @@ fn a_bounded_agency_bounds_its_members_that_may_borrow_within_it() {
 }
 
 /// After a long time at ten times its rate, a class has an average of -7.2 ms (0.8 - 8). It then has to wait for 7.2 ms
-/// and 15 times its debt.
+/// plus 15 times its debt.
 #[test]
 fn a_class_that_borrowed_pays_back_no_more_than_its_lower_bound() {
     let wait_ms = |min_idle_s| {
@@ -159,7 +159,8 @@ fn the_burst_after_a_pause_is_as_long_as_asked() {
             burst += 1;
             now += LINK.serialization_time(1000);
         }
-        // The first packet after the pause leaves the average at its bound; one more may bring it just to zero.
+        // The first packet after the pause leaves the average at its upper bound. If `max_burst` further packets leave
+        // it slightly above zero, one more packet is sent.
         assert!((max_burst + 1..=max_burst + 2).contains(&burst), "{burst} packets, asked for {max_burst}");
     }
 }
@@ -214,8 +215,8 @@ fn a_red_leaf_marks_and_idles_by_the_rate_of_its_class() {
         }
     }
     assert_eq!(ce, marks);
-    // 1000 bytes take 8 ms at 1 Mb/s. Three such times after the end of the last packet's service, the average is an
-    // eighth.
+    // 1000 bytes take 8 ms at 1 Mb/s. An idle time of three packets (24 ms after the 8 ms of the last packet's service)
+    // reduces the average to an eighth.
     cbq.enqueue(last + Time::from_millis(32), TestPacket::of_flow(99, 1), &mut rng, &mut dropped);
     assert!((cbq.average().unwrap() - average / 8.0).abs() < 1e-6, "{:?} {average}", cbq.average());
 }
@@ -263,7 +264,7 @@ fn a_link_with_a_bounded_class_carries_the_rate_of_the_class_and_sleeps_in_betwe
         link.offer(now, &TestPacket::of_flow(id, 1));
         while link.pop_dropped().is_some() {}
     }
-    // 20 s: 3750 packets at 1.5 Mb/s, less what is under way.
+    // At 1.5 Mb/s, 3750 packets fit into 20 s. Those under way at the end have not arrived.
     assert!((3680..=3760).contains(&arrived), "{arrived}");
     assert!(served < 3 * arrived, "{served} services for {arrived} packets");
     let regions = link.regions(gap * 7500).unwrap();

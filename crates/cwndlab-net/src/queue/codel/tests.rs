@@ -5,8 +5,8 @@ fn ms(ms: u64) -> Time {
     Time::from_millis(ms)
 }
 
-/// Keeps the queueing delay above 50 ms, with one arrival and one departure each 0.1 ms. Returns the times of the drops
-/// or marks, in ms since the first.
+/// Keeps the queueing delay above 50 ms, with one arrival and one departure every 0.1 ms. Returns the times of the
+/// drops or marks, in ms since the first one.
 fn signal_times_under_overload(ecn: bool, make: fn(u64) -> TestPacket) -> Vec<f64> {
     let mut queue = Codel::new(CodelConfig { ecn, limit: 100_000, ..CodelConfig::default() });
     let mut dropped = Vec::new();
@@ -29,7 +29,7 @@ fn signal_times_under_overload(ecn: bool, make: fn(u64) -> TestPacket) -> Vec<f6
     signals.iter().map(|at| at - signals[0]).collect()
 }
 
-/// Times of signals that are interval / sqrt(count) apart (RFC 8289, sections 3.2 and 5.7).
+/// Times of drops or marks that are interval / sqrt(count) apart (RFC 8289, sections 3.2 and 5.7).
 const VECTOR_MS: [f64; 6] = [0.0, 100.0, 170.7, 228.4, 278.4, 323.2];
 
 #[test]
@@ -48,8 +48,8 @@ fn marks_come_at_the_times_of_the_drops_they_replace() {
     assert_eq!(drops[..6], marks[..6]);
 }
 
-/// A mark by an earlier queue serves as a signal like a new one, so the control law continues. It does not count as a
-/// mark by this queue.
+/// A packet that another queue has marked needs no new signal: the control law continues as if this queue had marked
+/// the packet, but reports no mark.
 #[test]
 fn a_packet_that_is_marked_already_is_no_new_mark() {
     let marked = |id| TestPacket { ecn: Ecn::Ce, ..TestPacket::new(id) };

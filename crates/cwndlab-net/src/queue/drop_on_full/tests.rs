@@ -33,7 +33,7 @@ fn the_packet_at_the_front_makes_room() {
     assert_eq!((queue.packets(), queue.bytes()), (0, 0));
 }
 
-/// Chi-square over the places of 10 packets; the packet that arrives is never the one dropped.
+/// A chi-square test over the 10 positions in a full queue. The arriving packet is never dropped.
 #[test]
 fn any_packet_that_waits_makes_room_with_the_same_probability() {
     let mut rng = Rng::seed_from_u64(1);

@@ -18,23 +18,22 @@ enum Verdict {
     Drop,
 }
 
-/// The scheduler's credit when both queues are empty, with which the low-latency queue is served first
-/// (`dualpi2_calculate_c_protection`).
+/// The scheduler's credit while both queues are empty (`dualpi2_calculate_c_protection`). With it, the low-latency
+/// queue is served first.
 pub(super) fn first_credit(config: &DualPi2Config) -> f64 {
     MTU_BYTES * (config.classic_share - (1.0 - config.classic_share))
 }
 
 impl<P> DualPi2<P> {
-    /// Resets the credit if both queues are empty. The kernel resets it when `dequeue_packet` finds both queues empty,
-    /// and not when only one is. It calls the function after each packet, so the credit is reset before the next
-    /// arrival.
+    /// Resets the credit if both queues are empty. The kernel does so when `dequeue_packet` finds both queues empty. It
+    /// calls `dequeue_packet` again after each packet, so the credit is reset before the next arrival.
     pub(super) fn note_arrival_linux(&mut self) {
         if self.packets() == 0 {
             self.owed = first_credit(&self.config);
         }
     }
 
-    /// `dualpi2_roll`: true with this probability.
+    /// `dualpi2_roll`: true with the given probability.
     fn roll(&mut self, probability: f64) -> bool {
         self.rng.random::<f64>() < probability
     }

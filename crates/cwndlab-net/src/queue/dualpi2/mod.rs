@@ -1,7 +1,7 @@
 //! `DualPI2`, a dual-queue coupled AQM for L4S (RFC 9332, appendix A): a low-latency queue for packets with ECT(1) or
-//! CE, a classic queue for all others, and one PI controller. Its output marks packets of the low-latency queue and,
-//! squared, drops (or marks) those of the classic one. There are two forms: the RFC's pseudocode and Linux's
-//! `sch_dualpi2`.
+//! CE, a classic queue for all others, and one PI controller. The controller's output determines how often packets of
+//! the low-latency queue are marked; its square, how often those of the classic queue are dropped (or marked). There
+//! are two forms: the RFC's pseudocode and Linux's `sch_dualpi2`.
 
 mod linux;
 
@@ -14,7 +14,7 @@ use super::fifo::Fifo;
 use super::{Dequeued, Dropped, QueueError};
 use crate::{DropCause, Ecn, Packet, Rng};
 
-/// The signals and scheduler of [`DualPi2`]. Both forms have the same controller.
+/// The form of [`DualPi2`]'s signals and scheduler. Both forms have the same controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DualPi2Form {
@@ -31,7 +31,7 @@ pub enum DualPi2Form {
 pub struct DualPi2Config {
     /// The form of signals and scheduler.
     pub form: DualPi2Form,
-    /// Maximum number of packets waiting in both queues together. Linux has 10000.
+    /// Maximum number of packets waiting in both queues together. The default is 10,000, as in Linux.
     pub limit: u32,
     /// Target delay, in nanoseconds. The default is 15 ms.
     pub target_ns: Time,
@@ -110,7 +110,7 @@ pub struct DualPi2<P> {
     /// The next update of the controller. Updates that are due are carried out when a packet next arrives or leaves,
     /// before the packet itself is handled.
     next_update: Time,
-    /// Weighted bytes by which the classic queue is behind its share (if positive).
+    /// Weighted bytes by which the classic queue is behind its share (if positive) or ahead of it (if negative).
     owed: f64,
     /// Random numbers for Linux's signals.
     rng: Rng,
@@ -193,7 +193,7 @@ impl<P> DualPi2<P> {
         }
     }
 
-    /// The marking probability by the low-latency queue's own ramp at this delay (A.1, `laqm`).
+    /// The marking probability that the low-latency queue's own ramp gives at this delay (A.1, `laqm`).
     fn native(&self, delay_s: f64) -> f64 {
         let over_s = delay_s - self.config.min_th_ns.as_secs_f64();
         if over_s < 0.0 {
@@ -257,7 +257,7 @@ impl<P: Packet> DualPi2<P> {
         None
     }
 
-    /// Charges the packet to its queue's share, and marks it if `signal` is set.
+    /// Charges the packet to the share of its queue, and marks the packet if `signal` is set.
     fn send(&mut self, low: bool, mut packet: P, signal: bool) -> Dequeued<P> {
         let bytes = f64::from(packet.wire_bytes());
         let share = self.config.classic_share;

@@ -15,7 +15,7 @@ fn fixed(base: f64) -> DualPi2<TestPacket> {
     queue
 }
 
-/// Of 10,000 packets that pass one by one without waiting: how many are marked and how many dropped.
+/// Sends 10,000 packets one by one, without waiting. Returns how many are marked and how many are dropped.
 fn signals(base: f64, ecn: Ecn) -> (usize, usize) {
     let mut queue = fixed(base);
     let (mut dropped, mut marks) = (Vec::new(), 0);
@@ -29,7 +29,7 @@ fn signals(base: f64, ecn: Ecn) -> (usize, usize) {
 
 #[test]
 fn marks_are_coupled_to_the_square_root_of_the_drops() {
-    // p' = 0.1: k p' = 20 % marked, p'^2 = 1 % dropped (or marked, for ECT(0)).
+    // With p' = 0.1, k p' = 20 % are marked, and p'^2 = 1 % are dropped (or marked, with ECT(0)).
     let near = |count: usize, expected: usize| count.abs_diff(expected) <= 1;
     let (low, classic, classic_ecn) = (signals(0.1, Ecn::Ect1), signals(0.1, Ecn::NotEct), signals(0.1, Ecn::Ect0));
     assert!(near(low.0, 2000) && low.1 == 0, "{low:?}");
@@ -39,7 +39,7 @@ fn marks_are_coupled_to_the_square_root_of_the_drops() {
 
 #[test]
 fn in_overload_both_queues_drop_whatever_their_ecn_field_says() {
-    // p' = 0.6: p_CL would be 1.2, p_C is 36 %.
+    // With p' = 0.6, p_CL would be 1.2, and p_C is 36 %.
     for ecn in [Ecn::Ect0, Ecn::Ect1, Ecn::NotEct] {
         let (marks, drops) = signals(0.6, ecn);
         assert!(drops.abs_diff(3600) <= 1, "{ecn:?}: {drops}");
@@ -105,7 +105,7 @@ fn the_classic_delay_settles_at_its_target() {
 
 #[test]
 fn a_long_idle_time_costs_no_loop_of_updates() {
-    // with an alpha of 0 the probability stays where it is
+    // With an alpha of 0, the probability does not change.
     for (alpha, base) in [(0.16, 0.0), (0.0, 0.5)] {
         let mut queue = DualPi2::new(DualPi2Config { alpha, ..DualPi2Config::default() }, RATE, 1);
         queue.base = base;
@@ -123,7 +123,8 @@ fn fixed_linux(base: f64) -> DualPi2<TestPacket> {
     queue
 }
 
-/// Of 20,000 packets that leave `behind` others behind them, how many are marked and how many dropped.
+/// Sends 20,000 packets, each with `behind` others left in the queue. Returns how many are marked and how many are
+/// dropped.
 fn signals_linux(base: f64, ecn: Ecn, behind: u64) -> (usize, usize) {
     let mut queue = fixed_linux(base);
     let (mut dropped, mut marks) = (Vec::new(), 0);
@@ -140,14 +141,14 @@ fn signals_linux(base: f64, ecn: Ecn, behind: u64) -> (usize, usize) {
 
 #[test]
 fn linux_draws_marks_and_squared_drops_and_spares_queues_below_two_packets() {
-    // p = 0.1: 20 % marks, 1 % drops; six standard deviations of 20,000 draws are 340 and 85
+    // With p = 0.1, 20 % are marked or 1 % dropped. Six standard deviations of 20,000 draws are 340 and 85.
     let near = |count: usize, expected: usize, most: usize| count.abs_diff(expected) <= most;
     let (low, classic, classic_ecn) =
         (signals_linux(0.1, Ecn::Ect1, 3), signals_linux(0.1, Ecn::NotEct, 3), signals_linux(0.1, Ecn::Ect0, 3));
     assert!(near(low.0, 4000, 340) && low.1 == 0, "{low:?}");
     assert!(classic.0 == 0 && near(classic.1, 200, 85), "{classic:?}");
     assert!(near(classic_ecn.0, 200, 85) && classic_ecn.1 == 0, "{classic_ecn:?}");
-    // 2 x 1000 bytes behind: less than 2 MTU
+    // With 2 x 1000 bytes left, the queue is below 2 MTU.
     assert_eq!(signals_linux(0.1, Ecn::Ect1, 2), (0, 0));
 }
 
@@ -159,7 +160,7 @@ fn linux_in_overload_drops_and_marks_the_rest_of_the_low_latency_queue() {
         assert!(drops.abs_diff(7200) <= 450, "{ecn:?}: {drops}");
         assert_eq!(marks > 0, ecn == Ecn::Ect1, "{ecn:?}");
     }
-    // k p' = 1 is not above 100 % yet: all marked, none dropped
+    // A marking probability of k p' = 1 is not yet overload: all packets are marked, and none dropped.
     assert_eq!(signals_linux(0.5, Ecn::Ect1, 40), (20_000, 0));
 }
 
@@ -177,14 +178,15 @@ fn linux_marks_all_that_waited_longer_than_the_step() {
 fn linux_keeps_the_credit_until_both_queues_are_empty() {
     let mut queue = fixed_linux(0.0);
     let mut dropped = Vec::new();
-    // the credit starts at -1200 and rises by 100 with each packet of the low-latency queue: it is positive after 13
+    // The credit starts at -1200 and rises by 100 with each packet of the low-latency queue, so it is positive after 13
+    // packets.
     queue.enqueue(Time::ZERO, packet(0, Ecn::NotEct), &mut dropped);
     for id in 1..40 {
         queue.enqueue(Time::ZERO, packet(id, Ecn::Ect1), &mut dropped);
     }
     let order: Vec<_> = (0..40).map(|_| queue.dequeue(Time::ZERO, &mut dropped).unwrap().packet.ecn).collect();
     assert_eq!(order.iter().position(|&ecn| ecn == Ecn::NotEct), Some(13));
-    // nothing is charged while the classic queue is empty, so the credit stays as the classic packet left it
+    // Nothing is charged while the classic queue is empty, so the credit does not change after the classic packet.
     assert!((queue.owed - (100.0 - 900.0)).abs() < 1e-6, "{}", queue.owed);
     queue.enqueue(Time::ZERO, packet(41, Ecn::Ect1), &mut dropped);
     assert!((queue.owed + 1200.0).abs() < 1e-6, "reset by the empty queue: {}", queue.owed);

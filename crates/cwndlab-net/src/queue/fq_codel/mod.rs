@@ -98,15 +98,16 @@ pub struct FqCodel<P> {
 struct Flow<P> {
     fifo: Fifo<P>,
     law: ControlLaw,
-    /// Bytes that the flow may still send in its turn; negative after a packet that was larger than what was left.
+    /// Bytes that the flow may still send in its turn; negative after a packet that was larger than the rest of the
+    /// turn.
     deficit: i64,
     /// Whether the flow is in one of the two lists.
     listed: bool,
 }
 
 impl<P> FqCodel<P> {
-    /// An empty queue, from a checked configuration. `seed` perturbs the hash unless the configuration states the
-    /// perturbation.
+    /// An empty queue, from a checked configuration. `seed` perturbs the hash, unless the configuration sets
+    /// `perturbation`.
     pub fn new(config: FqCodelConfig, seed: u64) -> FqCodel<P> {
         let flow = || Flow { fifo: Fifo::default(), law: ControlLaw::default(), deficit: 0, listed: false };
         FqCodel {
@@ -129,8 +130,8 @@ impl<P> FqCodel<P> {
         self.bytes
     }
 
-    /// The queue of a flow: key and perturbation, mixed by the finalizer of splitmix64 and scaled to the number of
-    /// queues.
+    /// The index of a flow's queue: the flow key and the perturbation, mixed by splitmix64's finalizer and scaled to
+    /// the number of queues.
     fn index(&self, flow_key: u64) -> u32 {
         let mut x = flow_key ^ self.perturbation.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -6,7 +6,7 @@ fn queue(config: FqCodelConfig) -> FqCodel<TestPacket> {
     FqCodel::new(config, 3)
 }
 
-/// The flows of the next `n` packets sent, all at the same instant.
+/// Sends `n` packets at the same instant, and returns the flow of each.
 fn served(queue: &mut FqCodel<TestPacket>, n: usize) -> Vec<u64> {
     let mut dropped = Vec::new();
     let flows = (0..n).map_while(|_| queue.dequeue(Time::ZERO, &mut dropped)).map(|sent| sent.packet.flow).collect();
@@ -78,7 +78,7 @@ fn codel_acts_on_the_slow_flow_alone() {
     let mut queue = queue(FqCodelConfig { ecn: false, ..FqCodelConfig::default() });
     let mut dropped = Vec::new();
     let mut id = 0;
-    // A link of one packet each ms; flow 1 sends twice that, flow 2 a twentieth.
+    // The link sends one packet per ms. Flow 1 offers two packets per ms, and flow 2 one every 20 ms.
     for ms in 0..2000 {
         let now = Time::from_millis(ms);
         for flow in if ms % 20 == 0 { vec![1, 1, 2] } else { vec![1, 1] } {
@@ -99,7 +99,7 @@ fn a_packet_that_is_marked_already_is_no_new_mark() {
     for ms in 0..2000 {
         let now = Time::from_millis(ms);
         for id in [2 * ms, 2 * ms + 1] {
-            // every other packet was marked before
+            // Every second packet was marked by another queue.
             let ecn = if id % 2 == 0 { Ecn::Ce } else { Ecn::Ect0 };
             queue.enqueue(now, TestPacket { ecn, ..TestPacket::of_flow(id, 1) }, &mut dropped);
         }

@@ -16,8 +16,8 @@ pub enum LinuxRedVersion {
     #[default]
     #[serde(rename = "2.2.5")]
     V2_2_5,
-    /// From Linux 2.3.15 on: an idle time that is so short that the table's entry for it is 0 also reduces the average,
-    /// in proportion to its length.
+    /// Linux 2.3.15 and later: an idle time so short that its table entry is 0 also reduces the average, in proportion
+    /// to its length.
     #[serde(rename = "2.3.15")]
     V2_3_15,
 }
@@ -28,15 +28,15 @@ pub enum LinuxRedVersion {
 pub struct LinuxRedConfig {
     /// Capacity: a packet that finds more bytes than this waiting is dropped regardless of the average.
     pub limit: u64,
-    /// Below this average nothing is dropped or marked.
+    /// While the average is below this, nothing is dropped or marked.
     pub min_th: u32,
-    /// From this average on, every packet is dropped (see `hard_drop`).
+    /// While the average is at this or above, every packet is dropped, except as `hard_drop` specifies.
     pub max_th: u32,
-    /// The requested probability at `max_th` (tc's `probability`). The kernel uses the next smaller `(max_th - min_th)
-    /// / 2^k`.
+    /// The requested probability at `max_th` (tc's `probability`). The kernel uses the largest
+    /// `(max_th - min_th) / 2^k` below it.
     #[serde(default = "default_max_p")]
     pub max_p: f64,
-    /// The burst, in packets, that may pass without drops. It determines the weight, a power of two.
+    /// The burst, in packets, that may pass without drops. It determines the weight, which is a power of two.
     pub burst: u32,
     /// Size of a typical packet (tc's avpkt).
     pub mean_packet_bytes: u32,
@@ -46,7 +46,8 @@ pub struct LinuxRedConfig {
     /// Marks ECN-capable packets where others are dropped.
     #[serde(default)]
     pub ecn: bool,
-    /// Whether ECN-capable packets too are dropped from `max_th` on, as in RFC 2884. Linux 2.3.49 marks them there.
+    /// Whether ECN-capable packets are dropped like all others while the average is at `max_th` or above, as in RFC
+    /// 2884. Linux 2.3.49 marks them instead.
     #[serde(default = "yes")]
     pub hard_drop: bool,
     /// The version of the algorithm.
@@ -107,8 +108,8 @@ impl LinuxRedConfig {
         (0..31).find(|&k| per_byte * power(2.0, k) > 1.0).unwrap_or(31)
     }
 
-    /// The table of the number of bits by which each idle time shifts the average, and the binary logarithm of the
-    /// ticks per entry (`tc_red_eval_idle_damping`).
+    /// The table of idle times and its `cell_log` (`tc_red_eval_idle_damping`). Entry i is the number of bits by which
+    /// an idle time of `i << cell_log` ticks shifts the average.
     pub(super) fn idle_table(&self, weight_log: u32) -> ([u8; 256], u32) {
         let packet_s = self.bandwidth_bps.serialization_time(self.mean_packet_bytes).as_secs_f64();
         // The kernel uses these natural logarithms as shifts, so the average decays as 2^-x where e^-x was meant.

@@ -32,8 +32,8 @@ pub struct LinuxRed {
     max_th: u64,
     /// Random numbers are drawn from 0 up to this value.
     random_mask: u64,
-    /// Packets since the last signal (drop or mark), or since the average came to lie between the thresholds. `None`
-    /// while the average is not between them.
+    /// Packets since the last signal (drop or mark), or since the average came between the thresholds. `None` while the
+    /// average is below or above them.
     count: Option<u64>,
     /// A random number, drawn with each signal. The next signal is due once `count` times the average's distance from
     /// `min_th` reaches this number.
@@ -76,8 +76,8 @@ impl LinuxRed {
         self.average as f64 * cwndlab_units::power(0.5, self.weight_log)
     }
 
-    /// The time that the average spent in each region, up to `now`. The average is constant between arrivals: the
-    /// kernel computes the decay of an idle time when the next packet arrives.
+    /// The time that the average spent in each region, up to `now`. The average counts as constant between arrivals,
+    /// because the kernel computes the decay of an idle time only when the next packet arrives.
     pub fn regions(&self, now: Time) -> Regions {
         let mut regions = self.regions;
         *regions.holding(self.average, self.min_th, self.max_th) += now.saturating_sub(self.last_arrival);
@@ -88,8 +88,8 @@ impl LinuxRed {
     pub fn on_arrival(&mut self, now: Time, backlog: Backlog, ecn: Ecn, rng: &mut Rng) -> Admit {
         self.regions = self.regions(now);
         self.last_arrival = now;
-        // `red_dequeue` starts the idle time when it is called with an empty queue, so there is none before the first
-        // packet is sent.
+        // `red_dequeue` starts the idle time when it is called with an empty queue, so there is no idle time before the
+        // first packet is sent.
         match backlog.idle_since().filter(|&since| since > Time::ZERO) {
             Some(since) => self.decay(now, since.max(self.idle_from)),
             None => self.average = self.average - (self.average >> self.weight_log) + backlog.waiting_bytes(),
@@ -129,7 +129,7 @@ impl LinuxRed {
         self.enqueue(backlog, Admit::Enqueue)
     }
 
-    /// Whether the next signal is due with this packet. At a constant average, signals are 1 to 1/p packets apart.
+    /// Whether this packet gets a signal (drop or mark). At a constant average, signals are 1 to 1/p packets apart.
     fn is_due(&mut self, rng: &mut Rng) -> bool {
         let count = self.count.map_or(0, |count| count + 1);
         let above = (self.average - self.min_th) >> self.weight_log;
@@ -141,7 +141,7 @@ impl LinuxRed {
         due
     }
 
-    /// Accepts a packet that was not dropped, unless more bytes than the limit wait.
+    /// Returns the decision `admit`, but a drop if more bytes than the limit are waiting.
     fn enqueue(&self, backlog: &Backlog, admit: Admit) -> Admit {
         match admit {
             Admit::Enqueue | Admit::Mark if backlog.waiting_bytes() > self.config.limit => Admit::Drop(DropCause::Full),

@@ -30,7 +30,7 @@ fn queue(config: LinuxRedConfig) -> LinuxRed {
     LinuxRed::new(config)
 }
 
-/// A queue with this average, which stays constant while as many bytes wait.
+/// A queue with the given average, which stays constant while packets find this number of bytes waiting.
 fn at(average: u32, config: LinuxRedConfig) -> LinuxRed {
     let queue = queue(config);
     LinuxRed { average: u64::from(average) << queue.weight_log, ..queue }
@@ -40,8 +40,8 @@ fn arrive(queue: &mut LinuxRed, bytes: u64, ecn: Ecn, rng: &mut Rng) -> Admit {
     queue.on_arrival(Time::from_secs(1), busy(bytes), ecn, rng)
 }
 
-/// The longest bursts by tc's formula with `min_th` at 32 packets, next to the table in the comment of `sch_red.c`,
-/// "Upper bound on W". Where they differ, tc uses the formula.
+/// Compares the longest burst for each weight by tc's formula, with `min_th` at 32 packets, with the table "Upper bound
+/// on W" in a comment of `sch_red.c`. Where they differ, tc uses the formula.
 #[test]
 fn the_weight_of_a_burst_is_near_the_kernel_s_table() {
     let comment = [33, 35, 39, 46, 57, 75, 101, 135, 190_u32];
@@ -54,7 +54,7 @@ fn the_weight_of_a_burst_is_near_the_kernel_s_table() {
 
 #[test]
 fn the_probability_is_rounded_down_to_a_slope_of_a_power_of_two() {
-    // 30 000 bytes between the thresholds
+    // The thresholds are 30,000 bytes apart.
     for (wanted, log, becomes) in [(0.02, 21, 0.0143), (0.1, 19, 0.0572), (0.2, 18, 0.1144), (0.5, 16, 0.4578)] {
         let config = LinuxRedConfig { max_p: wanted, ..diffserv() };
         assert_eq!(config.probability_log(), log);
@@ -78,8 +78,8 @@ fn the_average_is_a_fixed_point_number_in_bytes() {
     assert!((queue.average() - 2406.0 / 8.0).abs() < 1e-9);
 }
 
-/// Chi-square against the uniform law, at an average of 22 500 bytes: 7500 above `min_th`, and random numbers below 2^18
-/// (the probability wanted is 0.2) make 1 to 35 packets.
+/// A chi-square test of the spacings at an average of 22,500 bytes, 7500 bytes above `min_th`. For a requested
+/// probability of 0.2, the random numbers are below 2^18, which gives spacings of 1 to 35 packets.
 #[test]
 fn signals_at_a_constant_average_are_spaced_uniformly() {
     let mut queue = at(22_500, LinuxRedConfig { max_p: 0.2, ecn: true, ..diffserv() });
@@ -172,7 +172,7 @@ fn the_regions_hold_the_time_from_one_arrival_to_the_next() {
     let mut queue = queue(diffserv());
     let mut rng = rng();
     for (ms, waiting) in [(10, 150_000), (30, 0), (60, 360_000), (100, 0)] {
-        // averages 18,750; 16,407; 59,356; 51,937
+        // The averages are 18,750, 16,407, 59,356 and 51,937 bytes.
         queue.on_arrival(Time::from_millis(ms), busy(waiting), Ecn::NotEct, &mut rng);
     }
     let ms = Time::from_millis;

@@ -21,15 +21,15 @@ pub enum DelayEstimate {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PieConfig {
-    /// Maximum number of waiting packets; a further one is dropped. Linux has 1000.
+    /// Maximum number of waiting packets; a packet that exceeds it is dropped. The default is 1000, as in Linux.
     pub limit: u32,
     /// Target delay (`QDELAY_REF`), in nanoseconds. The default is 15 ms.
     pub target_ns: Time,
     /// Interval of the updates (`T_UPDATE`), in nanoseconds. The default is 15 ms.
     pub update_ns: Time,
-    /// Weight of the distance from the target, in Hz. The default is 1/8.
+    /// Weight of the delay's distance from the target, in Hz. The default is 1/8.
     pub alpha: f64,
-    /// Weight of the trend, in Hz. The default is 1 + 1/4.
+    /// Weight of the change in delay since the last update, in Hz. The default is 1 + 1/4.
     pub beta: f64,
     /// Length of a burst that passes without drops when there was no congestion (`MAX_BURST`), in nanoseconds. The
     /// default is 150 ms.
@@ -40,8 +40,8 @@ pub struct PieConfig {
     pub estimate: DelayEstimate,
     /// Marks ECN-capable packets where others are dropped (section 5.1).
     pub ecn: bool,
-    /// If the drop probability is at least this, ECN-capable packets, too, are dropped (`mark_ecnth`). The default is
-    /// 10 %.
+    /// Drop probability from which ECN-capable packets are dropped instead of marked (`mark_ecnth`). The default is 10
+    /// %.
     pub ecn_threshold: f64,
     /// Spaces drops: since the last drop, the probabilities of the arriving packets are added up; no packet is dropped
     /// before the sum reaches 0.85, and one is always dropped when it reaches 8.5 (section 5.4).

@@ -11,12 +11,12 @@ const WEIGHT: f64 = 0.25;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum DelayEstimator {
-    /// Sojourn of the last packet sent, in seconds.
+    /// `last_s` is the waiting time of the last packet sent, in seconds.
     Timestamp { last_s: f64 },
     Rate {
-        /// Start and bytes of the current measurement.
+        /// The start of the current measurement, and the bytes that have left since.
         measuring: Option<(Time, u64)>,
-        /// Smoothed time in which `MEASURED_BYTES` leave, in seconds; `None` before the first measurement.
+        /// The smoothed time in which [`MEASURED_BYTES`] leave, in seconds; `None` before the first measurement.
         average_s: Option<f64>,
     },
 }

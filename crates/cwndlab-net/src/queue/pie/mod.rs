@@ -1,4 +1,4 @@
-//! PIE, proportional integral controller enhanced (RFC 8033). Drops packets at arrival with a probability that a
+//! PIE, proportional integral controller enhanced (RFC 8033). Packets are dropped at arrival, with a probability that a
 //! controller updates at fixed intervals from the queueing delay and its trend.
 
 mod config;

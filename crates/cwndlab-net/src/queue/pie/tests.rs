@@ -6,7 +6,7 @@ fn rng() -> Rng {
     Rng::seed_from_u64(5)
 }
 
-/// What a link that sends a packet of 1000 bytes each millisecond did in 20 s under a load. The mean delay is that of
+/// The results of 20 s of load on a link that sends one packet of 1000 bytes per millisecond. The mean delay is that of
 /// the second half.
 struct Outcome {
     mean_delay_s: f64,
@@ -15,7 +15,7 @@ struct Outcome {
     first_signal: Option<Time>,
 }
 
-/// `load_percent` packets arrive each 100 ms.
+/// Runs the queue with `load_percent` packets arriving every 100 ms.
 fn run(config: PieConfig, load_percent: u64, make: fn(u64) -> TestPacket) -> Outcome {
     let mut queue = Pie::new(config);
     let (mut rng, mut dropped) = (rng(), Vec::new());
@@ -24,7 +24,7 @@ fn run(config: PieConfig, load_percent: u64, make: fn(u64) -> TestPacket) -> Out
     for ms in 0..20_000_u64 {
         let now = Time::from_millis(ms);
         for _ in (ms * load_percent / 100)..((ms + 1) * load_percent / 100) {
-            // The packet's offset holds its arrival time, from which its delay follows when it leaves.
+            // The packet's offset holds its arrival time, from which its delay is computed when it leaves.
             let marked = queue.enqueue(now, TestPacket { offset: ms, ..make(ms) }, &mut rng, &mut dropped);
             if marked || !dropped.is_empty() {
                 outcome.first_signal.get_or_insert(now);
@@ -43,7 +43,8 @@ fn run(config: PieConfig, load_percent: u64, make: fn(u64) -> TestPacket) -> Out
     outcome
 }
 
-/// Unresponsive overload of 120 %: a sixth must be dropped, and the delay must settle at the target.
+/// Under an unresponsive load of 120 %, a sixth of the packets must be dropped, and the delay must settle at the
+/// target.
 fn assert_controls(config: &PieConfig) {
     let outcome = run(PieConfig { limit: 100_000, ..config.clone() }, 120, TestPacket::new);
     assert!((outcome.mean_delay_s - 0.015).abs() < 0.004, "mean delay {} s", outcome.mean_delay_s);
@@ -146,7 +147,7 @@ fn derandomized_drops_are_never_close_together_nor_far_apart() {
             spacing = 0;
         }
     }
-    // 0.85 is reached with the 9th packet, 8.5 with the 85th (or 86th, the sum being rounded).
+    // The sum reaches 0.85 with the 9th packet, and 8.5 with the 85th (or, because it is rounded, with the 86th).
     assert_eq!(spacings.iter().min(), Some(&9));
     assert!(*spacings.iter().max().unwrap() <= 86);
 }

@@ -11,14 +11,14 @@ use crate::queue::{QueueError, Unit};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RedRules {
-    /// The paper's text: spacings (numbers of packets from one drop or mark to the next) are uniform on 1..1/p, and
-    /// idle times count as real numbers of packets.
+    /// The paper's text: spacings (numbers of packets from one drop or mark to the next) are uniform on 1..1/p, and an
+    /// idle time counts as a number of packets that need not be whole.
     #[default]
     Paper,
     /// ns-2.35, for comparisons with it. The arriving packet counts among those that have passed, so spacings are
-    /// uniform on 1..1/p - 1 (as in the paper's figure 2). There is no signal while at most one packet waits or the
-    /// average is below `min_th`, nor for the first packet after such a time. Idle times are rounded down to whole
-    /// packets, plus one.
+    /// uniform on 1..1/p - 1 (as in the paper's figure 2). There is no drop or mark while at most one packet waits or
+    /// the average is below `min_th`, nor for the first packet after such a time. An idle time is rounded down to whole
+    /// packets, and one packet is added.
     Ns2,
 }
 
@@ -32,19 +32,19 @@ pub struct RedConfig {
     /// size (section 7 of the paper).
     #[serde(default)]
     pub unit: Unit,
-    /// Below this average nothing is dropped or marked.
+    /// While the average is below this, nothing is dropped or marked.
     pub min_th: f64,
-    /// From this average on, every packet is dropped (see `gentle`, `hard_drop`).
+    /// While the average is at this or above, every packet is dropped, except as `gentle` and `hard_drop` specify.
     pub max_th: f64,
     /// The drop probability as the average reaches `max_th`.
     #[serde(default = "default_max_p")]
     pub max_p: f64,
-    /// Weight of one arrival in the average; 0.002, the paper's value, if neither this nor `burst` is given. Mutually
-    /// exclusive with `burst`.
+    /// Weight of one arrival in the average. If neither `w_q` nor `burst` is set, the weight is the paper's 0.002;
+    /// setting both is an error.
     #[serde(default)]
     pub w_q: Option<f64>,
-    /// Linux's form of the weight: the burst, in packets, that may pass without drops. It determines the weight, a
-    /// power of two ([`weight_for_burst`]).
+    /// The burst, in packets, that may pass without drops. It determines the weight, a power of two, as in Linux
+    /// ([`weight_for_burst`]).
     #[serde(default)]
     pub burst: Option<u32>,
     /// Size of a typical packet, in bytes. Its transmission time is the step of the average while the link is idle, and
@@ -57,27 +57,27 @@ pub struct RedConfig {
     /// Marks ECN-capable packets instead of dropping them.
     #[serde(default)]
     pub ecn: bool,
-    /// Whether ECN-capable packets, too, are dropped once the average is so high that every other packet is dropped:
-    /// from `max_th` on, or from twice `max_th` on with `gentle` (RFC 2884, and Linux's "harddrop"). Otherwise they are
-    /// marked. A full buffer drops in either case.
+    /// Whether ECN-capable packets are dropped like all others while the average is at `max_th` or above (with
+    /// `gentle`: twice `max_th`), as in RFC 2884 and with Linux's "harddrop". Otherwise they are marked. If the buffer
+    /// is full, they are dropped in either case.
     #[serde(default = "yes")]
     pub hard_drop: bool,
     /// The drop probability rises from `max_p` to 1 between `max_th` and twice `max_th`, instead of jumping to 1 at
     /// `max_th`.
     #[serde(default)]
     pub gentle: bool,
-    /// ns-2's `wait_`, on by default there: at least 1/p packets pass between two drops or marks, so that spacings are
-    /// uniform on 1/p..2/p.
+    /// At least 1/p packets pass between two drops or marks, so that spacings are uniform on 1/p..2/p. This is ns-2's
+    /// `wait_`, which is on by default in ns-2.
     #[serde(default)]
     pub wait: bool,
     /// Whether `max_p` adapts: it is divided by three when the average falls below `min_th`, and doubled, to at most 1,
     /// when it reaches `max_th`.
     #[serde(default)]
     pub adaptive: bool,
-    /// The interpretation where the paper leaves a choice: its text, or ns-2's.
+    /// The interpretation of the algorithm: the paper's text, or ns-2's.
     #[serde(default)]
     pub rules: RedRules,
-    /// Whether average and limit include the packet in service. In ns-2 and Linux they do not.
+    /// Whether the average and the limit include the packet in service. In ns-2 and Linux they do not.
     #[serde(default)]
     pub counts_in_service: bool,
 }
@@ -95,7 +95,7 @@ fn yes() -> bool {
     true
 }
 
-/// The weight of the paper's recommendation (section 6).
+/// The weight that the paper recommends (section 6).
 const DEFAULT_WEIGHT: f64 = 0.002;
 
 impl RedConfig {

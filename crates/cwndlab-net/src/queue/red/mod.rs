@@ -14,7 +14,7 @@ use rand::Rng as _;
 use super::{Admit, Backlog, Unit};
 use crate::{DropCause, Ecn, Rng};
 
-/// Value of `count` that lets the next packet pass whatever the probability (`RedRules::Ns2`).
+/// Value of `count` with which the next packet passes at any drop probability (only with [`RedRules::Ns2`]).
 const SKIP_ONE: u32 = u32::MAX;
 
 /// RED. The link's ring stores the packets.
@@ -27,8 +27,8 @@ pub struct Red {
     /// Transmission time of a packet of mean size, in seconds (`s` of section 4).
     step_s: f64,
     average: f64,
-    /// The drop probability as the average reaches `max_th`. It changes if `adaptive` is set; `adapted` is then the
-    /// region of the average at the last arrival.
+    /// The drop probability as the average reaches `max_th`. It changes if `adaptive` is set; `adapted` then records
+    /// whether the average was below, between or above the thresholds at the last arrival.
     max_p: f64,
     adapted: Ordering,
     /// Packets that passed since the last drop or mark, while the average was between the thresholds.
@@ -41,7 +41,7 @@ pub struct Red {
     regions: Regions,
 }
 
-/// Time that the average spent in each region.
+/// The time that the average spent below, between and above the thresholds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Regions {
     /// Below `min_th`.
@@ -59,7 +59,7 @@ impl Regions {
         (total > Time::ZERO).then(|| self.between.as_secs_f64() / total.as_secs_f64())
     }
 
-    /// The time of the region to which `average` belongs.
+    /// The time counter of the region in which `average` lies.
     #[inline]
     pub(super) fn holding<T: PartialOrd + Copy>(&mut self, average: T, min_th: T, max_th: T) -> &mut Time {
         if average < min_th {
@@ -100,8 +100,8 @@ impl Red {
         self.average
     }
 
-    /// Time that the average spent in each region, up to `now`. Between arrivals it is taken as constant, but while the
-    /// link is idle it decays, as the algorithm assumes.
+    /// The time that the average spent in each region, up to `now`. Between arrivals the average counts as constant,
+    /// except that it decays while the link is idle, as the algorithm assumes.
     pub fn regions(&self, now: Time, idle_since: Option<Time>) -> Regions {
         let mut regions = self.regions;
         self.account(&mut regions, now, idle_since);
@@ -132,7 +132,7 @@ impl Red {
         admit
     }
 
-    /// The queue length that is averaged and limited.
+    /// The queue length to which the average and the limit apply.
     fn length(&self, backlog: &Backlog) -> u64 {
         match (self.config.unit, self.config.counts_in_service) {
             (Unit::Packets, true) => u64::from(backlog.packets),
@@ -236,7 +236,8 @@ impl Red {
         if idle_from == now {
             return; // not idle
         }
-        // During an idle time the average decays through the thresholds at times that follow from its decay law.
+        // During an idle time, the average decays exponentially, so the times at which it passes the thresholds can be
+        // computed.
         let to_max = self.time_to_decay(max_th, idle_from, now);
         let to_min = self.time_to_decay(min_th, idle_from, now);
         regions.above += to_max - idle_from;
@@ -244,7 +245,7 @@ impl Red {
         regions.below += now.max(to_min) - to_min;
     }
 
-    /// When an average that decays from `from` on falls below `threshold`; at most `until`.
+    /// The time at which the average, if it decays from the time `from` on, falls below `threshold`; at most `until`.
     fn time_to_decay(&self, threshold: f64, from: Time, until: Time) -> Time {
         if self.average <= threshold {
             return from;

@@ -45,8 +45,8 @@ fn the_average_after_a_growing_queue_is_that_of_the_paper() {
     }
 }
 
-/// Chi-square against the uniform law over spacings of 1 to `longest` packets, halfway between the thresholds with
-/// `max_p` = 0.1, where the probability is 0.05.
+/// The chi-square statistic of the spacings of marks, against a uniform distribution on 1 to `longest` packets. The
+/// average is halfway between the thresholds and `max_p` is 0.1, so the probability is 0.05.
 fn spacing_chi2(config: &RedConfig, longest: usize) -> f64 {
     let mut red = red_at(10.0, RedConfig { ecn: true, ..config.clone() });
     let mut rng = rng();
@@ -180,7 +180,8 @@ fn an_idle_time_counts_as_the_packets_that_could_have_been_sent() {
     assert!((red.average() - 8.0 * cwndlab_units::power(0.9, 20)).abs() < 1e-9, "{}", red.average());
 }
 
-/// A drop from an empty queue must not end the idle time: on a testbed, such an error starved every flow.
+/// A drop at an empty queue must not end the idle time. On a testbed, an implementation with this error starved every
+/// flow.
 #[test]
 fn the_average_keeps_falling_while_an_empty_queue_drops() {
     let mut red = red(RedConfig { w_q: Some(0.002), ..RedConfig::new(100, 5.0, 15.0) });
@@ -291,8 +292,8 @@ fn by_ns2_s_rules_the_average_follows_it_packet_by_packet() {
     assert!(compared > 1000 && idle_times > 10, "{compared} averages, {idle_times} idle times");
 }
 
-/// Mean average and share of drops that ns-2.35 shows under Poisson arrivals over 3000 s (`red.tcl WAIT LOAD 1000 SEED`
-/// for seeds 1 to 3).
+/// The expected values are the mean of RED's average and the share of packets dropped in ns-2.35, with Poisson arrivals
+/// over 3000 s (`red.tcl WAIT LOAD 1000 SEED` for seeds 1 to 3).
 #[test]
 fn averages_and_drops_under_poisson_load_are_those_of_ns2() {
     for (wait, load, ns2_average, ns2_drops) in [
@@ -313,7 +314,7 @@ fn averages_and_drops_under_poisson_load_are_those_of_ns2() {
     }
 }
 
-/// Mean average at arrivals and share of drops over 3000 s.
+/// The mean of RED's average at arrivals, and the share of packets dropped, with Poisson arrivals over 3000 s.
 fn poisson(wait: bool, load: f64) -> (f64, f64) {
     let mut red = Red::new(ns2_config(wait), NS2_RATE);
     let mut server = Server::default();
@@ -334,7 +335,7 @@ fn poisson(wait: bool, load: f64) -> (f64, f64) {
     (sum / f64::from(arrivals), f64::from(drops) / f64::from(arrivals))
 }
 
-/// From an empty queue, `max_p` falls to a third at once, as the average starts below `min_th`.
+/// The queue is empty at first, so the average starts below `min_th`, and the first arrival divides `max_p` by three.
 #[test]
 fn an_adaptive_max_p_changes_once_each_time_the_average_leaves_the_region() {
     let config =
