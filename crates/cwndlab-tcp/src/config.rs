@@ -170,7 +170,7 @@ pub enum SlowStartKind {
     Search,
 }
 
-/// The ACK for which Nagle's algorithm holds back a small segment.
+/// The ACK that Nagle's algorithm makes a small segment wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NagleRule {
@@ -180,7 +180,7 @@ pub enum NagleRule {
     Minshall,
 }
 
-/// The amount of which ssthresh becomes a fraction when congestion is detected.
+/// The amount from which ssthresh is computed when congestion is detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReductionBase {

@@ -4,7 +4,8 @@
 //! Contract for every [`Algorithm`]:
 //!
 //! - Methods get a [`View`] of the sender: positions, outstanding data, and the window. No algorithm calls the
-//!   congestion controller: it returns changes of the window as [`Steps`], which `Sender::take_steps` applies.
+//!   congestion controller. Instead, algorithms return changes of the window as [`Steps`], which `Sender::take_steps`
+//!   applies.
 //!
 //! - `on_ack` is called once per ACK, after `una` has moved and the record of outstanding data has been updated. It
 //!   returns an [`Outcome`].
@@ -65,9 +66,9 @@ impl ViewRef<'_> {
         self.flight.reported.highest().unwrap_or(self.s.una).max(self.s.una)
     }
 
-    /// Returns the size of the next retransmission, which is a full segment; `None` if there is none. The first hole
-    /// from `high_rxt` on is retransmitted if it begins below `lost_below`, so that it is deemed lost, and below the
-    /// highest range that SACK reported.
+    /// Returns the size of the next retransmission, a full segment; `None` if there is none. The first hole at or above
+    /// `high_rxt` is retransmitted if it begins below `lost_below`, so it is deemed lost, and below a range that SACK
+    /// reported.
     fn next_repair(&self, high_rxt: u64, lost_below: u64) -> Option<u64> {
         let hole = self.flight.reported.hole(high_rxt.max(self.s.una)).0;
         (hole < self.forward_most().min(lost_below)).then_some(u64::from(self.s.mss))
@@ -109,7 +110,8 @@ pub(crate) enum Expiry {
 pub(crate) struct EchoEpisode {
     /// `RecoverFS` (RFC 9937, section 6.1).
     pub recover_fs: u32,
-    /// The ACK with the echo, which counts as the first ACK of the episode. Loss recovery has already processed it.
+    /// The ACK with the echo, which counts as the first ACK of the episode if it acknowledges new data. Loss recovery
+    /// has then already processed it.
     pub allow: Allow,
 }
 
@@ -133,7 +135,7 @@ pub(crate) struct Shown {
     pub is_reduced: bool,
     /// Largest reordering observed, in segments; 0 if there was none, or if it is not measured.
     pub reordering: u32,
-    /// How often ACKs have revealed reordering; `None` if this is not counted.
+    /// Number of times that ACKs have revealed reordering; `None` if this is not counted.
     pub reorderings: Option<u32>,
     pub counts: RecoveryCounts,
 }
@@ -141,7 +143,7 @@ pub(crate) struct Shown {
 /// One recovery algorithm.
 pub(crate) trait Algorithm {
     /// Processes a duplicate ACK. With SACK, its blocks newly report `delivered` bytes. [`Algorithm::on_ack`] also
-    /// calls this method, with 0, for an ACK of new data whose blocks may begin an episode.
+    /// calls this method, with `delivered` 0, for an ACK of new data whose blocks may begin an episode.
     fn on_dup_ack(&mut self, v: &mut View<'_>, ack: &AckReport, delivered: u64) -> Outcome;
 
     /// Processes an ACK of new data.

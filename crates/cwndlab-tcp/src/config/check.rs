@@ -207,7 +207,7 @@ impl TcpConfig {
     }
 }
 
-/// Range checks of knobs' types that `knobs!` does not define.
+/// Range checks for knobs whose types `knobs!` does not define.
 pub(super) trait CheckRanges {
     fn check_ranges(&self, errors: &mut Errors);
 }

@@ -149,7 +149,7 @@ macro_rules! knobs {
 }
 pub(crate) use knobs;
 
-/// Former names of knobs, and the present ones: each knob now belongs to the alternative that uses it.
+/// Former names of knobs, and the current ones. Each knob now belongs to the alternative that uses it.
 pub const RENAMED: [(&str, &str); 20] = [
     ("one_way_agents", "recovery.reno.rules or packet_stamps or sack_blocks or dsack or ecn_holds_slow_start"),
     ("fin_alone", "fin.alone"),

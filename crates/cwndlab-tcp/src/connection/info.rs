@@ -36,7 +36,7 @@ pub struct Info {
     pub lost: u64,
     /// Of `unacked`: segments retransmitted and neither acknowledged nor lost again; only with RACK.
     pub retransmitted: Option<u64>,
-    /// ACKs that revealed reordering; only with RACK.
+    /// Number of times that ACKs revealed reordering; only with RACK.
     pub reorderings: Option<u32>,
     /// RACK's counters; 0 without RACK.
     pub counts: RecoveryCounts,

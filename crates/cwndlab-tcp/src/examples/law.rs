@@ -1,6 +1,6 @@
 use crate::congestion::law::{Cut, Growth, Law};
 
-/// Opens by a segment per window, as Reno, and gives up a fifth of it for each loss.
+/// Grows by a segment per window, like Reno, and gives up a fifth of the window for each loss.
 #[derive(Clone, Debug, Default)]
 struct Gentle {
     acked_bytes: u64,

@@ -6,10 +6,10 @@ use crate::recovery::{begins, cumulative_room, cut, next_cumulative};
 use crate::recovery::{Algorithm, Next, Outcome, View, ViewRef};
 use crate::send_state::Room;
 
-/// Fast retransmit alone: the third duplicate ACK halves the window and sends the first segment again.
+/// Fast retransmit alone: the third duplicate ACK halves the window and retransmits the first segment.
 #[derive(Clone, Debug, Default)]
 struct FastRetransmit {
-    /// Highest position sent when the window was last cut.
+    /// Highest position sent when the window was last reduced.
     recover: u64,
 }
 

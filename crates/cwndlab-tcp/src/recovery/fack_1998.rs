@@ -26,7 +26,7 @@ struct Resent {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fack1998 {
     active: bool,
-    /// Whether a retransmission was lost: nothing is sent until the timer expires.
+    /// Whether a retransmission was lost. If so, nothing is sent until the timer expires.
     stuck: bool,
     /// Whether nothing may be sent in response to the last ACK, except the first segment if this ACK began an episode.
     hold: bool,

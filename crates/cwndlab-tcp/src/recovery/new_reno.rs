@@ -74,8 +74,9 @@ impl NewReno {
         Outcome { restart_timer: first || !knobs.impatient, steps, ..Outcome::HOLD }
     }
 
-    /// Deflates the window for a partial ACK: by its `acked` bytes, first the inflation, then cwnd; one segment is
-    /// added back (RFC 6582, section 3.2, step 3). Returns the step that reduces cwnd.
+    /// Deflates the window by the bytes that a partial ACK acknowledges (`acked`): first the inflation, then cwnd. Adds
+    /// one segment back if these are at least one segment (RFC 6582, section 3.2, step 3). Returns the step that
+    /// reduces cwnd.
     fn deflate(&self, s: &mut SendState, acked: u64) -> Steps {
         let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
         let rest = acked.saturating_sub(s.inflation);

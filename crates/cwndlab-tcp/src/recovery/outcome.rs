@@ -52,9 +52,9 @@ impl Outcome {
 /// A change of the window that loss recovery requests. Windows have at most 2^30 bytes, so `u32` suffices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Reduces the window for a loss, unless an ECN echo has already reduced it for this window of data. `flight_bytes`
-    /// are outstanding. If `recover_fs` is not 0, proportional rate reduction controls the episode, with this value as
-    /// `RecoverFS` (RFC 9937, section 6.1).
+    /// Reduces the window for a loss, with `flight_bytes` outstanding, unless an ECN echo has already reduced it for
+    /// this window of data. If `recover_fs` is not 0, proportional rate reduction controls the episode, with this value
+    /// as `RecoverFS` (RFC 9937, section 6.1).
     Cut { flight_bytes: u32, recover_fs: u32 },
     /// Sets cwnd to the loss window (Tahoe, FACK of 1998).
     LossWindow,

@@ -29,8 +29,8 @@ pub(crate) struct Proportional {
 }
 
 impl Proportional {
-    /// Begins an episode. `RecoverFS` is `flight` by RFC 9937, section 6.1; Linux uses the window of `cwnd` bytes
-    /// instead.
+    /// Begins an episode. `RecoverFS` is `flight` by RFC 9937, section 6.1; Linux uses `cwnd` instead
+    /// ([`TcpConfig::reduce_from`]).
     pub fn new(cfg: &TcpConfig, flight: u32, cwnd: u64, mss: u64) -> Self {
         let base = match cfg.reduce_from {
             ReductionBase::FlightSize => u64::from(flight),

@@ -71,7 +71,7 @@ fn recover_fs(v: &View<'_>, delivered: u64) -> u32 {
     (v.s.flight_size() - v.flight.reported.total() + delivered).max(1) as u32
 }
 
-/// RACK's state for one sender; on the heap.
+/// RACK's state for one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     phase: Phase,
@@ -310,7 +310,8 @@ impl Algorithm for Rack {
             let growth = self.opens_by_report(v.cfg, ack, &arrivals);
             return Outcome { growth, restart_timer: began, began, lost_bytes, steps, ..Outcome::HOLD };
         }
-        // In Linux, the window grows by the ACK that ends an episode; in RFC 6582, section 3.2, it stays at ssthresh.
+        // In Linux, the ACK that ends an episode opens the window; by RFC 6582, section 3.2, the window stays at
+        // ssthresh.
         let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.departs_as_linux());
         Outcome { began, lost_bytes, steps, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
@@ -360,7 +361,7 @@ impl Algorithm for Rack {
         let quarter = Time::from_nanos(v.s.rtt.min_rtt().as_nanos() / 4);
         let window = if self.reorderings > 0 { quarter * u64::from(self.multiplier) } else { Time::ZERO };
         v.flight.lose_overdue(self.rtt + window, now);
-        v.s.nxt = v.s.max; // the record, not `nxt`, tells which segments are lost
+        v.s.nxt = v.s.max; // the record, not `nxt`, shows which segments are lost
         self.phase = Phase::Loss;
         self.recover = v.s.max - 1;
         self.new_only = false;
@@ -369,7 +370,7 @@ impl Algorithm for Rack {
         self.deadlines.probe = Time::MAX;
         self.deadlines.reordering = Time::MAX;
         self.restart_timeout(v, now);
-        // The window: one segment in addition to the data assumed to be in flight (Linux: `tcp_enter_loss`).
+        // cwnd becomes one segment plus the data assumed to be in flight (Linux: `tcp_enter_loss`).
         Some(Episode::StillInNetwork(v.flight.tally().pipe))
     }
 

@@ -14,7 +14,7 @@ pub(crate) struct Sack1998 {
     active: bool,
     /// Whether no new data has been acknowledged since the last timeout; if so, duplicate ACKs do not count.
     timed_out: bool,
-    /// Whether the last ACK began an episode: in response to it, only the first segment is sent.
+    /// Whether the last ACK began an episode. If so, only the first segment is sent in response to it.
     hold: bool,
     /// Segments in the pipe; may be negative.
     pipe: i32,

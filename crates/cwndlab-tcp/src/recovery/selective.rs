@@ -1,5 +1,5 @@
-//! Recovery algorithms that use SACK by RFC 6675, with two rules for which data is lost. `sack` and `fack` send as cwnd
-//! permits, `prr` as proportional rate reduction (RFC 9937) permits.
+//! Recovery algorithms that use SACK by RFC 6675, with two rules for which data is lost. With `sack` and `fack`, cwnd
+//! limits what is sent in an episode; with `prr`, proportional rate reduction does (RFC 9937).
 
 use cwndlab_units::Time;
 
@@ -61,7 +61,7 @@ pub(crate) struct Selective {
     rescued: bool,
     /// Whether the last chosen piece is the rescue retransmission.
     rescuing: bool,
-    /// Bytes newly deemed lost because of the present ACK.
+    /// Bytes newly deemed lost because of the current ACK.
     newly_lost: u32,
 }
 
@@ -103,8 +103,8 @@ impl Selective {
         self.pipe = not_lost + sent_again;
     }
 
-    /// Returns the end of the data deemed lost. A `lost_below` of `una` + 1 stands for the first segment, which is lost
-    /// by definition when an episode begins.
+    /// Returns the end of the data deemed lost. If `lost_below` is `una` + 1, the first segment is deemed lost, as it
+    /// is by definition when an episode begins.
     fn lost_end(&self, v: &View<'_>) -> u64 {
         if self.lost_below == v.s.una + 1 {
             v.s.una + u64::from(v.s.first(v.flight).len)

@@ -10,7 +10,8 @@ use crate::recovery::{Expiry, Step, Steps, View};
 use crate::send_state::{Piece, SendState};
 
 impl Rack {
-    /// Processes an expiry of the retransmission timer, which may be set for any of the three timers.
+    /// Processes an expiry of the retransmission timer, which may be set for the timeout, the reordering timer or the
+    /// probe.
     pub(super) fn expire(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
         if v.s.una == v.s.max || self.deadlines.pending == Pending::Timeout {
             return Expiry::Timeout;
@@ -57,7 +58,7 @@ impl Rack {
             return;
         }
         let beyond = s.una > self.probe_end;
-        // The original and the probe have both arrived, according to a D-SACK or a duplicate ACK that delivers nothing.
+        // The original and the probe have both arrived, according to a DSACK or a duplicate ACK that delivers nothing.
         let both = ack.dsack.is_some() || (ack.kind != AckKind::New && delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = 0;

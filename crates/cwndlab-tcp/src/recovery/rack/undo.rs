@@ -106,7 +106,7 @@ impl Rack {
     }
 
     /// Processes an ACK after a timeout: undoes the reduction if the timeout was spurious (F-RTO, DSACK or timestamps),
-    /// and leaves the phase `Loss` once all is repaired.
+    /// and leaves the phase `Loss` once all data outstanding at the timeout is acknowledged.
     pub(super) fn after_timeout(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals, steps: &mut Steps) {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && (self.evidence.explained() || self.evidence.answers_original(echo)) {
