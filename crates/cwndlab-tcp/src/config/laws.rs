@@ -110,8 +110,8 @@ pub struct Bbr3Config("window_law.bbr3.") {
         rfc5681: Bbr3Rules::Draft => "draft-ietf-ccwg-bbr-06",
         linux_6: Bbr3Rules::Draft => "draft-ietf-ccwg-bbr-06; kernel 6 has version 1 only",
     }
-    /// Whether BBR version 3 responds to marks by a shallow threshold as google/bbr, branch v3, does (`ecn_low`). It
-    /// has an effect with the knob `ecn` at `dctcp`, `l4s` or `accecn`.
+    /// Whether BBR version 3 responds to the CE marks of a queue with a shallow threshold, as google/bbr, branch v3,
+    /// does (`ecn_low`). It has an effect with the knob `ecn` at `dctcp`, `l4s` or `accecn`.
     ecn: bool ["bool"; any] {
         ns2_1998: false => "draft-ietf-ccwg-bbr-06, 3.7: none",
         rfc5681: false => "draft-ietf-ccwg-bbr-06, 3.7: none",

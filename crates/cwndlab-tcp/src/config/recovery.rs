@@ -146,8 +146,8 @@ pub struct RenoConfig("recovery.reno.") {
         linux_2_2: 0 => "2.2.5: no such condition, tcp_input.c 497 to 499",
         linux_6: 0 => "kernel: none",
     }
-    /// What prevents a second fast retransmit for losses of one episode: data sent before the last fast retransmit or
-    /// timeout does not start another, or only data sent before the last timeout.
+    /// Data that must be acknowledged before another fast retransmit: all data sent before the last fast retransmit or
+    /// timeout, or only data sent before the last timeout.
     retransmit_guard: RetransmitGuard ["recovery | timeout"; any] {
         ns2_1998: RetransmitGuard::Recovery => NS2,
         rfc5681: RetransmitGuard::Recovery => "RFC 6582, 3.2, steps 2 and 4",
@@ -266,14 +266,14 @@ pub struct RackConfig("recovery.rack.") {
         rfc5681: RackTimers::Rfc8985 => "RFC 8985, 8; RFC 6298, 5.3: from the last ACK of new data",
         linux_6: RackTimers::Linux => "kernel: tcp_rto_delta_us",
     }
-    /// Whether F-RTO tests by new data if a timeout was spurious (RFC 5682).
+    /// Whether F-RTO sends new data after a timeout to test whether the timeout was spurious (RFC 5682).
     f_rto: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5682 is an option",
         linux_6: true => "tcp_frto = 2",
     }
-    /// Whether a window that was never full for an RTO is reduced half of the way to the part that was used (RFC 2861).
-    /// Has an effect with `grow_only_if_cwnd_limited`.
+    /// Whether a window that was never full for an RTO is reduced halfway to the part that was used (RFC 2861). Has an
+    /// effect with `grow_only_if_cwnd_limited`.
     window_validation: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5681 makes no such rule",

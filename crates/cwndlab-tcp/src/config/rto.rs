@@ -60,8 +60,8 @@ pub enum TimerStart {
 knobs! {
 /// Retransmission timeout.
 pub struct RtoConfig("rto.") {
-    /// Who computes the timeout from round trips: RFC 6298 (with a coarse tick, in the integer arithmetic of 1988), or
-    /// the kernel of an era.
+    /// The rule that computes the timeout from round trips: that of RFC 6298 (with a coarse tick, in the integer
+    /// arithmetic of 1988), or that of a Linux version.
     estimator: Estimator ["rfc6298 | linux-2.0 | linux-2.2 | linux"; any] {
         ns2_1998: Estimator::Rfc6298 => "as in BSD (Jacobson 1988)",
         rfc5681: Estimator::Rfc6298 => "RFC 6298, 2",
@@ -117,8 +117,8 @@ pub struct RtoConfig("rto.") {
     }
     /// The round trips that the estimator takes as samples. `round-trip`: that of one segment per window or, with
     /// timestamps, of each ACK. `each-segment`: that of each acknowledged segment, from its last transmission; after a
-    /// timeout there are no samples until everything then outstanding is acknowledged. `one-way-delay`: the time since
-    /// the ACK's sender stamped it.
+    /// timeout there are no samples until everything that was outstanding at the timeout is acknowledged.
+    /// `one-way-delay`: the time since the ACK's sender stamped it.
     samples: RttSamples ["round-trip | each-segment | one-way-delay"; any] {
         ns2_1998: RttSamples::RoundTrip => "ns-2: one segment a window; the agents of RFC 2415's authors (baytcp) took one-way delays",
         rfc5681: RttSamples::RoundTrip => "RFC 6298, 3: one a round trip is enough",

@@ -142,7 +142,7 @@ pub struct TcpConfig("") {
         linux_2_2: 3 => "2.2.5: tcp_input.c 499",
         linux_6: 3 => "tcp_reordering = 3; its adaptation is not modelled",
     }
-    /// Whether no new data is sent after a timeout until everything outstanding then is acknowledged.
+    /// Whether new data waits after a timeout until everything that was outstanding at the timeout is acknowledged.
     drains_after_timeout: bool ["bool"; any] {
         ns2_1998: false => NS2_NONE,
         rfc5681: false => "RFC 5681 makes no such rule",
@@ -184,7 +184,7 @@ pub struct TcpConfig("") {
         rfc5681: false => "RFC 5681 makes no such condition (RFC 7661 does)",
         linux_6: true => "kernel: tcp_is_cwnd_limited; RFC 9438, 5.8",
     }
-    /// The quantity of which ssthresh becomes a fraction at congestion.
+    /// The amount from which ssthresh is computed when congestion is detected.
     reduce_from: ReductionBase ["flight-size | cwnd | cwnd-whole-segments"; any] {
         ns2_1998: ReductionBase::CwndWholeSegments => "ns-2 (1998): slowdown() halves min(cwnd, window_) in whole packets (precisionReduce_, default changed on 2006-01-24)",
         rfc5681: ReductionBase::FlightSize => "RFC 5681, 3.1, equation 4: FlightSize",
@@ -216,8 +216,8 @@ pub struct TcpConfig("") {
         linux_2_2: InitialWindow::Segments(1) => "2.2.5: tcp_ipv4.c 1358",
         linux_6: InitialWindow::Segments(10) => "kernel: TCP_INIT_CWND 10; RFC 6928",
     }
-    /// Window after a timeout, and with which Tahoe and ns-2's FACK restart (LW of RFC 5681). Laws that model the path,
-    /// and laws from outside, set their own.
+    /// Window after a timeout, and after a fast retransmit with Tahoe and ns-2's FACK (LW of RFC 5681). Laws that model
+    /// the path, and external laws, set their own.
     loss_window_segments: u16 ["segments"; 1..=u16::MAX, "at least 1"] {
         ns2_1998: 1 => "as RFC 2416's authors modified ns-1.2a2: 1; its tcp.cc took the initial window in all cases (RFC 2416, Scenario and experimental setup)",
         rfc5681: 1 => "RFC 5681, 3.1: LW, 1",
@@ -289,7 +289,8 @@ pub struct TcpConfig("") {
         linux_2_2: true => "2.2.5: tcp_snd_test, tcp.h 796",
         linux_6: true => "on unless TCP_NODELAY",
     }
-    /// For which ACK a small segment waits: the ACK of everything, or that of the last small segment.
+    /// The ACK that a small segment waits for: the ACK of all data sent before it, or the ACK of the last small
+    /// segment.
     nagle_rule: NagleRule ["rfc1122|minshall"; any] {
         ns2_1998: NagleRule::Rfc1122 => NS2_NONE,
         rfc5681: NagleRule::Rfc1122 => "RFC 1122, 4.2.3.4",

@@ -1,5 +1,5 @@
-//! Two endpoints over a pipe that loses, marks, duplicates and reorders: the stream arrives whole and in order, and
-//! every connection ends or states why not.
+//! Runs two endpoints over a pipe that loses, marks, duplicates and reorders segments. The stream must arrive whole and
+//! in order, and every connection must end or report an error.
 
 mod followed;
 
@@ -11,7 +11,7 @@ use followed::Followed;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-/// A small random generator, so that a pair of numbers describes a failing case.
+/// A small random number generator, whose seed reproduces a failing case.
 struct Dice(u64);
 impl Dice {
     fn roll(&mut self) -> f64 {
@@ -30,7 +30,7 @@ struct Pipe {
     duplication: f64,
     delay: Time,
     jitter: Time,
-    /// Number of the first segment that an outage loses, and of the first one after the outage.
+    /// Index of the first segment that an outage loses, and of the first one after the outage.
     outage: (u32, u32),
     seed: u64,
     /// One in this many segments is also processed by the full path, and the results are compared.
@@ -39,7 +39,7 @@ struct Pipe {
 
 #[derive(Clone, Debug)]
 struct Plan {
-    /// Bytes that each end writes, in pieces.
+    /// Bytes that each end writes, in total and per write.
     bytes: [u64; 2],
     pieces: [u64; 2],
     close_at: [Time; 2],
@@ -54,7 +54,7 @@ struct Outcome {
     over: bool,
 }
 
-/// Segments in flight: by time of arrival and serial number, with the end to which they go.
+/// Segments in flight by arrival time and serial number, each with the index of the end that receives it.
 type Wire = BTreeMap<(Time, u64), (usize, Segment)>;
 
 /// Sends segment number `sent` through the pipe, which may lose, mark or duplicate it.
@@ -131,7 +131,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
         if now >= next_read {
             next_read = now + Time::from_millis(100);
         }
-        // Without FIN, the end that did not close has finished once nothing is in flight or waiting.
+        // Without FIN, an end that its application has closed has finished once nothing is in flight or waiting.
         let over = |side: usize| {
             let e = &ends[side];
             e.is_finished()
@@ -375,8 +375,8 @@ prop_compose! {
 
 proptest! {
     #![proptest_config(cases(1_000))]
-    /// Shifts by multiples of 7680 s leave ticks, the slots of Linux's timer wheel for waits of up to four minutes, and
-    /// the minutes of LEDBAT (RFC 6817, section 2.4.2) unchanged. Timestamps wrap after 4295 s.
+    /// A shift by a multiple of 7680 s does not change the phase of ticks, of the slots of Linux's timer wheel for
+    /// waits of up to four minutes, or of LEDBAT's minutes (RFC 6817, section 2.4.2). Timestamps wrap after 4295 s.
     #[test]
     fn a_connection_does_the_same_whenever_it_begins(
         cfg in profiled(), pipe in pipe(), plan in plan([1460; 2]), first in prop_oneof![1..512_u64, 195..200_u64], turns in 1..=4_u64,

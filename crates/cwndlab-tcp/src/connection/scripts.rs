@@ -7,7 +7,7 @@
 //! 0.0 write 5000            the application writes; also: close, abort, read N
 //! 0.0 > data 0-1000         a segment out: syn, data A-B, fin, rst, ack N, sack A-B …, in this order; nothing else
 //!                           (such as the ACK of a data segment) is compared
-//! 1.0 < ack 1000 win 8000   a segment in, likewise; its window is our own config's buffer until a line names one
+//! 1.0 < ack 1000 win 8000   a segment in, in the same form; its window is this end's buffer until a line states one
 //! = cwnd 2000               must hold now: cwnd, ssthresh, flight, received, state NAME, error NAME
 //! ```
 //!
@@ -37,7 +37,7 @@ use cwndlab_units::Time;
 /// An initial sequence number so close to the wrap that every script crosses it.
 const ISS: u32 = u32::MAX - 900;
 
-/// Closing by FIN as in the standards.
+/// Connections end by FIN, as in the standards.
 const FIN: FinConfig = FinConfig { alone: false, time_wait_ns: Time::from_secs(240) };
 
 /// RFC profile with round numbers: segments of 1000 bytes, an initial window of `iw` of them, no handshake, no delays.

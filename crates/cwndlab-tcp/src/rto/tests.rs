@@ -204,8 +204,8 @@ fn linux_estimator_by_hand() {
     }
 }
 
-/// A steady path: the deviation falls below the floor of 200 ms at its second measurement of a round trip, and RTTVAR
-/// follows by a quarter of the distance per round trip; with RFC 6298 it falls by a quarter per measurement.
+/// On a steady path, Linux's RTTVAR falls at most once per round trip, by a quarter of its distance from the deviation.
+/// By RFC 6298, RTTVAR falls by a quarter with each measurement.
 #[test]
 fn linux_timeouts_fall_by_the_round_trip_and_rfc_6298s_by_the_measurement() {
     let after = |cfg: &RtoConfig| {

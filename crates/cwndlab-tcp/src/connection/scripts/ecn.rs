@@ -7,8 +7,8 @@ fn capable() -> TcpConfig {
     TcpConfig { ecn: EcnKind::Rfc3168, ecn_to_one_segment: true, ..config(1) }
 }
 
-/// At one segment, an echo closes the window until the retransmission timer expires, even if everything outstanding is
-/// acknowledged meanwhile. Here two small segments had fitted into the window.
+/// If the window is one segment, an echo closes it until the retransmission timer expires, even if everything
+/// outstanding is acknowledged meanwhile. Here the window had room for two small segments.
 #[test]
 fn a_window_that_an_echo_closed_opens_by_the_timer_even_if_nothing_is_out() {
     let end = client(
@@ -57,8 +57,8 @@ fn a_go_back_after_an_echo_grows_as_slow_start_does() {
     );
 }
 
-/// During the go-back after a timeout, an echo halves the present window, not what was outstanding before: the window
-/// must not grow.
+/// During go-back-N after a timeout, an echo halves the current window, not the data that was outstanding at the
+/// timeout, because the window must not grow.
 #[test]
 fn an_echo_never_opens_the_window() {
     let cfg = TcpConfig { initial_window: InitialWindow::Segments(10), ..capable() };
@@ -126,8 +126,8 @@ fn capable_ends(ecn: EcnKind) -> (TcpConfig, Connection, Connection) {
     (cfg, a, b)
 }
 
-/// Takes the one segment that `from` sends, and returns its flags and codepoint. Delivers it to `to`, if there is one,
-/// with CE if it is ECN-capable.
+/// Takes the one segment that `from` sends, and returns its flags and codepoint. Delivers the segment to `to`, if there
+/// is one, with CE if it is ECN-capable.
 fn cross(cfg: &TcpConfig, now: Time, from: &mut Connection, to: Option<&mut Connection>) -> (Flags, u8) {
     let segment = from.poll_transmit(cfg, now).expect("a segment");
     assert!(from.poll_transmit(cfg, now).is_none());

@@ -290,7 +290,7 @@ fn backing_off_the_probes_leaves_the_retransmission_timeout_alone() {
 fn every_timer_fires_on_a_tick_of_its_clock() {
     let rto = RtoConfig { timer_hz: 10, min_ns: Time::from_secs(1), ..config(2).rto };
     let cfg = TcpConfig { rto, fin: Some(FinConfig { time_wait_ns: Time::from_secs(2), ..FIN }), ..config(2) };
-    // the retransmission timer, set by the sending and again by the ACK
+    // the retransmission timer, set when the segments are sent, and again by the ACK
     client(
         &cfg,
         "0.05 write 2000

@@ -1,4 +1,4 @@
-//! Linux's receiver, rule by rule, as `tests/backends/golden` shows it on long transfers.
+//! Tests each rule of Linux's receiver; `tests/backends/golden` covers long transfers.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn linux() -> TcpConfig {
     }
 }
 
-/// Segments of 1000 bytes one after the other, a millisecond apart, each acknowledged at once.
+/// Returns a script in which one segment of 1000 bytes arrives per millisecond, and each is acknowledged at once.
 fn quick(segments: u64) -> String {
     let one = |k| format!("0.{k:03} < data {}-{}\n0.{k:03} > ack {}\n", k * 1000, (k + 1) * 1000, (k + 1) * 1000);
     (0..segments).map(one).collect::<Vec<_>>().concat()

@@ -1,10 +1,10 @@
-//! Linux 2.0 and 2.2, fact by fact: each script holds with one knob of the profile and not without it. F1 to F5 are the
-//! facts of docs/guide/rfc2884-findings.md.
+//! Facts about Linux 2.0 and 2.2. Each script passes with one knob of the profile and fails without it. F1 to F5 are
+//! the facts of docs/guide/rfc2884-findings.md.
 
 use super::loss::{after_ten, recovering};
 use super::*;
 
-/// Runs the script as it is, and checks that it fails on `without`.
+/// Checks that the script passes with `cfg` and fails with `without`.
 fn only_with(cfg: &TcpConfig, without: &TcpConfig, script: impl Fn(&TcpConfig)) {
     script(cfg);
     let quiet = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| script(without)));
@@ -25,7 +25,7 @@ fn shaking_hands() -> TcpConfig {
     TcpConfig { handshake: Some(HandshakeConfig::STANDARD), window_law: WindowLawKind::RenoLinux2, ..config(1) }
 }
 
-/// F1 (Linux 2.0.32, `tcp_input.c` 1668 to 1675): the round trip of the handshake does not count.
+/// F1 (Linux 2.0.32, `tcp_input.c` 1668 to 1675): the round trip of the handshake is not measured.
 #[test]
 fn a_loss_before_the_first_ack_of_data_costs_the_initial_timeout() {
     let timed = HandshakeConfig::STANDARD;
@@ -419,7 +419,7 @@ fn a_partial_ack_need_not_deflate_the_window() {
     });
 }
 
-/// An echo may leave one segment (RFC 3168, 6.1.2) or at least two: see docs/models/ecn.md.
+/// An echo may reduce cwnd to one segment (RFC 3168, 6.1.2), or only to two: see docs/models/ecn.md.
 #[test]
 fn an_echo_leaves_two_packets_where_it_may_not_leave_one() {
     for (to_one, left) in [(true, 1000), (false, 2000)] {

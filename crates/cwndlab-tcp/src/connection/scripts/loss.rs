@@ -1,4 +1,4 @@
-//! Loss recovery, each kind by the examples of its source.
+//! Tests each kind of loss recovery with the examples of its specification.
 
 use super::*;
 
@@ -187,7 +187,7 @@ fn a_second_fast_retransmit_waits_until_the_losses_of_the_first_are_over() {
     assert_eq!(end.stats().fast_retransmits, 0);
 }
 
-/// RFC 6675, section 5: losses at 0 and 2000; pipe decides.
+/// RFC 6675, section 5: losses at 0 and 2000; pipe determines what may be sent.
 #[test]
 fn sack_sends_what_is_lost_first_and_new_data_as_the_pipe_empties() {
     after_ten(
@@ -446,7 +446,7 @@ fn prr_sends_as_in_figure_1_of_rfc_9937() {
     assert_eq!((end.cwnd_bytes(), end.in_flight()), (10_000, 10_000));
 }
 
-/// RFC 5681, section 2: `FlightSize` is what was sent and not acknowledged, also during the go-back after a timeout.
+/// RFC 5681, section 2: `FlightSize` is what was sent and not acknowledged, also during go-back-N after a timeout.
 #[test]
 fn a_second_timeout_during_a_go_back_halves_all_that_is_outstanding() {
     after_ten(

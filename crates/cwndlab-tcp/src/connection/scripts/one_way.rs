@@ -7,8 +7,8 @@ fn of_1998(kind: RecoveryKind) -> TcpConfig {
     TcpConfig { recovery: Profile::Ns2_1998.recovery(kind), packet_stamps: true, ..recovering(kind) }
 }
 
-/// Until an episode begins, ACKs with SACK blocks let no segment be sent. During the episode, cwnd grows from one
-/// segment with every ACK, and a retransmission counts as in flight until it has arrived.
+/// Until an episode begins, no segment is sent in response to an ACK with SACK blocks. During the episode, cwnd grows
+/// from one segment with every ACK, and a retransmission counts as in flight until it has arrived.
 #[test]
 fn fack_of_1998_holds_back_and_then_opens_the_window_by_every_ack() {
     after_ten(

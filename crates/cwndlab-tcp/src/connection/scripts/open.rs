@@ -71,7 +71,7 @@ fn linux_reduces_the_initial_window_only_if_a_syn_was_sent_again_twice() {
     );
 }
 
-/// ns-2 of 1998 timed data only (`rtxcur_init_` 6 s).
+/// ns-2 of 1998 measured the round trip of data only; its initial timeout was 6 s (`rtxcur_init_`).
 #[test]
 fn a_handshake_that_is_not_timed_leaves_the_first_timeout_to_the_first_data() {
     let mut cfg = with_handshake();
@@ -162,7 +162,8 @@ fn a_reset_answers_a_syn_where_nobody_listens() {
     );
 }
 
-/// RFC 9293, 3.10.7.4, second check: after a passive open back to LISTEN, after an active one refused.
+/// RFC 9293, 3.10.7.4, second check: a RST in SYN-RECEIVED returns a passive open to LISTEN and makes an active open
+/// fail as refused.
 #[test]
 fn a_reset_before_the_handshake_is_done_listens_again_or_refuses() {
     server(
@@ -186,7 +187,7 @@ fn a_reset_before_the_handshake_is_done_listens_again_or_refuses() {
     );
 }
 
-/// RFC 9293, figure 8: an old SYN-ACK is rejected by the number that it acknowledges.
+/// RFC 9293, figure 8: an old SYN-ACK is rejected because of the sequence number that it acknowledges.
 #[test]
 fn a_syn_ack_of_another_connection_is_refused() {
     client(

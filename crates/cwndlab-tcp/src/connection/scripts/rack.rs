@@ -22,7 +22,8 @@ const MEASURED: &str = "0 write 1000
     0.1 > data 3000-4000
     ";
 
-/// RFC 8985, section 3.3: the whole tail is lost; the probe's SACK block shows it after 2 SRTT.
+/// RFC 8985, section 3.3: the whole tail is lost. The probe is sent after 2 SRTT, and the SACK block of its ACK reveals
+/// the losses.
 #[test]
 fn a_lost_tail_is_found_by_a_probe_and_repaired_without_a_timeout() {
     let end = client(
@@ -42,8 +43,8 @@ fn a_lost_tail_is_found_by_a_probe_and_repaired_without_a_timeout() {
     assert_eq!(end.stats().fast_retransmits, 1);
 }
 
-/// RFC 8985, section 7.4.2: only the last segment was lost, and the probe hid the loss. The window is cut when an ACK
-/// beyond the probe shows that there was no duplicate.
+/// RFC 8985, section 7.4.2: only the last segment was lost, and the probe hid the loss. The window is reduced when an
+/// ACK beyond the probe shows that the probe was not a duplicate.
 #[test]
 fn a_loss_that_the_probe_itself_repaired_reduces_the_window() {
     let end = client(
@@ -82,7 +83,8 @@ fn a_probe_that_was_not_needed_leaves_the_window_alone() {
     );
 }
 
-/// RFC 8985, section 7.3: new data is the better probe; if no ACK answers it, the timeout follows (section 6.3).
+/// RFC 8985, section 7.3: a probe is new data, if there is any. If the probe is not acknowledged, the timeout follows
+/// (section 6.3).
 #[test]
 fn a_probe_is_new_data_if_there_is_and_the_timeout_follows_it() {
     let end = after_ten(
@@ -237,7 +239,7 @@ fn every_ack_of_segments_sent_once_is_measured() {
     assert_eq!(end.srtt(&cfg), Time::from_micros(512_500));
 }
 
-/// Without SACK, which RACK requires (RFC 8985, section 4), NewReno recovers.
+/// RACK requires SACK (RFC 8985, section 4); on a connection without SACK, NewReno replaces it.
 #[test]
 fn without_sack_it_is_new_reno() {
     let cfg = TcpConfig { sack: false, ..rack() };

@@ -189,7 +189,7 @@ fn a_duplicate_before_a_fin_is_reported_without_the_fin() {
     );
 }
 
-/// RFC 9293, 3.10.7.4: "trimmed to the window", the FIN with it.
+/// RFC 9293, 3.10.7.4: data beyond the window is "trimmed to the window", including a FIN that follows it.
 #[test]
 fn a_fin_beyond_the_window_is_not_received() {
     let cfg = TcpConfig { receive_buffer_bytes: 3000, sack: true, fin: Some(FIN), ..config(1) };

@@ -241,7 +241,8 @@ fn ce_counts_of_each_ack_reach_the_law() {
     }
 }
 
-/// The next trains after an ACK of the first ten segments at `rtt`: time after the ACK, and number of segments.
+/// Returns the four trains that follow the ACK of the first ten segments, which arrives at `rtt`: for each, the time
+/// since the ACK and the number of segments.
 fn trains(cfg: &TcpConfig, end: Connection, rtt: Time) -> Vec<(Time, usize)> {
     let mut script = Script::new(cfg, end);
     script.end.write(100_000);
@@ -255,8 +256,8 @@ fn trains(cfg: &TcpConfig, end: Connection, rtt: Time) -> Vec<(Time, usize)> {
     sent
 }
 
-/// At 160 kb/s, a train of two segments leaves every 100 ms. The first train begins late, because nothing was sent for
-/// long before it, so the next one may follow after half of that time.
+/// At 160 kb/s, a train of two segments leaves every 100 ms. The first train begins long after the pacer allowed it, so
+/// the next one may follow after half of that time.
 #[test]
 fn pacing_rate_of_the_law_spaces_the_trains() {
     let cfg = external(config(10));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Rounds of 20, 40 and 80 segments whose round trips rise from 100 to 140 ms, more than by an eighth. The ACK that
+/// Rounds of 20, 40 and 80 segments whose round trips rise from 100 to 140 ms, by more than an eighth. The ACK that
 /// begins a round counts for that round, so the second round includes a round trip of the first.
 fn after_slower_round(slow_start: SlowStartKind) -> Connection {
     let cfg = TcpConfig { slow_start, recovery: RecoveryKind::NewReno.standard(), timestamps: false, ..config(20) };

@@ -13,8 +13,8 @@ fn sender(cfg: &TcpConfig) -> (SendState, Flight) {
     (s, flight)
 }
 
-/// The window grows by a quarter of the round trip in each round with a DSACK, up to SRTT (RFC 8985, section 6.2, step
-/// 4).
+/// The reordering window grows by a quarter of the round trip in each round with a DSACK, up to SRTT (RFC 8985, section
+/// 6.2, step 4).
 #[test]
 fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_trip() {
     let cfg = Profile::Linux6.config();
