@@ -43,7 +43,7 @@ impl Controller {
             0 => NO_THRESHOLD,
             k => k.saturating_mul(mss).min(MAX_WINDOW_BYTES),
         };
-        // Whether the law ends slow start by a rule of its own: laws that model the path, and `CubicLinux`, which
+        // Whether the law has its own rule to end slow start, as laws that model the path do, and `CubicLinux`, which
         // contains HyStart.
         let own = cfg.window_law.models_path()
             || matches!((cfg.slow_start, cfg.window_law), (SlowStartKind::Hystart, WindowLawKind::CubicLinux(_)));
@@ -60,14 +60,14 @@ impl Controller {
         }
     }
 
-    /// Sets the law of a sender whose configuration says [`WindowLawKind::External`]. Call it before anything is sent.
+    /// Sets the law of a sender that is configured with [`WindowLawKind::External`]. Call it before anything is sent.
     pub fn attach(&mut self, law: Box<dyn CongestionControl>, flow: String, failures: LawFailures) {
         if let AnyLaw::External(external) = &mut self.law {
             external.attach(law, flow, failures);
         }
     }
 
-    /// Replaces the state, except an external law, by that of a new connection with another `mss`. Call it before
+    /// Replaces the state, except an external law, by that of a new connection with another `mss`. Call this before
     /// anything but a SYN has been sent.
     pub fn restart(&mut self, cfg: &TcpConfig, mss: u32) {
         let made = Controller::new(cfg, mss);
@@ -77,7 +77,8 @@ impl Controller {
         }
     }
 
-    /// Tells the law that a timer has expired; `now` is the time of the calls that follow.
+    /// Passes the time to the law before the connection handles expired timers. `now` is then also the time of the
+    /// calls that state none, such as [`Controller::on_congestion`].
     pub fn on_timer(&mut self, now: Time) {
         each_law!(&mut self.law, law => law.on_timer(now));
     }
@@ -146,8 +147,8 @@ impl Controller {
         self.in_slow_start() && matches!(&self.phase, Phase::Hystart(h) if h.in_css())
     }
 
-    /// Applies a step of a recovery episode to the window; `mss`: the current segment size. If the law controls its own
-    /// recovery, only [`Episode::Restarted`] and [`Episode::StillInNetwork`] have an effect.
+    /// Applies a step of a recovery episode to the window. `mss` is the current segment size. If the law controls its
+    /// own recovery, only [`Episode::Restarted`] and [`Episode::StillInNetwork`] have an effect.
     pub fn on_episode(&mut self, episode: Episode, mss: u32) {
         if self.owns_recovery() && !matches!(episode, Episode::Restarted | Episode::StillInNetwork(_)) {
             return;
@@ -177,8 +178,8 @@ impl Controller {
         self.windows.cwnd = each_law!(&mut self.law, law => law.set_window(self.windows.cwnd, mss));
     }
 
-    /// Passes an ACK, also in recovery, to a law that models the path. Returns false for other laws, which take ACKs by
-    /// [`Controller::on_ack`].
+    /// Passes an ACK, also in recovery, to a law that requests the delivery rate. Returns false if the law does not set
+    /// the window itself; call [`Controller::on_ack`] then.
     pub fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck) -> bool {
         each_law!(&mut self.law, law => law.on_measured_ack(ack, after, &mut self.windows))
     }
@@ -193,14 +194,14 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_app_restart(now, mss, &mut self.windows));
     }
 
-    /// Tells the law that a segment is deemed lost. If an ACK revealed the loss, call it before
-    /// [`Controller::on_measured_ack`]. `delivered`: number of segments known to have arrived.
+    /// Tells the law that a segment is deemed lost. If an ACK revealed the loss, call this before
+    /// [`Controller::on_measured_ack`]. `delivered` is the number of segments known to have arrived.
     pub(crate) fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time) {
         each_law!(&mut self.law, law => law.on_lost(segment, delivered, now, self.windows));
     }
 
-    /// Passes a one-way delay, offset by the unknown difference of the two clocks, to the law. Call it only for laws
-    /// that need it ([`super::Needs::delays`]), before [`Controller::on_feedback`].
+    /// Passes a one-way delay to the law. The delay includes the unknown offset between the two clocks. Call this only
+    /// for laws that use such delays ([`super::Needs::delays`]), before [`Controller::on_feedback`].
     pub fn on_one_way_delay(&mut self, now: Time, delay: Time) {
         each_law!(&mut self.law, law => law.on_one_way_delay(now, delay));
     }

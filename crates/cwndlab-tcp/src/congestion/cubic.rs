@@ -19,8 +19,8 @@ pub(super) const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 /// keep the state small; those that grow by fractions per ACK are f64.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Cubic {
-    /// Window just before the last reduction, in segments, lowered by fast convergence if it applied. 0 before the
-    /// first reduction and after a timeout: the next stage then starts with K = 0.
+    /// Window just before the last reduction, in segments, lowered by fast convergence where that applied. 0 before the
+    /// first reduction and after a timeout; the next stage then starts with K = 0.
     pub w_max: f32,
     /// Time to grow back to `w_max`, in s.
     pub k_s: f32,

@@ -2,8 +2,8 @@
 //! HyStart.
 //!
 //! Differences from RFC 9438: until the first reduction, the kernel grows the window by at least a segment per 20
-//! acknowledged; it looks ahead by the minimum RTT instead of SRTT, keeps alpha = 0.53 permanently, and after a
-//! spurious reduction restores cwnd and ssthresh, but not the curve.
+//! acknowledged; it evaluates the curve a minimum RTT ahead, not an SRTT; it always uses alpha = 0.53; and after a
+//! spurious reduction it restores cwnd and ssthresh, but not the curve.
 
 use super::hystart_linux::HystartLinux;
 use super::law::{Cut, Growth, Law, Windows};
@@ -26,17 +26,17 @@ const WINDOWS_PER_SEGMENT: u64 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
 const MOST_UNKNOWN: u32 = 20;
 /// Lower bound of `per_segment`.
 const LEAST: u32 = 2;
-/// While the curve does not lie above cwnd, `per_segment` is cwnd (in segments) times this.
+/// While the curve is not above cwnd, `per_segment` is this multiple of cwnd (in segments).
 const SLOW: u32 = 100;
 /// While cwnd is unchanged, the curve is evaluated at this interval, in ms (HZ / 32).
 const REFRESH_MS: u64 = 31;
 /// RTT samples are ignored in the first second of a congestion avoidance stage.
 const DEAF: Time = Time::from_secs(1);
 
-/// The state is on the heap, because it is larger than that of other laws.
+/// The kernel's `struct bictcp`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct CubicLinux {
-    /// Window before the last reduction, in segments, lowered by fast convergence if it applied; 0 = unknown.
+    /// Window before the last reduction, in segments, lowered by fast convergence where that applied; 0 if unknown.
     w_max: u32,
     /// Window at the plateau of the curve, in segments.
     origin: u32,
@@ -47,7 +47,7 @@ pub(super) struct CubicLinux {
     /// When the curve was last evaluated, in ms, and cwnd at that time.
     looked_ms: u64,
     looked_cwnd: u32,
-    /// Segments to be acknowledged per segment of growth, and those acknowledged since the last one.
+    /// Segments to be acknowledged per segment of growth, and segments acknowledged since the last increase.
     per_segment: u32,
     credit: u32,
     /// Window that Reno would have (RFC 9438: `W_est`), and segments acknowledged since its last increase.
@@ -194,7 +194,7 @@ impl Law for CubicLinux {
         *self = CubicLinux::new(cfg);
     }
 
-    /// Moves the start of the stage forward by the idle time, so that the curve does not advance in it.
+    /// Moves the start of the stage forward by the idle time, so that the curve does not advance during that time.
     fn on_resume(&mut self, now: Time, idle: Time) {
         if !self.epoch_start.is_never() {
             self.epoch_start = (self.epoch_start + idle).min(now);

@@ -1,4 +1,4 @@
-//! DCTCP (RFC 8257): the window is reduced in proportion to the marked share. It grows as Reno's.
+//! DCTCP (RFC 8257): the window is reduced in proportion to the share of marked bytes, and grows as in Reno.
 
 use super::law::{Cut, Growth, Law, Windows};
 use super::reno::Reno;
@@ -29,7 +29,7 @@ impl Dctcp {
         Dctcp { reno: Reno { acked_bytes: 0 }, alpha: ONE, acked: 0, marked: 0, window_end: 0 }
     }
 
-    /// Takes an ACK of `delivered` bytes, `marked` of which were marked CE. It acknowledges up to `una`; data below
+    /// Takes an ACK of `delivered` bytes, `marked` of which were marked CE. The cumulative ACK is `una`, and data below
     /// `nxt` has been sent.
     pub fn on_delivered(&mut self, delivered: u64, marked: u64, una: u64, nxt: u64) {
         self.acked = self.acked.saturating_add(delivered as u32);

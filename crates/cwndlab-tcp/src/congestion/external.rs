@@ -9,8 +9,8 @@ use super::law::{Law, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
 use super::needs::Needs;
 use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
-/// The window that a law sets, in bytes. The law may set a fractional cwnd and gets it back at its next call; the
-/// engine uses its whole bytes, and at least one segment.
+/// The window that a law sets, in bytes. cwnd may be fractional. The law gets the exact value back at the next call;
+/// the engine uses the whole bytes, and at least one segment.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Window {
     cwnd_bytes: f64,
@@ -21,7 +21,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window and its slow-start threshold; an infinite threshold stands for none.
+    /// A window and its slow-start threshold, which is infinite if there is none.
     pub fn new(cwnd_bytes: f64, ssthresh_bytes: f64) -> Window {
         Window { cwnd_bytes, ssthresh_bytes, ssthresh_chosen: false, pacing_rate_bps: None }
     }
@@ -73,7 +73,7 @@ impl Window {
     }
 }
 
-/// The reason for a reduction of the window, and the data in flight.
+/// Congestion to which a law responds, and the data in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LossEvent {
     /// When the congestion was detected.
@@ -97,8 +97,8 @@ pub struct LawError(pub String);
 /// and no call follows it.
 #[expect(clippy::missing_errors_doc, reason = "every call may fail, for reasons of the law's own")]
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Whether the engine's slow start opens the window below the threshold. If not, `growth_bytes` contains all
-    /// acknowledged bytes, and only the law opens the window. Called once.
+    /// Whether the engine's slow start opens the window below the threshold. If not, only the law opens the window, and
+    /// the `growth_bytes` of [`CongestionControl::on_ack`] include all acknowledged bytes. Called once.
     fn uses_slow_start(&self) -> bool {
         true
     }
@@ -114,9 +114,9 @@ pub trait CongestionControl: fmt::Debug + Send {
         Ok(())
     }
 
-    /// Takes an ACK with new information, also in recovery. `growth_bytes`: the acknowledged bytes for which the window
-    /// may open, without those used by the engine's slow start. It is 0 in recovery, and if cwnd did not limit the
-    /// sender and [`crate::TcpConfig::grow_only_if_cwnd_limited`] is set.
+    /// Takes an ACK with new information, also in recovery. `growth_bytes` is the number of acknowledged bytes for
+    /// which the window may open, without those used by the engine's slow start. The number is 0 in recovery, and if
+    /// cwnd did not limit the sender and [`crate::TcpConfig::grow_only_if_cwnd_limited`] is set.
     fn on_ack(
         &mut self,
         ack: &AckReport,
@@ -139,8 +139,8 @@ pub trait CongestionControl: fmt::Debug + Send {
         Ok(())
     }
 
-    /// Called when the last reduction was found spurious. The engine has already restored `window`, unless its values
-    /// had grown beyond the former ones.
+    /// Called when the last reduction was found spurious. The engine has already restored `window`, except values that
+    /// have grown beyond the former ones.
     fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
         let _ = (now, window);
         Ok(())
@@ -181,7 +181,7 @@ pub(super) struct External {
     started: bool,
     pub uses_slow_start: bool,
     pub owns_recovery: bool,
-    /// The present time: that of the controller's last call that stated a time.
+    /// The time of the controller's last call that stated a time.
     pub now: Time,
     window: Option<Window>,
 }
@@ -200,7 +200,7 @@ impl External {
         *self = External { law: Some(law), flow, failures, uses_slow_start, owns_recovery, ..External::default() };
     }
 
-    /// Calls the law with the current windows, and replaces them by the windows that it sets. After an error, records
+    /// Calls the law with the current windows, and replaces them by those that the law sets. If the call fails, records
     /// the error and removes the law.
     pub fn call(
         &mut self,
@@ -210,7 +210,7 @@ impl External {
     ) {
         let current = *windows;
         let Some(law) = self.law.as_deref_mut().filter(|_| self.started) else { return };
-        // The law gets back its fractions, unless the engine has changed cwnd or ssthresh since the last call.
+        // The law gets its fractional values back, unless the engine has changed cwnd or ssthresh since the last call.
         let own = self.window.filter(|own| whole(own, mss) == current);
         let pacing_rate_bps = self.window.and_then(|window| window.pacing_rate_bps);
         let engines = || Window::new(f64::from(current.cwnd), threshold(current.ssthresh));
@@ -225,7 +225,7 @@ impl External {
             Err(error) => {
                 self.law = None;
                 let failure = LawFailure { flow: std::mem::take(&mut self.flow), at: self.now, error };
-                let _ = self.failures.0.set(failure); // the first one counts
+                let _ = self.failures.0.set(failure); // does nothing if a failure is already recorded
             }
         }
     }

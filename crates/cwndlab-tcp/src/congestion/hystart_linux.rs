@@ -19,7 +19,7 @@ const NONE: u32 = u32::MAX;
 /// State of the first slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct HystartLinux {
-    /// A new round begins with the first ACK beyond this position.
+    /// A new round begins with the first ACK of data beyond this position.
     round_end: u64,
     round_start: Time,
     /// Time from `round_start` to the train's last ACK.
@@ -37,8 +37,8 @@ impl HystartLinux {
         HystartLinux { round_rtt_us: NONE, min_rtt_us: NONE, paced, ..HystartLinux::default() }
     }
 
-    /// Takes an ACK of new data in slow start. `cwnd_segments`: the window before it grows. Returns whether slow start
-    /// ends.
+    /// Takes an ACK of new data in slow start. `cwnd_segments` is the window before the ACK opens it. Returns whether
+    /// slow start ends.
     pub fn on_ack(&mut self, now: Time, snd_una: u64, snd_nxt: u64, rtt: Option<Time>, cwnd_segments: u32) -> bool {
         let Some(rtt) = rtt else { return false };
         let rtt_us = (rtt.as_nanos() / 1_000).clamp(1, u64::from(NONE - 1)) as u32;

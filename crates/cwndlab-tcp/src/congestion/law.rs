@@ -68,9 +68,9 @@ pub(crate) struct Growth {
 
 /// A window law. A law implements what its rules need, and its connection provides what [`Law::NEEDS`] states.
 ///
-/// A law that controls its recovery implements `on_measured_ack`, `takes_congestion`, `takes_undo` and `grant`, and
-/// decides the window alone. Any other law implements `avoid` and `reduce`; the controller does slow start and the rest
-/// of a reduction.
+/// A law that controls its own recovery implements `on_measured_ack`, `takes_congestion`, `takes_undo` and `grant`, and
+/// alone decides the window. Any other law implements `avoid` and `reduce`; slow start and the rest of a reduction are
+/// up to the controller.
 pub(crate) trait Law {
     /// What the law needs from its connection.
     const NEEDS: Needs = Needs::NONE;
@@ -83,31 +83,34 @@ pub(crate) trait Law {
     /// Called when the connection is established.
     fn on_start(&mut self, _start: &Start, _windows: &mut Windows) {}
 
-    /// Called when a timer has expired; `now` is the time of the calls that follow.
+    /// Called before the connection handles expired timers. `now` is then also the time of the calls that state none,
+    /// such as [`Law::takes_congestion`].
     fn on_timer(&mut self, _now: Time) {}
 
-    /// Called when an ACK reports a one-way delay, before [`Law::on_feedback`]. The delay is offset by the unknown
-    /// difference of the two clocks.
+    /// Called when an ACK reports a one-way delay, before [`Law::on_feedback`]. The delay includes the unknown offset
+    /// between the two clocks.
     fn on_one_way_delay(&mut self, _now: Time, _delay: Time) {}
 
-    /// Takes any ACK, before loss detection: for laws that measure the path.
+    /// Takes any ACK, before loss detection. For laws that measure the path.
     fn on_feedback(&mut self, _ack: &AckReport, _windows: &mut Windows) {}
 
     /// As [`Law::on_feedback`], for a [`PlainAck`] instead of a report. Called only if [`Needs::plain_feedback`] is
     /// set.
     fn on_plain_feedback(&mut self, _ack: &PlainAck, _windows: &mut Windows) {}
 
-    /// Called when a segment is deemed lost; before [`Law::on_measured_ack`] if an ACK revealed the loss.
+    /// Called when a segment is deemed lost, if the law requests the delivery rate ([`Needs::min_rtt_window`]). If an
+    /// ACK revealed the loss, called before [`Law::on_measured_ack`]. `delivered` is the number of segments known to
+    /// have arrived.
     fn on_lost(&mut self, _segment: &LostSegment, _delivered: u64, _now: Time, _windows: Windows) {}
 
-    /// Takes any ACK after loss detection, also in recovery. Returns true if the law sets the window itself. Otherwise,
-    /// if the ACK may open the window, the controller calls [`Law::count_ack`], [`Law::grow`] and [`Law::avoid`] in
-    /// this order, until one of them has taken the ACK.
+    /// Takes any ACK after loss detection, also in recovery. Called only if the law requests the delivery rate. Returns
+    /// true if the law sets the window itself. Otherwise, if the ACK may open the window, the controller calls
+    /// [`Law::count_ack`], [`Law::grow`] and [`Law::avoid`] in this order, until one of them has taken the ACK.
     fn on_measured_ack(&mut self, _ack: &AckReport, _after: &AfterAck, _windows: &mut Windows) -> bool {
         false
     }
 
-    /// Opens the window for one ACK, regardless of the bytes that it acknowledges. Returns false if the law counts
+    /// Opens the window for one ACK, regardless of how many bytes the ACK acknowledges. Returns false if the law counts
     /// bytes instead.
     fn count_ack(&mut self, _windows: &mut Windows, _mss: u32) -> bool {
         false
@@ -127,7 +130,7 @@ pub(crate) trait Law {
     /// Takes an ACK that may not open the window because cwnd did not limit the sender.
     fn on_limited_ack(&mut self, _cfg: &TcpConfig, _ack: &AckReport, _windows: &mut Windows) {}
 
-    /// Responds to congestion and returns true, if the law sets the window itself; the controller then only sets the
+    /// If the law sets the window itself after congestion, does so and returns true; the controller then sets only the
     /// loss window after a timeout. Otherwise returns false.
     fn takes_congestion(&mut self, _event: CongestionEvent, _mss: u32, _windows: &mut Windows) -> bool {
         false
@@ -147,8 +150,8 @@ pub(crate) trait Law {
     /// Called when the last reduction was found spurious and the controller has restored cwnd and ssthresh.
     fn on_undo(&mut self) {}
 
-    /// Responds to a spurious reduction and returns true, if the law restores the window itself. Otherwise returns
-    /// false, and the controller restores it.
+    /// If the law restores the window itself after a spurious reduction, does so and returns true. Otherwise returns
+    /// false, and the controller restores the window.
     fn takes_undo(&mut self, _mss: u32, _windows: &mut Windows) -> bool {
         false
     }
@@ -196,7 +199,7 @@ pub(crate) trait Law {
     }
 }
 
-/// Makes the enum of all laws, the needs of each, and `each_law!`, which calls the same method on any of them.
+/// Defines the enum of all laws, the needs of each law, and `each_law!`, which calls the same method on any law.
 macro_rules! laws {
     (
         $dollar:tt ($cfg:ident, $cwnd:ident, $mss:ident)

@@ -20,7 +20,7 @@ pub(super) struct Ledbat {
     target: Time,
     gain: f64,
     delays: Delays,
-    /// The fraction of a byte in the window.
+    /// The fraction of a byte by which the window exceeds cwnd.
     fraction: f64,
 }
 
@@ -38,7 +38,7 @@ impl Ledbat {
     /// new window.
     pub fn on_ack(&mut self, ack: &AckReport, acked: u64, cwnd: u32) -> u32 {
         let (target, mss) = (self.target.as_secs_f64(), f64::from(ack.mss));
-        // Section 2.5: no measurement older than a round trip is used.
+        // Section 2.5: except for the last measurement, none older than a round trip is used.
         let queueing = self.delays.queueing_since(ack.now.saturating_sub(ack.srtt));
         let off_target = (target - queueing.as_secs_f64()) / target;
         let cwnd = f64::from(cwnd) + self.fraction;

@@ -49,8 +49,8 @@ impl LedbatPlusPlus {
         1.0 / divisor.clamp(1.0, MOST_DIVISOR)
     }
 
-    /// Takes an ACK that may change the window. Returns the new windows. `doubling`: the bytes that count in slow
-    /// start; `acked`: the bytes that count in congestion avoidance.
+    /// Takes an ACK that may change the window. Returns the new windows. `doubling` is the number of bytes that count
+    /// in slow start, `acked` the number that counts in congestion avoidance.
     pub fn on_ack(&mut self, ack: &AckReport, doubling: u64, acked: u64, mut windows: Windows) -> Windows {
         if self.delays.base() == Time::MAX {
             return windows;
@@ -95,8 +95,8 @@ impl LedbatPlusPlus {
         begins
     }
 
-    /// Schedules the next slowdown when slow start is over (section 4.4). The first one begins two round trips after
-    /// the first slow start.
+    /// Schedules the next slowdown when slow start is over (section 4.4). The first slowdown begins two round trips
+    /// after the first slow start.
     fn end_slow_start(&mut self, ack: &AckReport, windows: Windows) {
         if windows.in_slow_start() {
             return;
@@ -109,9 +109,9 @@ impl LedbatPlusPlus {
         }
     }
 
-    /// Returns by how many segments a window of `window` segments changes when `acked` of them are acknowledged. Per
-    /// round trip, the change is GAIN while the delay is at most the target, and otherwise
-    /// max(GAIN - W (delay / target - 1), -W / 2) (section 4.3, with its constant 1).
+    /// Returns by how many segments a window of `window` segments changes when `acked` segments are acknowledged. Per
+    /// round trip, the change is GAIN while the delay is at most the target, and otherwise max(GAIN - W (delay / target
+    /// - 1), -W / 2) (section 4.3, with its constant 1).
     fn change(&self, acked: f64, window: f64) -> f64 {
         let gain = self.gain();
         let excess = self.delays.queueing().as_secs_f64() / self.target.as_secs_f64() - 1.0;
@@ -128,7 +128,7 @@ impl LedbatPlusPlus {
     }
 }
 
-/// The window plus this many segments, but at least two.
+/// `cwnd` plus this many segments, but at least two segments.
 fn moved(cwnd: u32, segments: i64, mss: u32) -> u32 {
     let least = i64::from(LEAST_SEGMENTS * mss);
     let most = i64::from(MAX_WINDOW_BYTES);

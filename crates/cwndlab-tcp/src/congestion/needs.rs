@@ -14,10 +14,10 @@ pub struct Needs {
     pub draws: bool,
     /// Whether the law uses one-way delays measured by timestamps ([`crate::Controller::on_one_way_delay`]).
     pub delays: bool,
-    /// Whether the law needs every ACK, including those that neither acknowledge nor report (by SACK) anything.
+    /// Whether the law needs every ACK, including those that acknowledge nothing new, neither cumulatively nor by SACK.
     pub every_ack: bool,
-    /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` (an ACK of new data, with
-    /// nothing reported by SACK) has, too.
+    /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` also has. A `PlainAck` is an
+    /// ACK of new data that reports nothing by SACK.
     pub(crate) plain_acks: bool,
     /// Whether the law's `on_plain_feedback` is called for each `PlainAck`, before the ACK opens the window.
     pub(crate) plain_feedback: bool,

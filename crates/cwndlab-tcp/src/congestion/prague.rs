@@ -1,5 +1,5 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04) as in `L4STeam`'s `net/ipv4/tcp_prague.c` with a
-//! fractional window (`prague_cwnd_mode` 0). Reno if AccECN was not agreed on
+//! fractional window (`prague_cwnd_mode` 0). Without AccECN, Reno replaces Prague
 //! ([`super::Controller::do_without_accecn`]).
 
 use cwndlab_units::Time;
@@ -10,7 +10,7 @@ use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
-/// On paths with a shorter round trip, Prague grows and reduces its window as if the round trip were this long
+/// On paths with a shorter round trip, Prague opens and reduces its window as if the round trip were this long
 /// (`RTT_TARGET`).
 const TARGET_RTT: Time = Time::from_millis(25);
 /// Growth is not corrected for round trips longer than this (`MAX_SCALED_RTT`).
@@ -42,10 +42,9 @@ pub(super) struct Prague {
     /// Packets delivered and marked in this round.
     delivered: u64,
     marked: u64,
-    /// Whether any mark has been reported, which shows that a queue on the path sets marks.
+    /// Whether any mark has ever been reported.
     saw_ce: bool,
-    /// Whether the window was reduced for a loss that is still being repaired. Until it is repaired, the window does
-    /// not grow.
+    /// Whether the window was reduced for a loss that is still being repaired. Meanwhile the window does not grow.
     in_loss: bool,
     /// When the window was last reduced for marks, and when alpha was last updated.
     reduced_at: Option<Time>,

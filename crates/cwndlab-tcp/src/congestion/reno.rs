@@ -20,13 +20,14 @@ impl Reno {
             self.acked_bytes = acked as u32;
             return cwnd;
         }
-        // Each ACK adds at most one segment. Of the bytes left over, at most a window counts towards the next one.
+        // Each ACK adds at most one segment. Of the remaining bytes, at most one window counts towards the next
+        // increase.
         self.acked_bytes = (acked - u64::from(cwnd)).min(u64::from(cwnd)) as u32;
         cwnd + mss
     }
 }
 
-/// ns-2's law: the window is a real number of packets; each ACK counts once, however much it acknowledges.
+/// ns-2's law. The window is a real number of packets, and each ACK counts once, however much the ACK acknowledges.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RenoPackets {
     pub cwnd_packets: f64,
@@ -58,7 +59,8 @@ impl RenoPackets {
     }
 }
 
-/// The law of Linux 2.0 and 2.2 (`tcp_ack`, `tcp_cong_avoid`): whole packets, each ACK counts once.
+/// The law of Linux 2.0 and 2.2 (`tcp_ack`, `tcp_cong_avoid`). The window is a whole number of packets, and each ACK
+/// counts once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RenoLinux2 {
     /// ACKs since the last increase in congestion avoidance (`cong_count`, `snd_cwnd_cnt`).
@@ -69,7 +71,7 @@ impl RenoLinux2 {
     /// Takes one ACK of new data. Returns the new window in bytes.
     pub fn on_ack(&mut self, cwnd: u32, ssthresh: u32, mss: u32) -> u32 {
         if cwnd == 0 {
-            return 0; // closed by an ECN echo: only the retransmission timer reopens it (RFC 3168, 6.1.2)
+            return 0; // closed by an ECN echo; only the retransmission timer reopens the window (RFC 3168, 6.1.2)
         }
         if cwnd <= ssthresh {
             return cwnd + mss;

@@ -13,8 +13,8 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// Takes an ACK. `prior`: packets delivered before the acknowledged packet was sent; `delivered`: packets delivered
-    /// so far.
+    /// Takes an ACK. `prior` is the number of packets delivered before the acknowledged packet was sent; `delivered` is
+    /// the number delivered so far.
     pub fn on_ack(&mut self, prior: Option<u64>, delivered: u64) {
         self.started = prior.is_some_and(|prior| prior >= self.ends_at);
         if self.started {

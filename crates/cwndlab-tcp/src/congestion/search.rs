@@ -10,7 +10,7 @@ use super::AckReport;
 const WINDOW_BINS: u64 = 10;
 /// Additional bins, so that the deliveries of one round trip earlier are still stored (line 3).
 const EXTRA_BINS: u64 = 15;
-/// Number of bins stored. Line 4 of the listing has one bin less, so that the oldest bin would be overwritten before it
+/// Number of bins stored. With one bin less, as in line 4 of the listing, the oldest bin would be overwritten before it
 /// is read.
 const BINS: usize = (WINDOW_BINS + EXTRA_BINS) as usize + 1;
 /// A bin lasts 3.5 initial round trips divided by W (lines 1, 5); in per cent of a round trip.
@@ -23,7 +23,7 @@ const THRESHOLD: f64 = 0.35;
 pub(super) struct Search {
     /// Bytes acknowledged in each bin; bin `k` is at index `k % BINS`.
     bins: [u64; BINS],
-    /// Number of complete bins: `curr_idx` + 1 of the listing.
+    /// Number of complete bins (in the listing, `curr_idx` + 1).
     complete: u64,
     /// Zero before the first round-trip measurement.
     bin_duration: Time,

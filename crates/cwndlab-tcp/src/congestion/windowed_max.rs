@@ -1,6 +1,6 @@
 //! The largest value in a window, from three samples (Linux: `lib/win_minmax.c`, after Kathleen Nichols).
 
-/// The best, second and third choice, each measured no earlier than the previous one. Times are in any unit.
+/// The best, second and third choice, each measured no earlier than the one before. Times may be in any unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct WindowedMax([Sample; 3]);
 
@@ -31,7 +31,7 @@ impl WindowedMax {
         self.age(window, new);
     }
 
-    /// `minmax_subwin_update`: replaces choices that have left the window, and spreads the others over it.
+    /// `minmax_subwin_update`: replaces choices that have left the window, and spreads the others over the window.
     fn age(&mut self, window: u32, new: Sample) {
         let [first, second, third] = self.0;
         let age = new.at.wrapping_sub(first.at);

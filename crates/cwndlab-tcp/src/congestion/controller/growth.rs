@@ -40,8 +40,8 @@ impl Controller {
         }
     }
 
-    /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called: the law, and the rule
-    /// by which slow start ends, need only the fields of a `PlainAck`.
+    /// Whether [`Controller::on_plain_feedback`] and [`Controller::on_plain_ack`] may be called, because the law and
+    /// the rule that ends slow start need only the fields of a `PlainAck`.
     pub fn takes_plain_acks(&self) -> bool {
         self.law.needs().plain_acks && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
     }
@@ -74,7 +74,7 @@ impl Controller {
     /// avoidance.
     fn slow_start(&mut self, cfg: &TcpConfig, ack: &AckReport) -> u64 {
         if self.windows.cwnd == 0 {
-            return 0; // closed by an ECN echo: only the retransmission timer reopens it (RFC 3168, 6.1.2)
+            return 0; // closed by an ECN echo; only the retransmission timer reopens the window (RFC 3168, 6.1.2)
         }
         let mut increase = slow_start_increase(cfg, ack);
         let ends = match &mut self.phase {

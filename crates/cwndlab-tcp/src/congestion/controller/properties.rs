@@ -75,7 +75,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
     })
 }
 
-/// The delivery rate of a path that delivered these bytes in a round trip.
+/// The delivery rate of a path that delivered `bytes` in one round trip.
 fn sample(law: &Controller, (una, bytes): (u64, u64), rtt: Time) -> RateSample {
     let (flight, packets) = (law.cwnd(), bytes / u64::from(MSS));
     RateSample {
@@ -96,9 +96,9 @@ fn sample(law: &Controller, (una, bytes): (u64, u64), rtt: Time) -> RateSample {
 }
 
 proptest! {
-    /// The window has at least one segment, unless an ECN echo has closed it, and at most 2^30 bytes. A reduction
-    /// never raises the window and leaves ssthresh at two segments or more. An ACK never lowers the window (except the
-    /// one by which SEARCH ends slow start), nor raises it in recovery or while the application limits it. An undo
+    /// The window has at least one segment, unless an ECN echo has closed it, and at most 2^30 bytes. A reduction never
+    /// raises the window and leaves ssthresh at two segments or more. An ACK never lowers the window (except the ACK at
+    /// which SEARCH ends slow start), nor raises it in recovery or while the application limits the sender. An undo
     /// never lowers the window.
     #[test]
     fn windows_keep_their_bounds(cfg in config(), steps in proptest::collection::vec(step(), 1..300)) {
@@ -107,7 +107,7 @@ proptest! {
         let (mut now, mut una) = (Time::from_secs(1), 1_u64);
         for step in steps {
             let exact = law.cwnd();
-            // Whole packets below the limit of 2^30 bytes.
+            // At most the whole segments that fit in 2^30 bytes.
             let before = exact.min((1 << 30) / u64::from(MSS) * u64::from(MSS));
             match step {
                 Step::Ack { bytes, after_us, rtt_us, limited, may_grow } => {

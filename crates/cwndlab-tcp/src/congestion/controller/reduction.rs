@@ -7,8 +7,8 @@ use crate::congestion::law::{each_law, Cut, Law as _};
 use crate::congestion::CongestionEvent;
 
 impl Controller {
-    /// Responds to congestion, once per episode. `flight_bytes`: bytes sent and not yet acknowledged (RFC 5681:
-    /// FlightSize).
+    /// Responds to congestion, once per episode. `flight_bytes` is the number of bytes sent and not yet acknowledged
+    /// (RFC 5681: FlightSize).
     pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
         if !each_law!(&mut self.law, law => law.takes_congestion(event, mss, &mut self.windows)) {
@@ -45,7 +45,7 @@ impl Controller {
         self.windows.ssthresh = reduced.clamp(least, MAX_WINDOW_BYTES);
         let to_one = event == CongestionEvent::Ecn && cfg.ecn_to_one_segment;
         self.windows.cwnd = if to_one && cwnd <= mss {
-            0 // RFC 3168, 6.1.2: at one segment an echo closes the window until the retransmit timer expires
+            0 // RFC 3168, 6.1.2: an echo closes a window of one segment until the retransmission timer expires
         } else if to_one {
             reduced.clamp(mss, MAX_WINDOW_BYTES)
         } else if each_law!(&self.law, law => law.counts_packets()) {
@@ -55,7 +55,8 @@ impl Controller {
         };
     }
 
-    /// Passes congestion to an external law. `held`: the same segment has timed out before, so ssthresh is to stay.
+    /// Passes congestion to an external law. `held` says that the same segment has timed out before, so ssthresh must
+    /// not change.
     fn external_congestion(&mut self, event: CongestionEvent, held: bool, flight_bytes: u64, mss: u32) {
         let AnyLaw::External(external) = &self.law else { return };
         let event = match event {
@@ -90,8 +91,8 @@ impl Controller {
         }
     }
 
-    /// Reduces the window when sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1:
-    /// RW = min(IW, cwnd)). `times`: the number of RTOs that the idle time lasted. Linux instead halves the window once
+    /// Reduces the window when sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW =
+    /// min(IW, cwnd)). `times` is the number of RTOs that the idle time lasted. Linux instead halves the window once
     /// per RTO, at most down to RW (RFC 2861, section 3.2), and raises ssthresh to at least 3/4 of the former window.
     pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32, times: u64) {
         let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());

@@ -73,7 +73,7 @@ fn reno_holds_ssthresh_when_the_timer_expires_again() {
     assert_eq!(law.ssthresh(), 2000); // equation 4: at least two segments
 }
 
-/// ns-2 adds 1 packet per ACK below ssthresh, then 1/cwnd of a packet per ACK; only whole packets may be sent.
+/// ns-2 adds 1 packet per ACK below ssthresh, and 1/cwnd of a packet per ACK above; only whole packets may be sent.
 #[test]
 fn packets_grow_per_ack_whatever_it_acknowledges() {
     let cfg = TcpConfig { initial_ssthresh_segments: 4, ..Profile::Ns2_1998.config() };
@@ -114,7 +114,7 @@ fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
         law.set_cwnd(13_000, MSS);
         law.on_congestion(&cfg, CongestionEvent::Loss, 13_000, MSS);
         assert_eq!((law.cwnd(), law.ssthresh()), (6000, 6000));
-        law.windows.cwnd = each_law!(&mut law.law, l => l.add_segments(3, law.windows.cwnd, MSS)); // Reno's inflation and its end
+        law.windows.cwnd = each_law!(&mut law.law, l => l.add_segments(3, law.windows.cwnd, MSS)); // inflation, as in fast recovery
         assert_eq!(law.cwnd(), 9000);
         law.on_episode(Episode::DeflatedBySegments(3), MSS);
         let mut counted = 0;
@@ -208,7 +208,8 @@ fn restart_after_idle_is_at_most_the_initial_window() {
     assert_eq!(law.cwnd(), 2000); // RFC 5681, 4.1: min(IW, cwnd)
 }
 
-/// With HyStart++, the window grows by a quarter of slow start's increase in CSS; then ssthresh becomes cwnd.
+/// In HyStart++'s CSS, the window grows by a quarter of slow start's increase; at the end of CSS, ssthresh becomes
+/// cwnd.
 #[test]
 fn conservative_slow_start_grows_by_a_quarter() {
     let cfg = TcpConfig { slow_start: SlowStartKind::HystartPlusPlus, ..Profile::Linux6.config() };

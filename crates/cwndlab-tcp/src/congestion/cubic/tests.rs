@@ -77,8 +77,8 @@ fn k_is_the_cube_root_of_the_reduction() {
     }
 }
 
-/// The window follows W(t) = C(t-K)^3 + W_max from the reduction over the plateau at K to the probing beyond. It is
-/// never more than one RTT ahead of this curve, nor more than two RTTs behind.
+/// The window follows W(t) = C(t-K)^3 + W_max from the reduction through the plateau at K to the probing beyond. The
+/// window is at most one RTT ahead of this curve, and at most two RTTs behind.
 #[test]
 fn window_follows_the_cubic() {
     let rtt = Time::from_millis(20);
@@ -93,8 +93,8 @@ fn window_follows_the_cubic() {
     while p.now_s < start + 1.5 * k {
         p.ack();
         let t = p.now_s - start;
-        // The RFC aims at W(t + RTT) and gets there in one RTT, so the window lies between W(t - RTT) and W(t + RTT).
-        // The lower bound allows for one RTT more, and both bounds for one segment.
+        // In the RFC, the target is W(t + RTT), and the window reaches it in one RTT, so the window is between W(t -
+        // RTT) and W(t + RTT). The lower bound allows for one more RTT, and both bounds allow for one segment.
         let (low, high) = (w(t - 2.0 * rtt.as_secs_f64()) - 1.0, w(t + rtt.as_secs_f64()) + 1.0);
         let got = segments(&p.law);
         assert!(low <= got && got <= high, "t {t}: {got} outside {low}..{high}");
@@ -113,8 +113,8 @@ fn window_follows_the_cubic() {
 /// | 1e-5 | 1054    | 379     |
 /// | 1e-6 | 5926    | 1200    |
 ///
-/// The RFC gives the greater of the Reno and the cubic average; near their crossing a window is partly in both regions
-/// and its mean lies above either (5.1 % at p = 1e-3, RTT 0.1 s).
+/// The RFC gives the greater of the Reno and the cubic average; where the two are close, the window is in each region
+/// part of the time, and its mean is above both averages (by 5.1 % at p = 1e-3, RTT 0.1 s).
 #[test]
 fn average_windows_are_those_of_the_rfc() {
     for (rtt_ms, table) in [
@@ -123,8 +123,8 @@ fn average_windows_are_those_of_the_rfc() {
     ] {
         for (period, published) in table {
             let cycles = if period >= 1_000_000 { 3 } else { 20 };
-            // Begin at the window at which the RFC's fluid model has its losses, W_max = mean / ((3 + beta)/4), because
-            // the plateau would make the way there long.
+            // Begin at W_max = mean / ((3 + beta)/4), the window at which losses occur in the RFC's fluid model.
+            // Because of the plateau, growing to this window would take long.
             let w_max = published / ((3.0 + BETA) / 4.0);
             let mut p = Path::new(&config(), Time::from_millis(rtt_ms), w_max as u64);
             let mean = p.mean_window(period, cycles);

@@ -33,7 +33,7 @@ fn the_curve_comes_back_to_the_maximum_after_k() {
     assert_eq!(law.on_congestion(&Profile::Linux6.config(), 100), 70);
     let windows = rounds(&mut law, 70, Time::from_secs(10), 60);
     assert_eq!(law.k, 4316, "2^-10 s: 4.2159 s");
-    // equation 1 a round trip ahead, at 1, 2 and 4.2 s of the stage: 100 - 0.4 (K - t)^3
+    // equation 1, 100 - 0.4 (K - t)^3, evaluated a round trip ahead, at 1, 2 and 4.2 s of the stage
     for (round, curve) in [(10, 88.0), (20, 95.9), (42, 100.0)] {
         let cwnd = f64::from(windows[round]);
         assert!((cwnd - curve).abs() <= 2.0, "{cwnd} in round {round}, {curve} by the curve");

@@ -3,7 +3,8 @@ use crate::{Controller, LawId, Profile, TcpConfig, WindowLawKind};
 
 const MSS: u32 = 1000;
 
-/// A law that adds a thousandth of `growth_bytes` to cwnd, and halves cwnd after a loss. It fails from `fails_at` on.
+/// A law that adds a thousandth of `growth_bytes` to cwnd, and halves cwnd after a loss. The law fails at its first ACK
+/// at or after `fails_at`.
 #[derive(Debug)]
 struct Slow {
     fails_at: Time,

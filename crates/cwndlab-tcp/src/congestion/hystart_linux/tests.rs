@@ -1,7 +1,7 @@
 use super::*;
 
 /// Passes one ACK of `una` to HyStart, with a window of 20 segments. All ACKs of a test belong to one round, which ends
-/// beyond 1,000,000.
+/// after position 1,000,000.
 fn ack(h: &mut HystartLinux, at_us: u64, una: u64, rtt_us: u64) -> bool {
     h.on_ack(Time::from_micros(at_us), una, 1_000_000, Some(Time::from_micros(rtt_us)), 20)
 }

@@ -64,7 +64,7 @@ fn up_to_the_target_a_round_adds_the_gain() {
     for _ in 0..4 {
         now = round(&mut law, Time::ZERO, now).0;
     }
-    // dW = g/W for each segment: W^2 grows by 2 g for each
+    // dW = g/W for each segment, so W^2 grows by 2 g for each
     let expected = (10_000.0_f64 + 2.0 * 0.5 * 402.0).sqrt();
     let reached = f64::from(now.cwnd) / f64::from(MSS) + law.fraction;
     assert!((reached - expected).abs() < 0.02, "{reached} {expected}");

@@ -15,7 +15,7 @@ fn ack(at_ms: u64, una: u64, nxt: u64, delivered: u64, marked: u32) -> AckReport
     }
 }
 
-/// A sender in congestion avoidance with this window that has seen a mark.
+/// A sender in congestion avoidance with a window of `window` segments, to which a mark has been reported.
 fn steady(window: f64) -> (Prague, Segments) {
     let segments = window.ceil() as u64;
     let prague = Prague { window, saw_ce: true, round_end: u64::MAX, ..Prague::new(segments) };

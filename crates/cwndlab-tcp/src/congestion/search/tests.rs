@@ -33,7 +33,7 @@ fn deliveries_that_double_do_not_end_slow_start() {
     assert_eq!(run(Time::from_millis(50), 12, |round| 10 << round), None);
 }
 
-/// draft-chung-ccwg-search, section 4, on THRESH: it "can be detected about 2 RTTs of reaching capacity".
+/// draft-chung-ccwg-search, section 4, on THRESH: "can be detected about 2 RTTs of reaching capacity".
 #[test]
 fn a_plateau_ends_slow_start_about_two_round_trips_later() {
     let rtt = Time::from_millis(50);
@@ -43,8 +43,8 @@ fn a_plateau_ends_slow_start_about_two_round_trips_later() {
     assert!((1_050_000..=1_130_000).contains(&beyond), "{beyond}");
 }
 
-/// The example of draft-chung-ccwg-search, section 4: with 1, 2, 4, 8, 16, 16 the difference is 0.27 (below THRESH),
-/// later 0.5.
+/// The example of draft-chung-ccwg-search, section 4: with deliveries of 1, 2, 4, 8, 16, 16, the difference is 0.27
+/// (below THRESH), and later 0.5.
 #[test]
 fn the_difference_is_normalized_by_twice_the_earlier_deliveries() {
     let mut search = Search::default();
