@@ -1,9 +1,9 @@
-//! The benchmark workloads on the simulator; prints one JSON object.
+//! Runs a benchmark workload on the simulator, and prints one JSON object.
 //!
-//! `bench WORKLOAD [DURATION_S]`: CPU seconds of the run loop (set-up is not counted), packet-hops, goodput and drops.
-//! The workloads are those of `benches/README.md`, shared with the peers; `WORKLOAD+PROBE` records what a probe sees
-//! (`connections`, `segments`, `queue` at every arrival, `samples` of it every 10 ms, or `cwnd`).
-//! `bench SCENARIO.json [DURATION_S]`: one recorded run of any scenario; its tables are part of its cost.
+//! `bench WORKLOAD [DURATION_S]` prints the CPU time of the run loop (without set-up), packet-hops, goodput and drops.
+//! `benches/README.md` describes the workloads, which other simulators run, too. `bench WORKLOAD+PROBE` also records
+//! what a probe sees: `connections`, `segments`, `queue` (the queue at every arrival), `samples` (the queue every 10
+//! ms) or `cwnd`. `bench SCENARIO.json [DURATION_S]` runs any scenario with its records, whose cost is included.
 
 use std::error::Error;
 use std::fs;
@@ -18,7 +18,7 @@ use cwndlab_tcp::{InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, Tc
 use cwndlab_traffic::{AppSpec, BulkSpec, Distributions, Side};
 use cwndlab_units::{Rate, Time};
 
-/// A dumbbell with access links of ten times the bottleneck's rate for each pair of hosts.
+/// A dumbbell. Each pair of hosts has its own access links, with ten times the bottleneck's rate.
 struct Workload {
     name: &'static str,
     flows: u32,
@@ -27,7 +27,7 @@ struct Workload {
     queue_packets: u64,
     duration: Time,
     stagger: Time,
-    /// Segments of each flow; `None`: unlimited.
+    /// Segments that each flow sends; unlimited if `None`.
     segments: Option<u64>,
     pairs: u32,
 }
@@ -66,7 +66,8 @@ const fn workload(
     }
 }
 
-/// The peers' one-way TCP: SACK, 1500-byte packets, an ACK for each, a 10 ms tick.
+/// The one-way TCP that the other simulators use: SACK, 1500-byte packets, an ACK for each packet, and a timer tick of
+/// 10 ms.
 fn tcp() -> TcpConfig {
     TcpConfig {
         mss: 1500,

@@ -35,7 +35,8 @@ pub trait Cell: Copy {
     fn get(array: &Self::Array, row: usize) -> Self;
     /// The column's Arrow type.
     fn data_type() -> DataType;
-    /// Checks that a column that this crate did not write (as from a file) holds only values that a cell can have.
+    /// Checks that a column that this crate did not write, such as one from a file, holds only values that a cell can
+    /// have.
     ///
     /// # Errors
     ///
@@ -134,7 +135,7 @@ pub trait Label: Copy + 'static {
     const WORDS: &'static [&'static str];
     /// Position in [`Label::WORDS`].
     fn code(self) -> u8;
-    /// The label of a code below `WORDS.len()`.
+    /// The label with this code, which must be below `WORDS.len()`.
     fn from_code(code: u8) -> Self;
     /// The label with this word; `None` if no label has it.
     fn named(word: &str) -> Option<Self> {
@@ -272,7 +273,7 @@ impl<V> Default for Lists<V> {
 
 impl<V> Lists<V> {
     fn end_row(&mut self) {
-        self.ends.push(self.values.len() as i32); // fits: at most 8 values a row, and memory holds fewer than 2^28 rows
+        self.ends.push(self.values.len() as i32); // fits: at most 8 values per row, and memory holds fewer than 2^28 rows
     }
 
     fn into_array(self, item: Arc<Field>, values: impl FnOnce(Vec<V>) -> ArrayRef) -> ArrayRef {
@@ -289,7 +290,7 @@ impl Cell for Sack {
     type Column = Lists<u64>;
     type Array = ListArray;
     const TYPE: &'static str = "list of uint64";
-    /// An offset of 4 bytes and one block of 16.
+    /// A list offset of 4 bytes, and one block of 16 bytes.
     const BYTES: usize = 20;
     #[inline]
     fn push(column: &mut Lists<u64>, cell: Sack) {
@@ -321,7 +322,7 @@ impl Cell for AccEcnCounts {
     type Column = Lists<u32>;
     type Array = ListArray;
     const TYPE: &'static str = "list of uint32";
-    /// Only the offset, because few connections have the option.
+    /// Only the list offset, because few connections use the option.
     const BYTES: usize = 4;
     #[inline]
     fn push(column: &mut Lists<u32>, cell: AccEcnCounts) {

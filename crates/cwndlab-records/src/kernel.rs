@@ -1,5 +1,5 @@
-//! Runs on a kernel: converts the router's trace and the testbed's measurements to record tables, by the same
-//! [`Recorder`] as in the simulator.
+//! Reads runs on a kernel. Converts the router's trace and the testbed's measurements to record tables, with the same
+//! [`Recorder`] that the simulator uses.
 //!
 //! The router sees every packet enter and leave, so connections are reconstructed from its trace: a segment counts as
 //! sent when it enters the router and as received when it leaves. The testbed supplies what only the hosts know:
@@ -59,9 +59,9 @@ pub enum KernelError {
 pub struct Testbed {
     /// When the workload started, on the machine's clock.
     pub zero_ns: i64,
-    /// When the router started, on the machine's clock. The times in its trace count from then.
+    /// When the router started, on the machine's clock. The times in the router's trace count from then.
     pub router_start_ns: i64,
-    /// The host at each of the router's ports, and its addresses.
+    /// For each of the router's ports, the host at the port and its addresses.
     pub ports: Vec<(u32, Vec<Ipv4Addr>)>,
     /// The objects that the applications requested.
     pub objects: Vec<Object>,
@@ -95,16 +95,16 @@ pub struct Window(i64, Ipv4Addr, u16, Ipv4Addr, u16, u64, Option<u64>, u64, u64,
 pub struct Summary {
     /// How long the router ran.
     pub wall_ns: u64,
-    /// The links' counters at the router's end, in the scenario's order.
+    /// The counters of each link when the router stopped, in the scenario's order of links.
     pub links: Vec<LinkSummary>,
-    /// The links' counters at each of the snapshots, and at the end of the scenario if the router ran that long.
+    /// The counters of each link at each snapshot, and at the end of the scenario if the router ran that long.
     pub link_snapshots: Vec<Vec<LinkSummary>>,
 }
 
 /// The counters of a link, written by the router and read here.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LinkSummary {
-    /// Its name.
+    /// The link's name.
     pub name: String,
     /// Packets offered.
     pub arrivals: u64,
@@ -198,7 +198,7 @@ pub struct Choices {
     pub answer: Time,
 }
 
-/// Reads a run. Returns its tables, and the time on the router's clock that is time 0 in the tables.
+/// Reads a run on a kernel. Returns its tables, and the time on the router's clock that is time 0 in the tables.
 ///
 /// # Errors
 /// If a trace cannot be read.
@@ -214,8 +214,8 @@ pub fn read(
     let run = Run { scenario, testbed, zero: reader.zero(), reader: &reader };
     let mut recorder = Recorder::new(scenario);
     for row in reader.segments.iter().filter(|row| run.is_within(row.time_ns)) {
-        // Rows before time 0 are left out. A handshake precedes time 0 only if time 0 is the first data packet, which
-        // is for studies whose TCP has no handshake.
+        // Rows before time 0 are left out. A handshake precedes time 0 only if time 0 is that of the first data packet,
+        // a choice for studies whose TCP has no handshake.
         recorder.file_segment(SegmentRow { time_ns: run.since_zero(row.time_ns), ..*row });
     }
     for packet in reader.delivered.iter().filter(|packet| run.is_within(packet.at)) {
@@ -263,7 +263,8 @@ impl Run<'_> {
         (router_ns as i64 - self.zero).max(0) as u64
     }
 
-    /// Records the objects that began before the end, and for each snapshot those that were in progress at its time.
+    /// Records the objects that began before the end of the run and, for each snapshot, the objects in progress at its
+    /// time.
     fn file_objects(&self, recorder: &mut Recorder, snapshots: &[Time]) {
         let mut connections: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for connection in &self.reader.connections {

@@ -55,8 +55,7 @@ struct Watched {
     halves: [Half; 2],
 }
 
-/// The initial state of each end. It is as if the SYN had been acknowledged, because a connection may have no
-/// handshake.
+/// The initial state of each end. The SYN counts as acknowledged, because a connection may have no handshake.
 const NEW: Half = Half { high: 1, ack: 1, window: None };
 
 fn some(time: Time) -> Option<u64> {
@@ -149,7 +148,7 @@ impl Recorder {
         }
     }
 
-    /// A link's row at `now`: its counters, and the mean queue since the start of the run.
+    /// A link's row at `now`: its counters, and its mean queue length since the start of the run.
     fn link_row(link: u32, now: Time, counters: &LinkCounters, regions: Option<Regions>) -> LinkRow {
         let drops = |cause: DropCause| counters.drops[cause as usize];
         LinkRow {

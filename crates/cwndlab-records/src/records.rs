@@ -60,7 +60,7 @@ impl Records {
         self.batches.get(index)
     }
 
-    /// The same records with the tables `names` empty, as if the probes that fill them had been off. Only "cwnd",
+    /// Returns a copy in which the tables `names` are empty, as if the probes that fill them had been off. Only "cwnd",
     /// "limits", "states", "timeouts" and "delays" can be emptied; all other tables are unchanged, even if `names`
     /// contains them.
     #[must_use]
@@ -77,12 +77,12 @@ impl Records {
         Records { batches: batches.collect(), flows: self.flows.clone(), place: self.place.clone() }
     }
 
-    /// SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform.
+    /// SHA-256 over all tables, in hexadecimal. Equal records have the same digest on every platform.
     pub fn digest(&self) -> String {
         digest(Self::names().zip(&self.batches))
     }
 
-    /// Writes the segments as seen at the observed node.
+    /// Writes the segments, as seen at the observed node, in the given format.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Converts header fields to the columns of the segments table, for both sources of segments, simulator and kernel.
+//! Converts header fields to columns of the segments table, both for the simulator and for kernels.
 
 use cwndlab_net::DropCause;
 use cwndlab_tcp::Flags;
@@ -12,9 +12,9 @@ use crate::tables::{DropReason, SegmentEvent};
 pub(crate) struct Half {
     /// One past the highest position that this end sent.
     pub high: u64,
-    /// Highest acknowledgment that this end sent, as the observed node saw it.
+    /// Highest acknowledgment from this end that passed the observed node.
     pub ack: u64,
-    /// The window that this end's last acknowledgment advertised.
+    /// The window that the last of these acknowledgments advertised.
     pub window: Option<u32>,
 }
 
@@ -26,7 +26,7 @@ impl Half {
     }
 }
 
-/// The position nearest to `near` among those whose sequence number on the wire is `wire`.
+/// The stream position nearest to `near` among those whose sequence number in the header is `wire`.
 pub(crate) fn unwrap(wire: u32, near: u64) -> u64 {
     let ahead = wire.wrapping_sub(near as u32) as i32; // at most 2^31 away: windows are smaller (RFC 7323, section 2.2)
     near.saturating_add_signed(i64::from(ahead))
@@ -50,13 +50,13 @@ pub(crate) fn sack(blocks: impl IntoIterator<Item = (u32, u32)>, near: u64) -> S
 /// What happened to a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Passage {
-    /// The observed node sent it, for the first time or again.
+    /// The observed node sent the segment, for the first time or again.
     Sent { again: bool },
-    /// It arrived at the observed node.
+    /// The segment arrived at the observed node.
     Received,
-    /// A link dropped it.
+    /// A link dropped the segment.
     Dropped(u32, DropCause),
-    /// A link marked it.
+    /// A link marked the segment CE.
     Marked(u32),
 }
 
@@ -75,13 +75,13 @@ pub(crate) struct Numbers {
 impl Numbers {
     const CONTROL: u8 = Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0;
 
-    /// One past its last position. SYN and FIN take one each.
+    /// The position after the segment. A SYN or FIN takes one position.
     pub fn end(&self) -> u64 {
         let takes_one = self.flags.0 & (Flags::SYN | Flags::FIN).0 != 0;
         self.position + u64::from(self.len) + u64::from(takes_one)
     }
 
-    /// Whether it is a pure acknowledgment.
+    /// Whether the segment is a pure acknowledgment.
     pub fn is_pure_ack(&self) -> bool {
         self.len == 0 && self.flags.0 & Numbers::CONTROL == 0
     }
@@ -93,8 +93,8 @@ impl Numbers {
         self.is_pure_ack() && self.ack == own.ack && same_window && other.high > self.ack
     }
 
-    /// The segment's number in units of full segments with `unit` bytes of payload, from 1. An acknowledgment has the
-    /// number of the last segment that it covers, a SYN has 0.
+    /// The segment's number, from 1, if full segments carry `unit` bytes of payload. An acknowledgment has the number
+    /// of the last segment that it covers, and a SYN has 0.
     pub fn packet(&self, unit: u32) -> i64 {
         let unit = u64::from(unit);
         let number = if self.is_pure_ack() {

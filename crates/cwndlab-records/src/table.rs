@@ -7,20 +7,20 @@ use thiserror::Error;
 /// A column as the documentation shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnDoc {
-    /// Its name; a quantity's unit is part of it.
+    /// The column's name, which includes the unit of a quantity.
     pub name: &'static str,
-    /// Its type.
+    /// The type of its cells.
     pub kind: &'static str,
-    /// What it holds.
+    /// What the column holds.
     pub about: &'static str,
 }
 
 /// A table as the documentation shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct TableDoc {
-    /// Its name.
+    /// The table's name.
     pub name: &'static str,
-    /// The meaning of a row.
+    /// What a row describes.
     pub about: &'static str,
     /// Its columns.
     pub columns: &'static [ColumnDoc],
@@ -30,7 +30,7 @@ pub struct TableDoc {
 pub trait Table: Default {
     /// One row.
     type Row: Copy;
-    /// Name and columns.
+    /// The table's name and columns, for the documentation.
     const DOC: TableDoc;
 
     /// Appends a row.
@@ -93,11 +93,11 @@ macro_rules! table {
         }
 
         impl $Table {
-            /// How many rows there are.
+            /// The number of rows.
             pub fn len(&self) -> usize {
                 self.rows
             }
-            /// Whether there are none.
+            /// Whether there are no rows.
             pub fn is_empty(&self) -> bool {
                 self.rows == 0
             }
@@ -142,8 +142,8 @@ macro_rules! table {
 }
 pub(crate) use table;
 
-/// Defines two tables: one of values at the end of the run, and one of the same values at each snapshot, whose rows
-/// `Row::at` makes. Columns under `end` are only in the first table.
+/// Defines two tables: one with values at the end of the run, and one with the same values at each snapshot, whose rows
+/// are created by `Row::at`. Columns under `end` are only in the first table.
 ///
 /// `counters! { /// a row  "name" Columns of Row, /// a row  "name" Columns of Row { both { … } end { … } both { … } } }`
 macro_rules! counters {
@@ -166,7 +166,7 @@ macro_rules! counters {
         table! {
             $(#[doc = $snap_about])+
             $snap_name $Snap of $SnapRow {
-                /// The snapshot's time; what happens at this instant comes after it.
+                /// Time of the snapshot. Events at this instant are not included.
                 time_ns: u64,
                 $($($(#[doc = $doc])+ $column: $cell,)+)+
             }

@@ -13,15 +13,15 @@ labels! {
     pub enum SegmentEvent {
         /// The observed node sent data, a SYN, FIN or RST for the first time.
         Send = "send",
-        /// The observed node retransmitted it.
+        /// The observed node retransmitted data, a SYN, FIN or RST.
         Retransmit = "retransmit",
         /// A pure acknowledgment passed the observed node, in either direction.
         Ack = "ack",
-        /// It was a duplicate by RFC 5681, section 2.
+        /// A duplicate acknowledgment (RFC 5681, section 2) passed the observed node.
         DupAck = "dupack",
         /// A link dropped a segment.
         Drop = "drop",
-        /// A link marked it CE.
+        /// A link marked a segment CE.
         Mark = "mark",
         /// Data, a SYN, FIN or RST arrived at the observed node.
         Receive = "recv",
@@ -31,9 +31,9 @@ labels! {
     pub enum DropReason {
         /// The buffer was full.
         Full = "full",
-        /// Active queue management.
+        /// Active queue management dropped the segment.
         Aqm = "aqm",
-        /// A loss model.
+        /// A loss model dropped the segment.
         Loss = "loss",
     }
 
@@ -85,7 +85,7 @@ labels! {
     pub enum StateCause {
         /// The connection began.
         Start = "start",
-        /// An ACK ended an episode.
+        /// An ACK ended the previous state.
         Ack = "ack",
         /// Duplicate ACKs or SACK blocks that did not yet indicate a loss.
         Reports = "reports",
@@ -115,7 +115,7 @@ labels! {
 
     /// The kind of an object.
     pub enum ObjectKind {
-        /// A web page: primary object and in-line objects.
+        /// A web page: the primary object and the in-line objects.
         Page = "page",
         /// A file of a transfer.
         File = "file",
@@ -135,9 +135,10 @@ table! {
         event: OneOf<SegmentEvent>,
         /// Serial number of the connection, in the order of opening.
         connection: u32,
-        /// Whether the client end sent it.
+        /// Whether the client end sent the segment.
         from_client: bool,
-        /// Whether the observed node sent it; false if it arrived there, or was dropped or marked by a link.
+        /// Whether the observed node sent the segment; false if the segment arrived there, or was dropped or marked by
+        /// a link.
         sent: bool,
         /// Payload offset of the first byte: 0 is the first byte of data (and also stands for a SYN).
         seq: u64,
@@ -156,7 +157,8 @@ table! {
         timeout: bool,
         /// SACK blocks as payload offsets: start, end, start, end, … most recent first.
         sack: Sack,
-        /// AccECN option (RFC 9768): payload bytes that arrived with ECT(1), CE and ECT(0), modulo 2^24; empty without it.
+        /// AccECN option (RFC 9768): payload bytes that arrived with ECT(1), CE and ECT(0), modulo 2^24; empty without
+        /// the option.
         accecn: AccEcnCounts,
         /// Timestamps option: value.
         ts_val: Option<u32>,
@@ -173,12 +175,12 @@ table! {
         ip_id: Option<u16>,
         /// Bytes of the IP packet.
         wire_bytes: u32,
-        /// Packet number, from 1. Data has its own; an acknowledgment has that of the last packet that it covers wholly
-        /// or in part.
+        /// Packet number, from 1. An acknowledgment has the number of the last packet that it covers, wholly or in
+        /// part.
         segment: i64,
-        /// Index of the link that dropped or marked it.
+        /// Index of the link that dropped or marked the segment.
         link: Option<u32>,
-        /// Why it was dropped: `full`, `aqm` or `loss`.
+        /// Why the segment was dropped: `full`, `aqm` or `loss`.
         cause: Option<OneOf<DropReason>>,
     }
 }
@@ -197,11 +199,11 @@ counters! {
             traffic: u32,
         }
         end {
-            /// Index of the node that opened it.
+            /// Index of the node that opened the connection.
             client: u32,
             /// Index of the node at the other end.
             server: u32,
-            /// When it was opened.
+            /// When the connection was opened.
             start_ns: u64,
             /// When the client end was established; null if never.
             established_ns: Option<u64>,
@@ -211,7 +213,7 @@ counters! {
         both {
             /// Payload bytes delivered in order at the server; for datagrams, all that arrived.
             bytes_up: u64,
-            /// The same at the client.
+            /// Payload bytes delivered in order at the client; for datagrams, all that arrived.
             bytes_down: u64,
             /// Segments or datagrams sent, both ends.
             segments_sent: u64,
@@ -229,7 +231,7 @@ counters! {
             marks: u32,
         }
         end {
-            /// Whether it was abandoned or reset.
+            /// Whether the connection was abandoned or reset.
             failed: bool,
         }
     }
@@ -278,7 +280,7 @@ counters! {
             arrivals: u64,
             /// Packets accepted: sent, or still waiting.
             departures: u64,
-            /// Bytes of those packets, including the link's own header.
+            /// Bytes of the accepted packets, including the link's own headers.
             bytes: u64,
             /// Packets dropped by a full buffer.
             drops_full: u64,
@@ -300,9 +302,9 @@ counters! {
         both {
             /// Time that RED's average spent below `min_th`; null for other queues.
             red_below_ns: Option<u64>,
-            /// Time that it spent from `min_th` up to `max_th`.
+            /// Time that RED's average spent from `min_th` up to `max_th`; null for other queues.
             red_between_ns: Option<u64>,
-            /// Time that it spent at `max_th` or above.
+            /// Time that RED's average spent at `max_th` or above; null for other queues.
             red_above_ns: Option<u64>,
         }
     }
@@ -317,7 +319,7 @@ table! {
         link: u32,
         /// Packets waiting or in service.
         packets: u32,
-        /// Their bytes.
+        /// Bytes of these packets.
         bytes: u64,
         /// The average that the queue computes (RED), in the unit of its thresholds; null for other queues.
         average: Option<f64>,
@@ -405,7 +407,7 @@ table! {
         /// `rto`: the retransmission timer, including that of a SYN; `probe`: tail loss probe; `reordering`: RACK;
         /// `persist`: closed window.
         timer: OneOf<ExpiredTimer>,
-        /// When the timer was set to this expiry.
+        /// When the timer was set for this expiry.
         set_ns: u64,
         /// Expiries of `rto` or `persist` since the last progress, including this one.
         backoffs: u32,
@@ -415,15 +417,15 @@ table! {
 }
 
 table! {
-    /// A packet that reached its end (probe `delays`).
+    /// A packet that arrived at its destination (probe `delays`).
     "delays" Delays of DelayRow {
         /// When it arrived.
         time_ns: u64,
         /// Serial number of the connection.
         connection: u32,
-        /// Whether the client end sent it.
+        /// Whether the client end sent the packet.
         from_client: bool,
-        /// Time since its end sent it, with a resolution of 16 ns, modulo 68 s.
+        /// Time since the packet was sent, with a resolution of 16 ns, modulo 68 s.
         delay_ns: u64,
         /// Payload bytes.
         len: u32,

@@ -1,18 +1,18 @@
 //! Computes time budgets. A budget divides the duration of an object or a connection, along its critical path, into
 //! parts ([`Part`]) that add up to the duration.
 //!
-//! The path is followed backwards from the arrival that ended the object: from each packet to the arrival that let its
-//! sender send it (Barford and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000). A packet's
+//! The path is followed backwards from the arrival that ended the object: from each packet to the arrival that allowed
+//! its sender to send it (Barford and Crovella, "Critical path analysis of TCP transactions", SIGCOMM 2000). A packet's
 //! journey consists of transmissions ([`Part::Serialization`]), waiting ([`Part::Queueing`]) and propagation.
 //! Propagation counts for the part that names what limited the sender during the packet's round trip, such as
 //! [`Part::SlowStart`] for cwnd in slow start. The time between an arrival at an end and the end's next transmission
 //! counts for the part that names what limited the end during this time (table `limits`).
 //!
-//! - [`run`]: the content of the tables, by end and in order of time ([`timeline`]);
+//! - [`run`]: the content of the tables, for each end in order of time ([`timeline`]);
 //!
 //! - [`paths`]: the minimum time that a packet takes between two hosts;
 //!
-//! - [`walk`]: the walk back along the path, which writes its time into a [`book`].
+//! - [`walk`]: the walk back along the path, which assigns the path's time to parts in a [`book`].
 
 mod book;
 mod paths;
@@ -79,7 +79,7 @@ labels! {
         RtoRepeated = "rto-repeated",
         /// Transmission of the path's packets on each link.
         Serialization = "serialization",
-        /// Other delay of the path's packets: queues (including behind the flow's own packets), jitter.
+        /// Other delay of the path's packets: queueing (also behind the flow's own packets) and jitter.
         Queueing = "queueing",
         /// Propagation of data that the client waited for.
         Delivery = "delivery",
@@ -113,7 +113,7 @@ impl From<ObjectKind> for Kind {
     }
 }
 
-/// Nanoseconds by [`Part`], in the order of its words.
+/// Nanoseconds spent in each [`Part`], in the order of its `WORDS`.
 type Parts = [u64; Part::WORDS.len()];
 
 /// The time budget of one object or connection.
@@ -125,7 +125,7 @@ struct TimeBudget {
     traffic: u32,
     start: u64,
     end: u64,
-    /// Nanoseconds by part; they add up to `end - start`.
+    /// The time spent in each part; the times add up to `end - start`.
     parts: Parts,
 }
 

@@ -30,8 +30,8 @@ struct Half {
     heard: Option<u64>,
     fin: Option<u64>,
     fin_acked: bool,
-    /// Whether an ECN echo has arrived at this end since it last sent CWR. `reduced_from` is the position of the data
-    /// segment with this CWR.
+    /// Whether an ECN echo has arrived at this end since the end last sent CWR. `reduced_from` is the position of the
+    /// data segment that carried the last CWR.
     echoed: bool,
     reduced_from: u64,
     /// The highest position sent when the last recovery or timeout began (`recover` of RFC 6582, section 3.2).
@@ -39,8 +39,8 @@ struct Half {
 }
 
 impl Half {
-    /// Payload bytes of this end that the other end has received in order. The SYN and the FIN take one sequence number
-    /// each.
+    /// Payload bytes sent by this end that the other end has received in order. The SYN and the FIN take one sequence
+    /// number each.
     fn bytes_at(&self, other: &Half) -> u64 {
         let fin = self.fin.is_some_and(|fin| other.got >= fin);
         other.got.saturating_sub(1 + u64::from(fin))
@@ -50,7 +50,7 @@ impl Half {
 /// A connection in the trace. Times are on the router's clock.
 #[derive(Clone, Debug)]
 pub(super) struct Connection {
-    /// Its client's address and port.
+    /// The client's address and port.
     pub client_end: SocketAddrV4,
     /// Times of retransmissions.
     pub retransmits: Vec<u64>,
@@ -71,7 +71,7 @@ pub(super) struct Connection {
     datagrams: Option<[Datagrams; 2]>,
 }
 
-/// Payload that one end of a datagram flow sent and received.
+/// Payload bytes that one end of a datagram flow sent and received.
 #[derive(Clone, Copy, Debug, Default)]
 struct Datagrams {
     sent: u64,
@@ -137,13 +137,14 @@ pub(super) struct Reader<'a> {
     start: i64,
     first_data: Option<u64>,
     pub connections: Vec<Connection>,
-    /// The latest connection between two ends, under both orders of the ends.
+    /// The latest connection between two ends, found by either order of the ends.
     current: BTreeMap<Ends, usize>,
     /// Segments, with times on the router's clock.
     pub segments: Vec<SegmentRow>,
     /// Packets that arrived, if the study records delays.
     pub delivered: Vec<Delivery>,
-    /// By packet number: when the packet entered and, if it is a datagram, its position in its flow.
+    /// For each packet number, the time at which the packet entered the router and, for a datagram, its position in its
+    /// flow.
     entered: Vec<(u64, u64)>,
     /// The counters of the connections that were open at each of the past snapshots.
     pub snapshots: Vec<(Time, ConnectionRecord)>,
@@ -189,7 +190,7 @@ impl<'a> Reader<'a> {
         Some(Way { connection: index as u32, from_client: self.connections[index].client_end == sender })
     }
 
-    /// Takes the snapshots up to `now`, which counts from time 0, or all remaining ones if it is `None`.
+    /// Takes the snapshots up to `now`, which counts from time 0, or all remaining snapshots if `now` is `None`.
     fn snapshots_before(&mut self, now: Option<i64>) {
         while let Some(&at) = self.choices.snapshots.get(self.taken) {
             if now.is_some_and(|now| now < at.as_nanos() as i64) {
@@ -202,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Finds the packet's connection; `None` if the trace has no SYN of this connection before the packet. A SYN opens
-    /// a connection unless one is open between its ends.
+    /// a connection unless one is already open between the two ends.
     fn find(&mut self, line: usize, packet: &Packet) -> Result<Option<usize>, KernelError> {
         let key = (packet.source, packet.destination);
         let known = self.current.get(&key).copied();
@@ -254,7 +255,7 @@ impl<'a> Reader<'a> {
         let Some((_, position)) = self.entered.get_mut(packet.id as usize) else { return Ok(()) };
         match packet.line {
             Line::In(_) => {
-                *position = mine.sent + 1; // numbered as TCP's data is: position 1 is the first byte
+                *position = mine.sent + 1; // as in TCP, position 1 is that of the first byte
                 mine.sent += u64::from(packet.payload);
             }
             Line::Out(_) => other.received += u64::from(packet.payload),
@@ -477,11 +478,11 @@ impl<'a> Reader<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Again {
     No,
-    /// A timeout.
+    /// The segment was sent again because of a timeout.
     Timeout,
-    /// Duplicate ACKs: the first retransmission of a recovery.
+    /// The segment was sent again because of duplicate ACKs, as the first retransmission of a recovery.
     Recovery,
-    /// The recovery or timeout in progress; this is not its first retransmission.
+    /// The segment was sent again by the recovery or timeout in progress, after the first retransmission.
     Same,
 }
 

@@ -8,7 +8,7 @@ pub(super) struct Options {
     pub mss: Option<u16>,
     pub scale: Option<u8>,
     pub sack_permitted: bool,
-    /// Value and echo reply.
+    /// The timestamp value and the echo reply.
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks as sequence numbers on the wire; 40 bytes of options have room for four.
     blocks: [(u32, u32); 4],
@@ -90,7 +90,7 @@ mod tests {
             ),
             (&[5, 0], none),             // a length of 0
             (&[2, 4, 5, 0xb4, 5], mss),  // no length
-            (&[0, 2, 4, 5, 0xb4], none), // behind the end
+            (&[0, 2, 4, 5, 0xb4], none), // after the end-of-options byte
             (&[], none),
         ] {
             assert_eq!(Options::parse(bytes), expected, "{bytes:?}");

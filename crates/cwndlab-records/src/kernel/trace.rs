@@ -9,12 +9,13 @@ use cwndlab_net::DropCause;
 use super::options::Options;
 use super::KernelError;
 
-/// Columns of the trace of packets. `time_ns` is the scheduled time since the start of the router. `place` is the port
-/// for `in` and `out`, otherwise the link. `packet` numbers packets in the order of their entry. `options` are the TCP
-/// options in hexadecimal. For UDP the fields of TCP's header are 0; for other protocols they and the ports are empty.
+/// Columns of the packet trace. `time_ns` is the scheduled time since the start of the router. `place` is the index of
+/// the port for `in` and `out`, otherwise that of the link. `packet` is the packet's number, in the order in which
+/// packets entered the router. `options` are the TCP options in hexadecimal. For UDP the fields of TCP's header are 0;
+/// for other protocols they and the ports are empty.
 pub const COLUMNS: &str = "time_ns,event,place,packet,source,destination,source_port,destination_port,\
                            flags,seq,ack,window,payload_bytes,wire_bytes,ecn,options";
-/// Columns of the file of samples. `average` is empty if the queue does not compute one.
+/// Columns of the file of queue samples. `average` is empty if the queue computes no average.
 pub const QUEUE_COLUMNS: &str = "time_ns,link,packets,bytes,average";
 
 /// The event of a line.
@@ -61,7 +62,7 @@ impl Line {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub at: u64,
-    /// The packet's number in the order of entry.
+    /// The packet's number, in the order in which packets entered the router.
     pub id: u64,
     pub line: Line,
     pub source: SocketAddrV4,
@@ -116,7 +117,7 @@ fn lines(
     Ok(())
 }
 
-/// Calls `each` with the number and the time of every line, and with the packet if it is TCP or UDP.
+/// Calls `each` with the number and the time of every line and, if the packet is TCP or UDP, with the packet.
 pub(super) fn packets(
     file: impl BufRead,
     mut each: impl FnMut(usize, u64, Option<Packet>) -> Result<(), KernelError>,

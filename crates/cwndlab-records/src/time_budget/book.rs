@@ -1,4 +1,4 @@
-//! Divides the time of one path among the parts, from the path's end back to its start.
+//! Assigns the time of one path to parts, from the path's end back to its start.
 
 use super::{Part, Parts};
 use crate::cell::Label as _;
@@ -24,12 +24,12 @@ impl Book {
         self.end
     }
 
-    /// The time down to which the path is booked: all later time counts for some part.
+    /// The time back to which the path is booked: all time after it is assigned to a part.
     pub(super) fn now(&self) -> i64 {
         self.now
     }
 
-    /// Nanoseconds by part.
+    /// The time booked for each part, in nanoseconds.
     pub(super) fn parts(&self) -> &Parts {
         &self.parts
     }
@@ -49,8 +49,8 @@ impl Book {
         }
     }
 
-    /// Books a packet's journey since `sent`. Propagation counts for `propagation_is`, and time beyond propagation and
-    /// transmission for queueing.
+    /// Books a packet's journey from `sent` to [`Self::now`]. Propagation counts for the part `propagation_is`, and
+    /// time beyond propagation and transmission for queueing.
     pub(super) fn journey(&mut self, sent: i64, propagation: i64, transmission: i64, propagation_is: Part) {
         let moved = sent.max(self.now - propagation);
         self.until(moved, propagation_is);

@@ -7,8 +7,8 @@ use cwndlab_tcp::TIMESTAMPS_BYTES;
 
 use super::run::nanoseconds;
 
-/// The path of one sender's packets: what determines their minimum time on it. For a link whose rate varies, `rate_bps`
-/// is used.
+/// The properties of a sender's path that determine the minimum time of its packets. For a link whose rate varies,
+/// `rate_bps` is used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Way {
     propagation: i64,
@@ -21,7 +21,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Propagation and transmission of a packet, in nanoseconds.
+    /// The propagation time and the transmission time of a packet, in nanoseconds.
     pub(super) fn least(&self, payload: u32) -> (i64, i64) {
         let header = if payload == 0 { self.ack_bytes } else { self.header_bytes };
         let size = f64::from(payload) + f64::from(header);
@@ -33,7 +33,7 @@ impl Way {
 pub(super) struct Paths<'a> {
     scenario: &'a Scenario,
     routes: Routes,
-    /// Paths by their first and last node, without the headers, which depend on the endpoint.
+    /// Paths by their first and last node, without the header sizes, which depend on the endpoint.
     found: BTreeMap<(u32, u32), Way>,
 }
 

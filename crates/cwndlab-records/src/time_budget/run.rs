@@ -1,4 +1,4 @@
-//! The content of one run's record tables up to a time: connections and objects, and the events at each end.
+//! The content of one run's record tables up to a given time: connections, objects, and the events at each end.
 
 use arrow_array::RecordBatch;
 use cwndlab_engine::Scenario;
@@ -28,7 +28,7 @@ pub(super) struct Connection {
     pub(super) start: i64,
     /// `None` if the connection was still open at the end.
     pub(super) end: Option<i64>,
-    /// The path of packets from the client, and of those to it.
+    /// The paths of packets from the client and to the client.
     from_client: Way,
     to_client: Way,
 }
@@ -57,16 +57,15 @@ pub(super) struct Expired {
     pub(super) backoffs: u32,
 }
 
-/// One run up to a time.
+/// One run, up to a given time.
 pub(super) struct Run {
     end: i64,
     connections: Vec<Connection>,
     objects: Vec<Object>,
-    /// The arrivals at each end of each connection. `by_traffic` has the same arrivals at each end of each traffic
-    /// entry.
+    /// The arrivals at each end of a connection. `by_traffic` groups the same arrivals by the ends of traffic entries.
     pub(super) arrivals: Timeline<Arrived>,
     pub(super) by_traffic: Timeline<OfTraffic>,
-    /// Limits by sender. A row's time is the beginning of the limit.
+    /// What limited each sender. The time of a row is that at which the limit began.
     pub(super) limits: Timeline<SendLimit>,
     pub(super) states: Timeline<SenderState>,
     pub(super) timeouts: Timeline<Expired>,
@@ -75,9 +74,10 @@ pub(super) struct Run {
 
 /// When senders were in slow start.
 enum SlowStart {
-    /// From samples of cwnd: whether it was below ssthresh.
+    /// Derived from samples of cwnd. A row is true if cwnd was below ssthresh.
     Sampled(Timeline<bool>),
-    /// Without samples (runs on a kernel): until the first reduction of each sender's window.
+    /// Used without samples (runs on a kernel): each sender was in slow start until this time, that of its window's
+    /// first reduction.
     Until(Vec<i64>),
 }
 
@@ -89,7 +89,7 @@ pub(super) fn nanoseconds(value: u64) -> i64 {
 }
 
 impl Run {
-    /// Reads the tables up to a time. Rows of connections that are not in `connections` are skipped.
+    /// Reads the tables up to `until`. Rows of connections that are not in `connections` are skipped.
     pub(super) fn read(scenario: &Scenario, tables: &Tables, until: Time) -> Result<Run, TimeBudgetError> {
         let is_whole = until >= scenario.duration_ns;
         let reader = Reader { tables, end: nanoseconds(until.as_nanos()), is_whole };
@@ -162,7 +162,7 @@ impl Run {
         }
     }
 
-    /// Whether a sender was in slow start before a time.
+    /// Whether a sender was in slow start just before `time`.
     pub(super) fn was_in_slow_start(&self, sender: End, time: i64) -> bool {
         match &self.slow_start {
             SlowStart::Sampled(is_below) => is_below.before(sender, time).is_none_or(|at| *is_below.row(at)),
@@ -208,7 +208,7 @@ impl Positions {
     }
 }
 
-/// Tables up to a time.
+/// Reads tables up to the time `end`.
 struct Reader<'a> {
     tables: &'a Tables,
     end: i64,

@@ -11,7 +11,7 @@ use crate::tables::{
 const US: u64 = 1_000;
 const DURATION: u64 = 10_000_000 * US;
 
-/// Two hosts, 50 ms and 8 Mb/s apart: a byte takes 1 µs. Packets have 40 bytes besides their payload.
+/// Two hosts, connected by links of 50 ms and 8 Mb/s, on which a byte takes 1 µs. Packets have headers of 40 bytes.
 fn scenario() -> Scenario {
     let mut tcp = cwndlab_tcp::Profile::Rfc5681.config();
     (tcp.header_bytes, tcp.ack_bytes, tcp.timestamps) = (40, 40, false);
@@ -114,7 +114,7 @@ impl Recorded {
     }
 }
 
-/// Kind and duration of a budget, and the parts that took time.
+/// The kind and the duration of a budget, and its parts above zero.
 type Row = (&'static str, i128, Vec<(&'static str, u64)>);
 
 fn budgets(tables: &Tables, until: u64) -> Vec<Row> {
@@ -225,12 +225,12 @@ const STATES: [SenderState; 5] =
 const TIMERS: [ExpiredTimer; 4] =
     [ExpiredTimer::Retransmission, ExpiredTimer::Probe, ExpiredTimer::Reordering, ExpiredTimer::Persist];
 
-/// A time of a capture that may hold anything, mostly near others.
+/// A time from a capture that may hold anything. Most of these times are close together.
 fn any_time() -> impl Strategy<Value = u64> {
     prop_oneof![20 => 0_u64..400, 20 => (0_u64..400).prop_map(|time| time * 1_000_000), 1 => any::<u64>()]
 }
 
-/// A row of a table of senders: connection (not all are known), end, and two times.
+/// A row of a table with an entry per sender: its connection (which may be unknown), its end, and two times.
 fn any_row() -> impl Strategy<Value = (u32, bool, u64, u64)> {
     (prop_oneof![20 => 0_u32..4, 1 => Just(u32::MAX)], any::<bool>(), any_time(), any_time())
 }
@@ -242,7 +242,7 @@ fn rows<T: std::fmt::Debug>(row: impl Strategy<Value = T>, most: usize) -> impl 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Each end's rows in order of time; those of one time in the order of the table.
+    /// The rows of each end are in order of time; rows with the same time are in the order of the table.
     #[test]
     fn a_timeline_has_each_ends_rows_in_order_of_time(
         of in rows((0_usize..3, any::<bool>(), prop_oneof![0_i64..5, Just(i64::MIN), Just(i64::MAX)]), 30),
@@ -262,7 +262,7 @@ proptest! {
         prop_assert_eq!(seen, expected);
     }
 
-    /// Whatever a capture holds: packets before their connections, intervals that overlap, times that run backwards.
+    /// A capture may hold anything: packets before their connections, intervals that overlap, times that run backwards.
     #[test]
     fn parts_add_up_to_the_duration_whatever_the_tables_hold(
         opened in prop::collection::vec((0_u32..2, any_time(), prop::option::of(any_time())), 3),

@@ -19,7 +19,8 @@ struct Arrival {
 
 /// The next step on the walk back from a packet.
 struct Step {
-    /// The arrival that let the packet's sender send; `None` if there was none because the connection began.
+    /// The row of the arrival that allowed the packet's sender to send it; `None` if nothing had arrived, because the
+    /// connection had just begun.
     cause: Option<usize>,
     /// The part for which the propagation of the next packets on the walk counts.
     label: Part,
@@ -89,7 +90,7 @@ impl Run {
         self.arrival(row)
     }
 
-    /// Finds the arrival of a row of [`Run::by_traffic`] in [`Run::arrivals`].
+    /// Finds the row of [`Run::arrivals`] for the arrival at `row` of [`Run::by_traffic`].
     fn arrival(&self, row: usize) -> Option<Arrival> {
         let at = self.by_traffic.row(row).at;
         Some(Arrival { row: self.arrivals.until(at, self.by_traffic.time(row))?, at })
@@ -141,8 +142,8 @@ impl Run {
         }
     }
 
-    /// The time at which a packet was sent: the time of an event at its sender if one is within a step of `sent`, else
-    /// `sent`.
+    /// The time at which a packet was sent: that of an event at its sender, if there is one within [`STEP_NS`] of
+    /// `sent`, else `sent`.
     fn exactly(&self, sender: End, sent: i64, now: i64) -> i64 {
         let latest = sent + STEP_NS;
         let (bound, is_near) = (latest.min(now - 1), |time: &i64| latest - time < 2 * STEP_NS);
@@ -175,8 +176,8 @@ impl Run {
         sent
     }
 
-    /// Finds what a sender of data had waited for before the arrival `cause` let it send. Books the time in which the
-    /// sender had nothing to send.
+    /// Finds what a sender of data had waited for before the arrival `cause` allowed it to send. Books the time in
+    /// which the sender had nothing to send.
     fn cause(&self, sender: End, mut cause: usize, sent: i64, book: &mut Book) -> Step {
         let (quiet, opened) = (quiet_at(sender), self.connection(sender).start);
         let has_data = |row: usize| self.arrivals.row(row).len > 0;

@@ -19,7 +19,7 @@ use crate::trace::Flow;
 /// "unset".
 const EPOCH_NS: u64 = 1_000_000_000 * 1_000_000_000;
 const LINKTYPE_RAW: u16 = 101;
-/// Bytes stored of a packet: the longest headers (20 bytes of IPv4, 60 of TCP) and some payload.
+/// The number of bytes stored per packet: the longest headers (20 bytes of IPv4, 60 of TCP) and some payload.
 const SNAPLEN: u32 = 96;
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
@@ -34,9 +34,9 @@ pub struct Capture<W> {
 /// A packet that passes the vantage point.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// When it passes, from the start of the run.
+    /// The time at which the packet passes, since the start of the run.
     pub time_ns: u64,
-    /// Its bytes; those beyond the headers may be missing.
+    /// Its bytes; those after the headers may be missing.
     pub bytes: &'a [u8],
     /// Its IP total length.
     pub total_bytes: u32,
@@ -47,7 +47,7 @@ pub struct Packet<'a> {
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins the file of the packets at `node`.
+    /// Begins a file for the packets that pass `node`.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Builds the IPv4 and TCP or UDP headers of a recorded packet.
 //!
 //! Initial sequence numbers are 0. Payload is not recorded, so checksums are computed as if all its bytes were 0. Each
-//! node has one address, each connection its own client port, each traffic entry its own server port.
+//! node has one address, each connection has its own client port, and each traffic entry has its own server port.
 
 use crate::tables::SegmentRow;
 use crate::trace::Flow;
@@ -118,7 +118,7 @@ fn accecn(row: &SegmentRow, out: &mut Vec<u8>) {
     out.resize(out.len().next_multiple_of(4), 1);
 }
 
-/// The Internet checksum of `bytes` (RFC 1071); `start` is the sum of earlier words.
+/// The Internet checksum of `bytes` (RFC 1071); `start` is the sum of the words that precede them.
 fn checksum(bytes: &[u8], start: u32) -> u16 {
     let mut sum = bytes
         .chunks(2)

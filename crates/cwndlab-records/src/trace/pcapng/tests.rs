@@ -1,4 +1,4 @@
-//! Checks the bytes of the file, where no tool is needed, and what tshark and tcptrace read from the file.
+//! Checks the bytes of the file and, if tshark and tcptrace are installed, what they read from the file.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,8 @@ use crate::samples::{segment, ACK, SYN};
 const FLOW: Flow = Flow { client: 0, server: 3, traffic: 0, datagrams: false };
 const MS: u64 = 1_000_000;
 
-/// A connection with handshake options, five segments, one lost and retransmitted after SACKs, one marked, a zero window.
+/// A connection with options in its handshake and five segments, of which one is lost and retransmitted after SACKs,
+/// and one is marked. At the end, the window is zero.
 fn story() -> Vec<SegmentRow> {
     let mut rows = Vec::new();
     let mut syn = segment(0, SegmentEvent::Send);
@@ -65,8 +66,8 @@ fn story() -> Vec<SegmentRow> {
     rows
 }
 
-/// Gives each packet the next identification of its sender, and each row of a link the identification of the packet to
-/// which it refers.
+/// Gives each packet the next IP identification of its sender. The row of a drop or mark gets the identification of its
+/// packet.
 fn number(rows: &mut [SegmentRow]) {
     let mut last = [0, 0];
     for i in 0..rows.len() {
@@ -87,7 +88,7 @@ fn file(rows: &[SegmentRow]) -> Vec<u8> {
     out
 }
 
-/// Runs a tool over the trace; Returns `None`, with a message on stderr, if the tool is not installed.
+/// Runs a tool on the trace. Returns `None`, with a message on stderr, if the tool is not installed.
 fn tool(name: &str, args: &[&str], rows: &[SegmentRow]) -> Option<String> {
     static FILES: AtomicU32 = AtomicU32::new(0);
     let serial = FILES.fetch_add(1, Ordering::Relaxed);
@@ -159,7 +160,7 @@ fn tshark_reads_the_ace_field_of_accecn() {
     };
     assert_eq!(lines[..2], ["1 1 1 0", "0 1 0 0"]);
     rows[2].flags |= 0xe0;
-    // after such a handshake tshark shows the three bits as one number
+    // after an AccECN handshake, tshark shows the three bits as one number
     let Some(lines) = tshark(&["tcp.flags.ace", "tcp.flags.urg"], &rows) else { return };
     assert_eq!(lines[2], "7 0");
 }
@@ -212,7 +213,7 @@ fn the_comment_is_on_the_copy_that_it_is_about() {
     (first.len, again.len, lost.len) = (1000, 1000, 1000);
     (first.ip_id, again.ip_id, lost.ip_id) = (Some(7), Some(8), Some(7));
     (again.time_ns, again.event) = (MS, OneOf(SegmentEvent::Retransmit));
-    // the first copy is dropped after the second is on its way
+    // the first copy is dropped when the second is already on its way
     (lost.time_ns, lost.event, lost.sent, lost.link) = (2 * MS, OneOf(SegmentEvent::Drop), false, Some(0));
     assert_eq!(comments(&[first, again, lost], &[]).into_keys().collect::<Vec<_>>(), [0]);
 }
