@@ -31,7 +31,7 @@ const HIGH_GAIN: u64 = UNIT * 2885 / 1000 + 1;
 const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 /// `bbr_pacing_gain`: one phase that probes, one that drains the queue of the probe, and six at the estimated rate.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// `bbr_cycle_rand`: the first phase of `PROBE_BW` is drawn from these seven of the eight phases, all but the one that
+/// `bbr_cycle_rand`: the first phase of `PROBE_BW` is drawn from this many of the eight phases, all but the one that
 /// drains.
 const RANDOM_PHASES: usize = 7;
 /// `bbr_bw_rtts`: round trips after which a bandwidth sample expires.
@@ -74,11 +74,11 @@ enum Mode {
     ProbeRtt,
 }
 
-/// BBR's state for one connection; on the heap.
+/// BBR's state for one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bbr {
     random: Option<Rng>,
-    /// Ticks per second of the kernel's clock, and its offset.
+    /// Ticks per second of the kernel's clock, and the clock's offset.
     hz: u64,
     phase: Time,
     mss: u64,
@@ -107,11 +107,11 @@ pub(super) struct Bbr {
     prior_cwnd: u64,
     aggregation: Aggregation,
     policer: Policer,
-    /// Total packets delivered, and when the last of them was.
+    /// Total packets delivered, and the time of the last delivery.
     delivered: u64,
     delivered_at: Time,
     lost: u64,
-    /// Target number of packets in the network, set when the pipe is full; `None` before. It is reported as ssthresh.
+    /// Target number of packets in the network, set when the pipe is full; `None` before. Reported as ssthresh.
     ssthresh: Option<u64>,
 }
 
@@ -190,7 +190,7 @@ impl Bbr {
         self.sample_policer(sample.losses, sample.app_limited);
         let rate = delivered * RATE_UNIT / us;
         if !sample.app_limited || rate >= u64::from(self.bandwidth.get()) {
-            let rate = rate.min(u64::from(u32::MAX)) as u32; // saturates at 256 packets/us; Linux's 32 bits wrap there
+            let rate = rate.min(u64::from(u32::MAX)) as u32; // saturates at 256 packets/us; the kernel's value wraps
             self.bandwidth.update(BANDWIDTH_ROUNDS, self.rounds.count, rate);
         }
     }
@@ -234,8 +234,8 @@ impl Bbr {
         ((u64::from(rate) * self.min_rtt_us * gain) >> 8).div_ceil(RATE_UNIT)
     }
 
-    /// `bbr_quantization_budget`: adds room for three trains, which the two hosts may be holding, and rounds up to an
-    /// even number of packets. Adds two more packets in the phase of `PROBE_BW` that probes.
+    /// `bbr_quantization_budget`: adds room for three trains, which may be waiting in the two hosts, and rounds up to
+    /// an even number of packets. Adds two more packets in the phase of `PROBE_BW` that probes.
     fn with_trains(&self, packets: u64) -> u64 {
         let even = (packets + 3 * self.train() + 1) & !1;
         even + if self.mode == Mode::ProbeBandwidth && self.cycle == 0 { 2 } else { 0 }
@@ -480,7 +480,7 @@ impl Law for Bbr {
         windows.set_cwnd(after * u64::from(mss));
     }
 
-    /// True in `PROBE_RTT`: there, `bbr_update_min_rtt` marks the connection as limited by the application
+    /// True in `PROBE_RTT`, where `bbr_update_min_rtt` marks the connection as limited by the application
     /// (`app_limited`).
     fn limits_itself(&self) -> bool {
         self.mode == Mode::ProbeRtt

@@ -95,7 +95,7 @@ impl FullPipe {
     }
 }
 
-/// BBR's state for one connection; on the heap.
+/// BBR's state for one connection.
 #[derive(Clone, Debug)]
 pub(super) struct Bbr3 {
     is: &'static Rules,
@@ -132,8 +132,8 @@ pub(super) struct Bbr3 {
     delivered: u64,
     lost: u64,
     ce: u64,
-    /// Target volume in the network, set when the pipe is full; `None` before. Only used as the ssthresh that is
-    /// reported, as in Google's BBR v3 branch.
+    /// Target volume in the network, set when the pipe is full; `None` before. Reported as ssthresh, as in Google's BBR
+    /// v3 branch, and not used otherwise.
     ssthresh: Option<u64>,
 }
 
@@ -202,7 +202,7 @@ impl Bbr3 {
         self.cwnd
     }
 
-    /// Records whether the window was full just before the ACK, and so had stopped the sender.
+    /// Records whether the window was full just before the ACK, so that it limited the sender.
     fn note_usage(&mut self, sample: &Sample) {
         if self.rounds.started {
             self.limited = [false, self.limited[0]];
@@ -251,8 +251,8 @@ impl Bbr3 {
         self.max_bw().min(self.bw_shortterm)
     }
 
-    /// `CheckFullBWReached`. The draft checks the rate once per round; Google's BBR v3 branch checks with every ACK
-    /// whether it has grown, and counts the rounds without growth.
+    /// `CheckFullBWReached`. The draft checks the rate once per round; Google's BBR v3 branch checks at every ACK
+    /// whether the rate has grown, and counts the rounds without growth.
     fn look_for_full_pipe(&mut self, sample: &Sample) {
         let looks = self.rounds.started || self.is.growth_with_every_ack;
         if self.full.now || sample.app_limited || sample.prior_delivered.is_none() || !looks {
@@ -322,16 +322,16 @@ impl Law for Bbr3 {
         true
     }
 
-    /// `HandleLostPacket`. `delivered`: packets delivered so far.
+    /// `HandleLostPacket`. `delivered` is the number of packets delivered so far.
     fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time, windows: Windows) {
         (self.delivered_packets, self.cwnd) = (delivered, u64::from(windows.cwnd));
         self.lost += segment.bytes;
         self.handle_lost(segment, now);
     }
 
-    /// Saves the state at the beginning of a recovery, after a loss, a timeout or an ECN echo (`OnEnterFastRecovery`,
-    /// `OnEnterRTO`), and does not reduce the window. After a timeout, the caller sets the window to one segment more
-    /// than is in flight (section 5.6.4.4).
+    /// Saves the state when a loss, a timeout or an ECN echo begins a recovery (`OnEnterFastRecovery`, `OnEnterRTO`),
+    /// and does not reduce the window. After a timeout, the caller sets the window to one segment more than is in
+    /// flight (section 5.6.4.4).
     fn takes_congestion(&mut self, event: CongestionEvent, _: u32, windows: &mut Windows) -> bool {
         if event != CongestionEvent::RtoRepeat {
             self.cwnd = u64::from(windows.cwnd);
@@ -364,7 +364,7 @@ impl Law for Bbr3 {
         windows.set_cwnd(self.cwnd);
     }
 
-    /// True in `ProbeRTT`: there, `HandleProbeRTT` marks the connection as limited by the application.
+    /// True in `ProbeRTT`, where `HandleProbeRTT` marks the connection as limited by the application.
     fn limits_itself(&self) -> bool {
         self.state == State::ProbeRtt
     }

@@ -26,8 +26,8 @@ impl Aggregation {
         (self.epoch_us, self.acked) = (now_us, 0);
     }
 
-    /// Takes an ACK of `acked` packets, the last of which arrived at `delivered_us`. `bandwidth`: the estimated rate;
-    /// `cwnd`: the window in packets.
+    /// Takes an ACK of `acked` packets, the last of which arrived at `delivered_us`. `bandwidth` is the estimated rate,
+    /// `cwnd` the window in packets.
     pub fn on_ack(&mut self, acked: u64, delivered_us: u64, bandwidth: u32, cwnd: u64, round_start: bool) {
         if acked == 0 {
             return;

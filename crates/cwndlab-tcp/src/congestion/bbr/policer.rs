@@ -1,11 +1,12 @@
-//! Long-term bandwidth: detects whether a token-bucket policer limits the flow, and to which rate (Linux:
-//! `bbr_lt_bw_sampling`).
+//! Long-term bandwidth: detects whether a token-bucket policer limits the flow, and estimates the policer's rate
+//! (Linux: `bbr_lt_bw_sampling`).
 
 use super::{bytes_per_second, RATE_UNIT, UNIT};
 
 /// Minimum length of an interval in round trips (`bbr_lt_intvl_min_rtts`).
 const LEAST_ROUNDS: u32 = 4;
-/// Ratio of lost to delivered packets, in 1/256, from which an interval counts as lossy (`bbr_lt_loss_thresh`).
+/// An interval counts as lossy if its ratio of lost to delivered packets, in 1/256, is at least this
+/// (`bbr_lt_loss_thresh`).
 const LOSSY: u64 = 50;
 /// Two intervals are consistent if their bandwidths differ by at most 1/8 (`bbr_lt_bw_ratio`) or 500 bytes per second
 /// (`bbr_lt_bw_diff`).
@@ -17,7 +18,7 @@ const SERVES_ROUNDS: u32 = 48;
 /// What one ACK contributes to the current interval; counts are in packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Interval {
-    /// Packets newly lost according to this ACK, and the totals of packets lost and delivered.
+    /// Packets that this ACK shows to be lost (`losses`), and the totals of packets lost and delivered.
     pub losses: u64,
     pub lost: u64,
     pub delivered: u64,
@@ -94,8 +95,8 @@ impl Policer {
         false
     }
 
-    /// Called at a loss, which shows that the policer's tokens are used up. If the interval is lossy, ends it and
-    /// compares its bandwidth with that of the previous interval.
+    /// Called at a loss, which shows that the policer's tokens are used up. If the interval is lossy, ends the interval
+    /// and compares its bandwidth with that of the previous one.
     fn end(&mut self, now: &Interval) {
         let (lost, delivered) = (now.lost - self.lost, now.delivered - self.delivered);
         if delivered == 0 || lost << 8 < LOSSY * delivered {

@@ -45,7 +45,7 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// The sample of an ACK, for segments of `mss` bytes. `before`: packets delivered before this ACK.
+    /// The sample of an ACK, for segments of `mss` bytes. `before` is the number of packets delivered before this ACK.
     pub fn new(ack: &AckReport, after: &AfterAck, mss: u64, before: u64) -> Self {
         let packets = |bytes: u64| bytes.div_ceil(mss);
         let acked = after.total_delivered_packets - before;

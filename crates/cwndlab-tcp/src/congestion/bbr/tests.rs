@@ -9,7 +9,7 @@ use rand::SeedableRng;
 const MSS: u32 = 1500;
 const RATE: u64 = RATE_UNIT / 1000;
 
-/// A connection of ten packets whose handshake took 40 ms.
+/// A connection with a window of ten packets, whose handshake took 40 ms.
 struct Flow {
     bbr: Bbr,
     cwnd: u64,
@@ -17,12 +17,12 @@ struct Flow {
     delivered: u64,
 }
 
-/// An ACK. Tests change fields of [`ACK`], which delivers one packet a millisecond after the previous ACK.
+/// An ACK. Tests change fields of [`ACK`], which delivers one packet 1 ms after the previous ACK.
 #[derive(Clone, Copy)]
 struct Ack {
     packets: u64,
     after_ms: u64,
-    /// Packets delivered before the acknowledged one was sent; `None`: 40 fewer than after this ACK.
+    /// Packets delivered before the acknowledged one was sent; `None` stands for 40 fewer than after this ACK.
     prior: Option<u64>,
     /// Packets delivered in the 40 ms of the rate sample.
     rate: u64,
@@ -47,7 +47,7 @@ const ACK: Ack = Ack {
     after_timeout: false,
 };
 
-/// A window of this many packets.
+/// A window of `packets` packets.
 fn window(packets: u32) -> Windows {
     Windows { cwnd: packets * MSS, ssthresh: u32::MAX }
 }
@@ -142,7 +142,7 @@ fn startup_ends_after_three_rounds_without_growth_by_a_quarter() {
         assert_eq!(flow.bbr.full, full, "{rate}");
     }
     assert_eq!((flow.bbr.mode, flow.bbr.pacing_gain), (Mode::Drain, DRAIN_GAIN));
-    // 25 packets a round trip and three trains of two, rounded up to an even number
+    // 25 packets per round trip and three trains of two, rounded up to an even number
     assert_eq!(flow.bbr.ssthresh, Some(32));
 }
 
@@ -194,7 +194,7 @@ fn a_phase_lasts_a_round_trip_probing_until_its_target_or_a_loss_and_draining_un
         flow.bbr.cycle
     };
     assert_eq!((phase_after(3, 40, 40, 0), phase_after(3, 41, 40, 0)), (3, 4));
-    // The target is 58 packets: 5/4 of 40, three trains of two, and two more. In the network count the packets in
+    // The target is 58 packets: 5/4 of 40, three trains of two, and two more. Packets in the network are those in
     // flight, the one that this ACK acknowledges, and a train of two that is about to be sent.
     assert_eq!((phase_after(0, 41, 54, 0), phase_after(0, 41, 55, 0)), (0, 1));
     assert_eq!((phase_after(0, 41, 40, 1), phase_after(0, 30, 60, 1)), (1, 0));
@@ -210,7 +210,7 @@ fn the_window_is_twice_the_product_with_room_for_trains() {
         flow.ack(Ack { prior: Some(0), after_ms: 1, ..ACK });
         flow.bbr.cycle = 2;
     }
-    // 80 packets and three trains of two; one packet comes each millisecond, as expected
+    // 80 packets and three trains of two; one packet is acknowledged each millisecond, as expected
     assert_eq!(flow.cwnd, 86 + flow.bbr.aggregation.allowance(flow.bbr.bandwidth()).next_multiple_of(2));
     assert!(flow.bbr.aggregation.allowance(flow.bbr.bandwidth()) <= 2);
 }

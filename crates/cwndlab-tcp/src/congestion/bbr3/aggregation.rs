@@ -20,7 +20,7 @@ const GOOGLE_MOST: Time = Time::from_millis(100);
 #[derive(Clone, Copy, Debug)]
 enum Filter {
     Windowed(WindowedMax),
-    /// Two slots, the index of the current one, and its age in rounds.
+    /// Two slots, the index of the current slot, and the age of this slot in rounds.
     Slots([u64; 2], usize, u32),
 }
 
@@ -45,7 +45,8 @@ impl Aggregation {
         (self.began, self.delivered) = (now, 0);
     }
 
-    /// Takes an ACK. `bandwidth` and `cwnd`: the current values of the model; `full`: whether the pipe has been full.
+    /// Takes an ACK. `bandwidth` and `cwnd` are the current values of the model; `full` says whether the pipe has been
+    /// full.
     pub fn on_ack(&mut self, sample: &Sample, bandwidth: u64, cwnd: u64, rounds: &Rounds, full: bool) {
         if sample.acked == 0 {
             return;

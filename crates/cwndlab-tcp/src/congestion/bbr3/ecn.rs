@@ -1,4 +1,4 @@
-//! The response of Google's BBR branch v3 (`net/ipv4/tcp_bbr.c`) to the CE marks of queues with a shallow threshold.
+//! The response of Google's BBR v3 branch (`net/ipv4/tcp_bbr.c`) to CE marks from queues with a shallow threshold.
 //! draft-ietf-ccwg-bbr-06 leaves ECN to future work (section 3.7).
 
 use cwndlab_units::Time;
@@ -61,7 +61,8 @@ impl Ecn {
         1.0 - self.alpha * FACTOR
     }
 
-    /// Whether the cycle has had marks, so that bandwidth is probed as soon as they cease (`bbr_ecn_reprobe_gain`).
+    /// Whether there were marks in this cycle, so that bandwidth is probed as soon as marks cease
+    /// (`bbr_ecn_reprobe_gain`).
     pub fn reprobes(&self) -> bool {
         self.eligible && self.in_cycle
     }

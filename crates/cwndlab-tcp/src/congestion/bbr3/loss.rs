@@ -1,5 +1,5 @@
-//! The response to losses and marks: they lower the long-term model while BBR probes for bandwidth, and the short-term
-//! model otherwise (draft-ietf-ccwg-bbr-06, sections 5.5.10 and 5.5.11).
+//! The response to losses and marks. While BBR probes for bandwidth, they lower the long-term model; otherwise, they
+//! lower the short-term model (draft-ietf-ccwg-bbr-06, sections 5.5.10 and 5.5.11).
 
 use cwndlab_units::Time;
 
@@ -85,8 +85,8 @@ impl Bbr3 {
     }
 
     /// `HandleLostPacket`. The state is saved when recovery begins (section 5.5.11.1), not at the first loss of each
-    /// round (`NoteLoss`): otherwise, after the loss that ends `ProbeBW_UP`, the next loss would save the values that
-    /// the first one lowered.
+    /// round (`NoteLoss`). Otherwise, the loss after the one that ends `ProbeBW_UP` would save values that have already
+    /// been lowered.
     pub(super) fn handle_lost(&mut self, segment: &LostSegment, now: Time) {
         if !self.latest.loss {
             self.latest.round_ends_at = self.delivered_packets;

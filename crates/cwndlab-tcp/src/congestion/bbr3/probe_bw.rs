@@ -73,7 +73,7 @@ impl Bbr3 {
         self.state = State::Cruise;
     }
 
-    /// `StartProbeBW_REFILL`. The probe that follows grows as fast as after `up_rounds` rounds of UP.
+    /// `StartProbeBW_REFILL`. The growth of the probe that follows starts as fast as after `up_rounds` rounds of UP.
     pub(super) fn start_refill(&mut self, up_rounds: u32) {
         self.reset_short_term();
         (self.probe.up_rounds, self.probe.up_acked) = (up_rounds, 0);
@@ -95,8 +95,8 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// `UpdateProbeBWCyclePhase`. Uses the volume in flight before the ACK, as Google's BBR v3 branch does: the volume
-    /// after the ACK would never fill the window.
+    /// `UpdateProbeBWCyclePhase`. Uses the volume in flight before the ACK, as Google's BBR v3 branch does, because the
+    /// volume after the ACK would never fill the window.
     pub(super) fn update_cycle(&mut self, sample: &Sample) {
         if !self.full.reached || self.adapt_long_term(sample) || !self.state.is_probe_bw() {
             return;
@@ -136,7 +136,8 @@ impl Bbr3 {
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
-    /// `IsTimeToProbeBW`. With the knob `ecn`, probes as soon as marks cease, as Google's BBR v3 branch does.
+    /// `IsTimeToProbeBW`. With the knob `ecn`, probes as soon as marks cease, as Google's BBR v3 branch does. Returns
+    /// whether a probe begins.
     fn probe_if_due(&mut self, sample: &Sample) -> bool {
         let calm = !self.latest.loss_in_cycle && sample.repair == Repair::None;
         if calm && self.ecn.is_some_and(|ecn| ecn.reprobes()) {
@@ -204,7 +205,7 @@ impl Bbr3 {
         }
     }
 
-    /// `AdaptLongTermModel`. Returns whether it has changed the state.
+    /// `AdaptLongTermModel`. Returns whether the state has changed to REFILL.
     fn adapt_long_term(&mut self, sample: &Sample) -> bool {
         if self.probe.phase == AckPhase::Starting && self.rounds.started {
             self.probe.phase = AckPhase::Feedback;
@@ -221,8 +222,8 @@ impl Bbr3 {
             }
         }
         if self.is_inflight_too_high(sample) {
-            // The draft reacts when a segment is deemed lost (`handle_lost`), so here only to marks (`lost` is 0).
-            // Google's BBR v3 branch also reacts to the losses of an ACK.
+            // The draft reacts to losses when a segment is deemed lost (`handle_lost`), so here it reacts only to marks
+            // (`lost` is then 0). Google's BBR v3 branch also reacts to the losses that an ACK reports.
             if self.probe.samples && (self.is.acks_end_probe || sample.lost == 0) {
                 self.handle_inflight_too_high(sample);
             }

@@ -27,7 +27,7 @@ pub(super) struct MinRtt {
 }
 
 impl MinRtt {
-    /// The state at the time `at`. `least`: the minimum round trip, [`Time::MAX`] if none has been measured.
+    /// The state at the time `at`. `least` is the minimum round trip; [`Time::MAX`] if none has been measured.
     pub fn new(at: Time, least: Time) -> Self {
         MinRtt { least, at, recent: least, recent_at: at, ..MinRtt::default() }
     }

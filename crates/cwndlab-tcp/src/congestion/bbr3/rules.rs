@@ -2,7 +2,7 @@
 
 use crate::config::Bbr3Rules;
 
-/// Makes the type of a rule set, and its values: first the draft's, then those of Google's BBR v3 branch.
+/// Defines the type of a rule set and its two values: the draft's, then that of Google's BBR v3 branch.
 macro_rules! rules {
     ($($(#[$doc:meta])+ $field:ident: $type:ty = $draft:expr, $google:expr;)+) => {
         /// One rule set. The gains of Google's BBR v3 branch are multiples of 1/256, rounded down.
@@ -28,11 +28,11 @@ rules! {
     beta: f64 = 0.7, 180.0 / 256.0;
     /// `Headroom`; `bbr_inflight_headroom`
     headroom: f64 = 0.15, 38.0 / 256.0;
-    /// Factor of the first pacing rate (`InitPacingRate`): Google's BBR v3 branch subtracts its margin of 1 % from this
-    /// rate, too.
+    /// Factor applied to the first pacing rate (`InitPacingRate`), from which Google's BBR v3 branch also subtracts its
+    /// margin of 1 %.
     first_rate_share: f64 = 1.0, super::control::MARGIN;
-    /// Whether trains (the segments sent at once) have Linux's sizes, which are larger on short paths
-    /// (`bbr_tso_segs_generic`); otherwise those of `SetSendQuantum`.
+    /// Whether trains (segments sent at once) have Linux's sizes, which are larger on short paths
+    /// (`bbr_tso_segs_generic`), instead of those of `SetSendQuantum`.
     linux_trains: bool = false, true;
     /// Whether data that will have arrived when the pacer sends next does not count as in flight
     /// (`bbr_packets_in_net_at_edt`).
@@ -40,18 +40,18 @@ rules! {
     /// Whether a timeout restarts the detection of a full pipe and sets `inflight_shortterm` if it has no value
     /// (`bbr_set_state`).
     timeout_resets_model: bool = false, true;
-    /// Whether the window is restored after any recovery; otherwise only after a timeout.
+    /// Whether the window is restored after any recovery, not only after a timeout.
     restores_after_fast_recovery: bool = true, false;
     /// Whether the state (Startup or UP) that a recovery ended is restored if the recovery was spurious.
     undo_restores_state: bool = true, false;
-    /// Whether Startup ends after a number of lost ranges; otherwise after a number of ACKs that report losses.
+    /// Whether Startup ends after a number of lost ranges, instead of a number of ACKs that report losses.
     counts_lost_ranges: bool = true, false;
-    /// Whether every ACK is checked for growth of the rate; otherwise one ACK per round.
+    /// Whether every ACK, instead of one ACK per round, is checked for growth of the rate.
     growth_with_every_ack: bool = false, true;
     /// Whether Drain resets the congestion signals (`bbr_check_drain`).
     drain_resets_signals: bool = false, true;
-    /// Whether Drain's target is computed with `max_bw`, and Drain has no time limit; otherwise the target is computed
-    /// with `bw`, and Drain ends after a few rounds at the latest.
+    /// Whether Drain's target is computed from `max_bw`, and Drain has no time limit. Otherwise the target is computed
+    /// from `bw`, and Drain ends after a few rounds at the latest.
     drain_by_max_bw: bool = false, true;
     /// Whether `inflight_shortterm` is reduced to at most `inflight_longterm` when CRUISE begins.
     cruise_bounds_short_term: bool = false, true;
@@ -59,11 +59,10 @@ rules! {
     up_restarts_clock: bool = false, true;
     /// Whether the target volume in flight includes room for trains.
     target_includes_trains: bool = false, true;
-    /// Whether a probe also ends with an ACK that reports too many losses; otherwise only when a segment is deemed
-    /// lost.
+    /// Whether an ACK that reports too many losses also ends a probe. Otherwise only a segment deemed lost does.
     acks_end_probe: bool = false, true;
-    /// Whether Startup's window may exceed its target while the window is below twice the initial window; otherwise it
-    /// may until an initial window has been delivered.
+    /// Whether Startup's window may exceed its target as long as it is below twice the initial window. Otherwise it may
+    /// until an initial window has been delivered.
     grows_to_twice_initial: bool = false, true;
 }
 

@@ -69,8 +69,8 @@ impl Sample {
         }
     }
 
-    /// The sample of a lost segment, with the volume in flight when it was sent (`HandleLostPacket`). `lost`: total
-    /// bytes deemed lost.
+    /// The sample of a lost segment, with the volume in flight when it was sent (`HandleLostPacket`). `lost` is the
+    /// total number of bytes deemed lost.
     pub fn of_lost(segment: &LostSegment, lost: u64) -> Self {
         Sample {
             tx_in_flight: segment.tx_in_flight,

@@ -15,7 +15,7 @@ use rand::{Rng as _, SeedableRng};
 
 const MSS: u64 = 1500;
 
-/// A window of these bytes.
+/// A window of `cwnd` bytes.
 fn window(cwnd: u64) -> Windows {
     Windows { cwnd: cwnd as u32, ssthresh: u32::MAX }
 }

@@ -7,7 +7,8 @@ use crate::congestion::Quantum;
 
 #[test]
 fn the_first_rate_is_the_window_a_round_trip_times_the_startup_gain() {
-    // 10 packets of 1500 bytes in 40 ms are 375,000 bytes per second; Google's branch subtracts its margin of 1 %
+    // 10 packets of 1500 bytes in 40 ms are 375,000 bytes per second; Google's BBR v3 branch subtracts its margin of 1
+    // %
     assert_eq!(Flow::new().law.pacing_rate, 375_000 * 277 / 100);
     assert_eq!(Flow::google().law.pacing_rate, (375_000.0 * (710.0 / 256.0 * 0.99)) as u64);
     let mut unknown = Bbr3::new(&Profile::Linux6.config(), Bbr3Config::STANDARD);
@@ -220,7 +221,7 @@ fn a_12_and_a_13_what_is_acknowledged_at_once_widens_the_window_for_ten_rounds()
     }
     let later = flow.law.aggregation.allowance(RATE) / MSS;
     assert!(later <= 2, "{later}: forgotten after ten rounds");
-    // Google's branch adds at most 100 ms of data
+    // Google's BBR v3 branch adds at most 100 ms of data
     let mut google = Flow::google().cruising();
     google.cwnd = 1000 * MSS;
     google.law.full.reached = false; // so that the window stays
@@ -287,7 +288,7 @@ fn a_21_loss_while_probing_lowers_the_long_term_bound_to_what_was_in_flight_then
     assert_eq!(flow.law.state, State::Down);
     assert!(flow.law.probe.too_high && !flow.law.probe.samples);
     // The second loss crosses 2 %. The bound is the 51 packets that were in flight when that packet was sent, and 30
-    // bytes of it: with them, the first loss is exactly 2 %.
+    // bytes of the packet: if these were lost, too, the losses would be exactly 2 %.
     assert_eq!(flow.law.inflight_longterm, 51 * MSS + 30);
     // The bound is at least 0.7 of the target, which is 40 packets.
     let mut flow = Flow::new().up();

@@ -4,12 +4,12 @@ use super::*;
 use crate::congestion::AckKind;
 use crate::flight::RateSample;
 
-/// One packet per millisecond, in bytes a second.
+/// One packet per millisecond, in bytes per second.
 pub(super) const RATE: u64 = 1_500_000;
 /// 40 packets.
 pub(super) const BDP: u64 = 40 * MSS;
 
-/// A connection of ten packets whose handshake took 40 ms.
+/// A connection with a window of ten packets, whose handshake took 40 ms.
 pub(super) struct Flow {
     pub law: Bbr3,
     pub cwnd: u64,
@@ -18,13 +18,13 @@ pub(super) struct Flow {
     pub lost: u64,
 }
 
-/// An ACK; volumes are in packets. Tests change fields of [`ACK`], which delivers one packet a millisecond after the
-/// previous ACK.
+/// An ACK; volumes are in packets. Tests change fields of [`ACK`], which delivers one packet 1 ms after the previous
+/// ACK.
 #[derive(Clone, Copy)]
 pub(super) struct Ack {
     pub packets: u64,
     pub after_ms: u64,
-    /// Packets delivered before the acknowledged one was sent; `None`: 40 fewer than after this ACK.
+    /// Packets delivered before the acknowledged one was sent; `None` stands for 40 fewer than after this ACK.
     pub prior: Option<u64>,
     /// Packets delivered in the 40 ms of the rate sample.
     pub rate: u64,
@@ -79,7 +79,7 @@ impl Flow {
         let prior_lost = self.lost;
         for k in 0..ack.lost {
             self.lost += MSS;
-            // each lost segment is a separate lost range: the segments are not adjacent
+            // the segments are not adjacent, so that each lost segment is a separate lost range
             let segment = LostSegment {
                 start: self.delivered * 100 * MSS + 2 * k * MSS,
                 bytes: MSS,

@@ -1,4 +1,4 @@
-//! The response of Google's BBR branch v3 to CE marks.
+//! The response of Google's BBR v3 branch to CE marks.
 
 use super::flow::{Ack, Flow, ACK};
 use super::*;

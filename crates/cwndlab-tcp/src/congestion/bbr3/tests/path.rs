@@ -26,19 +26,19 @@ pub(super) struct Path {
     pub law: Bbr3,
     pub cwnd: u64,
     pub now: Time,
-    /// The bottleneck's rate in bytes per second and the size of its queue in bytes, and the round trip.
+    /// The bottleneck's rate in bytes per second, the size of its queue in bytes, and the round-trip time.
     pub rate: u64,
     pub buffer: u64,
     pub rtt: Time,
-    /// ACKs arrive in bursts at multiples of this.
+    /// ACKs arrive in bursts at multiples of this time.
     pub slot: Time,
     /// The share of packets that are lost, at random.
     pub loss: Option<f64>,
-    /// A policer's rate in bytes per second and the size of its bucket in bytes; the tokens in the bucket, and when
-    /// they were counted.
+    /// A policer's rate in bytes per second and the size of its bucket in bytes. `tokens` are the tokens in the bucket,
+    /// and the time at which they were counted.
     pub policer: Option<(u64, u64)>,
     tokens: (u64, Time),
-    /// The time between the packets that the application writes; `None`: it always has data.
+    /// The time between the packets that the application writes; `None` if it always has data.
     pub gap: Option<Time>,
     next_write: Time,
     pub delivered: u64,
@@ -61,7 +61,8 @@ fn per(bytes: u64, rate: u64) -> Time {
 }
 
 impl Path {
-    /// A long transfer over `mbps` Mb/s and `rtt_ms`, with `bdp` bandwidth-delay products of buffer.
+    /// A long transfer over a path with `mbps` Mb/s, a round trip of `rtt_ms` and a buffer of `bdp` bandwidth-delay
+    /// products.
     pub fn new(rules: Bbr3Rules, mbps: f64, rtt_ms: u64, bdp: f64) -> Path {
         let cfg = Bbr3Config { rules, ..Bbr3Config::STANDARD };
         let mut law = Bbr3::new(&Profile::Linux6.config(), cfg);

@@ -1,4 +1,4 @@
-//! Flows on a simulated path, with the rules of draft-ietf-ccwg-bbr-06 and of Google's branch v3.
+//! Flows on a simulated path, with the rules of draft-ietf-ccwg-bbr-06 and of Google's BBR v3 branch.
 
 use super::path::Path;
 use super::*;
@@ -11,7 +11,8 @@ fn a_1_startup_measures_the_link_within_two_percent_and_doubles_its_rate_each_ro
         let mut path = Path::new(rules, 10.0, 40, 2.0);
         assert!(path.run_until(1.0, |path| path.law.state == State::Drain));
         assert!(path.law.max_bw().abs_diff(path.rate) < path.rate / 50, "{}", path.law.max_bw());
-        // The rate reaches the path's in two round trips (10 packets grow to 33); three more show no growth.
+        // The rate reaches the path's in two round trips (10 packets grow to 33); in three more, the rate does not
+        // grow.
         assert!(path.law.rounds.count <= 7, "{}", path.law.rounds.count);
     }
 }
