@@ -24,7 +24,7 @@ impl Default for Budget {
     }
 }
 
-/// Why a run ended before its duration was over. Its records are discarded.
+/// Why a run ended before its duration was over. The run's records are discarded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RunError {
     /// More events than the budget allows.

@@ -84,7 +84,8 @@ impl EventQueue {
         }
     }
 
-    /// As [`EventQueue::push`], with less work, for a source below the number of owners that has no pending event.
+    /// As [`EventQueue::push`], with less work, for a source below the `owners` of [`EventQueue::new`] that has no
+    /// pending event.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub fn push_own(&mut self, time: Time, source: Source) {

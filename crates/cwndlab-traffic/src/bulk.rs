@@ -20,7 +20,7 @@ pub struct BulkSpec {
     /// Payload bytes; without `bytes` and `segments` the transfer is unlimited.
     #[serde(default)]
     pub bytes: Option<u64>,
-    /// Payload in full segments of the connection's MSS, in place of `bytes`.
+    /// Payload in full segments, instead of `bytes`.
     #[serde(default)]
     pub segments: Option<u64>,
     /// The sending end.
@@ -35,7 +35,7 @@ pub struct BulkSpec {
     pub first_s: Option<Box<Dist>>,
 }
 
-/// The state of one transfer. Its recorded time starts with the SYN. It ends when the last byte has arrived in order
+/// The state of one transfer. The recorded time starts with the SYN. It ends when the last byte has arrived in order
 /// or, if `read_rate_bps` is given, when the receiving application has read that byte.
 #[derive(Clone)]
 pub struct Bulk {

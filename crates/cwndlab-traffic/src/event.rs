@@ -54,7 +54,7 @@ impl Losses {
     }
 }
 
-/// An event delivered to an application. `conn` is the application's own slot number.
+/// An event delivered to an application. `conn` is the application's slot of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The application's start time; delivered once.
@@ -87,7 +87,7 @@ pub enum Event {
         /// the end that received the FIN
         side: Side,
     },
-    /// Both ends have closed; the slot may be reused.
+    /// The connection is over, and its slot may be reused.
     Finished {
         /// connection slot
         conn: u32,
@@ -127,7 +127,7 @@ pub enum Command {
         bytes: u32,
         /// payload bytes of the packet
         payload: u32,
-        /// codepoint of its IP header
+        /// ECN codepoint in the IP header
         ecn: EcnField,
     },
     /// Append bytes to the send stream of one end; [`Command::UNLIMITED`] makes the stream endless.

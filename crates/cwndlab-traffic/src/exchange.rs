@@ -34,7 +34,7 @@ pub(crate) enum Step {
     Closed,
     /// The connection has ended.
     Gone {
-        /// whether part of the response had not arrived
+        /// whether the connection ended before the whole response had arrived
         lost: bool,
         /// losses of the connection
         losses: Losses,

@@ -129,7 +129,7 @@ impl Rr {
         out.push(Command::Connect { conn: 0, tcp_client: self.tcp_client, tcp_server: self.tcp_server });
     }
 
-    /// Begins the next transaction after a think time. If there is none, the client closes.
+    /// Begins the next transaction after a think time. After the last transaction, closes the client's end.
     fn go_on(&mut self, now: Time, losses: Losses, out: &mut Vec<Command>) {
         if self.limit.is_some_and(|limit| self.next >= limit) {
             if self.is_open {

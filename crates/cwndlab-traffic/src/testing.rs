@@ -20,7 +20,8 @@ pub(crate) struct Network {
     ends: BTreeMap<(u32, bool), End>,
     pub(crate) records: Vec<ObjectRecord>,
     pub(crate) connects: Vec<(Time, u32)>,
-    /// Connections that break instead of being established: the 1st, 2nd, … in order of opening. Ascending.
+    /// Numbers of the connections that break instead of being established, counted from 1 in the order of opening;
+    /// ascending.
     pub(crate) broken: VecDeque<usize>,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct AppSlot {
     pub(super) routes: [u32; 2],
     pub(super) nodes: [u32; 2],
     started: bool,
-    /// Time of the live timer event; an entry of the queue at another time is stale.
+    /// Time of the live timer event; an entry of the event queue with another time is stale.
     armed: Time,
 }
 

@@ -10,7 +10,7 @@ use crate::packet::{Packet, SackTable};
 /// server.
 pub(super) struct Conn {
     pub(super) ends: [Connection; 2],
-    /// Time of each end's live timer event; an entry of the queue at another time is stale.
+    /// Time of each end's live timer event; an entry of the event queue with another time is stale.
     pub(super) armed: [Time; 2],
     /// Position, in [`super::Simulation::hops`], of the route that begins at each end.
     pub(super) routes: [u32; 2],

@@ -70,7 +70,7 @@ impl Probe for Seen {
     }
 }
 
-/// What a node of the chain sees. Node 0 is the client's, node 3 the server's.
+/// What `node` of a [`chain`] sees. Node 0 is the client's, node 3 the server's.
 fn watch(mut scenario: Scenario, node: u32) -> Seen {
     scenario.probes.segments_at = Some(node);
     Simulation::new(&scenario, 1, 0, Seen::default()).unwrap().run().unwrap().1
@@ -111,7 +111,8 @@ const DROP_TAIL: &str = r#"{"kind": "drop-tail", "limit": 25}"#;
 fn a_transfer_over_a_clean_path_takes_the_time_of_its_packets() {
     let tcp = tcp(cwndlab_tcp::Profile::Ns2_1998, RecoveryKind::Reno).replace("{\"segments\":1}", "{\"segments\":20}");
     let (summary, log) = run(&chain(&tcp, 10_000, DROP_TAIL, "", 10), 0);
-    // ten packets of 1000 bytes back to back: 5.333 ms each on the bottleneck, twice 0.08 ms and 22 ms of propagation
+    // ten packets of 1000 bytes back to back take 5.333 ms each on the bottleneck; add 0.08 ms on each access link, and
+    // 22 ms of propagation
     let end = log.objects[0].end.as_nanos();
     assert_eq!(end, 80_000 + 10 * 5_333_333 + 80_000 + 22_000_000 + if end % 10 == 3 { 3 } else { 0 });
     assert_eq!((summary.delivered, summary.dropped, summary.in_flight), (20, 0, 0));

@@ -9,9 +9,9 @@ use crate::packet::Packet;
 /// A link and the run loop's data about it.
 pub(super) struct Wire {
     pub(super) link: Link<Packet>,
-    /// Time of this link's live arrival event; an entry of the queue at another time is stale.
+    /// Time of this link's live arrival event; an entry of the event queue with another time is stale.
     pub(super) arrival_armed: Time,
-    /// Time of this link's live service event; an entry of the queue at another time is stale.
+    /// Time of this link's live service event; an entry of the event queue with another time is stale.
     pub(super) service_armed: Time,
     /// Node at the far end of the link.
     pub(super) to: u32,

@@ -77,8 +77,8 @@ impl Controller {
         }
     }
 
-    /// Passes the time to the law before the connection handles expired timers. `now` is then also the time of the
-    /// calls that state none, such as [`Controller::on_congestion`].
+    /// Passes the time to the law before the connection handles expired timers. `now` is also the time of the calls
+    /// without a time that result, such as [`Controller::on_congestion`].
     pub fn on_timer(&mut self, now: Time) {
         each_law!(&mut self.law, law => law.on_timer(now));
     }

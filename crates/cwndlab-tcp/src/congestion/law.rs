@@ -83,8 +83,8 @@ pub(crate) trait Law {
     /// Called when the connection is established.
     fn on_start(&mut self, _start: &Start, _windows: &mut Windows) {}
 
-    /// Called before the connection handles expired timers. `now` is then also the time of the calls that state none,
-    /// such as [`Law::takes_congestion`].
+    /// Called before the connection handles expired timers. `now` is also the time of the calls without a time that
+    /// result, such as [`Law::takes_congestion`].
     fn on_timer(&mut self, _now: Time) {}
 
     /// Called when an ACK reports a one-way delay, before [`Law::on_feedback`]. The delay includes the unknown offset

@@ -15,7 +15,8 @@ fn what_is_sent_above_the_links_rate_is_lost_and_counted() {
     let (summary, log) = run(&datagrams(r#"{"kind": "cbr", "rate_bps": 2000000}"#, DROP_TAIL, "", 60), 0);
     let record = log.connections[0];
     assert_eq!(record.segments_sent, 10_001);
-    // the bottleneck sends one packet every 8 ms from 1.12 ms on; the last to arrive by 60 s left it 21.12 ms before
+    // the bottleneck sends one packet every 8 ms from 1.12 ms on; the last packet to arrive by 60 s left it 21.12 ms
+    // earlier
     let delivered = (60_000_000 - 1_120 - 21_120) / 8_000;
     assert_eq!((summary.delivered, record.bytes_up, record.bytes_down), (delivered, delivered * 1472, 0));
     assert_eq!(u64::from(record.drops), log.links[1].drops.iter().sum::<u64>());

@@ -19,7 +19,7 @@ fn endpoint(ecn: &str) -> String {
     tcp.to_string()
 }
 
-/// 2 MB from client to server, seen at a node.
+/// Transfers 2 MB from client to server, and returns what `node` sees.
 fn transfer(client: &str, server: &str, impairments: &str, node: u32) -> Seen {
     let mut scenario = chain(&endpoint(client), 2_000_000, RED, impairments, 600);
     scenario.tcp.push(serde_json::from_str(&endpoint(server)).unwrap());

@@ -75,14 +75,15 @@ fn what_a_timer_sends_again_is_told_apart_from_what_acknowledgments_do() {
 #[test]
 fn a_slow_reader_closes_the_window_and_still_gets_everything_at_its_rate() {
     let mut tcp = serde_json::to_value(Profile::Rfc5681.config()).unwrap();
-    tcp["receive_buffer_bytes"] = 14_600.into(); // ten segments of 1460 bytes, so that they fill it to the byte
+    tcp["receive_buffer_bytes"] = 14_600.into(); // filled exactly by ten segments of 1460 bytes
     let mut scenario = chain(&tcp.to_string(), 200_000, DROP_TAIL, "", 60);
     scenario.traffic[0].app =
         serde_json::from_str(r#"{"kind": "bulk", "bytes": 200000, "read_rate_bps": 160000}"#).unwrap();
     let seen = watch(scenario, 0);
     let closed = seen.segments.iter().filter(|(_, from_client, _, segment)| !from_client && segment.window == 0);
     assert!(closed.count() > 0, "no window was closed");
-    // 200 kB at 160 kb/s are 10 s, less the pause after the last chunk, after a round trip and a half of 44 ms
+    // 200 kB at 160 kb/s take 10 s, less the pause after the last chunk; reading begins after one and a half round
+    // trips of 44 ms
     let end = seen.objects[0].end.as_secs_f64();
     assert!((9.9..10.2).contains(&end), "read in {end} s");
     let record = seen.connections[0];

@@ -6,7 +6,8 @@ use rand::Rng as _;
 use super::sample::Sample;
 use super::{scaled, Bbr3, Repair, State, LEAST_SEGMENTS, NONE};
 
-/// The wait before the next probe: 2 to 3 s, or 62 to 63 rounds (`PickProbeWait`, section 5.3.3.8.3).
+/// The wait before the next probe is 2 to 3 s, or as many rounds as the target volume has segments, but at most 62 or
+/// 63 rounds, whichever ends first (`PickProbeWait`, section 5.3.3.8.3).
 const WAIT: Time = Time::from_secs(2);
 const RANDOM_WAIT_NS: u64 = 1_000_000_000;
 const MOST_ROUNDS: u64 = 63;

@@ -87,7 +87,7 @@ impl Controller {
                 growth == Growth::Exit
             }
             Phase::Search(search) => search.on_ack(ack).is_some_and(|beyond| {
-                let cwnd = self.cwnd().saturating_sub(beyond).max(2 * u64::from(ack.mss)); // SEARCH: lines 41 and 42
+                let cwnd = self.cwnd().saturating_sub(beyond).max(2 * u64::from(ack.mss)); // lines 41 and 42 of SEARCH's listing
                 self.set_cwnd(cwnd, ack.mss);
                 true
             }),

@@ -224,7 +224,7 @@ fn a_12_and_a_13_what_is_acknowledged_at_once_widens_the_window_for_ten_rounds()
     // Google's BBR v3 branch adds at most 100 ms of data
     let mut google = Flow::google().cruising();
     google.cwnd = 1000 * MSS;
-    google.law.full.reached = false; // so that the window stays
+    google.law.full.reached = false; // so that the window does not change
     google.ack(Ack { after_ms: 1, packets: 500, prior: Some(0), ..ACK });
     assert_eq!(google.law.aggregation.allowance(RATE), 100 * MSS);
 }
