@@ -97,7 +97,7 @@ def tcp_choices(name: str) -> str:
     """
 
 def tcp_renamed() -> list[tuple[str, str]]:
-    """Knobs that were renamed: each name in an earlier version, and its present name."""
+    """Knobs that were renamed: each with its name in an earlier version and its current name."""
 
 def tcp_profile(name: str) -> str:
     """The value of every knob in the profile `name`, as JSON. Raises ValueError, which lists the profiles."""
@@ -148,7 +148,7 @@ class CapturedSegment:
 
     @property
     def from_first(self) -> bool:
-        """Whether its sender is the end that sent the connection's first captured segment."""
+        """Whether the sender is the end that sent the connection's first captured segment."""
 
     @property
     def seq(self) -> int:
@@ -192,7 +192,7 @@ class Capture:
 
     @property
     def cut(self) -> str | None:
-        """Why only the beginning of the capture was read; None if all of it was."""
+        """Why only the beginning of the capture was read; None if the whole capture was read."""
 
     def ends(self, connection: int) -> tuple[str, str]:
         """Addresses and ports of a connection's ends: first the end that sent the first captured segment."""
@@ -369,7 +369,7 @@ class Command:
 
     @final
     class Record(Command):
-        """Record a web page, file, transaction or object. `end_ns` is None if it is unfinished."""
+        """Record a web page, file, transaction or object. `end_ns` is None if the object is unfinished."""
 
         __match_args__: ClassVar[tuple[str, ...]] = (
             "kind",
@@ -453,11 +453,11 @@ class AckReport:
 
     @property
     def acked_bytes(self) -> int:
-        """Payload bytes newly acknowledged cumulatively."""
+        """Payload bytes that this ACK newly acknowledges, cumulatively."""
 
     @property
     def sacked_bytes(self) -> int:
-        """Payload bytes newly reported by SACK."""
+        """Payload bytes that this ACK newly reports by SACK."""
 
     @property
     def delivered_bytes(self) -> int:
@@ -485,7 +485,7 @@ class AckReport:
 
     @property
     def rtt_s(self) -> float | None:
-        """Round-trip time measured by this ACK; None if it gives no measurement."""
+        """Round-trip time measured by this ACK; None if this ACK gives no measurement."""
 
     @property
     def srtt_s(self) -> float:
@@ -493,7 +493,7 @@ class AckReport:
 
     @property
     def rate(self) -> RateSample | None:
-        """The delivery rate sample of this ACK; None if it has none."""
+        """The delivery rate sample of this ACK; None if there is none."""
 
     @property
     def snd_una(self) -> int:
@@ -604,8 +604,8 @@ class CongestionControl:
     def cwnd_bytes(self, value: float) -> None: ...
     @property
     def ssthresh_bytes(self) -> float:
-        """The slow-start threshold, infinite at first. It is also the window of the sender when it leaves
-        loss recovery. After `on_loss` it equals `cwnd_bytes`, unless `on_loss` sets it.
+        """The slow-start threshold, infinite at first. When the sender leaves loss recovery, this becomes its
+        window. After `on_loss` it equals `cwnd_bytes`, unless `on_loss` sets it.
         """
 
     @ssthresh_bytes.setter
@@ -736,11 +736,11 @@ class Records:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform."""
+        """SHA-256 over all tables, in hexadecimal. Equal records have the same digest on every platform."""
 
     def without(self, names: Sequence[str]) -> Records:
-        """The records of the same run without the probes that fill these tables ("cwnd", "limits", "states",
-        "timeouts", "delays"). All other tables are unchanged.
+        """The records with these tables empty ("cwnd", "limits", "states", "timeouts", "delays"), as if the probes
+        that fill them had been off. All other tables are unchanged.
         """
 
     @property
@@ -762,7 +762,7 @@ class Records:
 
 @final
 class Table:
-    """A record table. pyarrow, polars, pandas and DuckDB take it without copying its columns."""
+    """A record table. pyarrow, polars, pandas and DuckDB can read it without copying its columns."""
 
     @property
     def column_names(self) -> list[str]:

@@ -1,4 +1,4 @@
-//! A capture of the packets at one port, as pcapng with the packets' true headers.
+//! A capture of the packets at one port: a pcapng file with the packets' original headers.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,11 +13,11 @@ use cwndlab_units::Time;
 
 use crate::header::mark_ce;
 
-/// Bytes stored of a packet: IPv4 without options, the longest TCP header (20 + 60), and some payload.
+/// The number of bytes stored per packet: IPv4 without options, the longest TCP header (20 + 60), and some payload.
 const KEPT: usize = 96;
 
-/// A capture in progress. What happens to a packet is known only after it was captured, so packets are stored in a file
-/// next to the capture until the end.
+/// A capture in progress. What happens to a packet becomes known only after the packet was captured, so packets are
+/// kept in a temporary file next to the capture until the end.
 #[derive(Debug)]
 pub(crate) struct Capture {
     path: PathBuf,
@@ -35,7 +35,7 @@ impl Capture {
         Ok(Capture { path: path.to_owned(), port, spool, fates: BTreeMap::new(), links })
     }
 
-    /// Records what happened to packet `id`. `ce`: the packet carries the CE mark now, which `bytes` may lack.
+    /// Records what happened to packet `id`. `ce` is whether the packet carries CE now; `bytes` may lack the mark.
     pub(crate) fn packet(&mut self, at: Time, event: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let (link, what) = match event {
             Line::In(port) if port == self.port => return self.keep(at, id, bytes, true, ce),

@@ -14,15 +14,15 @@ use crate::sys::MAX_DEVICE_NAME;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouterConfig {
-    /// The scenario, as for the simulator. The router uses its nodes, links, routes and queue probes, and the traffic
-    /// entries in `datagrams`. Real TCP stacks replace the rest of its traffic, and its endpoints.
+    /// The scenario, as for the simulator. The router uses the scenario's nodes, links, routes and queue probes, and
+    /// the traffic entries that `datagrams` lists. Real TCP stacks replace the rest of the traffic, and the endpoints.
     pub scenario: Scenario,
-    /// Seed of the study, for queues and losses that draw random numbers.
+    /// Seed of the study, for queues and loss models that draw random numbers.
     pub seed: u64,
     /// Number of the replicate.
     #[serde(default)]
     pub replicate: u64,
-    /// The devices by which packets enter and leave.
+    /// The devices through which packets enter and leave.
     pub ports: Vec<PortConfig>,
     /// The CSV file for the events of every packet. If left out, none is written.
     #[serde(default)]
@@ -37,8 +37,8 @@ pub struct RouterConfig {
     /// read at the end.
     #[serde(default)]
     pub snapshots_ns: Vec<Time>,
-    /// Time from the moment the router is ready to time 0 of the scenario's clock. Changes of links' rates happen by
-    /// this clock.
+    /// Time from the moment the router is ready to time 0 of the scenario's clock. Changes of links' rates follow this
+    /// clock.
     #[serde(default)]
     pub lead_ns: Time,
     /// Duration after which the router ends, unless SIGTERM or SIGINT ends it earlier. If left out, only these signals
@@ -73,9 +73,9 @@ pub struct CaptureConfig {
 pub struct DatagramsConfig {
     /// Index of the traffic entry.
     pub traffic: u32,
-    /// Address and port of its client; the address is that of a port of the router.
+    /// Address and UDP port of the flow's client. One of [`RouterConfig::ports`] must have this address.
     pub client: SocketAddrV4,
-    /// Address and port of its server; the address is that of a port of the router.
+    /// Address and UDP port of the flow's server. One of [`RouterConfig::ports`] must have this address.
     pub server: SocketAddrV4,
 }
 
@@ -91,7 +91,7 @@ pub struct PortConfig {
     /// DCTCP (RFC 9331, section 4.1).
     #[serde(default)]
     pub ect1: Vec<Ipv4Addr>,
-    /// The device's network namespace, as a file; the router's own if left out.
+    /// The device's network namespace, given as a file; the router's own namespace if left out.
     #[serde(default)]
     pub netns: Option<PathBuf>,
     /// The device.
@@ -112,9 +112,9 @@ pub enum DeviceConfig {
     Packet {
         /// Its name.
         name: String,
-        /// Link address of the near end, like `02:00:00:00:00:01`.
+        /// Link address of the near end, such as `02:00:00:00:00:01`.
         peer_mac: String,
-        /// The near end, if the router is to turn off its offloads.
+        /// The near end, if the router has to turn off the near end's offloads.
         #[serde(default)]
         near: Option<NearEnd>,
     },
@@ -124,14 +124,14 @@ pub enum DeviceConfig {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NearEnd {
-    /// Its network namespace, as a file.
+    /// The network namespace of this end, given as a file.
     pub netns: PathBuf,
     /// Its name.
     pub name: String,
 }
 
 /// Limits beyond which a run is invalid (docs/decisions/kernel-validity.md explains the defaults). Lateness is the time
-/// from a packet's scheduled departure to its write.
+/// from a packet's scheduled departure until the router writes the packet.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {

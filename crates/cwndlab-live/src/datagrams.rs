@@ -23,7 +23,7 @@ pub(crate) struct Datagram {
 /// A traffic entry whose packets the router sends.
 struct Sender {
     app: App,
-    /// The addresses of client and server, and the router's ports at which they are.
+    /// The address of the client and of the server, each with the router's port that has this address.
     ends: [(SocketAddrV4, u32); 2],
     next: Time,
     started: bool,
@@ -32,7 +32,7 @@ struct Sender {
 /// The datagram flows of a run.
 pub(crate) struct Senders {
     entries: Vec<Sender>,
-    /// When the scenario ends. Packets that enter at that time still count, as in the simulator.
+    /// The time at which the scenario ends. Packets that enter at this time still count, as in the simulator.
     end: Time,
     commands: Vec<Command>,
 }
@@ -55,7 +55,7 @@ impl Senders {
         self.entries.is_empty()
     }
 
-    /// When the next packet enters; [`Time::MAX`] if no further packet enters by the scenario's end.
+    /// The time at which the next packet enters; [`Time::MAX`] if no further packet enters by the scenario's end.
     pub(crate) fn next(&self) -> Time {
         let next = self.entries.iter().map(|sender| sender.next).min().unwrap_or(Time::MAX);
         if next <= self.end {
@@ -142,7 +142,7 @@ mod tests {
             });
         }
         assert_eq!(times[..2], [Time::from_millis(5), Time::from_millis(6)]);
-        assert_eq!(times.len(), 996); // one each millisecond up to 1 s
+        assert_eq!(times.len(), 996); // one every millisecond up to 1 s
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //!
 //! - [`network`]: links and routes in scheduled time; independent of clock and devices, so it is tested without either.
 //!
-//! - [`config`]: the router's JSON: a scenario, as for the simulator, and the devices of its nodes.
+//! - [`config`]: the router's configuration in JSON: a scenario, as for the simulator, and the devices of its nodes.
 //!
 //! - [`router`]: the loop that waits, reads, advances and writes; [`report`]: its summary at the end.
 //!

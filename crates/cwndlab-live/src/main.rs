@@ -1,8 +1,8 @@
 //! `cwndlab-router CONFIG.json` (or `-` for standard input): forwards packets between devices over the links of a
 //! scenario, in real time.
 //!
-//! Prints one line of JSON when it is ready, and the summary as another at the end. Exit code 2: the configuration is
-//! invalid; 1: a system call failed.
+//! Prints a line of JSON when it is ready, and the summary as another line at the end. Exit code 2: the configuration
+//! is invalid; 1: a system call failed.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ fn run(config: &RouterConfig) -> ExitCode {
     }
 }
 
-/// Prints a line for the parent process. If printing fails because that process is gone, the error is ignored.
+/// Prints a line for the parent process. An error is ignored, because it means that the parent process is gone.
 fn say(line: &str) {
     let mut out = std::io::stdout();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());

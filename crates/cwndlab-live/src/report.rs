@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::config::Limits;
 use crate::network::Network;
 
-/// Distribution of lateness, the time from a packet's scheduled departure to its write, in bins of a microsecond up to
-/// 65 ms. The last bin holds all longer times.
+/// Distribution of lateness, the time from a packet's scheduled departure until the router writes the packet. The bins
+/// are one microsecond wide, up to 65 ms. The last bin holds all longer times.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     bins: Vec<u64>,

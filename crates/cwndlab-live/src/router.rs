@@ -21,7 +21,7 @@ use crate::report::{self, Lateness, PortSummary, Summary};
 use crate::sys::{self, Epoll, InNamespace, PacketSocket};
 use crate::trace::{line_of, Trace};
 
-/// Maximum number of packets read from one port before the other ports and the schedule have their turn.
+/// Maximum number of packets read from one port before the router turns to the other ports and the schedule.
 const BATCH: usize = 32;
 /// After a packet from a port, the router tries to read another at once only if the packet followed the port's previous
 /// one within this time. Most packets arrive alone, and a second read for each of them would waste a system call. If
@@ -53,14 +53,14 @@ fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RouterError {
     move |source| RouterError::System { what, source }
 }
 
-/// A device by which packets enter and leave.
+/// A device through which packets enter and leave.
 #[derive(Debug)]
 struct Port {
     device: Device,
     mtu: u32,
     /// Source addresses whose packets get ECT(1) in place of ECT(0).
     ect1: Vec<Ipv4Addr>,
-    /// `/proc/net/dev` of the device's namespace, for the packets that the kernel drops there.
+    /// `/proc/net/dev` of the device's namespace, which counts the packets that the kernel drops at the device.
     statistics: File,
     drops_at_start: u64,
     last_read: Time,
@@ -161,7 +161,7 @@ struct Exits {
 }
 
 impl Exits {
-    /// The time since the start; zero before it.
+    /// The time since the start; zero before the start.
     fn now(&self) -> Time {
         Time::from_nanos(sys::monotonic_ns().saturating_sub(self.start_ns))
     }
@@ -211,8 +211,8 @@ impl Exits {
     }
 }
 
-/// Runs until the configured time has passed or a signal arrives. `ready` is called once, with the start on the
-/// monotonic clock, as soon as packets are forwarded.
+/// Runs until the configured time has passed or a signal arrives. `ready` is called once, as soon as packets are
+/// forwarded, with the start time on the monotonic clock.
 ///
 /// # Errors
 ///
@@ -332,14 +332,13 @@ fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &m
     }
 }
 
-/// Advances the network. Meanwhile, takes the samples of queues and sends the router's datagrams at their scheduled
-/// times.
+/// Advances the network. At their scheduled times, takes samples of queues and sends the router's own datagrams.
 struct Sampler {
     senders: Senders,
     queues: Vec<u32>,
     interval: Option<Time>,
     next: Time,
-    /// The time of the next snapshot of the links' counters. `snapshots` has the counters at the previous ones.
+    /// The time of the next snapshot of the links' counters. `snapshots` has the counters at the previous snapshots.
     snapshot_at: Time,
     snapshots: Vec<Vec<LinkSummary>>,
 }

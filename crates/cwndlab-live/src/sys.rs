@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use libc::{c_int, c_long, c_ulong};
 
-/// The longest device name, without the terminating zero.
+/// The length of the longest device name, without the terminating zero.
 pub const MAX_DEVICE_NAME: usize = libc::IFNAMSIZ - 1;
 
 /// Converts the result of a call that returns -1 and sets errno on failure.
@@ -74,7 +74,8 @@ impl InNamespace {
 
 impl Drop for InNamespace {
     fn drop(&mut self) {
-        // SAFETY: `home` is open. The call cannot fail: the thread came from there with the same credentials.
+        // SAFETY: `home` is open. The call cannot fail, because the thread left this namespace with the same
+        // credentials.
         let back = unsafe { libc::setns(self.home.as_raw_fd(), libc::CLONE_NEWNET) };
         assert_eq!(back, 0, "could not return to the thread's own network namespace");
     }
@@ -96,8 +97,8 @@ fn ifreq(device: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Creates a TUN device in the present namespace, or attaches to an existing one. Reads and writes are whole IP packets
-/// and never block.
+/// Creates a TUN device in the current namespace, or attaches to an existing one. Each read or write transfers a whole
+/// IP packet and never blocks.
 ///
 /// # Errors
 ///
@@ -113,8 +114,8 @@ pub fn open_tun(device: &str) -> io::Result<File> {
     Ok(File::from(tun))
 }
 
-/// A packet socket on a device of the present namespace: IPv4 packets without link header. Reads never block and do not
-/// return packets that were sent.
+/// A packet socket on a device of the current namespace, for IPv4 packets without a link header. Reads never block and
+/// do not return packets that were sent.
 #[derive(Debug)]
 pub struct PacketSocket {
     /// The socket as a file to read from.
@@ -204,7 +205,7 @@ fn set_option(socket: &OwnedFd, level: c_int, option: c_int, value: c_int) -> io
     Ok(())
 }
 
-/// The MTU of a device of the present namespace.
+/// The MTU of a device of the current namespace.
 ///
 /// # Errors
 /// If there is no such device.
@@ -218,9 +219,9 @@ pub fn mtu(device: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Waits until a device of the present namespace runs (`IFF_RUNNING`), if it is up. A kernel activates the device's
-/// queue some time after the other end appears, and silently drops earlier packets. The function returns at once if the
-/// device is not up, and after a second if the device does not run by then, as when its other end is missing.
+/// Waits until a device of the current namespace runs (`IFF_RUNNING`). A kernel activates the device's queue some time
+/// after the other end appears, and silently drops packets that are sent earlier. Returns at once if the device is not
+/// up, and after a second if it still does not run, for example because its other end is missing.
 ///
 /// # Errors
 ///
@@ -246,8 +247,8 @@ pub fn wait_until_running(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns off the offloads by which a device of the present namespace passes packets that cannot exist on a wire:
-/// partial checksums and segments beyond the MTU.
+/// Turns off the offloads of a device of the current namespace that lead to packets that cannot exist on a wire, with
+/// partial checksums or larger than the MTU.
 ///
 /// # Errors
 ///
@@ -273,7 +274,7 @@ pub fn turn_offloads_off(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// A set of files, to wait until one of them can be read.
+/// A set of files. The caller can wait until one of them can be read.
 #[derive(Debug)]
 pub struct Epoll {
     fd: OwnedFd,
@@ -302,7 +303,8 @@ impl Epoll {
         Ok(())
     }
 
-    /// Waits for at most `timeout_ns` (`None`: without limit), and writes the tokens of the readable files.
+    /// Waits until a file can be read, but at most for `timeout_ns` if it is set. Writes the tokens of the readable
+    /// files to `tokens`.
     ///
     /// # Errors
     /// Those of `epoll_pwait2`(2), except an interruption by a signal, which returns no tokens.
@@ -348,7 +350,7 @@ pub fn termination() -> io::Result<OwnedFd> {
     }
 }
 
-/// Makes this process end with its parent, so that nothing is left if the parent is killed.
+/// Makes this process end with its parent, so that no router is left running if the parent is killed.
 pub fn end_with_parent() {
     // SAFETY: plain integers. Only the cleanup after the parent is killed depends on this call, so a failure is
     // ignored.

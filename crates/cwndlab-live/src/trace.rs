@@ -11,7 +11,7 @@ use cwndlab_units::Time;
 use crate::header::Header;
 use crate::network::Event;
 
-/// The line for a network event of a packet that leaves by `port`.
+/// The line for a network event of a packet that leaves through `port`.
 pub(crate) fn line_of(event: Event, port: u32) -> Line {
     match event {
         Event::Delivered => Line::Out(port),
@@ -44,8 +44,8 @@ impl Trace {
         Ok(Trace { packets, queues, line: String::new() })
     }
 
-    /// Writes a packet's line. `ce`: the packet carries the CE mark now, which `bytes` may lack; otherwise `bytes`
-    /// state its ECN field.
+    /// Writes the line for a packet. `ce` is whether the packet carries CE now, because `bytes` may lack the mark. If
+    /// not, the packet's ECN field is that in `bytes`.
     pub(crate) fn packet(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let Some(header) = Header::parse(bytes) else { return Ok(()) };
         let (event, place) = line.words();
@@ -70,7 +70,7 @@ impl Trace {
         self.packets.write_all(out.as_bytes())
     }
 
-    /// Writes a queue's line.
+    /// Writes the line for a sample of a queue.
     pub(crate) fn queue(&mut self, at: Time, link: u32, sample: (u32, u64, Option<f64>)) -> io::Result<()> {
         let Some(file) = &mut self.queues else { return Ok(()) };
         let (packets, bytes, average) = sample;

@@ -1,6 +1,7 @@
-//! The router between network namespaces, with this kernel's own TCP. Needs root, `ip` and, for TUN, `/dev/net/tun`; if
-//! one is missing, a test reports this and ends. Timing is asserted as bounds that hold on a loaded machine. No packet
-//! may arrive before its time; how late packets are depends on the machine, and the router's summary states it.
+//! The router between network namespaces, with this kernel's own TCP. The tests need root, `ip` and, for TUN,
+//! `/dev/net/tun`. If one of these is missing, a test reports this and ends. The asserted bounds on times hold on a
+//! loaded machine, too. No packet may arrive before its time. How late packets are depends on the machine; the router's
+//! summary states it.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -32,7 +33,8 @@ fn config(namespaces: &Namespaces, devices: [Value; 2], rate_bps: u64, delay_ms:
     })
 }
 
-/// A server in the second namespace that takes one connection, reads it to its end and answers with a byte.
+/// A server in the second namespace that accepts one connection, reads to the end of the stream and answers with one
+/// byte. Returns the number of bytes read.
 fn sink(namespaces: &Namespaces) -> thread::JoinHandle<u64> {
     let (ready, is_ready) = std::sync::mpsc::channel();
     let handle = namespaces.run(1, move || {
@@ -55,7 +57,8 @@ fn sink(namespaces: &Namespaces) -> thread::JoinHandle<u64> {
     handle
 }
 
-/// Sends `bytes` from the first namespace. Returns the time for connecting and the total time, in seconds.
+/// Sends `bytes` from the first namespace. Returns the time until the connection was established and the total time, in
+/// seconds.
 fn send(namespaces: &Namespaces, bytes: usize) -> (f64, f64) {
     let client = namespaces.run(0, move || {
         let start = monotonic_ns();
@@ -138,7 +141,8 @@ fn red_marks_a_kernels_ecn_flow_in_place_of_dropping_and_the_receiver_takes_the_
 
 #[test]
 fn packet_sockets_serve_where_tun_is_closed() {
-    // Hosts 0 and 1; the far ends of their veth pairs are in namespace 2, where the router opens them.
+    // Namespaces 0 and 1 are the hosts. The far ends of their veth pairs are in namespace 2, where the router opens
+    // them.
     let Some(namespaces) = Namespaces::new("veth", 3) else { return };
     let mut devices = Vec::new();
     for index in 0..2 {

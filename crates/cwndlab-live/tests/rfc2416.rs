@@ -1,6 +1,6 @@
-//! RFC 2416 on this kernel's TCP, configured to be as simple as one of 1998: the times that the memo prints, from real
-//! stacks and "real three-buffer limits". Takes ten seconds of real time. Skipped, with the reason, if something that
-//! `namespaces.rs` needs is missing.
+//! Reproduces the times in RFC 2416 with this kernel's TCP, configured to be as simple as a TCP of 1998, and with "real
+//! three-buffer limits". Takes ten seconds of real time. Skipped, with the reason, if something that `namespaces.rs`
+//! needs is missing.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use common::{server, skip, tun, with_tun, Namespaces, Router};
 use serde_json::{json, Value};
 
-/// How far a measured time may lie from the calculated one, in seconds.
+/// The maximum difference between a measured time and the calculated one, in seconds.
 const TOLERANCE_S: f64 = 0.002;
 const PAYLOAD: u32 = 960;
 
@@ -38,9 +38,9 @@ fn config(namespaces: &Namespaces, trace: &str) -> Value {
     })
 }
 
-/// Runs the transfer for `seconds` from the first data packet on: times of the ACKs with the packet they cover, times
-/// of the data packets sent with their numbers. Returns `None`, with a message on stderr, if the machine was too busy
-/// for a valid run.
+/// Runs the transfer for `seconds`. Returns the time of each ACK with the number of the last packet that it covers, and
+/// the time of each data packet sent with its number. Times count from the first data packet. Returns `None`, with a
+/// message on stderr, if the machine was too busy for a valid run.
 fn run(name: &str, initial_window: u32, seconds: f64) -> Option<[Vec<(f64, u32)>; 2]> {
     let namespaces = with_tun(name)?;
     for index in 0..2 {
@@ -88,8 +88,8 @@ fn run(name: &str, initial_window: u32, seconds: f64) -> Option<[Vec<(f64, u32)>
     Some([acks, sent])
 }
 
-/// The calculated time of the first ACK (for packets of 1000 and 40 bytes). Later ACKs follow at the bottleneck's
-/// 0.8333 s per packet.
+/// The calculated time of the first ACK, with data packets of 1000 bytes and ACKs of 40 bytes. Later ACKs follow at
+/// intervals of 0.8333 s, the bottleneck's time per packet.
 const FIRST_S: f64 = 1.222_298_7;
 const PACKET_S: f64 = 1000.0 * 8.0 / 9600.0;
 

@@ -26,7 +26,7 @@ pub(crate) fn flags(line: usize, call: &Call, words: &str, known: &[&str]) -> Re
             "MSG_EOR" => flags.end_of_record = true,
             "MSG_PEEK" => flags.peek = true,
             "MSG_DONTWAIT" => flags.dont_wait = true,
-            // `MSG_NOSIGNAL`: a script never receives a signal here.
+            // `MSG_NOSIGNAL` has no effect, because a script receives no signals here.
             _ => {}
         }
     }
@@ -34,7 +34,7 @@ pub(crate) fn flags(line: usize, call: &Call, words: &str, known: &[&str]) -> Re
 }
 
 /// The total size of all buffers `{address, bytes}` in a vector or a message; `None` if the text has no list of buffers
-/// or a malformed one.
+/// or the list is malformed.
 pub(crate) fn iov_bytes(text: &str) -> Option<i64> {
     let vector = text.split_once("msg_iov").map_or(text, |(_, rest)| rest);
     let vector = &vector[vector.find('[')? + 1..];

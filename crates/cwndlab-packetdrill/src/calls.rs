@@ -334,7 +334,7 @@ fn check(line: usize, call: &Call, returned: Returned) -> Result<()> {
     match (returned, call.result) {
         (Returned::Value(_) | Returned::Error(_), None) => Ok(()),
         (Returned::Value(got), Some(expected)) if got == expected => Ok(()),
-        // Two names for the same value.
+        // EAGAIN and EWOULDBLOCK are two names for the same value.
         (Returned::Error("EAGAIN"), Some(-1)) if call.errno.as_deref() == Some("EWOULDBLOCK") => Ok(()),
         (Returned::Error(errno), Some(-1)) if call.errno.as_deref().is_none_or(|e| e == errno) => Ok(()),
         (Returned::Value(got), Some(expected)) => {

@@ -1,4 +1,4 @@
-//! Compares expected segments with those sent.
+//! Compares the segments that the endpoint sent with those that the script expects.
 
 use crate::error::{wrong, Result};
 use crate::machine::Machine;

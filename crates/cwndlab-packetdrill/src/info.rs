@@ -1,4 +1,4 @@
-//! `tcp_info` under the kernel's names, for the fields that the endpoint has.
+//! The fields of `tcp_info` that the endpoint has, under the kernel's names.
 
 use crate::python::Names;
 use crate::socket::Endpoint;
@@ -16,8 +16,8 @@ const STATES: [(&str, f64); 5] = [
 /// The kernel's `tcpi_snd_ssthresh` if no threshold has been set.
 const INFINITE_SSTHRESH: f64 = 2_147_483_647.0;
 
-/// Stores the present values of the fields in `names`. Fields that the endpoint does not have are undefined, so that an
-/// assertion on them is an error.
+/// Stores the current values of the fields in `names`. Fields that the endpoint does not have stay undefined, so an
+/// assertion about them is an error.
 pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
     let (connection, cfg) = (&endpoint.connection, &endpoint.cfg);
     let info = connection.info(cfg);

@@ -68,7 +68,7 @@ impl Machine {
         }
     }
 
-    /// Stores an event for a failure message.
+    /// Stores an event, so that a failure message can show it.
     pub fn note(&mut self, at: Time, what: &str) {
         if self.before.len() == SHOWN_BEFORE {
             self.before.pop_front();
@@ -76,8 +76,8 @@ impl Machine {
         self.before.push_back(format!("{} {what}", seconds(at)));
     }
 
-    /// Adds the preceding events to a failure, and the first setting that was not applied, because it may be the
-    /// reason.
+    /// Adds the preceding events to a failure, and the first setting that was not applied, because this setting may be
+    /// the reason.
     pub fn explain(&mut self, error: ScriptError) -> ScriptError {
         while let Some(sent) = self.sent.pop_front() {
             let packet = self.endpoints[sent.endpoint].shown(&sent.segment);
@@ -103,7 +103,7 @@ impl Machine {
         self.endpoints.push(Endpoint::new(cfg, connection, timestamps, accepted));
     }
 
-    /// The earliest timer of all endpoints.
+    /// The time at which the earliest timer of all endpoints expires.
     pub fn next_timer(&self) -> Option<Time> {
         self.endpoints.iter().map(|e| e.connection.poll_timeout()).min().filter(|at| !at.is_never())
     }

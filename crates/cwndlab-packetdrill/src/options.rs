@@ -3,7 +3,7 @@
 use crate::error::{unsupported, wrong, Result, LONGEST_S};
 use cwndlab_units::Time;
 
-/// Options without effect on a run here: addresses, interfaces, how the tool runs and prints.
+/// Options without effect on a run here: they concern addresses, interfaces, and how packetdrill runs and prints.
 const WITHOUT_EFFECT: [&str; 16] = [
     "bind_port",
     "code_command",
@@ -26,7 +26,7 @@ const IPV4_HEADERS: u32 = 40;
 const IPV6_HEADERS: u32 = 60;
 const DEFAULT_MTU: u32 = 1500;
 
-/// How far an event may be from its time: the larger of an absolute and a relative tolerance.
+/// How far an event may be from its stated time: the larger of an absolute and a relative tolerance.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Tolerance {
     pub least: Time,

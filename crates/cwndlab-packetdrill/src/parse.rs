@@ -142,7 +142,7 @@ impl Reader<'_> {
         self.advance(end)
     }
 
-    /// The text between `open` and `close`; consumes both.
+    /// Consumes a text from `open` to `close`. Returns what is between them.
     fn quoted(&mut self, open: &str, close: &str) -> Result<String> {
         let line = self.line;
         let Some(end) = self.rest()[open.len()..].find(close) else {
@@ -230,7 +230,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Parses decimal seconds; digits after the ninth decimal are cut off.
+    /// Parses decimal seconds; digits after the ninth decimal place are ignored.
     fn seconds(&mut self) -> Result<Time> {
         self.skip_blanks();
         let rest = self.rest();

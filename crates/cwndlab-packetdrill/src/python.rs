@@ -236,7 +236,7 @@ impl<'a> Parser<'a> {
             holds &= match op {
                 "<=" => left <= right,
                 ">=" => left >= right,
-                // The values are integers, which a float represents exactly.
+                // An exact comparison is right: scripts compare integers, which a float represents exactly.
                 "==" => left.to_bits() == right.to_bits() || left - right == 0.0,
                 "!=" => left - right != 0.0,
                 "<" => left < right,
@@ -321,7 +321,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The reason of failure for a name without a value.
+/// Why a statement fails that uses `name`, which has no value.
 fn unknown(name: &str, names: &Names) -> Reason {
     if !name.starts_with("tcpi_") {
         return Wrong(format!("{name} has no value here"));

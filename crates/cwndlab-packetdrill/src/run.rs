@@ -111,7 +111,8 @@ impl Machine {
         self.finish_calls()
     }
 
-    /// Applies the settings in a command, or checks its count of sockets. The command itself is not run.
+    /// Applies the settings in a command, or checks the number of connections that the command states. The command
+    /// itself is not run.
     fn command(&mut self, line: usize, text: &str) -> Result<()> {
         if let Some(count) = SocketCount::parse(text) {
             return count.check(line, &self.endpoints);

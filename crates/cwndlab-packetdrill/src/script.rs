@@ -9,7 +9,7 @@ use cwndlab_units::Time;
 pub(crate) struct When {
     /// Whether times count from the previous event. Otherwise they count from the script's beginning.
     pub relative: bool,
-    /// `None`: any time (`*`).
+    /// `None` means any time (`*`).
     pub at: Option<Time>,
     /// End of a range (`+.3~+.4`).
     pub until: Option<Time>,
@@ -60,7 +60,7 @@ pub(crate) enum EcnBits {
     Ect01,
 }
 
-/// A segment as in scripts; numbers are relative to the initial sequence numbers.
+/// A segment as a script writes it. Its numbers are relative to the initial sequence numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Packet {
     pub ecn: Option<EcnBits>,
@@ -70,7 +70,7 @@ pub(crate) struct Packet {
     pub len: u32,
     pub ack: Option<u32>,
     pub window: Option<u32>,
-    /// `None`: not compared (`<...>`).
+    /// `None` means that options are not compared (`<...>`).
     pub options: Option<Options>,
 }
 

@@ -128,7 +128,7 @@ fn defaults(cfg: &mut TcpConfig) {
     cfg.ecn = EcnKind::Off;
 }
 
-/// The commands of a shell text, each split into words. Quotes and backslashes at the end of a line are interpreted;
+/// The commands in a shell text, each split into words. Quotes and backslashes at the end of a line are interpreted;
 /// redirections to `/dev/null` and comments are removed.
 fn simple_commands(text: &str) -> Vec<Vec<String>> {
     let text = text.replace("\\\n", " ").replace(" = ", "=");

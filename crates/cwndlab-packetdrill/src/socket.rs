@@ -48,7 +48,7 @@ pub(crate) struct Endpoint {
     own_scale: Option<u8>,
     /// Whether the endpoint has sent a SYN.
     opened: bool,
-    /// One past the last byte of the furthest data that has arrived, as a relative sequence number.
+    /// The relative sequence number after the furthest data that has arrived.
     pub furthest: u32,
     pub timestamps: Timestamps,
     /// Whether the application has shut down its sending and its receiving half.
@@ -58,7 +58,7 @@ pub(crate) struct Endpoint {
     error_returned: bool,
 }
 
-/// A segment that the endpoint sent, and when.
+/// A segment that the endpoint sent, and the time at which it did.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
     pub at: Time,
@@ -171,8 +171,8 @@ impl Endpoint {
             (Some(_), Some(own), false) => own,
             _ => 0,
         };
-        // A closed port answers a segment without ACK by an RST with sequence number 0 (RFC 9293, section 3.10.7.1),
-        // which is not relative to an initial sequence number.
+        // A closed port answers a segment without ACK with an RST whose sequence number is 0 (RFC 9293, section
+        // 3.10.7.1). This number is not relative to an initial sequence number.
         let foreign = !self.opened && segment.flags.has(Flags::RST) && segment.flags.has(Flags::ACK);
         Packet {
             ecn: Some([EcnBits::NotEct, EcnBits::Ect1, EcnBits::Ect0, EcnBits::Ce][usize::from(segment.ecn & 3)]),

@@ -86,7 +86,7 @@ impl Machine {
         Ok(Returned::Value(0))
     }
 
-    /// Passes to a connection the options that are not knobs of its configuration.
+    /// Applies to a connection those options that are not knobs of its configuration.
     pub fn apply_options(&mut self, index: usize, corked: bool, user_timeout_ms: i64) {
         let connection = &mut self.endpoints[index].connection;
         connection.set_auto_read(self.receive_buffer.is_none());

@@ -55,7 +55,7 @@ impl SocketCount {
         Some(SocketCount { state, name: name.to_string(), expected: expected? })
     }
 
-    /// Returns an error if the number of connections in that state differs.
+    /// Returns an error if the number of connections in this state is not the expected one.
     pub fn check(&self, line: usize, endpoints: &[Endpoint]) -> Result<()> {
         let found = endpoints.iter().filter(|endpoint| endpoint.connection.state() == self.state).count();
         if found == self.expected {

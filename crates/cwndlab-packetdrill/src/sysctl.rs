@@ -144,7 +144,8 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
             }
             _ => return None,
         },
-        // min, default, max: the initial window and the window scale follow from the last two.
+        // The values are the minimum, the default and the maximum. The initial window and the window scale follow from
+        // the last two.
         "tcp_rmem" => {
             let mut sizes = value.split_whitespace().skip(1).map(buffer);
             let (initial_bytes, most_bytes) = (sizes.next()??, sizes.next()??);
@@ -158,8 +159,8 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
     Some(Ok(Setting::Taken))
 }
 
-/// Parses the size of a buffer in bytes. Returns `None` if it is not 1 to 2^30: no window exceeds 2^30 (RFC 7323,
-/// section 2.3).
+/// Parses the size of a buffer in bytes. Returns `None` if the size is not in 1..=2^30, because no window exceeds 2^30
+/// (RFC 7323, section 2.3).
 fn buffer(value: &str) -> Option<u64> {
     value.parse().ok().filter(|bytes| (1..=1 << 30).contains(bytes))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// The tick if the script states none: the kernel's, which is 1 ms.
 const DEFAULT_TICK_US: u32 = 1_000;
 
-/// The correspondence of the two clocks, which both count from the first timestamp that the script names.
+/// The mapping between the two clocks. Both count from the first timestamp that the script names.
 #[derive(Clone, Debug)]
 pub(crate) struct Timestamps {
     tick_us: u32,
@@ -31,7 +31,7 @@ impl Timestamps {
         self.named.insert(script, live);
     }
 
-    /// The script's number for the endpoint's timestamp `live`, by the time since the first timestamp.
+    /// The script's number for the endpoint's timestamp `live`, computed from the time since the first timestamp.
     pub fn script(&self, live: u32) -> u32 {
         let Some((script, first)) = self.first else { return live };
         let passed_us = live.wrapping_sub(first) as i32;
@@ -47,7 +47,7 @@ impl Timestamps {
         self.named.get(&script).copied()
     }
 
-    /// As [`Self::live`], but interpolates a timestamp that was not sent.
+    /// Like [`Self::live`], but interpolates a timestamp that was not sent.
     pub fn interpolated(&self, script: u32) -> u32 {
         self.live(script).unwrap_or_else(|| {
             let Some((first, live)) = self.first else { return script };

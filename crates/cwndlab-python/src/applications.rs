@@ -1,5 +1,5 @@
-//! The applications of cwndlab-traffic for a driver in Python, which reports events and carries out the commands that
-//! an application returns.
+//! The applications of cwndlab-traffic, for a driver in Python. The driver reports events and carries out the commands
+//! that an application returns.
 
 use cwndlab_traffic::{App, Event, Losses, Side};
 use cwndlab_units::Time;
@@ -27,7 +27,7 @@ pub enum Command {
     Read { conn: u32, client: bool, bytes: u64 },
     /// Call `timer` at this time, replacing the previous timer.
     Timer { at_ns: u64 },
-    /// Record a web page, file, transaction or object. `end_ns` is None if it is unfinished.
+    /// Record a web page, file, transaction or object. `end_ns` is None if the object is unfinished.
     Record { kind: String, index: u32, start_ns: u64, end_ns: Option<u64>, bytes: u64, connections: u16 },
 }
 

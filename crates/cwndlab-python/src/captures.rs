@@ -26,7 +26,7 @@ const MOST_SCALE: u8 = 14;
 pub struct CapturedSegment {
     /// Time since the first packet of the capture.
     time_ns: i64,
-    /// Whether its sender is the end that sent the connection's first captured segment.
+    /// Whether the sender is the end that sent the connection's first captured segment.
     from_first: bool,
     seq: u32,
     ack: u32,
@@ -51,7 +51,7 @@ struct Connection {
 #[pyclass(frozen, module = "cwndlab._core")]
 pub struct Capture {
     connections: Vec<Connection>,
-    /// Why only the beginning of the capture was read; None if all of it was.
+    /// Why only the beginning of the capture was read; None if the whole capture was read.
     #[pyo3(get)]
     cut: Option<String>,
 }

@@ -43,12 +43,12 @@ impl AckReport {
     fn growth_bytes(&self) -> u64 {
         self.growth_bytes
     }
-    /// Payload bytes newly acknowledged cumulatively.
+    /// Payload bytes that this ACK newly acknowledges, cumulatively.
     #[getter]
     fn acked_bytes(&self) -> u64 {
         self.report.acked_bytes
     }
-    /// Payload bytes newly reported by SACK.
+    /// Payload bytes that this ACK newly reports by SACK.
     #[getter]
     fn sacked_bytes(&self) -> u64 {
         self.report.sacked_bytes
@@ -83,7 +83,7 @@ impl AckReport {
     fn ce_bytes(&self) -> u64 {
         self.report.ce_bytes
     }
-    /// Round-trip time measured by this ACK; None if it gives no measurement.
+    /// Round-trip time measured by this ACK; None if this ACK gives no measurement.
     #[getter]
     fn rtt_s(&self) -> Option<f64> {
         self.report.rtt.map(seconds)
@@ -93,7 +93,7 @@ impl AckReport {
     fn srtt_s(&self) -> f64 {
         seconds(self.report.srtt)
     }
-    /// The delivery rate sample of this ACK; None if it has none.
+    /// The delivery rate sample of this ACK; None if there is none.
     #[getter]
     fn rate(&self) -> Option<RateSample> {
         self.report.rate.map(|sample| RateSample { sample })
@@ -273,7 +273,7 @@ impl CongestionControl {
         self.window.set_cwnd_bytes(bytes("cwnd_bytes", value)?);
         Ok(())
     }
-    /// The slow-start threshold, infinite at first. It is also the window of the sender when it leaves loss recovery.
+    /// The slow-start threshold, infinite at first. When the sender leaves loss recovery, this becomes its window.
     /// After `on_loss` it equals `cwnd_bytes`, unless `on_loss` sets it.
     #[getter]
     fn ssthresh_bytes(&self) -> f64 {
@@ -362,7 +362,7 @@ impl CongestionControl {
     fn on_undo(&self, now_s: f64) {}
 }
 
-/// An exception that ends a run but is not an error of the congestion control, as from Ctrl-C or `sys.exit`.
+/// An exception that ends a run but is not an error of the congestion control, such as that of Ctrl-C or `sys.exit`.
 pub type Interrupt = Arc<Mutex<Option<PyErr>>>;
 
 /// The classes of congestion controls in a run, by the digests of their code.

@@ -1,5 +1,5 @@
-//! The Python module `cwndlab._core`: converts arguments, errors and Arrow columns, and reads captures and the places
-//! of TOML keys.
+//! The Python module `cwndlab._core`: converts arguments, errors and Arrow columns, reads captures, and finds the
+//! places of TOML keys.
 
 mod applications;
 mod captures;

@@ -1,4 +1,4 @@
-//! packetdrill scripts against the laboratory's own endpoint.
+//! Runs packetdrill scripts against the laboratory's own endpoint.
 
 use cwndlab_packetdrill::Strictness;
 use cwndlab_tcp::Profile;

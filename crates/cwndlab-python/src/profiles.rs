@@ -25,7 +25,7 @@ pub fn tcp_choices(name: &str) -> PyResult<String> {
     profile(name).map(cwndlab_tcp::choices_json)
 }
 
-/// Knobs that were renamed: each name in an earlier version, and its present name.
+/// Knobs that were renamed: each with its name in an earlier version and its current name.
 #[pyfunction]
 pub fn tcp_renamed() -> Vec<(&'static str, &'static str)> {
     cwndlab_tcp::RENAMED.to_vec()

@@ -93,14 +93,14 @@ impl Records {
         self.summary.hops
     }
 
-    /// SHA-256 over all tables, in hexadecimal: equal for equal records, on every platform.
+    /// SHA-256 over all tables, in hexadecimal. Equal records have the same digest on every platform.
     #[getter]
     fn digest(&self, py: Python<'_>) -> String {
         py.detach(|| self.records.digest())
     }
 
-    /// The records of the same run without the probes that fill these tables ("cwnd", "limits", "states", "timeouts",
-    /// "delays"). All other tables are unchanged.
+    /// The records with these tables empty ("cwnd", "limits", "states", "timeouts", "delays"), as if the probes that
+    /// fill them had been off. All other tables are unchanged.
     #[expect(clippy::needless_pass_by_value, reason = "the argument of a call from Python")]
     fn without(&self, names: Vec<String>) -> Records {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -17,8 +17,9 @@ const STREAM: &CStr = c"arrow_array_stream";
 pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     let capsule = table.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
     let stream = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: by the interface, a capsule of this name holds a valid ArrowArrayStream. The reader moves it out and
-    // leaves a released one behind, as the interface demands of a consumer; the capsule outlives this call.
+    // SAFETY: by the interface, a capsule of this name holds a valid ArrowArrayStream. The reader moves the stream out
+    // and leaves a released one in the capsule, as the interface requires of a consumer. The capsule outlives this
+    // call.
     #[expect(unsafe_code, reason = "the interface hands over a pointer")]
     let reader = unsafe { ArrowArrayStreamReader::from_raw(stream.as_ptr()) };
     let batches = reader.and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -42,7 +43,7 @@ where
     ("i8", PyBytes::new(py, filled.values().inner()), None)
 }
 
-/// A record table. pyarrow, polars, pandas and DuckDB take it without copying its columns.
+/// A record table. pyarrow, polars, pandas and DuckDB can read it without copying its columns.
 #[pyclass(frozen, module = "cwndlab._core")]
 pub struct Table {
     batch: RecordBatch,

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use toml_edit::{Document, Item, TableLike, Value};
 
-/// A step of a path: a key, or the index of a list's element.
+/// A step of a path: a key, or the index of a list element.
 #[derive(Clone, IntoPyObject)]
 pub enum Step {
     Key(String),

@@ -27,7 +27,7 @@ pub struct LivePacket {
     payload: (u32, u32),
     /// Position in `Network::hops` of the link that the packet is on, or of [`DELIVER`].
     hop: u32,
-    /// The port by which it leaves.
+    /// The port through which the packet leaves.
     pub(crate) port: u32,
     ecn: Ecn,
 }
@@ -81,9 +81,9 @@ struct Ahead {
 /// The smallest packet: an IPv4 header.
 const LEAST_BYTES: u32 = 20;
 
-/// Links, routes and the packets on them. The driver calls, in non-decreasing order of time: [`Network::advance`] up to
-/// the time at which a packet was read, then [`Network::inject`] at that time. Between these calls the driver waits at
-/// most until [`Network::next_exit`].
+/// Links, routes and the packets on them. For each packet that it reads, the driver calls [`Network::advance`] up to
+/// the time at which the packet was read, and then [`Network::inject`] at this time. Times must not decrease. Between
+/// these calls the driver waits at most until [`Network::next_exit`].
 #[derive(Debug)]
 pub struct Network {
     links: Vec<Link<LivePacket>>,
@@ -98,7 +98,8 @@ pub struct Network {
     /// Start in `hops` of the route between two ports.
     routes: BTreeMap<(u32, u32), u32>,
     port_of: BTreeMap<Ipv4Addr, u32>,
-    /// By flow, the sequence number of the first byte of data; `None` if no losses are scripted by sequence number.
+    /// For each flow key, the sequence number of the first byte of data; `None` if no link has an
+    /// [`ImpairmentConfig::DropSeq`].
     initial: Option<BTreeMap<u64, u32>>,
     buffers: Buffers,
     entered: u64,
@@ -157,9 +158,9 @@ impl Network {
         Ok(network)
     }
 
-    /// A time before which no packet inside can be delivered; [`Time::MAX`] if there are no packets. The driver may
-    /// wait until then: nothing is visible from outside earlier, and events have their scheduled times even if they are
-    /// processed later.
+    /// A time before which no packet in the network can be delivered; [`Time::MAX`] if there are no packets. The driver
+    /// may wait until then: nothing is visible from outside earlier, and events have their scheduled times even if they
+    /// are processed later.
     pub fn next_exit(&self) -> Time {
         self.exits.iter().copied().min().unwrap_or(Time::MAX)
     }
@@ -253,8 +254,8 @@ impl Network {
         }
     }
 
-    /// Reports the packets that a link's queue dropped or marked when it was last called. Does nothing for a queue that
-    /// decides about drops and marks when packets arrive.
+    /// Reports the packets that a link's queue dropped or marked when the link was last called. Does nothing for a
+    /// queue that decides about drops and marks when packets arrive.
     fn after_queue(&mut self, index: usize, at: Time, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
         if !self.links[index].is_served() {
             return;
@@ -276,8 +277,8 @@ impl Network {
         self.exits[index] = arrival.min(service + here) + beyond;
     }
 
-    /// Offset in the stream and length of the TCP payload. Offsets count from the first byte after the flow's SYN. Both
-    /// are 0 unless losses are scripted by sequence number.
+    /// The stream offset and the length of the TCP payload. Offsets count from the first byte after the flow's SYN.
+    /// Both are 0 unless a link has an [`ImpairmentConfig::DropSeq`].
     fn payload(&mut self, header: &Header) -> (u32, u32) {
         let (Some(initial), Some(tcp)) = (&mut self.initial, header.tcp) else { return (0, 0) };
         let key = header.flow_key();
@@ -288,7 +289,7 @@ impl Network {
         (tcp.seq.wrapping_sub(first), tcp.payload)
     }
 
-    /// The bytes of a packet, as it was read.
+    /// The bytes of a packet, as the router read them.
     pub fn bytes(&self, packet: &LivePacket) -> &[u8] {
         self.buffers.bytes(packet.buffer)
     }
@@ -296,15 +297,16 @@ impl Network {
     pub fn entered(&self) -> u64 {
         self.entered
     }
-    /// Number of packets inside.
+    /// Number of packets in the network.
     pub fn packets_inside(&self) -> usize {
         self.buffers.in_use()
     }
-    /// A link's counters up to now.
+    /// A link's counters up to `now`.
     pub fn counters(&mut self, link: usize, now: Time) -> LinkCounters {
         self.links[link].counters_at(now)
     }
-    /// A link's queue now: packets and bytes, including the one in service, and the average that the queue computes.
+    /// The state of a link's queue at `now`: packets and bytes, including the packet in service, and RED's average
+    /// length.
     pub fn queue(&mut self, link: usize, now: Time) -> (u32, u64, Option<f64>) {
         let backlog = self.links[link].backlog(now);
         (backlog.packets, backlog.bytes, self.links[link].average())

@@ -24,14 +24,14 @@ fn data(ecn: u8) -> Vec<u8> {
     packet
 }
 
-/// Injects `count` packets at once and returns everything that happens: id, time, event.
+/// Injects `count` packets at once. Returns everything that happens, each event with its packet's ID and its time.
 fn run(network: &mut Network, count: u64, packet: &[u8]) -> Vec<(u64, Time, Event)> {
     let mut log = Vec::new();
     let header = Header::parse(packet).unwrap();
     for _ in 0..count {
         network.inject(Time::ZERO, 0, &header, packet, |_, at, packet, event| log.push((packet.id, at, event)));
     }
-    // A slow driver: scheduled times must not depend on when it advances the network.
+    // The driver is slow: scheduled times must not depend on when the driver advances the network.
     for second in 1..120 {
         network.advance(Time::from_secs(second), |_, at, packet, event| log.push((packet.id, at, event)));
     }

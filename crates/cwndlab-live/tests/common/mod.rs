@@ -21,8 +21,8 @@ pub fn sh(line: &str) -> Result<(), String> {
     Err(format!("{line}: {}", String::from_utf8_lossy(&output.stderr).trim()))
 }
 
-/// Reports that this test is skipped: on stderr, past the test harness, which would capture the message, and in a file
-/// whose lines `make test` counts.
+/// Reports that this test is skipped: directly on stderr, so that the test harness does not capture the message, and in
+/// a file whose lines `make test` counts.
 pub fn skip(reason: &str) {
     let name = thread::current().name().unwrap_or("?").to_owned();
     let line = format!("skipped: {name}: {}\n", reason.trim());
@@ -106,7 +106,7 @@ impl Router {
         self.lines.read_line(&mut line).unwrap();
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
-    /// Ends the router as Ctrl-C would, and returns its summary.
+    /// Ends the router as Ctrl-C does, and returns its summary.
     pub fn stop(mut self) -> Value {
         thread::sleep(Duration::from_millis(300)); // the last acknowledgments arrive
         sh(&format!("kill -INT {}", self.child.id())).unwrap();

@@ -1,5 +1,5 @@
-//! Whatever a script contains, running it ends in success or in an error with its line, without a panic or an endless
-//! loop.
+//! Fuzz tests: whatever a script contains, its run ends with success or with an error that states the line, and never
+//! with a panic or in an endless loop.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -95,7 +95,7 @@ const WORDS: &[&str] = &[
     "setsockopt(4, SOL_TCP, TCP_MAXSEG, [1], 4) = 0",
 ];
 
-/// Replaces `length` words from word number `at` on by `word`. The text between the words stays.
+/// Replaces `length` words, beginning with word number `at`, by `word`. The white space after them stays.
 fn replace_words(text: &str, at: usize, length: usize, word: &str) -> String {
     let pieces: Vec<&str> = text.split_inclusive(char::is_whitespace).collect();
     let at = at % pieces.len().max(1);

@@ -2,7 +2,7 @@ use super::*;
 use cwndlab_tcp::Profile;
 use std::path::Path;
 
-/// Every script of `scripts/PROFILE/` holds with that profile.
+/// Every script of `scripts/PROFILE/` passes with that profile.
 #[test]
 fn own_scripts_hold() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
@@ -33,7 +33,8 @@ const OPENS: &str = "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
 +0 accept(3, ..., ...) = 4
 ";
 
-/// Lines that follow the seven lines of `OPENS`, which hold: the line that fails, and parts of the message.
+/// Each case has the lines that follow the seven lines of `OPENS` (which pass), the number of the line that fails, and
+/// parts of the message.
 #[test]
 fn what_the_endpoint_contradicts_says_what_was_expected_and_what_came() {
     let sends = "+0 write(4, ..., 1000) = 1000\n";
@@ -106,7 +107,7 @@ fn what_is_not_there_is_told_from_what_fails() {
         (format!("{OPENS}+0 `sleep 1`"), "command \"sleep\" is not supported"),
         ("0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 3".to_string(), "SOCK_DGRAM is not supported"),
         (OPENS.replace("S 0:0(0)", "S 0:9(9)"), "Fast Open) is not supported"),
-        // a setting that may be the reason for a failure
+        // a setting that was not applied and may be the reason for a failure
         (
             format!("`sysctl -q net.ipv4.tcp_early_retrans=0`\n{OPENS}+0 > . 1:1(0) ack 1"),
             "tcp_early_retrans=0 is not supported",
@@ -117,8 +118,8 @@ fn what_is_not_there_is_told_from_what_fails() {
     }
 }
 
-/// While the interface's queue accepts nothing, no segment is sent. Once it does, the next attempt to send sends all
-/// segments.
+/// While the interface's queue accepts no segments, none is sent. When the queue accepts segments again, the next write
+/// sends all data.
 #[test]
 fn a_queue_without_room_takes_nothing() {
     let script = format!(
@@ -134,8 +135,8 @@ fn a_queue_without_room_takes_nothing() {
     assert_eq!(run(&early, &Profile::Linux6.config()).expect_err("nothing goes").line, 10);
 }
 
-/// With `fq`, data after the first ten segments is paced at 200 % of a window per round trip of 0.1 s. Half of the
-/// first wait is forgiven.
+/// With `fq`, data after the first ten segments is paced at 200 % of a window per round trip of 0.1 s. As in the
+/// kernel, the first wait is halved.
 #[test]
 fn under_fq_data_is_paced() {
     let script = format!(
@@ -146,14 +147,14 @@ fn under_fq_data_is_paced() {
 +0 > . 10001:12001(2000) ack 1
 +{{later}} > . 12001:14001(2000) ack 1"
     );
-    // cwnd is 12 by then: 2000 bytes at 240 kB/s, half of it forgiven
+    // By then cwnd is 12: the wait is half the time that 2000 bytes take at 240 kB/s.
     let paced = format!("`tc qdisc replace dev tun0 root fq`\n{}", script.replace("{later}", ".004166"));
     run(&paced, &Profile::Linux6.config()).expect("paced");
     run(&script.replace("{later}", "0"), &Profile::Linux6.config()).expect("at once");
 }
 
-/// At a round trip of 100 ms, RACK's reordering timer expires after a quarter of the round trip; on a kernel's clock, 2
-/// ms and the rest of a tick later.
+/// RACK's reordering timer expires after a quarter of the round trip of 100 ms. On a kernel's clock, it expires 2 ms
+/// and the rest of a tick later.
 #[test]
 fn a_kernels_timers_tick_and_the_tolerance_can_be_given() {
     let script = format!(
