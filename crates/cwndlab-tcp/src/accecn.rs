@@ -58,7 +58,7 @@ impl Mode {
 /// ACE fields of the handshake, each with the codepoint that it reports.
 const REFLECTED: [(u8, u8); 4] = [(0b010, 0), (0b011, ECT_1), (0b100, ECT_0), (0b110, CE)];
 
-/// Returns the flags that report `codepoint`, with which a SYN or SYN-ACK was received.
+/// Returns the flags that report that a SYN or SYN-ACK arrived with `codepoint`.
 pub(crate) fn reflected(codepoint: u8) -> Flags {
     Flags::of_ace(REFLECTED.iter().find(|known| known.1 == codepoint).map_or(0b010, |known| known.0))
 }

@@ -1,6 +1,6 @@
 //! Pacing: data leaves in trains (bursts). After a train begins, the next one waits for the length of this train
 //! divided by the pacing rate, as in Linux (`tcp_update_pacing_rate`, `tcp_update_skb_after_send`, `tcp_tso_autosize`).
-//! RFC 9002, section 7.7, specifies pacing for QUIC likewise.
+//! RFC 9002, section 7.7, specifies similar pacing for QUIC.
 
 use cwndlab_units::Time;
 

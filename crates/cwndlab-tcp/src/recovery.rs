@@ -221,7 +221,7 @@ pub(crate) trait Algorithm {
         false
     }
 
-    /// Whether an ACK restarts the retransmission timer and gives an RTT sample by the timestamp that it echoes, even
+    /// Whether an ACK restarts the retransmission timer and gives an RTT sample from the timestamp that it echoes, even
     /// if it acknowledges nothing new (FACK of 1998). `new`: the ACK acknowledges new data; `blocks`: it has SACK
     /// blocks.
     fn times_echo(&self, _new: bool, _blocks: bool) -> bool {

@@ -222,7 +222,7 @@ impl Sender {
         }
     }
 
-    /// Passes an ACK to PRR, and changes the window by the allowance that PRR returns.
+    /// Passes an ACK to PRR, and sets cwnd to pipe plus the allowance that PRR returns, if it returns one.
     pub fn allow(&mut self, cfg: &TcpConfig, allow: &Allow, recovery: &mut Recovery) {
         let mss = u64::from(self.snd.mss);
         let unit = if cfg.counts_whole_segments() { mss } else { 1 };

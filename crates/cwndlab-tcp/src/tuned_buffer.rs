@@ -243,7 +243,7 @@ impl TunedBuffer {
         0
     }
 
-    /// `tcp_rcv_rtt_measure_ts`: measures the round trip by the echoed timestamp, in whole milliseconds.
+    /// `tcp_rcv_rtt_measure_ts`: measures the round trip from the echoed timestamp, in whole milliseconds.
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
         // The timestamp wraps after 71.6 minutes, so its age is used.
         let age = u64::from(timestamp(now).wrapping_sub(echo));

@@ -418,7 +418,7 @@ impl Connection {
         true
     }
 
-    /// Restarts the timer with the estimate from before this ACK, then measures the round trip by the timestamp that
+    /// Restarts the timer with the estimate from before this ACK, then measures the round trip from the timestamp that
     /// the ACK echoes.
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;

@@ -12,9 +12,9 @@
 //! | such an ACK on a segment with data or FIN | `ack.rs`, `take_calm_ack_with` | 3 % of `rfc2415-cell` |
 //! | such an ACK, with RACK's records of segments | `ack.rs`, `take_calm_ack_by_record` | 11 % of `fq-codel-cell` |
 //! | data that acknowledges nothing, with RACK | `ack.rs`, `is_unreported` | 19 % of `fq-codel-cell` |
-//! | what to send is predicted from a few fields | `poll.rs`, `outlook` | 23 % of `50x100M` |
+//! | prediction of what to send from a few fields | `poll.rs`, `outlook` | 23 % of `50x100M` |
 //! | a segment returned as a header | `poll.rs`, `poll_quick` | 14 % of `50x100M` |
-//! | the record of the next segment sent | `poll.rs`, `record_next` | 4 % of `rfc2884-cell` |
+//! | recording a full segment of new data | `poll.rs`, `record_next` | 4 % of `rfc2884-cell` |
 
 mod ack;
 #[cfg(test)]

@@ -28,7 +28,8 @@ pub enum Limit {
     Recovery,
     /// The pacer holds back data that the windows permit.
     Pacing,
-    /// Less than a full segment waits: Nagle's algorithm (RFC 9293, section 3.7.4), or corking by the application.
+    /// Less than a full segment waits because of Nagle's algorithm (RFC 9293, section 3.7.4), or because the
+    /// application holds it back (`TCP_CORK`, `MSG_MORE`).
     SmallSegment,
     /// Everything written has been sent, but not all of it acknowledged.
     Application,

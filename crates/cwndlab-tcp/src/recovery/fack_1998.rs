@@ -1,7 +1,7 @@
 //! Forward acknowledgment (FACK) as in the one-way agents of 1998 (Mathis and Mahdavi 1996, without rampdown and
 //! overdamping; ns-2's Fack). An episode begins when the highest report is `dup_thresh` segments beyond the first hole.
 //! The window then falls to one segment, and every ACK of the episode opens it. Every ACK in an episode, every
-//! duplicate ACK, and every ACK with SACK blocks restarts the timer and gives an RTT sample by the timestamp that it
+//! duplicate ACK, and every ACK with SACK blocks restarts the timer and gives an RTT sample from the timestamp that it
 //! echoes.
 
 use cwndlab_units::Time;

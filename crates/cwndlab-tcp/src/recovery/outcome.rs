@@ -66,7 +66,7 @@ pub(crate) enum Step {
     Deflated(u32),
     /// Deflates the window by this number of whole segments for a partial ACK.
     DeflatedBySegments(u32),
-    /// Passes an ACK to proportional rate reduction, and sets the window to its allowance.
+    /// Passes an ACK to proportional rate reduction, and sets cwnd to pipe plus the allowance that this returns.
     Allow(Allow),
 }
 

@@ -40,7 +40,7 @@ fn sack_blocks_follow_the_cases_of_rfc_2018() {
          0 < data 8500-9000
          0 > ack 5000 sack 5500-9000",
     );
-    // Case 3: the 2nd, 4th, 6th and 8th are dropped; then the 4th and the 2nd come after all.
+    // Case 3: the 2nd, 4th, 6th and 8th are dropped; then the 4th and the 2nd arrive late.
     server(
         &cfg,
         "0 < data 0-5000
@@ -64,7 +64,7 @@ fn sack_blocks_follow_the_cases_of_rfc_2018() {
 #[test]
 fn duplicates_are_reported_as_in_rfc_2883() {
     let cfg = TcpConfig { sack: true, ..config(1) };
-    // 4.1.1: two segments arrive, their ACKs are lost, the first comes again.
+    // 4.1.1: two segments arrive, their ACKs are lost, and the first segment arrives again.
     server(
         &cfg,
         "0 < data 0-3000

@@ -68,9 +68,9 @@ fn external(cfg: TcpConfig) -> TcpConfig {
     TcpConfig { window_law: EXTERNAL, ..cfg }
 }
 
-/// `tcp_rate.c`, by hand: a segment remembers how much had been delivered when it was sent, and when. The interval of
-/// its sample is the longer of two times: the time in which the data delivered meanwhile was sent, and the time in
-/// which it was acknowledged.
+/// `tcp_rate.c`, by hand: a segment stores how much had been delivered when it was sent, and when the last delivery
+/// was. The interval of its sample is the longer of two times: the time in which the data delivered meanwhile was sent,
+/// and the time in which it was acknowledged.
 #[test]
 fn rate_sample_of_each_segment_counts_what_was_delivered_since_it_was_sent() {
     let script = "0 write 8000

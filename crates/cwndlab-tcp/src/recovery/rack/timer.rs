@@ -36,7 +36,8 @@ pub(super) struct Deadlines {
     pub timeout: Time,
     pub reordering: Time,
     pub probe: Time,
-    /// The time to which the retransmission timer was set, and for which of the three timers (`pending`).
+    /// The time to which the retransmission timer was set; `pending` is the one of the three timers for which it was
+    /// set.
     pub armed: Time,
     pub pending: Pending,
 }
