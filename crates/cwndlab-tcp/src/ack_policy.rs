@@ -155,7 +155,7 @@ impl AckState {
         }
     }
 
-    /// Processes a segment with data. Returns when its acknowledgment is due.
+    /// Processes a segment with data. Returns the time at which its acknowledgment is due.
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match self {
             AckState::Counted(counted) => counted.on_data(cfg, data.now, data.mss, data.arrival),

@@ -225,7 +225,7 @@ impl Echo {
         (self.flags() | cwr, ect)
     }
 
-    /// Returns CWR, if it is to be sent, and the codepoint of a segment with data (RFC 3168, sections 6.1.2 and 6.1.5).
+    /// Returns CWR, if it is due, and the codepoint of a segment with data (RFC 3168, sections 6.1.2 and 6.1.5).
     fn on_data_out(&mut self, kind: EcnKind, again: bool) -> (Flags, u8) {
         let now = self.0;
         let ect = if again && now & PER_PACKET == 0 { 0 } else { (now & ECT) as u8 };
@@ -262,8 +262,8 @@ impl Echo {
         self.is_agreed() && una > self.reduced_to()
     }
 
-    /// Whether a loss of data from `una` on belongs to a window that was already reduced for an echo (RFC 3168, section
-    /// 6.1.2: "only once in response to a series of dropped and/or CE packets from a single window of data").
+    /// Whether a loss of data at `una` or above belongs to a window that was already reduced for an echo (RFC 3168,
+    /// section 6.1.2: "only once in response to a series of dropped and/or CE packets from a single window of data").
     pub fn covers_loss(self, una: u64) -> bool {
         self.0 & BY_ECHO != 0 && una < self.reduced_to()
     }

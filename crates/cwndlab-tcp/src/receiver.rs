@@ -77,7 +77,7 @@ impl Receiver {
         newer
     }
 
-    /// Accepts payload. Returns when its acknowledgment is due. `sender` is this end's own sending half.
+    /// Accepts payload. Returns the time at which its acknowledgment is due. `sender` is this end's own sending half.
     pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         // Data beyond the window is not accepted (RFC 9293, section 3.10.7.4: trimmed to the window).
         let end = new.end.min(self.edge.max(self.nxt));
@@ -151,7 +151,7 @@ impl Receiver {
         }
     }
 
-    /// Passes a stored segment to the acknowledgment policy. Returns when the acknowledgment is due.
+    /// Passes a stored segment to the acknowledgment policy. Returns the time at which the acknowledgment is due.
     #[inline(always)]
     fn note_data(
         &mut self,

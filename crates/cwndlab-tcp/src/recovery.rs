@@ -444,7 +444,7 @@ pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<R
 }
 
 /// Returns the next piece to send for algorithms without SACK: the first unacknowledged segment if it is to be
-/// retransmitted, otherwise data from SND.NXT on, as far as there is room.
+/// retransmitted, otherwise data at SND.NXT, if there is room.
 pub(crate) fn next_cumulative(v: &View<'_>, rules: RecoveryRules) -> Next {
     if v.s.resend_first {
         return Next::Piece(v.s.first(v.flight));

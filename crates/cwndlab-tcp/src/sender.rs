@@ -1,5 +1,5 @@
 //! The sending half of a connection: its windows, the segment that is timed for an RTT sample, and which data may be
-//! sent from SND.NXT on.
+//! sent next, at SND.NXT.
 
 use cwndlab_units::Time;
 
@@ -303,8 +303,7 @@ impl Sender {
         }
     }
 
-    /// Returns how many of the `len` bytes from `start` on lie before the end of the record (`MSG_EOR`) that contains
-    /// `start`.
+    /// Returns how many of the `len` bytes that begin at `start` belong to the same record (`MSG_EOR`) as `start`.
     pub fn within_record(&self, start: u64, len: u64) -> u64 {
         self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
     }

@@ -13,7 +13,7 @@ pub(crate) struct SocketOptions {
     /// The last write had the flag `MSG_MORE`: data that does not fill a segment is not sent until the next write
     /// without the flag, or the next ACK.
     pub more: bool,
-    /// Whether the data written so far is to be sent despite `corked` or `more`.
+    /// Whether the data written so far is sent despite `corked` or `more`.
     pub pushed: bool,
     /// Ends of the records (`MSG_EOR`), in order, each one past the record's last byte. No segment contains bytes of
     /// two records.

@@ -27,7 +27,8 @@ impl Counted {
         Counted { pending_bytes: 0, pending_segments: 0, quick_left }
     }
 
-    /// Processes a segment with data. Returns when its acknowledgment is due. `mss`: the current segment size.
+    /// Processes a segment with data. Returns the time at which its acknowledgment is due. `mss`: the current segment
+    /// size.
     #[inline]
     pub fn on_data(&mut self, cfg: &TcpConfig, now: Time, mss: u32, arrival: Arrival) -> Due {
         if cfg.ack_policy == AckPolicy::Every {

@@ -93,7 +93,7 @@ impl Linux {
         self.size.full()
     }
 
-    /// Processes a segment with data. Returns when its acknowledgment is due.
+    /// Processes a segment with data. Returns the time at which its acknowledgment is due.
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
         match data.arrival {
@@ -211,7 +211,7 @@ impl Linux {
         self.delay = ticks(&cfg.rto, DELAY_MIN) as u32;
     }
 
-    /// Returns when a delayed ACK is due (`tcp_send_delayed_ack`).
+    /// Returns the time at which a delayed ACK is due (`tcp_send_delayed_ack`).
     fn delayed(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
         let mut delay = u64::from(self.delay);
@@ -238,8 +238,9 @@ impl Linux {
         Due::By(cfg.expiry(at, Time::from_nanos((due - now) * tick(rto))))
     }
 
-    /// Returns when the ACK of a segment at or beyond a hole is due: for the first three segments at once, then after 1
-    /// ms or a 20th of the round trip, whichever is shorter, plus 0.1 ms (second half of `__tcp_ack_snd_check`).
+    /// Returns the time at which the ACK of a segment at or beyond a hole is due: for the first three segments at once,
+    /// then after 1 ms or a 20th of the round trip, whichever is shorter, plus 0.1 ms (second half of
+    /// `__tcp_ack_snd_check`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         if !data.new.sack || self.compressed >= COMPRESSED_MOST {
             return Due::Now;

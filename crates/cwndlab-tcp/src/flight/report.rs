@@ -54,7 +54,7 @@ pub struct AckReport {
     pub rate: Option<RateSample>,
     /// SND.UNA after this ACK.
     pub snd_una: u64,
-    /// SND.NXT after this ACK. Window laws delimit rounds by it.
+    /// SND.NXT after this ACK. Window laws use this to delimit rounds.
     pub snd_nxt: u64,
     /// Whether the ACK carries SACK blocks.
     pub has_blocks: bool,

@@ -59,7 +59,8 @@ impl Receiver {
         Held { unread: self.unread, beyond: self.beyond.as_deref() }
     }
 
-    /// Accepts a segment. If the application reads immediately, also processes this read. Returns when the ACK is due.
+    /// Accepts a segment. If the application reads immediately, also processes this read. Returns the time at which the
+    /// ACK is due.
     pub(super) fn take_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
         let arrival = if new.start == self.nxt && self.beyond.is_none() && new.end > new.start {

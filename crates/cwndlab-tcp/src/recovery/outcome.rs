@@ -126,8 +126,8 @@ pub(crate) enum Next {
     Nothing,
     /// This piece. The caller does not check the windows.
     Piece(Piece),
-    /// Data from SND.NXT on, below the position `below`, as far as there is room. If `or_else` is set and no such data
-    /// can be sent, the caller calls `Algorithm::next` again, with `nothing_new` set.
+    /// Data at SND.NXT, below the position `below`, if there is room. If `or_else` is set and no such data can be sent,
+    /// the caller calls `Algorithm::next` again, with `nothing_new` set.
     InOrder {
         room: Room,
         below: u64,
@@ -138,7 +138,7 @@ pub(crate) enum Next {
 }
 
 impl Next {
-    /// Data from SND.NXT on, as far as there is room.
+    /// Data at SND.NXT, if there is room.
     pub fn in_order(room: Room) -> Next {
         Next::InOrder { room, below: u64::MAX, or_else: false }
     }

@@ -163,7 +163,7 @@ impl Selective {
         Next::Nothing
     }
 
-    /// Returns the next piece outside recovery: data from SND.NXT on. After a timeout, reported data is skipped.
+    /// Returns the next piece outside recovery, which is data at SND.NXT. After a timeout, reported data is skipped.
     /// Reported bytes do not count as in flight after a timeout or with Limited Transmit (RFC 6675, section 5 (3): a
     /// duplicate ACK permits new data, as in RFC 3042).
     fn next_outside(v: &mut View<'_>) -> Next {

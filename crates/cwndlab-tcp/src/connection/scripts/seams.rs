@@ -109,8 +109,8 @@ fn rate_sample_of_each_segment_counts_what_was_delivered_since_it_was_sent() {
     );
 }
 
-/// `tcp_rate_check_app_limited`: if the application writes while the window has room, the data sent from then on has
-/// samples limited by the application, until everything in flight has been delivered.
+/// `tcp_rate_check_app_limited`: if the application writes while the window has room, the samples of the data sent
+/// afterwards are application-limited, until more than the data in flight at the write has been delivered.
 #[test]
 fn rate_sample_says_whether_the_application_limited_the_sender() {
     let script = "0 write 2000

@@ -57,7 +57,8 @@ fn allowance(cfg: &TcpConfig) -> Time {
     }
 }
 
-/// Returns when the retransmission timeout is due, counted from the last transmission of the first outstanding segment.
+/// Returns the time at which the retransmission timeout is due, counted from the last transmission of the first
+/// outstanding segment.
 fn first_timeout(v: &View<'_>) -> Time {
     v.flight.first().map_or(Time::MAX, |first| first.at + v.s.rtt.rto(&v.cfg.rto))
 }
@@ -117,8 +118,8 @@ impl Rack {
         }
     }
 
-    /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns when the timer
-    /// expires; `None`, with no effect, if no probe may be scheduled.
+    /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns the time at which the
+    /// timer expires; `None`, with no effect, if no probe may be scheduled.
     pub(super) fn schedule_probe(&mut self, v: &View<'_>, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
         self.set(v.cfg, now, Pending::Probe, wait.min(limit));
