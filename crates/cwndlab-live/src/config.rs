@@ -104,13 +104,13 @@ pub struct PortConfig {
 pub enum DeviceConfig {
     /// A TUN device, which is created if it does not exist.
     Tun {
-        /// Its name.
+        /// The device's name.
         name: String,
     },
     /// A packet socket on the far end of a veth pair, whose near end belongs to the host. This is for users who may not
     /// open `/dev/net/tun`. The near end must have its offloads off and must not use address resolution (`arp off`).
     Packet {
-        /// Its name.
+        /// The device's name.
         name: String,
         /// Link address of the near end, such as `02:00:00:00:00:01`.
         peer_mac: String,
@@ -126,7 +126,7 @@ pub enum DeviceConfig {
 pub struct NearEnd {
     /// The network namespace of this end, given as a file.
     pub netns: PathBuf,
-    /// Its name.
+    /// The device's name.
     pub name: String,
 }
 

@@ -97,8 +97,8 @@ fn ifreq(device: &str) -> io::Result<libc::ifreq> {
     Ok(request)
 }
 
-/// Creates a TUN device in the current namespace, or attaches to an existing one. Each read or write transfers a whole
-/// IP packet and never blocks.
+/// Creates a TUN device in the current network namespace, or attaches to an existing one. Each read or write transfers
+/// a whole IP packet and never blocks.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ pub fn open_tun(device: &str) -> io::Result<File> {
     Ok(File::from(tun))
 }
 
-/// A packet socket on a device of the current namespace, for IPv4 packets without a link header. Reads never block and
+/// A packet socket on a device in the current namespace, for IPv4 packets without a link header. Reads never block and
 /// do not return packets that were sent.
 #[derive(Debug)]
 pub struct PacketSocket {
@@ -205,7 +205,7 @@ fn set_option(socket: &OwnedFd, level: c_int, option: c_int, value: c_int) -> io
     Ok(())
 }
 
-/// The MTU of a device of the current namespace.
+/// The MTU of a device in the current namespace.
 ///
 /// # Errors
 /// If there is no such device.
@@ -219,9 +219,9 @@ pub fn mtu(device: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Waits until a device of the current namespace runs (`IFF_RUNNING`). A kernel activates the device's queue some time
-/// after the other end appears, and silently drops packets that are sent earlier. Returns at once if the device is not
-/// up, and after a second if it still does not run, for example because its other end is missing.
+/// Waits until a device in the current namespace is running (`IFF_RUNNING`). A kernel activates the device's queue some
+/// time after the other end appears, and silently drops packets that are sent earlier. Returns at once if the device is
+/// not up, and after a second if it is still not running, for example because its other end is missing.
 ///
 /// # Errors
 ///
@@ -247,8 +247,8 @@ pub fn wait_until_running(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns off the offloads of a device of the current namespace that lead to packets that cannot exist on a wire, with
-/// partial checksums or larger than the MTU.
+/// Turns off those offloads of a device in the current namespace that produce packets which cannot exist on a wire:
+/// with partial checksums, or larger than the MTU.
 ///
 /// # Errors
 ///

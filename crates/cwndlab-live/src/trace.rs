@@ -44,8 +44,8 @@ impl Trace {
         Ok(Trace { packets, queues, line: String::new() })
     }
 
-    /// Writes the line for a packet. `ce` is whether the packet carries CE now, because `bytes` may lack the mark. If
-    /// not, the packet's ECN field is that in `bytes`.
+    /// Writes the line for a packet. `ce` is whether the packet carries CE now; `bytes` may lack the mark. Without CE,
+    /// the packet's ECN field is that in `bytes`.
     pub(crate) fn packet(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let Some(header) = Header::parse(bytes) else { return Ok(()) };
         let (event, place) = line.words();

@@ -86,8 +86,8 @@ impl Order {
         Order { kept, last: Time::ZERO }
     }
 
-    /// The time at which a packet leaves the link, if its own delay ends at `at`. It may have to wait for the packet
-    /// ahead of it.
+    /// The time at which a packet whose own delay ends at `at` leaves the link. If packets keep their order, it may
+    /// have to wait for the packet ahead of it.
     fn leave(&mut self, at: Time) -> Time {
         if !self.kept {
             return at;

@@ -180,8 +180,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Returns the link with a changing capacity, which must have passed [`CapacityConfig::check`]. The queue still
-    /// assumes the rate with which the link was created.
+    /// Replaces the link's constant rate by `capacity`, which must have passed [`CapacityConfig::check`]. The queue
+    /// still assumes the rate with which the link was created.
     #[must_use]
     pub fn varying(mut self, capacity: &CapacityConfig) -> Link<P> {
         self.plain = false;
@@ -189,7 +189,7 @@ impl<P: Packet + Copy> Link<P> {
         self
     }
 
-    /// Returns the link with losses, extra delays, reordering or duplication.
+    /// Adds losses, extra delays, reordering or duplication to the link.
     #[must_use]
     pub fn impaired(mut self, rules: Impairments) -> Link<P> {
         self.plain = false;
@@ -407,8 +407,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Returns the packet that arrives at the far end now. `None` if the packet has yet to wait for an extra delay.
-    /// Call this at the time of [`Link::next_arrival`].
+    /// Returns a packet that arrives at the far end at `now`. Call this at the time of [`Link::next_arrival`]. `None`
+    /// if no packet arrives: one that has reached the far end may still have to wait for its extra delay.
     #[inline]
     pub fn arrive(&mut self, now: Time) -> Option<P> {
         if self.holds_back() {

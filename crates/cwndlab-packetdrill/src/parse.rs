@@ -142,7 +142,7 @@ impl Reader<'_> {
         self.advance(end)
     }
 
-    /// Consumes a text from `open` to `close`. Returns what is between them.
+    /// Consumes the text from `open` to `close`, and returns the part between them.
     fn quoted(&mut self, open: &str, close: &str) -> Result<String> {
         let line = self.line;
         let Some(end) = self.rest()[open.len()..].find(close) else {

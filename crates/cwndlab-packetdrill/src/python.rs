@@ -321,7 +321,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Why a statement fails that uses `name`, which has no value.
+/// The reason why a statement fails that uses a name without a value.
 fn unknown(name: &str, names: &Names) -> Reason {
     if !name.starts_with("tcpi_") {
         return Wrong(format!("{name} has no value here"));

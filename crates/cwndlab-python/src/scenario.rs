@@ -18,8 +18,8 @@ use crate::records::Records;
 pyo3::create_exception!(_core, BudgetError, PyRuntimeError, "A run that needed more than its budget.");
 pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to stop.");
 
-/// Number of budget checks for each call of Python. Because such a call takes the GIL, it is made only about every 100
-/// ms.
+/// The number of budget checks per call into Python. Each call takes the GIL, so Python is called only about ten times
+/// a second.
 const LOOKS_PER_QUESTION: u32 = 8;
 
 pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {

@@ -2,8 +2,8 @@
 //!
 //! `bench WORKLOAD [DURATION_S]` prints the CPU time of the run loop (without set-up), packet-hops, goodput and drops.
 //! `benches/README.md` describes the workloads, which other simulators run, too. `bench WORKLOAD+PROBE` also records
-//! what a probe sees: `connections`, `segments`, `queue` (the queue at every arrival), `samples` (the queue every 10
-//! ms) or `cwnd`. `bench SCENARIO.json [DURATION_S]` runs any scenario with its records, whose cost is included.
+//! what a probe sees: `connections`, `segments`, `queue` (the queue's length at every arrival), `samples` (its length
+//! every 10 ms) or `cwnd`. `bench SCENARIO.json [DURATION_S]` runs any scenario; the CPU time includes recording.
 
 use std::error::Error;
 use std::fs;

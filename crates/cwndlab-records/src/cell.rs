@@ -40,7 +40,7 @@ pub trait Cell: Copy {
     ///
     /// # Errors
     ///
-    /// If a value is invalid: the error describes it.
+    /// If a value is invalid. The error describes the value.
     fn check(_array: &Self::Array) -> Result<(), String> {
         Ok(())
     }

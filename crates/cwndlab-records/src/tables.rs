@@ -146,7 +146,7 @@ table! {
         len: u32,
         /// Payload offset up to which the segment acknowledges; a FIN counts as one byte (0 without the ACK flag).
         ack: u64,
-        /// Advertised receive window in bytes, scaled.
+        /// Advertised receive window in bytes, after window scaling.
         window_bytes: u32,
         /// TCP flags as in the header: FIN 1, SYN 2, RST 4, PSH 8, ACK 16, AE 32 (in URG's place, which is not modelled),
         /// ECE 64, CWR 128.
@@ -195,7 +195,7 @@ counters! {
         both {
             /// Serial number, in the order of opening.
             connection: u32,
-            /// Index of its traffic entry.
+            /// Index of the traffic entry.
             traffic: u32,
         }
         end {
@@ -244,25 +244,25 @@ counters! {
     /// had ended then.
     "object_snapshots" ObjectSnapshots of ObjectSnapshotRow {
         both {
-            /// Index of its traffic entry.
+            /// Index of the traffic entry.
             traffic: u32,
             /// `page`, `file`, `transaction` or `object`.
             kind: OneOf<ObjectKind>,
             /// Number within the application, from 0.
             index: u32,
-            /// When it was requested.
+            /// When the object was requested.
             start_ns: u64,
-            /// When its last byte arrived in order; null if the run ended first.
+            /// When the object's last byte arrived in order; null if the run ended first.
             end_ns: Option<u64>,
             /// Payload bytes.
             bytes: u64,
             /// Connections used.
             connections: u16,
-            /// Retransmitted segments while it was in progress, both directions.
+            /// Retransmitted segments while the object was in progress, both directions.
             retransmits: u32,
-            /// Retransmission timeouts while it was in progress, both directions.
+            /// Retransmission timeouts while the object was in progress, both directions.
             timeouts: u32,
-            /// Whether it was finished.
+            /// Whether the object was finished.
             finished: bool,
         }
     }
@@ -379,9 +379,9 @@ table! {
         connection: u32,
         /// Whether the client end is the sender.
         from_client: bool,
-        /// When it was entered.
+        /// When the sender entered the state.
         from_ns: u64,
-        /// When it was left, or when the connection or the run ended.
+        /// When the sender left the state, or when the connection or the run ended.
         to_ns: u64,
         /// `open`, `disorder`, `cwr` (with RACK), `recovery` or `loss`.
         state: OneOf<SenderState>,
@@ -396,7 +396,7 @@ table! {
 }
 
 table! {
-    /// An expiry of one of a sender's timers (probe `states`). For kernels it is inferred.
+    /// An expiry of one of a sender's timers (probe `states`). For kernels the expiry is inferred.
     "timeouts" Timeouts of TimeoutRow {
         /// When the timer expired.
         time_ns: u64,
@@ -419,7 +419,7 @@ table! {
 table! {
     /// A packet that arrived at its destination (probe `delays`).
     "delays" Delays of DelayRow {
-        /// When it arrived.
+        /// When the packet arrived.
         time_ns: u64,
         /// Serial number of the connection.
         connection: u32,
@@ -442,7 +442,7 @@ table! {
         connection: u32,
         /// Whether the client end is the sender.
         from_client: bool,
-        /// Packets of this sender that arrived with CE, as it infers from the ACE field and the option (section
+        /// Packets of this sender that arrived with CE, as the sender infers from the ACE field and the option (section
         /// 3.2.2.5).
         ce_packets: u32,
         /// Payload bytes that arrived with CE, according to the option; null if the peer sends none.

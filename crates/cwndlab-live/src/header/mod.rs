@@ -8,7 +8,7 @@ use cwndlab_net::Ecn;
 pub const TCP: u8 = 6;
 /// The protocol number of UDP.
 pub const UDP: u8 = 17;
-/// The URG flag of the header. In [`Tcp::flags`], AE has its place.
+/// The URG flag of the header. In [`Tcp::flags`], its bit is AE.
 const URG: u8 = 0x20;
 
 /// An IPv4 packet's header, and its TCP or UDP header if it has one (RFC 791, RFC 9293, RFC 768).
@@ -149,7 +149,7 @@ fn bits_of(ecn: Ecn) -> u8 {
     }
 }
 
-/// Sets the ECN field of an IPv4 packet to CE, as [`set_ecn`] does.
+/// Sets the ECN field of an IPv4 packet to CE; see [`set_ecn`].
 pub fn mark_ce(packet: &mut [u8]) {
     set_ecn(packet, Ecn::Ce);
 }

@@ -156,7 +156,7 @@ impl ArrivalQueue {
 pub struct Dequeued<P> {
     /// The packet, with CE already set if `marked`.
     pub packet: P,
-    /// Whether the queue marked it as it left.
+    /// Whether the queue marked the packet when it left.
     pub marked: bool,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Arrived {
 /// A packet that arrived in any connection of a traffic entry.
 #[derive(Clone, Copy)]
 pub(super) struct OfTraffic {
-    /// The end of the connection at which it arrived.
+    /// The connection's end at which the packet arrived.
     pub(super) at: End,
     pub(super) len: u32,
 }
@@ -76,8 +76,8 @@ pub(super) struct Run {
 enum SlowStart {
     /// Derived from samples of cwnd. A row is true if cwnd was below ssthresh.
     Sampled(Timeline<bool>),
-    /// Used without samples (runs on a kernel): each sender was in slow start until this time, that of its window's
-    /// first reduction.
+    /// For each sender, the time of the first reduction of its window, until which it was in slow start. Used if there
+    /// are no samples of cwnd, as for runs on a kernel.
     Until(Vec<i64>),
 }
 

@@ -230,7 +230,8 @@ fn any_time() -> impl Strategy<Value = u64> {
     prop_oneof![20 => 0_u64..400, 20 => (0_u64..400).prop_map(|time| time * 1_000_000), 1 => any::<u64>()]
 }
 
-/// A row of a table with an entry per sender: its connection (which may be unknown), its end, and two times.
+/// The fields of a row about a sender: the connection (which may be unknown), whether the sender is the client, and two
+/// times.
 fn any_row() -> impl Strategy<Value = (u32, bool, u64, u64)> {
     (prop_oneof![20 => 0_u32..4, 1 => Just(u32::MAX)], any::<bool>(), any_time(), any_time())
 }

@@ -12,7 +12,7 @@ const STEP_NS: i64 = 16;
 /// A packet at its arrival.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Arrival {
-    /// Its row in [`Run::arrivals`].
+    /// The packet's row in [`Run::arrivals`].
     row: usize,
     at: End,
 }

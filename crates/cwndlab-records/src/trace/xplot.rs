@@ -62,7 +62,7 @@ pub fn write(
     writeln!(out, "go")
 }
 
-/// Nanoseconds, printed as seconds to the microsecond.
+/// A time in nanoseconds, printed in seconds and rounded to microseconds.
 struct Seconds(u64);
 
 impl std::fmt::Display for Seconds {

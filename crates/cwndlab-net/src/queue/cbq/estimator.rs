@@ -97,8 +97,9 @@ impl Estimator {
         }
         let idle_s = self.between.1 - class_s;
         let average = self.avgidle_s + GAIN * (idle_s - self.avgidle_s);
-        // With back-to-back packets at exactly the class's rate, the average decays without ever reaching zero.
-        // Subnormal numbers cost hundreds of cycles per operation, and zero has the same effect here.
+        // If packets follow each other at exactly the class's rate, the average decays without ever reaching zero. It
+        // must not become subnormal, because subnormal numbers cost hundreds of cycles per operation. Zero has the same
+        // effect here.
         let average = if average.abs() < f64::MIN_POSITIVE / GAIN { 0.0 } else { average };
         self.avgidle_s = average.clamp(self.min_idle_s, self.max_idle_s);
         self.last = end;

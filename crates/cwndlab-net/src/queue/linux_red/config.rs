@@ -30,7 +30,7 @@ pub struct LinuxRedConfig {
     pub limit: u64,
     /// While the average is below this, nothing is dropped or marked.
     pub min_th: u32,
-    /// While the average is at this or above, every packet is dropped, except as `hard_drop` specifies.
+    /// While the average is at or above this, every packet is dropped, except as `hard_drop` specifies.
     pub max_th: u32,
     /// The requested probability at `max_th` (tc's `probability`). The kernel uses the largest
     /// `(max_th - min_th) / 2^k` below it.
@@ -46,7 +46,7 @@ pub struct LinuxRedConfig {
     /// Marks ECN-capable packets where others are dropped.
     #[serde(default)]
     pub ecn: bool,
-    /// Whether ECN-capable packets are dropped like all others while the average is at `max_th` or above, as in RFC
+    /// Whether ECN-capable packets are dropped like all others while the average is at or above `max_th`, as in RFC
     /// 2884. Linux 2.3.49 marks them instead.
     #[serde(default = "yes")]
     pub hard_drop: bool,

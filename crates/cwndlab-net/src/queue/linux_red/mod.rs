@@ -32,8 +32,8 @@ pub struct LinuxRed {
     max_th: u64,
     /// Random numbers are drawn from 0 up to this value.
     random_mask: u64,
-    /// Packets since the last signal (drop or mark), or since the average came between the thresholds. `None` while the
-    /// average is below or above them.
+    /// Packets since the last signal (drop or mark), or since the average moved between the thresholds. `None` while
+    /// the average is below or above them.
     count: Option<u64>,
     /// A random number, drawn with each signal. The next signal is due once `count` times the average's distance from
     /// `min_th` reaches this number.
@@ -141,7 +141,7 @@ impl LinuxRed {
         due
     }
 
-    /// Returns the decision `admit`, but a drop if more bytes than the limit are waiting.
+    /// Returns `admit`, or a drop if more bytes than the limit are waiting.
     fn enqueue(&self, backlog: &Backlog, admit: Admit) -> Admit {
         match admit {
             Admit::Enqueue | Admit::Mark if backlog.waiting_bytes() > self.config.limit => Admit::Drop(DropCause::Full),

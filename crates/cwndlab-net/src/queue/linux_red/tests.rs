@@ -60,7 +60,8 @@ fn the_probability_is_rounded_down_to_a_slope_of_a_power_of_two() {
         assert_eq!(config.probability_log(), log);
         assert!((30_000.0 / cwndlab_units::power(2.0, log) - becomes).abs() < 5e-5);
     }
-    // "if qth_max=128K and qth_min=32K, then Plog=22 corresponds to max_P=0.02": 0.0234
+    // A comment in the kernel says "if qth_max=128K and qth_min=32K, then Plog=22 corresponds to max_P=0.02"; exactly,
+    // it is 0.0234.
     let example = LinuxRedConfig { max_p: 0.0235, ..LinuxRedConfig::new(1 << 20, 32 << 10, 128 << 10, 40, 1000) };
     assert_eq!(example.probability_log(), 22);
 }

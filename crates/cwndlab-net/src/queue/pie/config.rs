@@ -40,8 +40,8 @@ pub struct PieConfig {
     pub estimate: DelayEstimate,
     /// Marks ECN-capable packets where others are dropped (section 5.1).
     pub ecn: bool,
-    /// Drop probability from which ECN-capable packets are dropped instead of marked (`mark_ecnth`). The default is 10
-    /// %.
+    /// Drop probability from which ECN-capable packets are dropped instead of marked (`mark_ecnth`). The default is
+    /// 0.1.
     pub ecn_threshold: f64,
     /// Spaces drops: since the last drop, the probabilities of the arriving packets are added up; no packet is dropped
     /// before the sum reaches 0.85, and one is always dropped when it reaches 8.5 (section 5.4).

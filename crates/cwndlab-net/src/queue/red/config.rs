@@ -34,7 +34,7 @@ pub struct RedConfig {
     pub unit: Unit,
     /// While the average is below this, nothing is dropped or marked.
     pub min_th: f64,
-    /// While the average is at this or above, every packet is dropped, except as `gentle` and `hard_drop` specify.
+    /// While the average is at or above this, every packet is dropped, except as `gentle` and `hard_drop` specify.
     pub max_th: f64,
     /// The drop probability as the average reaches `max_th`.
     #[serde(default = "default_max_p")]
@@ -57,7 +57,7 @@ pub struct RedConfig {
     /// Marks ECN-capable packets instead of dropping them.
     #[serde(default)]
     pub ecn: bool,
-    /// Whether ECN-capable packets are dropped like all others while the average is at `max_th` or above (with
+    /// Whether ECN-capable packets are dropped like all others while the average is at or above `max_th` (with
     /// `gentle`: twice `max_th`), as in RFC 2884 and with Linux's "harddrop". Otherwise they are marked. If the buffer
     /// is full, they are dropped in either case.
     #[serde(default = "yes")]
