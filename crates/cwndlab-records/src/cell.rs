@@ -273,7 +273,7 @@ impl<V> Default for Lists<V> {
 
 impl<V> Lists<V> {
     fn end_row(&mut self) {
-        self.ends.push(self.values.len() as i32); // fits: at most 8 values per row, and memory holds fewer than 2^28 rows
+        self.ends.push(self.values.len() as i32); // fits: at most 8 values per row, and fewer than 2^28 rows
     }
 
     fn into_array(self, item: Arc<Field>, values: impl FnOnce(Vec<V>) -> ArrayRef) -> ArrayRef {
