@@ -51,7 +51,7 @@ pub struct Recorder {
 struct Watched {
     flow: Flow,
     unit: u32,
-    /// The client's half and the server's.
+    /// The halves of the client and of the server, in this order.
     halves: [Half; 2],
 }
 

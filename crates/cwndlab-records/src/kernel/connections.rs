@@ -65,9 +65,9 @@ pub(super) struct Connection {
     /// The smallest MSS option in a SYN.
     mss: Option<u16>,
     timestamps: bool,
-    /// The client's half and the server's.
+    /// The halves of the client and of the server, in this order.
     halves: [Half; 2],
-    /// For a datagram flow, the payload sent and received by each end.
+    /// For a datagram flow, the payload bytes that the client and the server sent and received.
     datagrams: Option<[Datagrams; 2]>,
 }
 

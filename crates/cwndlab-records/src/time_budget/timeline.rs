@@ -9,7 +9,7 @@ pub(super) struct End(u32);
 impl End {
     /// An end of the connection or of the traffic entry at position `owner`.
     pub(super) fn new(owner: usize, is_client: bool) -> End {
-        End(2 * owner as u32 + u32::from(is_client)) // connections are numbered by u32
+        End(2 * owner as u32 + u32::from(is_client)) // serial numbers of connections are u32
     }
 
     pub(super) fn owner(self) -> usize {
