@@ -35,7 +35,8 @@ impl Capture {
         Ok(Capture { path: path.to_owned(), port, spool, fates: BTreeMap::new(), links })
     }
 
-    /// Records what happened to packet `id`. `ce` is whether the packet carries CE now; `bytes` may lack the mark.
+    /// Records what happened to packet `id`. `ce` is whether the packet is marked CE by now; `bytes` may be from
+    /// before the mark.
     pub(crate) fn packet(&mut self, at: Time, event: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let (link, what) = match event {
             Line::In(port) if port == self.port => return self.keep(at, id, bytes, true, ce),

@@ -6,8 +6,9 @@
 //! single bounded class rarely needs the second one.
 //!
 //! Call order: [`Link::offer`]; then [`Link::arrive`] at the time that [`Link::next_arrival`] returns, and
-//! [`Link::serve`] at the time that [`Link::next_service`] returns. A driver keeps one pending event for each of the
-//! two. A packet that departs at the instant at which another arrives has left the queue before that arrival.
+//! [`Link::serve`] at the time that [`Link::next_service`] returns. A driver keeps one pending event for the
+//! next arrival and one for the next service. If a packet departs at the time at which another one is offered, it has
+//! left the queue before.
 
 mod counters;
 mod departure;

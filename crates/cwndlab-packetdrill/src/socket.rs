@@ -149,8 +149,8 @@ impl Endpoint {
         Segment { header, sack, accecn: options.accecn }
     }
 
-    /// Converts the endpoint's segment to a segment as a script would write it. Stores what the segment and the
-    /// expected one reveal: the window scale of a SYN, and the script's number for the timestamp.
+    /// Converts the endpoint's segment to a segment as a script would write it. Stores the window scale of a SYN,
+    /// and the timestamp that the script expects in place of the endpoint's.
     pub fn outbound(&mut self, segment: &Segment, expected: &Packet) -> Packet {
         if segment.flags.has(Flags::SYN) {
             self.opened = true;

@@ -100,7 +100,7 @@ impl Application {
         self.handle(now_ns, Event::Established { conn, side: side(client) })
     }
 
-    /// Reports that one end has received in order the `total` bytes of its `NotifyAt` command.
+    /// Reports that one end has received in order as many bytes, `total`, as its `NotifyAt` command asked for.
     fn delivered(&mut self, now_ns: u64, conn: u32, client: bool, total: u64) -> Vec<Command> {
         self.handle(now_ns, Event::Delivered { conn, side: side(client), total, losses: Losses::default() })
     }

@@ -83,8 +83,8 @@ pub(crate) struct Effect {
     pub window_tight: bool,
     /// Whether the segment increased the window that may be advertised.
     pub window_grew: bool,
-    /// Round trip as measured by the receiver: zero before the first measurement, [`Time::MAX`] if the buffer has a
-    /// fixed size.
+    /// Round trip as measured by the receiver: zero before the first measurement. A receiver whose buffer has a fixed
+    /// size does not measure it, and gives [`Time::MAX`].
     pub round_trip: Time,
 }
 

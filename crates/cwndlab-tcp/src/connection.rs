@@ -319,7 +319,7 @@ impl Connection {
     }
 
     /// Probes a closed window, so that sending resumes even if the window update is lost (RFC 9293, section 3.8.6.1).
-    /// As in Linux, the probe of a closed window carries no data, but a sequence number that the peer must answer.
+    /// As in Linux, the probe carries no data. Its sequence number is one that the peer must acknowledge again.
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if s.cc.cwnd() == 0 {

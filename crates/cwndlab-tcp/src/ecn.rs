@@ -62,7 +62,7 @@ impl EcnKind {
         }
     }
 
-    /// Returns the codepoint of new data according to the peer's SYN or SYN-ACK; 0 if ECN is not agreed on. An
+    /// Returns the codepoint that new data will carry, given the peer's SYN or SYN-ACK; 0 if ECN is not agreed on. An
     /// ECN-setup SYN-ACK has ECE and not CWR; a peer that reflects the bits of the SYN sends both (RFC 3168, section
     /// 6.1.1).
     pub(crate) fn agree(self, peer: &Segment) -> u8 {

@@ -19,7 +19,8 @@ pub(crate) struct Receiver {
     /// The shift count of this end's advertised windows, plus one (RFC 7323, section 2); 0 if scaling was not agreed
     /// on.
     pub shift_plus_1: u8,
-    /// In-order bytes that the application has not read. No window exceeds 2^30 (RFC 7323, section 2.3).
+    /// In-order bytes that the application has not read. They fit, because no window exceeds 2^30 (RFC 7323, section
+    /// 2.3).
     pub unread: u32,
     /// Whether the application reads immediately.
     pub auto_read: bool,
@@ -128,7 +129,7 @@ impl Receiver {
         let before = self.nxt;
         let beyond = self.beyond.get_or_insert_default();
         if start <= self.nxt {
-            // RFC 2883, section 4: the first part of the segment that had arrived before is reported.
+            // Of the parts of the segment that had arrived before, the first is reported (RFC 2883, section 4).
             let known = if start < self.nxt { Some((start, self.nxt)) } else { beyond.first_below(end) };
             self.nxt = beyond.advance(end);
             if let Some((from, to)) = known.filter(|_| cfg.dsack) {

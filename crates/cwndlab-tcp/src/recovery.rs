@@ -42,7 +42,7 @@ use sack_1998::Sack1998;
 use selective::{LossRule, Selective};
 use tahoe::Tahoe;
 
-/// The part of the sender that a recovery reads and may change.
+/// The part of the sender that a recovery algorithm reads and may change.
 pub(crate) struct View<'a> {
     pub cfg: &'a TcpConfig,
     pub window: SendWindow,

@@ -185,7 +185,7 @@ impl Sender {
         self.snd.ecn.reduced(self.snd.max, event == CongestionEvent::Ecn);
     }
 
-    /// Changes the window by the steps that loss recovery requests.
+    /// Applies the changes of the window that loss recovery requests.
     #[inline(never)]
     pub fn take_steps(&mut self, cfg: &TcpConfig, steps: &Steps, recovery: &mut Recovery) {
         let mss = self.snd.mss;

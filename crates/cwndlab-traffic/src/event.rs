@@ -226,7 +226,7 @@ pub struct ObjectRecord {
     pub start: Time,
     /// arrival of the last byte in order; [`Time::MAX`] if the object is unfinished
     pub end: Time,
-    /// payload bytes; if unfinished, 0, or for a page the bytes of its finished objects
+    /// payload bytes; 0 if the object is unfinished, or, if it is a page, the bytes of its finished objects
     pub bytes: u64,
     /// connections it used
     pub connections: u16,

@@ -71,8 +71,8 @@ impl DropTail {
         }
     }
 
-    /// An arriving packet fits if the packets in the link, including the arriving one, have at most this many bytes; 0
-    /// if the limit is in packets.
+    /// The limit in bytes: an arriving packet fits if the packets in the link, with this one, do not exceed it. 0 if
+    /// the limit is in packets.
     pub fn takes_any_up_to_bytes(&self) -> u64 {
         if self.byte_limit == u64::MAX {
             0

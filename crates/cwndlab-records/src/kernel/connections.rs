@@ -482,7 +482,7 @@ enum Again {
     Timeout,
     /// The segment was sent again because of duplicate ACKs, as the first retransmission of a recovery.
     Recovery,
-    /// The segment was sent again by the recovery or timeout in progress, after the first retransmission.
+    /// The segment was sent again, and its recovery or timeout had already retransmitted another one.
     Same,
 }
 

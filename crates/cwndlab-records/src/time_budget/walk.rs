@@ -22,7 +22,7 @@ struct Step {
     /// The row of the arrival that allowed the packet's sender to send it; `None` if nothing had arrived, because the
     /// connection had just begun.
     cause: Option<usize>,
-    /// The part for which the propagation of the next packets on the walk counts.
+    /// The part of the budget that receives the propagation delays of the packets visited next, which are earlier ones.
     label: Part,
 }
 
@@ -234,7 +234,7 @@ impl Run {
         }
     }
 
-    /// The part for a limit that held before this time; `None` for an end that has nothing to send.
+    /// The part of the budget for a limit that applied until `time`; `None` if the sender had nothing to send.
     fn part_of(&self, limit: SendLimit, sender: End, time: i64) -> Option<Part> {
         Some(match limit {
             SendLimit::Application | SendLimit::Idle | SendLimit::Closed => return None,

@@ -195,7 +195,8 @@ impl Linux {
         nxt - self.acknowledged > u64::from(self.size.full())
     }
 
-    /// Raises `quick` to the number of full segments in half of `window`, but at most to `most` (`tcp_incr_quickack`).
+    /// Raises `quick` to the number of full segments in half of `window`, at least two and no more than `most`
+    /// (`tcp_incr_quickack`).
     fn add_quick(&mut self, most: u8, window: u32) {
         let quick = match window / (2 * self.size.full()) {
             0 => 2,

@@ -19,7 +19,8 @@ pub struct Needs {
     /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` also has. A `PlainAck` is an
     /// ACK of new data that reports nothing by SACK.
     pub(crate) plain_acks: bool,
-    /// Whether the law's `on_plain_feedback` is called for each `PlainAck`, before the ACK opens the window.
+    /// Whether the law's `on_plain_feedback` is called for each [`PlainAck`](super::PlainAck) (one that acknowledges
+    /// new data while nothing is lost), before the ACK opens the window.
     pub(crate) plain_feedback: bool,
 }
 

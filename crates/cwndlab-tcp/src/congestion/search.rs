@@ -34,7 +34,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Takes the first round-trip time (lines 1 to 9). Has no effect if `rtt` is zero.
+    /// Takes the first round-trip time (lines 1 to 9 of the draft's listing). Has no effect if `rtt` is zero.
     pub fn start(&mut self, now: Time, rtt: Time) {
         self.initial_rtt = rtt;
         self.bin_duration = Time::from_nanos(rtt.as_nanos() * BIN_PERCENT / 100);

@@ -372,13 +372,13 @@ impl Connection {
         self.time_first(cfg, now);
     }
 
-    /// Takes the round trip from the records of single segments, if they provide one, otherwise by [`Self::measure`].
-    /// Returns the sample for the window law.
+    /// Takes a sample of the round trip from the records of single segments, or, if they have none, from
+    /// [`Self::measure`]. Returns the sample for the window law.
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
         let rtts = self.sender.outstanding.round_trips(now).acknowledged();
         let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
-            // There is no sample: segments are not recorded, one was retransmitted, or the configuration samples
-            // otherwise.
+            // The records have no sample: segments are not recorded, one was retransmitted, or the configuration asks
+            // for another kind of sample.
             return self.measure(cfg, now, seg, ack);
         };
         let s = &mut self.sender;

@@ -13,7 +13,7 @@ pub(crate) struct Scoreboard(Option<Box<Reported>>);
 #[derive(Clone, Debug, Default)]
 struct Reported {
     ranges: Ranges,
-    /// The position of the last call of `sacked_below`.
+    /// The position passed to the last call of `sacked_below`.
     mark: u64,
     /// Bytes in `ranges`; at most the largest window, 2^30 (RFC 7323, section 2.3).
     total: u32,

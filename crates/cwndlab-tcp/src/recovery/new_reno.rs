@@ -42,7 +42,7 @@ impl NewReno {
         self.rules == RecoveryRules::Ns2_1998
     }
 
-    /// Whether the rules of 1998 permit no more segments before the next ACK of the episode.
+    /// Whether ns-2's rules of 1998 permit no more segments before the next ACK of the episode.
     fn burst_is_over(&self) -> bool {
         self.is_ns2() && self.active && self.burst_left == 0
     }

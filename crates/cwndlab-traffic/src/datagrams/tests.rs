@@ -84,7 +84,8 @@ fn exponential_bursts_have_the_mean_rate_of_their_share_of_time() {
             "on_s": {"kind": "exponential", "mean": 1.0}, "off_s": {"kind": "exponential", "mean": 1.5}}"#,
         time,
     );
-    // a burst of length x has ceil(x / 25 ms) packets, on average half a packet more than x / 25 ms: 1.0125 s of 2.5 s
+    // A burst of length x has ceil(x / 25 ms) packets, on average half a packet more than x / 25 ms. A burst, 1 s
+    // on average, therefore sends what 1.0125 s at the full rate send. A burst and its pause take 2.5 s on average.
     let want = 64_000.0 * 1.0125 / 2.5;
     assert!((rate(&packets, time) / want - 1.0).abs() < 0.04, "{} {want}", rate(&packets, time));
 }

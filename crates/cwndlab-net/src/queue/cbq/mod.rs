@@ -171,7 +171,7 @@ impl<P> Cbq<P> {
     pub fn class_packets(&self, class: usize) -> u32 {
         self.leaf_of[class].map_or(0, |leaf| self.leaves[leaf].fifo.len())
     }
-    /// The average of the first leaf whose queue computes one.
+    /// The average queue length of the first leaf whose queue computes one.
     pub fn average(&self) -> Option<f64> {
         self.leaves.iter().find_map(|leaf| leaf.queue.average())
     }

@@ -7,7 +7,7 @@ use super::{DualPi2, DualPi2Config};
 use crate::queue::{Dequeued, Dropped};
 use crate::{DropCause, Ecn, Packet};
 
-/// `psched_mtu` of a link of IP packets.
+/// `psched_mtu` of a link without a link-layer header.
 const MTU_BYTES: f64 = 1500.0;
 
 /// The decision on a packet that a queue has chosen to send.

@@ -32,13 +32,14 @@ pub struct LinuxRed {
     max_th: u64,
     /// Random numbers are drawn from 0 up to this value.
     random_mask: u64,
-    /// Packets since the last signal (drop or mark), or since the average moved between the thresholds. `None` while
-    /// the average is below or above them.
+    /// Packets since the last signal (drop or mark), or since the average entered the region between the thresholds.
+    /// `None` while the average is outside this region.
     count: Option<u64>,
     /// A random number, drawn with each signal. The next signal is due once `count` times the average's distance from
     /// `min_th` reaches this number.
     random: u64,
-    /// Time of the last drop. If the link was idle then, the average has already decayed up to this time.
+    /// Time of the last drop. A drop on an idle link decays the average for the idle time until then, so the next
+    /// decay begins here.
     idle_from: Time,
     idle_table: [u8; 256],
     cell_log: u32,

@@ -125,7 +125,7 @@ impl Controller {
         Controller { drop_prob: 0.0, delay_old_s: 0.0, burst_allowance: config.max_burst_ns, accumulated: 0.0, active }
     }
 
-    /// Section 5.3: activates PIE once the given share of the buffer is filled.
+    /// Activates PIE once the configured share of the buffer is filled (RFC 8033, section 5.3).
     fn activate(&mut self, config: &PieConfig, packets: u32) {
         if !self.active && config.activate_at.is_some_and(|share| f64::from(packets) >= share * f64::from(config.limit))
         {

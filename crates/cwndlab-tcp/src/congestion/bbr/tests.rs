@@ -198,7 +198,8 @@ fn a_phase_lasts_a_round_trip_probing_until_its_target_or_a_loss_and_draining_un
     // flight, the one that this ACK acknowledges, and a train of two that is about to be sent.
     assert_eq!((phase_after(0, 41, 54, 0), phase_after(0, 41, 55, 0)), (0, 1));
     assert_eq!((phase_after(0, 41, 40, 1), phase_after(0, 30, 60, 1)), (1, 0));
-    // The target is 46 packets: 40 and three trains of two. The acknowledged packet counts as in flight.
+    // The target is 46 packets: the bandwidth-delay product of 40, and three trains (segments sent at once) of two. The
+    // acknowledged packet still counts as in flight.
     assert_eq!((phase_after(1, 1, 46, 0), phase_after(1, 1, 45, 0), phase_after(1, 41, 60, 0)), (1, 2, 2));
 }
 

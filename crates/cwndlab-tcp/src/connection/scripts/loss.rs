@@ -412,7 +412,8 @@ fn a_receiver_that_threw_away_what_it_reported_gets_it_again() {
 }
 
 /// RFC 9937, section 6, in the case of its figure 1: 20 segments, the first lost, Limited Transmit, ssthresh 10.
-/// `RecoverFS` is 22 - 3 + 1 segments. The figure counts in segments. Here PRR counts in bytes: if it allows half a
+/// `RecoverFS` is 20 segments: the 22 in flight, less 3 reported by SACK, plus 1 delivered by the ACK that begins
+/// recovery. N is new data, R a retransmission. The figure counts in segments. Here PRR counts in bytes: if it allows half a
 /// segment, the segment is sent one ACK later:
 ///
 /// ```text

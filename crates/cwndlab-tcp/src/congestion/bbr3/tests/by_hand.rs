@@ -287,10 +287,10 @@ fn a_21_loss_while_probing_lowers_the_long_term_bound_to_what_was_in_flight_then
     flow.ack(Ack { lost: 3, tx_in_flight: 52, in_recovery: true, prior: Some(0), ..ACK });
     assert_eq!(flow.law.state, State::Down);
     assert!(flow.law.probe.too_high && !flow.law.probe.samples);
-    // The second loss crosses 2 %. The bound is the 51 packets that were in flight when that packet was sent, and 30
-    // bytes of the packet: if these were lost, too, the losses would be exactly 2 %.
+    // The second loss crosses 2 %. The bound is the 51 packets that were in flight when the lost packet was sent, plus
+    // 30 of its bytes: had only these 30 bytes of it been lost, the losses would be exactly 2 %.
     assert_eq!(flow.law.inflight_longterm, 51 * MSS + 30);
-    // The bound is at least 0.7 of the target, which is 40 packets.
+    // The bound is at least 0.7 of the target. The target is 40 packets.
     let mut flow = Flow::new().up();
     flow.cwnd = 80 * MSS;
     flow.ack(Ack { lost: 3, tx_in_flight: 10, in_recovery: true, prior: Some(0), ..ACK });
