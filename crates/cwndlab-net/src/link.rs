@@ -78,6 +78,12 @@ impl<P: Packet + Copy> Served<P> {
         self.counted_until = now;
         span * u64::from(self.queue.packets())
     }
+
+    /// Whether packets have been dropped or marked that the caller has not taken.
+    #[inline]
+    fn has_signals(&self) -> bool {
+        !self.dropped.is_empty() || self.marked.is_some()
+    }
 }
 
 /// The link's losses, delays, reordering and duplication, with the packets that they have delayed or copied.
@@ -229,10 +235,13 @@ impl<P: Packet + Copy> Link<P> {
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub fn offer(&mut self, now: Time, packet: &P) -> Offered {
-        if !self.plain {
-            return self.offer_special(now, packet);
+        if self.plain {
+            return self.admit::<true>(now, packet);
         }
-        self.admit::<true>(now, packet)
+        match self.discipline {
+            Discipline::AtDeparture(_) if self.impaired.is_none() => self.enqueue(now, packet),
+            _ => self.offer_special(now, packet),
+        }
     }
 
     /// Returns a copy that the last [`Link::offer`] made of its packet, if any. Pass it to [`Link::offer_copy`].
@@ -265,7 +274,7 @@ impl<P: Packet + Copy> Link<P> {
     fn enter_queue(&mut self, now: Time, packet: &P) -> Offered {
         match self.discipline {
             Discipline::AtArrival(_) | Discipline::Bounded(_) => self.admit::<false>(now, packet),
-            Discipline::AtDeparture(_) => self.enqueue(now, *packet),
+            Discipline::AtDeparture(_) => self.enqueue(now, packet),
         }
     }
 

@@ -107,6 +107,9 @@ pub(crate) struct LinuxReceiver {
     pub linux: Linux,
     /// `None` if the buffer has its full size from the beginning.
     pub buffer: Option<TunedBuffer>,
+    /// RCV.NXT when `buffer` last determined the window to advertise, if no data has arrived or been read since: the
+    /// window is then the same again. 0 otherwise.
+    pub offered_at: u64,
 }
 
 impl AckState {
@@ -117,7 +120,9 @@ impl AckState {
         let counted = (cfg.ack_policy != AckPolicy::Linux).then(|| Counted::new(cfg.ack_policy));
         match (counted, TunedBuffer::of(cfg)) {
             (Some(counted), None) => AckState::Counted(counted),
-            (counted, buffer) => AckState::Linux(Box::new(LinuxReceiver { counted, linux: Linux::default(), buffer })),
+            (counted, buffer) => {
+                AckState::Linux(Box::new(LinuxReceiver { counted, linux: Linux::default(), buffer, offered_at: 0 }))
+            }
         }
     }
 
@@ -156,6 +161,7 @@ impl AckState {
     }
 
     /// Processes a segment with data. Returns the time at which its acknowledgment is due.
+    #[inline(always)]
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match self {
             AckState::Counted(counted) => counted.on_data(cfg, data.now, data.mss, data.arrival),

@@ -79,33 +79,39 @@ impl Receiver {
     }
 
     /// Accepts payload. Returns the time at which its acknowledgment is due. `sender` is this end's own sending half.
-    pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
+    #[inline(always)]
+    pub fn take(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, mut new: Arriving) -> Due {
         // Data beyond the window is not accepted (RFC 9293, section 3.10.7.4: trimmed to the window).
-        let end = new.end.min(self.edge.max(self.nxt));
-        if end <= new.start {
+        new.end = new.end.min(self.edge.max(self.nxt));
+        if new.end <= new.start {
             return Due::Now; // nothing is in the window, as with a probe of a closed window (RFC 9293, 3.8.6.1)
         }
         if self.is_linux() {
-            return self.take_linux(cfg, now, sender, &Arriving { end, ..*new });
+            return self.take_linux(cfg, now, sender, &new);
         }
-        let arrival = self.arrange(cfg, new.start, end);
+        self.take_plainly(cfg, now, sender, &new)
+    }
+
+    /// Accepts payload if the acknowledgment policy does not depend on the window.
+    #[inline(never)]
+    fn take_plainly(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
+        let arrival = self.arrival(new.start, new.end);
+        self.store(cfg, arrival, new.start, new.end);
         self.note_data(cfg, now, sender, new, arrival, Effect::default())
     }
 
-    /// Stores payload at its position. Returns how the segment relates to the data that had arrived before.
-    fn arrange(&mut self, cfg: &TcpConfig, start: u64, end: u64) -> Arrival {
+    /// Classifies a segment by the data that had arrived before.
+    #[inline(always)]
+    fn arrival(&self, start: u64, end: u64) -> Arrival {
         if start == self.nxt && self.beyond.is_none() {
-            self.nxt = end;
-            self.unread += if self.auto_read { 0 } else { (end - start) as u32 };
             return Arrival::InOrder((end - start) as u32);
         }
-        let arrival = self.arrival(start, end);
-        self.take_irregular(cfg, start, end);
-        arrival
+        self.irregular_arrival(start, end)
     }
 
     /// Classifies a segment that does not begin at `nxt`, or that arrives while data beyond a hole is stored.
-    fn arrival(&self, start: u64, end: u64) -> Arrival {
+    #[inline(never)]
+    fn irregular_arrival(&self, start: u64, end: u64) -> Arrival {
         let bytes = (end - start) as u32;
         if end <= self.nxt {
             Arrival::Old
@@ -115,6 +121,17 @@ impl Receiver {
             Arrival::Partial(bytes)
         } else {
             Arrival::Filling(bytes)
+        }
+    }
+
+    /// Stores the payload of a segment that [`Self::arrival`] has classified.
+    #[inline(always)]
+    fn store(&mut self, cfg: &TcpConfig, arrival: Arrival, start: u64, end: u64) {
+        if let Arrival::InOrder(bytes) = arrival {
+            self.nxt = end;
+            self.unread += if self.auto_read { 0 } else { bytes };
+        } else {
+            self.take_irregular(cfg, start, end);
         }
     }
 
@@ -195,8 +212,13 @@ impl Receiver {
     /// Returns the window to advertise: a multiple of the agreed scale, at most what the header's 16 bits can express.
     #[inline(always)]
     pub fn offer(&mut self, cfg: &TcpConfig) -> u32 {
-        if self.policy.buffer().is_some() {
-            return self.offer_tuned();
+        if let AckState::Linux(state) = &self.policy {
+            if state.offered_at == self.nxt {
+                return (self.edge - self.nxt) as u32;
+            }
+            if state.buffer.is_some() {
+                return self.offer_tuned();
+            }
         }
         if self.unread > 0 || !self.auto_read {
             return self.offer_rest(cfg);

@@ -60,8 +60,9 @@ pub(crate) struct TunedBuffer {
     window_clamp: u32,
     threshold: u32,
     size: SegmentSize,
-    /// Memory of the last full segment.
+    /// Memory of the last full segment, and its size including its IP header.
     full_memory: u32,
+    full_bytes: u32,
     /// Bytes read in the last round trip, and the position and time at which the current one began (`rcvq_space`).
     space: u32,
     space_from: u64,
@@ -75,6 +76,19 @@ pub(crate) struct TunedBuffer {
     last_echo: Option<u64>,
     /// Memory in use when an ACK became due, before the application read.
     noted: Option<u32>,
+    /// The windows for the usual amounts of data, until a field changes on which they depend.
+    known: Option<Known>,
+}
+
+/// A window to advertise, and whether less than half of the largest possible window is free.
+type Window = (u32, bool);
+
+/// The windows with one shift count: of an empty buffer, and of a buffer with one full segment.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    shift: u8,
+    empty: Window,
+    one_segment: Window,
 }
 
 /// The data that occupies the buffer.
@@ -130,6 +144,7 @@ impl TunedBuffer {
         self.space = self.threshold.min(INITIAL_SEGMENTS * mss);
         self.space_since = now;
         self.size = SegmentSize::new(mss, first_window);
+        self.known = None;
     }
 
     /// Returns the window that fits into this memory (`tcp_win_from_space`); the inverse is `memory_for`.
@@ -142,11 +157,12 @@ impl TunedBuffer {
     }
 
     /// Returns the memory of the data in the buffer, as if it were in full segments, plus that of `one_more` segment.
+    #[inline]
     pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
-        let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
-        if bytes == 0 {
+        if held.unread == 0 && held.beyond.is_none() {
             return one_more; // without a division
         }
+        let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
         let segments = bytes.div_ceil(u64::from(self.size.full()));
         let memory = (segments * u64::from(self.full_memory)).min(u64::from(u32::MAX)) as u32;
         memory.saturating_add(one_more)
@@ -178,6 +194,7 @@ impl TunedBuffer {
         let allocated = self.allocated(held, bytes);
         if allocated > self.buffer {
             self.buffer = allocated.min(self.most).max(self.buffer); // `tcp_clamp_window`
+            self.known = None;
         }
         (seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated), allocated)
     }
@@ -192,11 +209,23 @@ impl TunedBuffer {
     }
 
     /// Updates the estimated size of full segments, and from it the share of payload. Returns the segment's memory.
+    #[inline]
     fn measure(&mut self, seg: &Header, mss: u32) -> u32 {
         let before = self.size.full();
+        if seg.len == before && seg.wire_bytes == self.full_bytes {
+            self.size.measure(seg, mss);
+            return self.full_memory; // as the last full segment
+        }
+        self.measure_other(seg, mss)
+    }
+
+    /// As [`Self::measure`], for a segment that differs from the last full one.
+    fn measure_other(&mut self, seg: &Header, mss: u32) -> u32 {
+        let before = self.size.full();
         let memory = memory(seg.wire_bytes);
+        self.known = None;
         if seg.len >= before {
-            self.full_memory = memory;
+            (self.full_memory, self.full_bytes) = (memory, seg.wire_bytes);
             if seg.len != before {
                 self.learn_share(seg.len, memory);
             }
@@ -226,6 +255,7 @@ impl TunedBuffer {
             return false;
         }
         self.threshold += room.min(step.max(2 * seg.len));
+        self.known = None;
         true
     }
 
@@ -310,12 +340,35 @@ impl TunedBuffer {
         if buffer > self.buffer {
             self.buffer = buffer;
             self.window_clamp = self.window_of(buffer);
+            self.known = None;
         }
     }
 
-    /// Returns the window to advertise (`__tcp_select_window`), and whether less than half of the largest possible
-    /// window is free. The caller ensures that the advertised window does not shrink.
-    pub fn window(&self, shift: u8, last: u32, allocated: u32) -> (u32, bool) {
+    /// Returns the window to advertise (`__tcp_select_window`). The caller ensures that the advertised window does not
+    /// shrink.
+    #[inline]
+    pub fn window(&mut self, shift: u8, last: u32, allocated: u32) -> Window {
+        let usual = allocated == 0 || allocated == self.full_memory;
+        if !usual || shift == 0 {
+            return self.select_window(shift, last, allocated); // unscaled windows depend on `last`, too
+        }
+        let known = match self.known {
+            Some(known) if known.shift == shift => known,
+            _ => self.learn_windows(shift),
+        };
+        if allocated == 0 {
+            known.empty
+        } else {
+            known.one_segment
+        }
+    }
+
+    fn learn_windows(&mut self, shift: u8) -> Known {
+        let of = |allocated| self.select_window(shift, 0, allocated);
+        *self.known.insert(Known { shift, empty: of(0), one_segment: of(self.full_memory) })
+    }
+
+    fn select_window(&self, shift: u8, last: u32, allocated: u32) -> Window {
         let mut free = self.free(allocated);
         let allowed = self.window_of(self.buffer);
         let full = self.window_clamp.min(allowed);
@@ -352,11 +405,13 @@ impl TunedBuffer {
 
     /// Whether the window that could be advertised is at least twice `left`, the part of the last advertised window
     /// that the peer has not used (`__tcp_cleanup_rbuf`).
-    pub fn doubles(&self, left: u64, (shift, last): (u8, u32), held: Held) -> bool {
+    #[inline]
+    pub fn doubles(&mut self, left: u64, (shift, last): (u8, u32), held: Held) -> bool {
         if 2 * left > u64::from(self.window_clamp) {
             return false;
         }
-        let (next, _) = self.window(shift, last, self.allocated(held, 0));
+        let allocated = self.allocated(held, 0);
+        let (next, _) = self.window(shift, last, allocated);
         next > 0 && u64::from(next) >= 2 * left
     }
 }

@@ -373,12 +373,15 @@ impl<P: Probe> Simulation<P> {
         let side = (end & 1) as usize;
         let conn = &self.conns[(end >> 1) as usize];
         let tcp = &conn.ends[side];
+        if tcp.stats().bytes_sent == 0 {
+            return;
+        }
         let state = tcp.congestion_state();
         let window = (conn.serial, tcp.cwnd_bytes(), tcp.ssthresh_bytes(), state);
         if self.last_windows.len() <= end as usize {
             self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0, state));
         }
-        if tcp.stats().bytes_sent == 0 || self.last_windows[end as usize] == window {
+        if self.last_windows[end as usize] == window {
             return;
         }
         self.last_windows[end as usize] = window;

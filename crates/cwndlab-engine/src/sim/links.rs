@@ -107,11 +107,12 @@ impl<P: Probe> Simulation<P> {
     /// link.
     #[inline(never)]
     pub(super) fn offer_any(&mut self, index: u32, packet: &Packet) {
-        let offered = self.wires[index as usize].link.offer(self.now, packet);
-        if let Some(copy) = self.wires[index as usize].link.pop_copy() {
+        let link = &mut self.wires[index as usize].link;
+        let offered = link.offer(self.now, packet);
+        if let Some(copy) = link.pop_copy() {
             self.offer_copy(index, copy);
         }
-        if self.is_inside(index, offered, packet) {
+        if offered == Offered::Queued || self.is_inside(index, offered, packet) {
             self.arm_link(index);
         }
     }
@@ -128,6 +129,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Reports a mark or a drop. Returns whether the packet has entered the link.
+    #[inline(never)]
     pub(super) fn is_inside(&mut self, index: u32, offered: Offered, packet: &Packet) -> bool {
         match offered {
             Offered::Queued => {}
@@ -151,6 +153,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Schedules the new events of a link that a packet has entered.
+    #[inline]
     pub(super) fn arm_link(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
         // A packet behind another one does not change the link's next arrival, unless an impairment holds back the one
@@ -159,7 +162,7 @@ impl<P: Probe> Simulation<P> {
             wire.arm_arrival(&mut self.events, index);
         }
         let watched = wire.watched;
-        if wire.link.is_served() {
+        if !wire.link.is_settled(wire.service_armed) {
             self.after_service(index);
         }
         if P::ENABLED && watched {
@@ -167,6 +170,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
+    #[inline(never)]
     pub(super) fn on_service(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
         if wire.service_armed != self.now {
@@ -179,12 +183,12 @@ impl<P: Probe> Simulation<P> {
     }
 
     /// Collects the drops and marks of a queue that decides at departure, and schedules its next service.
-    #[inline(never)]
+    #[inline]
     pub(super) fn after_service(&mut self, index: u32) {
-        let source = self.service_source(index);
         if self.wires[index as usize].link.has_signals() {
             self.take_signals(index);
         }
+        let source = self.service_source(index);
         let wire = &mut self.wires[index as usize];
         let due = wire.link.next_service();
         // If a packet arrives at the very instant at which a service ends, the arrival begins the next service and the

@@ -8,13 +8,13 @@ use crate::Packet;
 
 impl<P: Packet + Copy> Link<P> {
     #[inline(never)]
-    pub(super) fn enqueue(&mut self, now: Time, packet: P) -> Offered {
+    pub(super) fn enqueue(&mut self, now: Time, packet: &P) -> Offered {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
         self.counters.add_sojourn(served.waited(now), Time::ZERO);
         let before = served.dropped.len();
         let waited = served.queue.packets() > 0;
         let held = (now < served.held_until).then(|| served.queue.waiting_classes());
-        let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
+        let marked = served.queue.enqueue(now, *packet, &mut self.rng, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
         self.max_packets = self.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
         if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
@@ -50,6 +50,17 @@ impl<P: Packet + Copy> Link<P> {
             Discipline::AtArrival(_) => false,
             Discipline::Bounded(class) => !class.due().is_never(),
             Discipline::AtDeparture(_) => true,
+        }
+    }
+
+    /// Whether nothing is left to do after [`Link::offer`] for a caller that has scheduled the next service for
+    /// `armed`: that time has not changed, and no packet was dropped or marked.
+    #[inline]
+    pub fn is_settled(&self, armed: Time) -> bool {
+        match &self.discipline {
+            Discipline::AtArrival(_) => true,
+            Discipline::Bounded(class) => class.due() == armed || class.due().is_never(),
+            Discipline::AtDeparture(served) => served.due == armed && !served.has_signals(),
         }
     }
 
@@ -95,7 +106,7 @@ impl<P: Packet + Copy> Link<P> {
     pub fn has_signals(&self) -> bool {
         match &self.discipline {
             Discipline::AtArrival(_) | Discipline::Bounded(_) => false,
-            Discipline::AtDeparture(served) => !served.dropped.is_empty() || served.marked.is_some(),
+            Discipline::AtDeparture(served) => served.has_signals(),
         }
     }
 

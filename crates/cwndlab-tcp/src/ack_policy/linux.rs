@@ -94,6 +94,7 @@ impl Linux {
     }
 
     /// Processes a segment with data. Returns the time at which its acknowledgment is due.
+    #[inline(always)]
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
         match data.arrival {
@@ -154,6 +155,7 @@ impl Linux {
 
     /// Adapts the delay to the first data, or to data after a pause of more than half the minimum delay
     /// (`tcp_event_data_recv`).
+    #[inline(never)]
     fn note_gap(&mut self, cfg: &TcpConfig, rtt: &RttEstimator, (gap, least): (u64, u32), window: u32) {
         let rto = ticks(&cfg.rto, rtt.rto(&cfg.rto));
         if self.delay == 0 {
@@ -278,7 +280,7 @@ impl Linux {
     /// Records that a segment that acknowledges everything up to `nxt` was sent (`tcp_event_ack_sent`,
     /// `tcp_event_data_sent`).
     pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) {
-        if with_data && clock(&cfg.rto, now) - self.last_data < u64::from(self.delay) {
+        if with_data && self.delay != 0 && clock(&cfg.rto, now) - self.last_data < u64::from(self.delay) {
             self.interactive = true;
         }
         if self.quick > 0 {

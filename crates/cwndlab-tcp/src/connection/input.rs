@@ -144,7 +144,7 @@ impl Connection {
         }
         let Agreed { sack, timestamps } = self.agreed;
         let new = Arriving { start, end, seg, sack, timestamps, mss: self.offered_mss(cfg) };
-        let due = self.receiver.take(cfg, now, &self.sender, &new);
+        let due = self.receiver.take(cfg, now, &self.sender, new);
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 

@@ -12,6 +12,7 @@ use cwndlab_units::Time;
 
 impl Receiver {
     /// Whether this end has Linux's acknowledgment policy, or a buffer that grows.
+    #[inline]
     pub(super) fn is_linux(&self) -> bool {
         matches!(self.policy, AckState::Linux(_))
     }
@@ -55,22 +56,17 @@ impl Receiver {
         cfg.receive_buffer_bytes.saturating_sub(u64::from(self.unread))
     }
 
-    fn held(&self) -> Held<'_> {
-        Held { unread: self.unread, beyond: self.beyond.as_deref() }
-    }
-
-    /// Accepts a segment. If the application reads immediately, also processes this read. Returns the time at which the
-    /// ACK is due.
+    /// Accepts a segment that lies at least partly in the window. If the application reads immediately, also processes
+    /// this read. Returns the time at which the ACK is due.
+    #[inline(never)]
     pub(super) fn take_linux(&mut self, cfg: &TcpConfig, now: Time, sender: &Sender, new: &Arriving) -> Due {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
-        let arrival = if new.start == self.nxt && self.beyond.is_none() && new.end > new.start {
-            Arrival::InOrder((new.end - new.start) as u32)
-        } else {
-            self.arrival(new.start, new.end)
-        };
+        let arrival = self.arrival(new.start, new.end);
+        let AckState::Linux(state) = &mut self.policy else { return Due::Now };
+        state.offered_at = 0;
         let mut allocated = 0;
         let mut effect = Effect { window, ..Effect::default() };
-        if let Some(buffer) = self.policy.buffer_mut() {
+        if let Some(buffer) = &mut state.buffer {
             let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
             (effect.window_grew, allocated) = match arrival {
                 Arrival::Beyond if new.sack => buffer.on_beyond(new.seg, mss, held),
@@ -88,7 +84,7 @@ impl Receiver {
             effect.round_trip = Time::MAX;
             effect.window_holds = self.auto_read || self.free(cfg) >= u64::from(window);
         }
-        self.arrange(cfg, new.start, new.end);
+        self.store(cfg, arrival, new.start, new.end);
         let due = self.note_data(cfg, now, sender, new, arrival, effect);
         if due == Due::Now {
             if let Some(buffer) = self.policy.buffer_mut() {
@@ -103,27 +99,31 @@ impl Receiver {
     }
 
     /// Processes a read of the application, which has now read everything up to `read`. Returns whether an ACK is due.
+    #[inline(always)]
     pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64) -> bool {
-        if let Some(buffer) = self.policy.buffer_mut() {
+        let (shift, offered) = (self.shift(), self.offered());
+        let AckState::Linux(state) = &mut self.policy else { return false };
+        state.offered_at = 0;
+        if let Some(buffer) = &mut state.buffer {
             buffer.on_read(now, mss, read, self.nxt);
         }
         let empty = self.unread == 0 && self.beyond.as_ref().is_none_or(|beyond| beyond.is_empty());
-        let draws = self.policy.linux().is_some_and(|linux| linux.read_is_due(self.nxt, empty));
-        draws || self.doubles(cfg)
-    }
-
-    /// Whether the window that could be advertised is at least twice the part of the last advertised window that the
-    /// peer has not used (`__tcp_cleanup_rbuf`).
-    fn doubles(&self, cfg: &TcpConfig) -> bool {
+        if state.counted.is_none() && state.linux.read_is_due(self.nxt, empty) {
+            return true;
+        }
+        // Whether the window that could be advertised is at least twice the part of the last advertised window that the
+        // peer has not used (`__tcp_cleanup_rbuf`).
         let left = self.edge.saturating_sub(self.nxt);
-        if let Some(buffer) = self.policy.buffer() {
-            return buffer.doubles(left, (self.shift(), self.offered()), self.held());
+        if let Some(buffer) = &mut state.buffer {
+            let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
+            return buffer.doubles(left, (shift, offered), held);
         }
         let next = self.free(cfg).min(u64::from(u32::MAX));
         2 * left <= cfg.receive_buffer_bytes && next > 0 && next >= 2 * left
     }
 
     /// Returns the window to advertise; it never shrinks (`tcp_select_window`).
+    #[inline(never)]
     pub(super) fn offer_tuned(&mut self) -> u32 {
         let left = self.edge.saturating_sub(self.nxt) as u32;
         let (offered, shift) = (self.offered(), self.shift());
@@ -138,6 +138,9 @@ impl Receiver {
         let window = if window < left { left.next_multiple_of(unit) } else { window };
         let window = window.min(0xffff << shift) & !(unit - 1);
         self.edge = self.edge.max(self.nxt + u64::from(window));
+        if let AckState::Linux(state) = &mut self.policy {
+            state.offered_at = self.nxt;
+        }
         (self.edge - self.nxt) as u32
     }
 }
