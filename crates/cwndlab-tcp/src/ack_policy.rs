@@ -161,7 +161,6 @@ impl AckState {
     }
 
     /// Processes a segment with data. Returns the time at which its acknowledgment is due.
-    #[inline(always)]
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         match self {
             AckState::Counted(counted) => counted.on_data(cfg, data.now, data.mss, data.arrival),

@@ -8,6 +8,7 @@
 
 use cwndlab_units::Time;
 
+use crate::ack_policy::Arriving;
 use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;
 use crate::segment::timestamp;
@@ -87,6 +88,8 @@ type Window = (u32, bool);
 #[derive(Clone, Copy, Debug)]
 struct Known {
     shift: u8,
+    /// Whether another full segment changes neither the buffer nor the threshold.
+    calm: bool,
     empty: Window,
     one_segment: Window,
 }
@@ -199,6 +202,26 @@ impl TunedBuffer {
         (seg.len >= LEAST_TO_GROW && self.grow(seg, mss, allocated), allocated)
     }
 
+    /// Returns the window to advertise while an otherwise empty buffer holds this segment, if [`Self::on_in_order`]
+    /// would change neither the buffer nor the threshold. Otherwise returns `None`.
+    #[inline(always)]
+    pub fn calm_window(&self, seg: &Header, shift: u8) -> Option<Window> {
+        let known = self.known.as_ref()?;
+        let full = seg.len == self.size.full() && seg.wire_bytes == self.full_bytes;
+        (full && known.calm && known.shift == shift).then_some(known.one_segment)
+    }
+
+    /// Does what [`Self::on_in_order`] does if [`Self::calm_window`] returns a window. Returns the memory in use.
+    #[inline(always)]
+    pub fn on_calm(&mut self, now: Time, new: &Arriving, window: u32) -> u32 {
+        if new.timestamps {
+            self.time_echo(now, new.seg, new.seg.ts_ecr);
+        }
+        self.size.measure(new.seg, new.mss);
+        self.time_window(now, new.end, window);
+        self.full_memory
+    }
+
     /// Processes a segment that has arrived out of order; `held` does not include it. Returns whether the window may
     /// grow, and the memory in use including the segment. Call it only if SACK was agreed on, because otherwise the
     /// window must not change.
@@ -243,9 +266,14 @@ impl TunedBuffer {
         self.space = self.space.min(self.window_clamp);
     }
 
+    /// Returns by how much `threshold` may rise.
+    fn room(&self, allocated: u32) -> u32 {
+        self.window_clamp.min(self.free(allocated)).min(self.limit).saturating_sub(self.threshold)
+    }
+
     /// Raises `threshold` for an arriving segment (`tcp_grow_window`). Returns whether it was raised.
     fn grow(&mut self, seg: &Header, mss: u32, allocated: u32) -> bool {
-        let room = self.window_clamp.min(self.free(allocated)).min(self.limit).saturating_sub(self.threshold);
+        let room = self.room(allocated);
         if room == 0 {
             return false;
         }
@@ -346,7 +374,7 @@ impl TunedBuffer {
 
     /// Returns the window to advertise (`__tcp_select_window`). The caller ensures that the advertised window does not
     /// shrink.
-    #[inline]
+    #[inline(always)]
     pub fn window(&mut self, shift: u8, last: u32, allocated: u32) -> Window {
         let usual = allocated == 0 || allocated == self.full_memory;
         if !usual || shift == 0 {
@@ -363,11 +391,14 @@ impl TunedBuffer {
         }
     }
 
+    #[inline(never)]
     fn learn_windows(&mut self, shift: u8) -> Known {
         let of = |allocated| self.select_window(shift, 0, allocated);
-        *self.known.insert(Known { shift, empty: of(0), one_segment: of(self.full_memory) })
+        let calm = self.full_memory <= self.buffer && self.room(self.full_memory) == 0;
+        *self.known.insert(Known { shift, calm, empty: of(0), one_segment: of(self.full_memory) })
     }
 
+    #[inline(never)]
     fn select_window(&self, shift: u8, last: u32, allocated: u32) -> Window {
         let mut free = self.free(allocated);
         let allowed = self.window_of(self.buffer);

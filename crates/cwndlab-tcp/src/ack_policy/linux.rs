@@ -94,10 +94,10 @@ impl Linux {
     }
 
     /// Processes a segment with data. Returns the time at which its acknowledgment is due.
-    #[inline(always)]
     pub fn on_data(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
         match data.arrival {
+            Arrival::InOrder(_) | Arrival::Partial(_) => return self.on_in_order(cfg, data),
             Arrival::Old => {
                 self.quicken(cfg, MAX_QUICK, data.effect.window);
                 return Due::Now;
@@ -106,7 +106,7 @@ impl Linux {
                 self.measure(data);
                 self.note_codepoint(cfg, data);
             }
-            _ => self.note_in_order(cfg, data),
+            Arrival::Filling(_) => self.note_in_order(cfg, data),
         }
         if data.effect.window_grew {
             self.quick |= 1; // a growing window is advertised at once (`tcp_grow_window`)
@@ -120,8 +120,21 @@ impl Linux {
         };
         if complete || self.is_due(data) {
             Due::Now
-        } else if matches!(data.arrival, Arrival::Filling(_) | Arrival::Beyond) {
+        } else {
             self.compressed(cfg, data)
+        }
+    }
+
+    /// As [`Self::on_data`], for a segment in order while no data beyond a hole is stored.
+    #[inline(always)]
+    pub fn on_in_order(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
+        self.scheduled = true;
+        self.note_in_order(cfg, data);
+        if data.effect.window_grew {
+            self.quick |= 1; // as above
+        }
+        if self.is_due(data) {
+            Due::Now
         } else {
             self.delayed(cfg, data.now, data.rtt)
         }

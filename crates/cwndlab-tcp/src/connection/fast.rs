@@ -20,5 +20,6 @@ mod ack;
 #[cfg(test)]
 pub(super) mod comparison;
 mod poll;
+mod receive;
 
 pub use poll::{Polled, Quick};

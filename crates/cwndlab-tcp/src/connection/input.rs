@@ -117,7 +117,7 @@ impl Connection {
             if self.sender.snd.ecn.affects_echo(seg) {
                 self.note_mark(cfg, seg);
             }
-            self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
+            self.on_payload::<false>(cfg, now, seg, start.max(1) as u64, end as u64);
         }
         // A FIN that follows payload beyond the window is cut off with this payload.
         if seg.flags.has(Flags::FIN) && end > 0 && end <= self.receiver.edge.max(self.receiver.nxt) as i64 {
@@ -137,14 +137,26 @@ impl Connection {
             self.on_peer_fin(cfg, now);
         }
     }
+    /// Processes payload. If `QUICK` is set, Linux's receiver may use its short path.
     #[inline(always)]
-    pub(super) fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, start: u64, end: u64) {
+    pub(super) fn on_payload<const QUICK: bool>(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        start: u64,
+        end: u64,
+    ) {
         if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
             return;
         }
         let Agreed { sack, timestamps } = self.agreed;
         let new = Arriving { start, end, seg, sack, timestamps, mss: self.offered_mss(cfg) };
-        let due = self.receiver.take(cfg, now, &self.sender, new);
+        let quick = if QUICK { self.receiver.take_next(cfg, now, &self.sender, &new) } else { None };
+        let due = match quick {
+            Some(due) => due,
+            None => self.receiver.take(cfg, now, &self.sender, new),
+        };
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 

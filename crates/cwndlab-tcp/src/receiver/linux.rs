@@ -42,12 +42,12 @@ impl Receiver {
     }
 
     /// Returns the window advertised last, counted from the position acknowledged with it.
-    fn offered(&self) -> u32 {
+    pub fn offered(&self) -> u32 {
         (self.edge as u32).wrapping_sub(self.last_ack)
     }
 
     /// Shift count of the advertised window.
-    pub(super) fn shift(&self) -> u8 {
+    pub fn shift(&self) -> u8 {
         self.shift_plus_1.saturating_sub(1)
     }
 

@@ -297,6 +297,7 @@ impl Algorithm for Rack {
             AckKind::Old | AckKind::Other => {}
         }
         self.new_only = false;
+        self.deadlines.probed_at = Time::MAX;
         if let Some(twice) = ack.dsack {
             let una_before = v.s.max - ack.prior_flight_bytes;
             self.evidence.on_dsack(twice, una_before, v.s.mss);
@@ -445,7 +446,7 @@ impl Rack {
             return false;
         }
         self.new_only = false;
-        self.deadlines.reordering = Time::MAX;
+        (self.deadlines.reordering, self.deadlines.probed_at) = (Time::MAX, Time::MAX);
         true
     }
 
@@ -474,7 +475,7 @@ impl Rack {
         if ack >= self.dsack_round {
             self.dsack_round = 0;
         }
-        self.deadlines.reordering = Time::MAX;
+        (self.deadlines.reordering, self.deadlines.probed_at) = (Time::MAX, Time::MAX);
         s.dup_acks = 0;
         Some((now.saturating_sub(first.at), self.rtt))
     }

@@ -78,7 +78,7 @@ fn the_buffer_holds_twice_what_was_read_in_a_round_trip_and_more_where_that_grow
 #[test]
 fn the_window_follows_the_segments_up_to_what_is_free() {
     let (mut buffer, mut nxt) = (established(), 1);
-    let offered = |buffer: &TunedBuffer, allocated| buffer.window(0, 0, allocated).0 / MSS;
+    let offered = |buffer: &TunedBuffer, allocated| buffer.select_window(0, 0, allocated).0 / MSS;
     assert_eq!(offered(&buffer, 0), 43, "1460 bytes less than 64 KiB, which an application may leave unread");
     receive(&mut buffer, MS(10), 4, &mut nxt, None);
     assert_eq!(offered(&buffer, 0), 51, "two segments for each that came");

@@ -55,7 +55,7 @@ impl Connection {
         if data {
             self.note_window_update();
             self.share_timer(cfg);
-            self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
+            self.on_payload::<true>(cfg, now, seg, start, start + u64::from(seg.len));
         } else if !self.take_calm_ack(cfg, now, seg, ack) {
             self.take_new_ack(cfg, now, seg, None);
             self.share_timer(cfg);

@@ -1,6 +1,5 @@
 //! What RACK sends: first retransmissions, then new data, as far as the window or PRR's allowance permits.
 
-use super::timer::left_of_timeout;
 use super::{Phase, Rack};
 use crate::recovery::{Next, Transmission, View, ViewRef};
 use crate::send_state::{Piece, Room};
@@ -46,9 +45,11 @@ impl Rack {
     /// Does what [`Rack::note_sent`] and [`Rack::arm`] would after a full segment of new data was sent, if the
     /// retransmission timer is running and only the window limits what is sent.
     pub fn on_next_sent(&mut self, v: &mut View<'_>, sent: &Transmission, timers: &mut Timers) {
+        if self.deadlines.probed_at == sent.now && v.flight.len() > 2 {
+            return; // the wait differs only if a single segment is outstanding
+        }
         if v.cfg.recovery.has_linux_timers() {
-            let limit = left_of_timeout(v, sent.now);
-            if let Some(at) = self.schedule_probe(v, sent.now, limit) {
+            if let Some(at) = self.probe_new_data(v, sent.now) {
                 return timers.set(Timer::Retransmit, at);
             }
         }

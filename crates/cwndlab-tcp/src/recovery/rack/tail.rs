@@ -13,6 +13,7 @@ impl Rack {
     /// Processes an expiry of the retransmission timer, which may be set for the timeout, the reordering timer or the
     /// probe.
     pub(super) fn expire(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
+        self.deadlines.probed_at = Time::MAX;
         if v.s.una == v.s.max || self.deadlines.pending == Pending::Timeout {
             return Expiry::Timeout;
         }

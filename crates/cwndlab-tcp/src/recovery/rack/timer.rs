@@ -40,12 +40,22 @@ pub(super) struct Deadlines {
     /// set.
     pub armed: Time,
     pub pending: Pending,
+    /// When the probe's timer was last set for new data, if no ACK and no expiry has followed: it need not be set again
+    /// for data sent at the same time. Otherwise [`Time::MAX`].
+    pub probed_at: Time,
 }
 
 impl Default for Deadlines {
     fn default() -> Self {
         let never = Time::MAX;
-        Deadlines { timeout: never, reordering: never, probe: never, armed: never, pending: Pending::Timeout }
+        Deadlines {
+            timeout: never,
+            reordering: never,
+            probe: never,
+            armed: never,
+            pending: Pending::Timeout,
+            probed_at: never,
+        }
     }
 }
 
@@ -64,7 +74,7 @@ fn first_timeout(v: &View<'_>) -> Time {
 }
 
 /// Returns the time left until [`first_timeout`]; [`Time::MAX`] if it has passed.
-pub(super) fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
+fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
     match first_timeout(v).saturating_sub(now) {
         Time::ZERO => Time::MAX,
         left => left,
@@ -109,13 +119,20 @@ impl Rack {
         } else if self.probe_due {
             self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
         } else if new {
-            let probed = self.schedule_probe(v, now, left_of_timeout(v, now)).is_some();
+            let probed = self.probe_new_data(v, now).is_some();
             if !probed && (was_quiet || self.deadlines.pending == Pending::Probe) {
                 self.reset_timeout(v, now);
             }
         } else if piece.start == v.s.una && self.deadlines.pending != Pending::Reordering {
             self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
         }
+    }
+
+    /// With Linux's timers: sets the timer for a probe of data sent now, as [`Self::schedule_probe`].
+    pub(super) fn probe_new_data(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
+        let at = self.schedule_probe(v, now, left_of_timeout(v, now))?;
+        self.deadlines.probed_at = now;
+        Some(at)
     }
 
     /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns the time at which the
@@ -155,7 +172,7 @@ impl Rack {
     }
 
     fn set(&mut self, cfg: &TcpConfig, now: Time, what: Pending, wait: Time) {
-        self.deadlines.pending = what;
+        (self.deadlines.pending, self.deadlines.probed_at) = (what, Time::MAX);
         self.deadlines.armed = cfg.expiry(now, wait);
     }
 
