@@ -282,7 +282,9 @@ impl Scenario {
 
     /// Checks every index and value.
     ///
-    /// # Errors If a value is out of range. The error is about the first such value, except that it lists all invalid
+    /// # Errors
+    ///
+    /// If a value is out of range. The error is about the first such value, except that it lists all invalid
     /// knobs.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let nodes = self.nodes.len();

@@ -42,7 +42,9 @@ impl Routes {
     /// The links on the route that a run uses between two nodes: the explicit route or the shortest path; `None` if
     /// there is no path.
     ///
-    /// # Errors If the scenario's explicit route between them is not a chain of links.
+    /// # Errors
+    ///
+    /// If the scenario's explicit route between them is not a chain of links.
     pub fn between(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
         if !self.explicit.contains_key(&(from, to)) && self.shortest_path(scenario, from, to).is_none() {
             return Ok(None);
