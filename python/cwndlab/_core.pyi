@@ -739,8 +739,9 @@ class Records:
         """SHA-256 over all tables, in hexadecimal. Equal records have the same digest on every platform."""
 
     def without(self, names: Sequence[str]) -> Records:
-        """The records with these tables empty ("cwnd", "limits", "states", "timeouts", "delays"), as if the probes
-        that fill them had been off. All other tables are unchanged.
+        """The records with these tables empty ("cwnd", "limits", "states", "timeouts", "delays").
+
+        They are as if the probes that fill these tables had been off. All other tables are unchanged.
         """
 
     @property

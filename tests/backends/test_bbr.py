@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from cwndlab.backends.linux import stack
-from cwndlab.backends.linux_virtual import build
+from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 from cwndlab.runs.trace import trace
 from cwndlab.study import Study
@@ -98,5 +98,5 @@ def test_the_kernel_still_sends_it(case: str) -> None:
     kernel = VirtualKernel(stack.load(str(HERE / "bbr-stack.toml")))
     events = sent(case, 1, {}, kernel)
     if os.environ.get("CWNDLAB_REGENERATE"):
-        (GOLDEN / f"bbr-{case}.txt").write_text(text(events, build.find().release))
+        (GOLDEN / f"bbr-{case}.txt").write_text(text(events, images.find().release))
     assert_same(case, events)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from cwndlab.backends.linux import stack
-from cwndlab.backends.linux_virtual import build
+from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 from cwndlab.core import core
 from cwndlab.records.view import RunView
@@ -112,5 +112,5 @@ def test_the_kernel_still_ends_it_so(rate: str) -> None:
     found = outcome(rate, VirtualKernel(stack.load("linux-stock")))
     path = GOLDEN / f"receiver-{rate}.txt"
     if os.environ.get("CWNDLAB_REGENERATE"):
-        path.write_text(found.text(build.find().release))
+        path.write_text(found.text(images.find().release))
     assert found == golden(rate)

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 
 import cwndlab
 from cwndlab.backends.linux import netns
-from cwndlab.backends.linux_virtual import boot, build
+from cwndlab.backends.linux_virtual import boot, images
 from cwndlab.backends.linux_virtual.backend import seed_of
 from cwndlab.backends.protocol import Job
 from cwndlab.errors import RunError
@@ -136,9 +135,9 @@ def test_a_scorecard_has_the_kernels_numbers_next_to_the_simulators(tmp_path: Pa
 
 @pytest.mark.usefixtures("virtual")
 def test_a_guest_that_cannot_start_says_why(tmp_path: Path) -> None:
-    assert boot.try_out(build.find().path) is None
-    said = boot.try_out(Path("/bin/false"))
-    assert said is not None and "ended with 1" in said
+    assert {"reno", "cubic", "bbr", "dctcp", "vegas"} <= set(boot.congestion_controls(images.find()))
+    with pytest.raises(RunError, match="ended with 1"):
+        boot.congestion_controls(replace(images.find(), path=Path("/bin/false")))
 
 
 def test_a_guests_random_numbers_depend_on_seed_replicate_and_cell_alone() -> None:
@@ -148,70 +147,13 @@ def test_a_guests_random_numbers_depend_on_seed_replicate_and_cell_alone() -> No
     assert len({seed_of(one) for one in [job, *others]}) == 4
 
 
-def test_what_is_no_kernel_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "linux"
-    program.write_bytes(b"Linux version 6.12.1 but without what it needs")
-    monkeypatch.setenv(build.VARIABLE, str(program))
-    with pytest.raises(RunError, match="no User-Mode Linux with time travel"):
-        build.find()
-    program.write_bytes(b"Linux version 6.12.1-x (somebody) time-travel=inf-cpu")
-    assert build.find().release == "6.12.1-x"
-
-
 def test_without_a_kernel_the_command_that_makes_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(build.VARIABLE, raising=False)
+    monkeypatch.delenv(images.VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(RunError, match="cwndlab linux build"):
         cwndlab.run("rfc2416", backend="linux-virtual", changes={"grid": "minute", "variant": "tahoe"})
-
-
-def test_a_build_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RunError, match=r"apt-get install .*flex"):
-        build.build(None, 1, print)
-
-
-def test_a_source_that_is_none_is_refused_and_nothing_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(build, "reason_not", lambda: None)
-    monkeypatch.setattr(build, "ROOM", 0)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    with pytest.raises(RunError, match="no such file"):
-        build.build(tmp_path / "linux.tar.xz", 1, print)
-    (tmp_path / "tree").mkdir()
-    with pytest.raises(RunError, match="arch/um"):
-        build.build(tmp_path / "tree", 1, print)
-    assert list(build.cache().glob("*")) == []
-
-
-def test_a_build_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build, "reason_not", lambda: None)
-    monkeypatch.setattr(build, "ROOM", 0)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    building = threading.Lock()
-
-    def made(*_: object) -> None:
-        assert building.acquire(blocking=False), "two at once"
-        began.set()
-        ends.wait(10)
-        building.release()
-
-    monkeypatch.setattr(build, "_make", made)
-    began, ends, waits = threading.Event(), threading.Event(), threading.Event()
-    first = threading.Thread(target=build.build, args=(None, 1, print))
-    second = threading.Thread(target=build.build, args=(None, 1, lambda _: waits.set()))
-    first.start()
-    assert began.wait(10)
-    second.start()
-    assert waits.wait(10), "nothing said that another build is under way"
-    ends.set()
-    first.join(10)
-    second.join(10)
-    assert not building.locked() and not first.is_alive() and not second.is_alive()
 
 
 def guests(parent: int) -> list[int]:

@@ -13,7 +13,15 @@ from cwndlab.errors import StudyError
 from cwndlab.runs.progress import span
 
 from .loading import changes_of
-from .options import BackendOption, ClusterOption, SeedOption, StoreOption, ThreadsOption, cc_names
+from .options import (
+    BackendOption,
+    ClusterOption,
+    KernelOption,
+    SeedOption,
+    StoreOption,
+    ThreadsOption,
+    cc_names,
+)
 from .output import columns, echo, number_of, progress
 
 if TYPE_CHECKING:
@@ -82,6 +90,7 @@ def evaluate(
         str | None,
         typer.Option(metavar="linux-laws|FILE", help="a kernel's TCP; default: linux-laws"),
     ] = None,
+    kernel: KernelOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="exit with code 3 if a MUST of a document is not met")
     ] = False,
@@ -117,6 +126,7 @@ def evaluate(
         store=store,
         backend=backend,
         stack=stack,
+        kernel=kernel,
     )
 
     def shown(study: str) -> AbstractContextManager[Progress]:

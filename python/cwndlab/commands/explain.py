@@ -15,6 +15,7 @@ from .options import (
     BackendOption,
     CcOption,
     JsonOption,
+    KernelOption,
     MetricOption,
     MoreSets,
     SeedOption,
@@ -56,6 +57,7 @@ def explain(
     metric: MetricOption = None,
     backend: BackendOption = "simulator",
     stack: StackOption = None,
+    kernel: KernelOption = None,
     seed: SeedOption = None,
     replicate: Annotated[int, typer.Option(min=0)] = 0,
     budgets: Annotated[
@@ -80,6 +82,7 @@ def explain(
         "--metric": metric,
         "--backend": None if backend == "simulator" else backend,
         "--stack": stack,
+        "--kernel": kernel,
         "--seed": seed,
         "--replicate": replicate or None,
         "--budgets": budgets,
@@ -99,7 +102,7 @@ def explain(
         raise StudyError("only a finished run has --budgets", key="--budgets", right="name its folder")
     from cwndlab.runs.options import RunOptions
 
-    options = RunOptions(backend=backend, stack=stack)
+    options = RunOptions(backend=backend, stack=stack, kernel=kernel)
     loaded = load(study, set_, more, cc=cc, metrics=metric)
     _show(_explain_cell(loaded, options, seed, replicate, flow, moment, longest), json_)
 

@@ -1,4 +1,4 @@
-"""`cwndlab new NAME`: a commented study to start from; `cwndlab new cc NAME`: a congestion control."""
+"""`cwndlab new`: a commented study to start from, or a congestion control in Python or in C."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic, writing
 
-from .new_cc import write_cc
+from .new_law import write_cc, write_law_c
 from .output import echo
 
 STUDY = """\
@@ -61,21 +61,23 @@ def write_study(name: str) -> Path:
 
 
 #: What `new` makes, by its name; a study unless named.
-KINDS: dict[str, Callable[[str], Path]] = {"study": write_study, "cc": write_cc}
+KINDS: dict[str, Callable[[str], Path]] = {"study": write_study, "cc": write_cc, "law-c": write_law_c}
 
 
 def new(
     words: Annotated[
         list[str],
         typer.Argument(
-            metavar="[cc] NAME",
-            help="of a study (writes NAME.toml) or, after cc, of a congestion control (writes a folder)",
+            metavar="[cc|law-c] NAME",
+            help="of a study (writes NAME.toml); after cc, of a congestion control in Python (a folder); "
+            "after law-c, of one in C for a kernel (NAME.c)",
         ),
     ],
 ) -> None:
-    """Create a commented study to start from; `new cc NAME` creates a congestion control in Python."""
-    if words == ["cc"]:
-        raise StudyError("the congestion control has no name", right="write for instance cwndlab new cc mine")
+    """Create a commented study to start from; `new cc NAME` and `new law-c NAME`: a congestion control."""
+    if words in (["cc"], ["law-c"]):
+        right = f"write for instance cwndlab new {words[0]} mine"
+        raise StudyError("the congestion control has no name", right=right)
     kind, name = ("study", words[0]) if len(words) == 1 else (words[0], words[1])
     if len(words) > 2 or kind not in KINDS or not name.strip():
         raise StudyError(

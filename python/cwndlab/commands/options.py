@@ -101,6 +101,13 @@ StackOption = Annotated[
         metavar="linux-1998|linux-stock|linux-laws|FILE", help="the kernel's TCP; default: the study's"
     ),
 ]
+KernelOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SERIES|NAME|FILE",
+        help="the kernel in virtual time: 6.12, 7.3, or a name from `linux list`; default: 6.12",
+    ),
+]
 CcOption = Annotated[
     list[str] | None,
     typer.Option(

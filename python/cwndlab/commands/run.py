@@ -22,6 +22,7 @@ from .options import (
     CcOption,
     ClusterOption,
     JsonOption,
+    KernelOption,
     LimitOption,
     MetricOption,
     MoreSets,
@@ -66,6 +67,7 @@ def run(
     ] = None,
     backend: BackendOption = "simulator",
     stack: StackOption = None,
+    kernel: KernelOption = None,
     limit: LimitOption = None,
     max_events: Annotated[
         int | None, typer.Option(help="most events of one run of the simulator; default: 10^9")
@@ -103,6 +105,7 @@ def run(
         sensitivity=sensitivity,
         backend=backend,
         stack=stack,
+        kernel=kernel,
         max_events=max_events,
         max_memory_bytes=_size(max_memory),
     )

@@ -14,6 +14,7 @@ from .loading import load
 from .options import (
     BackendOption,
     CcOption,
+    KernelOption,
     LimitOption,
     MetricOption,
     MoreSets,
@@ -45,6 +46,7 @@ def trace(
     replicate: Annotated[int, typer.Option(min=0)] = 0,
     backend: BackendOption = "simulator",
     stack: StackOption = None,
+    kernel: KernelOption = None,
     limit: LimitOption = None,
 ) -> None:
     """Print the packets of one run, of the first cell that --set leaves, as seen at the observation point."""
@@ -59,13 +61,13 @@ def trace(
         )
         raise StudyError("pcapng is binary, and the output is a terminal", key="--format", right=right)
     loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
-    kernel = kernel_of(RunOptions(backend=backend, stack=stack), loaded)
+    runner = kernel_of(RunOptions(backend=backend, stack=stack, kernel=kernel), loaded)
     plan = loaded.plan(seed=seed)
     cell = plan.cells[0]
     cell.check()
     if len(plan.cells) > 1:
         echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
-    data = make(cell, format_, seed=plan.seed, replicate=replicate, kernel=kernel)
+    data = make(cell, format_, seed=plan.seed, replicate=replicate, kernel=runner)
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

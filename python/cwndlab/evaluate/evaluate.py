@@ -203,7 +203,7 @@ def _prepare(
     pack = replace(pack, file=pack.file.model_copy(update={"references": left}))
     plans, skipped = {}, {}
     for name, study in studies(pack, subjects, changes, without=lacking).items():
-        plan = checked_plan(study, replace(options, backend="simulator", stack=None))
+        plan = checked_plan(study, replace(options, backend="simulator", stack=None, kernel=None))
         reason = kernel.refusal(plan, stack)
         if reason is None:
             plans[name] = plan

@@ -89,8 +89,8 @@ def with_subjects(
 ) -> Study:
     """The study with these subjects along its axis `subject`.
 
-    They are followed by the references and by the other values that the study declares for its claims, except
-    those in `without`.
+    They are followed by the references and by the other values that the study declares for its claims. Cells
+    of those in `without` are left out, and claims about them are not checked.
     """
     declared = {_name(value): value for value in study.raw["axes"][AXIS]["values"]}
     if missing := [name for name in references if name not in declared]:
@@ -100,9 +100,11 @@ def with_subjects(
     places = list(_places(study.raw["tcp"], "tcp")) if any(subject.kernel for subject in subjects) else []
     values = [_value(subject, declared, first, places) for subject in subjects]
     names = [subject.name for subject in subjects]
-    others = [name for name in dict.fromkeys((*references, *declared)) if name not in (*names, *without)]
+    others = [name for name in dict.fromkeys((*references, *declared)) if name not in names]
     values += [declared[name] for name in others]
     made = rebuild(study, study.document.change({f"axes.{AXIS}.values": values}))
+    if without:
+        made = made.set({AXIS: [name for name in (*names, *others) if name not in without]})
     return made.with_laws({subject.name: subject.law for subject in subjects if subject.law is not None})
 
 

@@ -35,6 +35,8 @@ class RunOptions:
     backend: str = "simulator"
     #: The kernel's TCP: "linux-1998", "linux-stock", "linux-laws", or a TOML file; default: the study's.
     stack: str | None = None
+    #: The kernel of "linux-virtual": a series ("7.3"), a name from `linux list`, or a file; default: 6.12.
+    kernel: str | None = None
     #: Events that one run of the simulator may take; default: 10^9. More is an error of its cell.
     max_events: int | None = None
     #: Memory that one run of the simulator may take, about; default: 384 MiB.
@@ -61,6 +63,12 @@ class RunOptions:
                 "--stack applies only to kernel backends",
                 key="--stack",
                 right="--backend linux or linux-virtual too",
+            )
+        if self.kernel is not None and self.backend != "linux-virtual":
+            raise StudyError(
+                "--kernel applies only to kernels in virtual time",
+                key="--kernel",
+                right="--backend linux-virtual too",
             )
         if self.store is not None and self.backend != "simulator":
             raise StudyError(
@@ -92,6 +100,7 @@ class FurtherOptions(TypedDict, total=False):
     sensitivity: str | None
     backend: str
     stack: str | None
+    kernel: str | None
     max_events: int | None
     max_memory_bytes: int | None
 

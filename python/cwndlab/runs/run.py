@@ -275,7 +275,9 @@ def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:
     find_router()
     chosen = load(options.stack or study.base.run.stack), options.threads, study.base.limits
     if options.backend == "linux-virtual":
-        return VirtualKernel(*chosen)
+        from cwndlab.backends.linux_virtual import images
+
+        return VirtualKernel(*chosen, image=images.find(options.kernel))
     return Kernel(*chosen)
 
 

@@ -130,6 +130,8 @@ class Kernel:
     """The executor for this machine's kernel."""
 
     backend = "linux"
+    #: How to get a kernel with a congestion control that this one lacks.
+    more_laws = "`modprobe tcp_{}` adds it where it is a module, and --backend linux-virtual has more"
 
     stack: stack.Stack
     at_once: int | None = None
@@ -221,6 +223,7 @@ class Kernel:
             "parent": os.getpid(),
             "limits": validity.of_router(self.limits),
             "real_time": self.real_time,
+            "more_laws": self.more_laws,
             "device": self.device,
             "capture": job.is_first and self.keep is not None,
         }

@@ -47,6 +47,7 @@ class Hosts:
                 if (node, *pair) not in self.addresses:
                     self.addresses[(node, *pair)] = address(node, len(mine))
                     mine.append(self.addresses[(node, *pair)])
+        self.more_laws: str = job["more_laws"]
         self.namespaces: dict[int, Namespace] = {}
         self.missing: list[str] = []
         self.packet = not can_open_tun() or job.get("device") == "packet"
@@ -104,8 +105,7 @@ class Hosts:
                     kind = SetupError if control == self.stack["sysctls"].get(CONTROL) else ValueError
                     raise kind(
                         f'this kernel has no congestion control "{control}", only {", ".join(there)}; '
-                        f"`modprobe tcp_{control}` adds it where it is a module, and --backend linux-virtual "
-                        "has more"
+                        f"{self.more_laws.format(control)}"
                     ) from None
 
     def _routes(self, node: int) -> dict[str, dict[str, int]]:

@@ -15,7 +15,7 @@ from cwndlab.backends.linux.backend import Kernel, length_s
 from cwndlab.backends.protocol import Job
 from cwndlab.backends.threads import available
 
-from . import boot, build
+from . import boot, images
 
 #: Wall time allowed for a virtual second; 7 flows took 0.025 s of a free processor.
 PATIENCE = 10
@@ -32,11 +32,12 @@ class VirtualKernel(Kernel):
     """The executor that starts a User-Mode Linux for each run, in parallel on all processors."""
 
     backend = "linux-virtual"
+    more_laws = "`cwndlab linux build --law FILE.c` or `--patch FILE` builds a kernel with {}"
     #: A second attempt would give the same result.
     attempts: int = 1
     #: Not known before a run has finished: it depends on the packets and on the machine.
     pace: float | None = None
-    image: build.Image = field(default_factory=build.find)
+    image: images.Image = field(default_factory=images.find)
     #: The guests that were started, with their processors.
     _placed: list[tuple[subprocess.Popen[str], int]] = field(default_factory=list, repr=False)
     #: Simulated and wall time of the runs that have ended.
@@ -59,7 +60,7 @@ class VirtualKernel(Kernel):
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
         """The kernel, its console in a file."""
         processor = self._processor()
-        virtual = {"kernel": str(self.image.path), "seed": seed_of(job), "processor": processor}
+        virtual = boot.guest_of(self.image, seed_of(job), processor)
         process = boot.start({**content, "virtual": virtual}, folder)
         self._placed.append((process, processor))
         return process
@@ -80,6 +81,10 @@ class VirtualKernel(Kernel):
         """The pace of the runs so far is expected of the others."""
         self._ended_s = self._ended_s[0] + length_s, self._ended_s[1] + wall_s
         self.pace = self._ended_s[1] / self._ended_s[0]
+
+    def provenance(self) -> dict[str, Any]:
+        """As of any kernel, and what this one was built from."""
+        return super().provenance() | {"kernel_build": self.image.about}
 
     def last_words(self, folder: Path) -> str:
         """The end of the console: a panic, or why it did not start."""

@@ -20,6 +20,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cwndlab.errors import RunError
+
+from .images import Image
+
 _PR_SET_PDEATHSIG = 1
 _ADDR_NO_RANDOMIZE = 0x0040000
 #: Of the guest, taken as it is touched: 1 GB gives TCP's buffers the sizes that they have on larger machines.
@@ -67,20 +71,28 @@ def environment(seed: int, folder: Path) -> dict[str, str]:
     return made
 
 
-def try_out(kernel: Path) -> str | None:
-    """Starts a guest with nothing to do; None if it booted, otherwise its output."""
+def congestion_controls(image: Image) -> list[str]:
+    """Starts a guest that says what the kernel offers; RunError with its output if it does not start."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        job = {"folder": name, "parent": os.getpid(), "virtual": {"kernel": str(kernel), "seed": 1}}
+        job = {"folder": name, "parent": os.getpid(), "virtual": guest_of(image, 1)}
         process = start(job, folder)
         try:
             process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if (folder / "result.json").exists():
-            return None
-        return last_words(folder) or f"it ended with {process.returncode} and no word"
+        result = folder / "result.json"
+        if not result.exists():
+            raise RunError(last_words(folder) or f"it ended with {process.returncode} and no word")
+        offered: list[str] = json.loads(result.read_text())
+        return offered
+
+
+def guest_of(image: Image, seed: int, processor: int | None = None) -> dict[str, Any]:
+    """What a job says of its guest: the kernel, the seed of its random numbers, and where it runs."""
+    own = ["seccomp=auto"] if image.seccomp else []
+    return {"kernel": str(image.path), "arguments": own, "seed": seed, "processor": processor}
 
 
 def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
@@ -123,7 +135,8 @@ def main() -> None:
     kernel = job["virtual"]["kernel"]
     own = ("folder", "parent", "virtual")
     Path("job.json").write_text(json.dumps({name: job[name] for name in job if name not in own}))
-    os.execve(kernel, [kernel, *COMMAND_LINE], environment(job["virtual"]["seed"], folder))
+    arguments = [kernel, *COMMAND_LINE, *job["virtual"]["arguments"]]
+    os.execve(kernel, arguments, environment(job["virtual"]["seed"], folder))
 
 
 if __name__ == "__main__":

@@ -1,37 +1,26 @@
-"""`cwndlab linux build`: a User-Mode Linux with time travel from Debian's kernel source, in the user's cache.
+"""`cwndlab linux build`: a User-Mode Linux with time travel, from a recipe.
 
-Where it is kept says what it was built from: `<cache>/cwndlab/uml/<version>-<digest of patch and config>/`;
-next to `linux` are `about.json`, the kernel's own `config` and the build's log. A build that fails leaves its
-log only.
+A build writes into a temporary folder that it renames at the end. One that fails leaves its log only.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import platform
-import re
 import shutil
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cwndlab.errors import RunError
-from cwndlab.files import user_cache
 
-HERE = Path(__file__).resolve().parent
-PATCH, CONFIG = HERE / "kernel.patch", HERE / "config"
-#: Debian's source package of the kernel series that the patch applies to.
-PACKAGE = "linux-source-6.12"
-SOURCES = Path("/usr/src")
-#: Names another kernel, as CWNDLAB_ROUTER names another router.
-VARIABLE = "CWNDLAB_UML"
+from . import boot, source
+from .images import Image, built, cache, trees
+from .recipe import Law, Recipe, registered, series_of
+from .steps import Steps, output_of
+
 #: Bytes for the unpacked source and what is compiled: 1.7 GB were measured.
 ROOM = 2_000_000_000
 #: Program → Debian's package of it.
@@ -39,78 +28,15 @@ TOOLS = {
     "make": "make", "gcc": "gcc", "ld": "binutils", "flex": "flex", "bison": "bison", "bc": "bc",
     "patch": "patch", "tar": "tar", "xz": "xz-utils",
 }  # fmt: skip
-#: Same source, patch, config and compiler: same bytes, independent of user and time.
-_REPRODUCIBLE = {
-    "KBUILD_BUILD_TIMESTAMP": "Tue Sep 1 00:00:00 UTC 1998",
-    "KBUILD_BUILD_USER": "cwndlab",
-    "KBUILD_BUILD_HOST": "cwndlab",
-    "KBUILD_BUILD_VERSION": "1",
-    "LC_ALL": "C",
-}
-
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Image:
-    """A kernel that is there."""
-
-    path: Path
-    #: As `uname -r` says in it.
-    release: str
-    #: Of the program's bytes: another kernel gives another result.
-    digest: str
-
-    @classmethod
-    def at(cls, path: Path) -> Image:
-        """The kernel in a file; RunError if it is none, or lacks time travel."""
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise RunError(f"{path}: {error.strerror}; `cwndlab linux build` makes a kernel") from None
-        found = re.search(rb"Linux version (\S+)", data)
-        if found is None or b"time-travel=inf-cpu" not in data:
-            raise RunError(f"{path} is no User-Mode Linux with time travel; `cwndlab linux build` makes one")
-        return cls(path, found[1].decode(), hashlib.sha256(data).hexdigest()[:16])
-
-
-def cache() -> Path:
-    """Where kernels are kept."""
-    return user_cache() / "uml"
-
-
-def _log() -> Path:
-    """Of the build under way, or of the last one that failed."""
-    return cache() / "build.log"
-
-
-def recipe() -> str:
-    """Digest of what of ours goes into a kernel."""
-    text = PATCH.read_bytes() + b"\0" + CONFIG.read_bytes()
-    return hashlib.sha256(text).hexdigest()[:10]
-
-
-def find() -> Image:
-    """The kernel to run: the one in CWNDLAB_UML, or the newest that was built by the present recipe."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Image.at(Path(named))
-    built = list(_known_builds())
-    if not built:
-        raise RunError(
-            "there is no kernel for virtual time yet; `cwndlab linux build` makes one, in a few minutes"
-        )
-    return Image.at(max(built, key=lambda folder: folder.stat().st_mtime_ns) / "linux")
-
-
-def _known_builds() -> Iterator[Path]:
-    yield from (path.parent for path in cache().glob(f"*-{recipe()}/linux"))
+_LAWS = Path("net", "ipv4")
+#: In a tree: that it is compiled, and which laws were added to it.
+_READY = "cwndlab-ready.json"
 
 
 def reason_not() -> str | None:
     """Why none can be built here; None if one can."""
     if platform.machine() not in ("x86_64", "AMD64"):
-        return f"the patch and its tests are for x86_64; this is {platform.machine()}"
+        return f"the patches and their tests are for x86_64; this is {platform.machine()}"
     missing = {package: tool for tool, package in TOOLS.items() if shutil.which(tool) is None}
     if missing:
         return f"{', '.join(missing.values())} missing; `apt-get install {' '.join(missing)}`"
@@ -119,11 +45,14 @@ def reason_not() -> str | None:
     return None
 
 
-def build(source: Path | None, jobs: int, say: Say, *, again: bool = False) -> Image:
+def build(
+    recipe: Recipe, given: Path | None, jobs: int, say: Callable[[str], None], *, again: bool = False
+) -> Image:
     """Builds the kernel if it is not there yet; waits for another build first.
 
     Args:
-        source: a kernel's source, as .tar.xz or unpacked; default: Debian's package, installed or downloaded.
+        recipe: what to build.
+        given: Linux's source, as .tar.xz or unpacked; default: Debian's package, installed or downloaded.
         jobs: number of parallel compilers.
         say: gets a line whenever there is something to tell.
         again: build although it is there.
@@ -138,12 +67,15 @@ def build(source: Path | None, jobs: int, say: Say, *, again: bool = False) -> I
     if free < ROOM:
         raise RunError(f"{home}: {free / 1e9:.1f} GB free; building needs {ROOM / 1e9:g} GB for a while")
     with _build_lock(home, say):
-        _log().unlink(missing_ok=True)
-        return _make(home, source, jobs, say, again)
+        for left in home.glob(".building-*"):  # by a build that was killed
+            shutil.rmtree(left, ignore_errors=True)
+        log = home / "build.log"
+        log.unlink(missing_ok=True)
+        return _build(home, recipe, given, jobs, Steps(log, say), again)
 
 
 @contextmanager
-def _build_lock(home: Path, say: Say) -> Iterator[None]:
+def _build_lock(home: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Only one build at a time keeps a log and writes kernels."""
     import fcntl  # Windows has none, and builds no kernel
 
@@ -156,164 +88,147 @@ def _build_lock(home: Path, say: Say) -> Iterator[None]:
         yield
 
 
-def _make(home: Path, source: Path | None, jobs: int, say: Say, again: bool) -> Image:
+def _build(home: Path, recipe: Recipe, given: Path | None, jobs: int, steps: Steps, again: bool) -> Image:
+    content = None if given is None else source.digest_of(given)
+    for folder in [] if again else built(recipe):
+        image = Image.at(folder / "linux")
+        if given is None or (content is not None and image.about.get("source_sha256") == content):
+            steps.say(f"{image.path} is there already")
+            return image
+    began = time.monotonic(), _cpu_s()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=home) as work:
-        source = source or _of_debian(Path(work), say)
-        content = _digest(source)
-        for folder in [] if again else _known_builds():
-            if content is not None and about(folder).get("source_sha256") == content:
-                say(f"{folder / 'linux'} is there already")
-                return Image.at(folder / "linux")
-        tree = _unpack(source, Path(work), say)
-        folder = home / f"{_version(tree)}-{recipe()}"
-        began = time.monotonic()
-        _compile(tree, jobs, say)
+        tree, facts = _tree(recipe, given, content, Path(work), jobs, steps, again)
         done = Path(work, "done")
         done.mkdir()
         shutil.copy2(tree / "linux", done / "linux")
         shutil.copy2(tree / ".config", done / "config")
-        shutil.move(_log(), done / "build.log")
         image = Image.at(done / "linux")
-        facts = {
+        steps.say("starting it")
+        try:
+            offered = boot.congestion_controls(image)
+        except RunError as error:
+            raise RunError(f"the kernel was built but does not start: {error}; log: {steps.log}") from None
+        missing = [name for law in recipe.laws for name in law.names if name not in offered]
+        if missing:
+            raise RunError(f"the kernel was built but does not offer {', '.join(missing)}: is it registered?")
+        shutil.move(steps.log, done / "build.log")
+        facts |= {
+            **recipe.facts(),
             "release": image.release,
-            "source": str(source) if content is None else source.name,
-            "source_sha256": content,
             "digest": image.digest,
-            "compiler": _output(["gcc", "--version"]).partition("\n")[0],
-            "seconds": round(time.monotonic() - began, 1),
+            "congestion_controls": offered,
+            "compiler": output_of(["gcc", "--version"]).partition("\n")[0],
+            "seconds": round(time.monotonic() - began[0], 1),
+            "cpu_seconds": round(_cpu_s() - began[1], 1),
         }
         (done / "about.json").write_text(json.dumps(facts, indent=1) + "\n")
+        folder = home / f"{facts['version']}-{recipe.digest}"
         if folder.exists():
             shutil.rmtree(folder)
         done.rename(folder)
     return Image.at(folder / "linux")
 
 
-def _digest(source: Path) -> str | None:
-    """Of an archive; None for a folder, which may change unseen."""
-    if not source.is_file():
-        return None
-    with source.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _cpu_s() -> float:
+    """CPU time of the commands so far."""
+    import resource  # Windows has none
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
-def _unpack(source: Path, work: Path, say: Say) -> Path:
-    """A tree that may be changed."""
-    if source.is_dir():
-        if not (source / "arch" / "um" / "Makefile").is_file():
-            raise RunError(f"{source}: no kernel source; a folder with arch/um or a .tar.xz is wanted")
-        say(f"copying {source}")
+def _tree(
+    recipe: Recipe, given: Path | None, content: str | None, work: Path, jobs: int, steps: Steps, again: bool
+) -> tuple[Path, dict[str, object]]:
+    """A compiled source and where it came from. With laws it is kept: a changed law takes seconds."""
+    # Debian's source, or an archive with this content. A folder may have changed since.
+    kept = trees() / f"{recipe.base.digest}-{'debian' if given is None else (content or 'folder')[:10]}"
+    ready = kept / _READY
+    if ready.is_file() and (given is None or content is not None) and not again:
+        facts = json.loads(ready.read_text())
+    else:
+        archive = given or source.archive_of(recipe.series, work, steps)
         tree = work / "tree"
-        shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
-        _run(["make", "ARCH=um", "mrproper"], tree, _log(), "cleaning the copy")
-        return tree
-    if not source.is_file():
-        raise RunError(f"{source}: there is no such file; a kernel's source as .tar.xz or folder is wanted")
-    say(f"unpacking {source}")
-    unpacked = work / "unpacked"
-    unpacked.mkdir()
-    _run(["tar", "-xf", str(source.resolve())], unpacked, _log(), f"unpacking {source}")
-    trees = [path for path in unpacked.iterdir() if (path / "arch" / "um" / "Makefile").is_file()]
-    if len(trees) != 1:
-        raise RunError(f"{source}: no kernel source; one folder with arch/um is wanted in it")
-    return trees[0]
+        source.unpack(archive, tree, steps)
+        version = source.version_of(tree)
+        if series_of(version, str(archive)) != recipe.series:
+            raise RunError(f"{archive} is Linux {version}, not {recipe.series.name}")
+        _prepare(tree, recipe, steps)
+        facts = {
+            "version": version,
+            "source": str(archive) if archive.is_dir() else archive.name,
+            "source_sha256": content or source.digest_of(archive),
+        }
+        if not recipe.laws:
+            _compile(tree, jobs, steps)
+            return tree, facts
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.parent.mkdir(exist_ok=True)
+        shutil.move(tree, kept)
+        facts |= {"tree": kept.name, "laws_in_tree": []}
+        ready.write_text(json.dumps(facts))
+    facts["laws_in_tree"] = _place(kept, recipe.laws, facts["laws_in_tree"], steps)
+    ready.write_text(json.dumps(facts))
+    _compile(kept, jobs, steps)
+    return kept, {name: fact for name, fact in facts.items() if name != "laws_in_tree"}
 
 
-def _of_debian(work: Path, say: Say) -> Path:
-    """Debian's source: as installed, or downloaded by apt, which needs no root."""
-    archive = SOURCES / f"{PACKAGE}.tar.xz"
-    if archive.is_file():
-        return archive
-    advice = (
-        f"`apt-get install {PACKAGE}` (Debian 13, and Debian 12 from its security updates), "
-        "or name the source of a Linux 6.12 with --source"
-    )
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise RunError(f"{archive} is not there and this is no Debian; {advice}")
-    say(f"downloading {PACKAGE} (150 MB)")
-    try:
-        _run(["apt-get", "-q", "download", PACKAGE], work, _log(), f"downloading {PACKAGE}")
-        package = next(work.glob(f"{PACKAGE}_*.deb"))
-        _run(["dpkg-deb", "-x", package.name, "package"], work, _log(), "unpacking the package")
-    except (RunError, StopIteration) as error:
-        raise RunError(f"{PACKAGE} could not be downloaded ({error}); {advice}") from None
-    return work / "package" / archive.relative_to("/")
-
-
-def _version(tree: Path) -> str:
-    """As 6.12.48, from the head of the Makefile."""
-    head = (tree / "Makefile").read_text(errors="replace")[:1000]
-    words = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+)", head, re.MULTILINE))
-    if len(words) != 3:
-        raise RunError(f"{tree / 'Makefile'}: no VERSION, PATCHLEVEL and SUBLEVEL; not a kernel's source")
-    return ".".join(words[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
-
-
-def _compile(tree: Path, jobs: int, say: Say) -> None:
-    log = _log()
-    _run(["patch", "-p1", "--batch", "-i", str(PATCH)], tree, log, "applying the patch (it is for 6.12)")
-    make = ["make", "ARCH=um"]
-    _run([*make, "allnoconfig", f"KCONFIG_ALLCONFIG={CONFIG}"], tree, log, "configuring")
+def _prepare(tree: Path, recipe: Recipe, steps: Steps) -> None:
+    """Patches and configures a source."""
+    own = recipe.series.patch
+    for path, what in [(own, f"applying cwndlab's patch for {recipe.series.name}")] + [
+        (path, f"applying {path}") for path in recipe.patches
+    ]:
+        steps.run(["patch", "-p1", "--forward", "-i", str(path.resolve())], tree, what)
+    settings = tree / "cwndlab.config"
+    settings.write_text("\n".join(recipe.settings) + "\n")
+    steps.run(["make", "ARCH=um", "allnoconfig", f"KCONFIG_ALLCONFIG={settings.name}"], tree, "configuring")
     made = set((tree / ".config").read_text().splitlines())
     lost = [
         line
-        for line in CONFIG.read_text().splitlines()
+        for line in recipe.settings
         if line.startswith("CONFIG_") and not line.endswith("=n") and line not in made
     ]
     if lost:
-        raise RunError(f"this source does not take {', '.join(lost)}; Linux 6.12 does")
+        raise RunError(f"this source does not take {', '.join(lost)}; Linux {recipe.series.name} does")
+
+
+def _place(tree: Path, laws: tuple[Law, ...], before: list[str], steps: Steps) -> list[str]:
+    """Puts laws into a tree in place of those that were there before; their file names."""
+    makefile = tree / _LAWS / "Makefile"
+    ours = "# cwndlab's laws\n"
+    text = makefile.read_text().partition(ours)[0]
+    names = [law.path.name for law in laws]
+    for name in before:
+        if name not in names:
+            (tree / _LAWS / name).unlink(missing_ok=True)
+    for law in laws:
+        placed = tree / _LAWS / law.path.name
+        for path in (tree / _LAWS).glob("tcp_*.c"):
+            twice = set(law.names) & set(registered(path.read_text(errors="replace")))
+            if twice and path.name not in (*names, *before):
+                raise RunError(
+                    f"--law {law.path}: Linux has a law {twice.pop()} already; choose another name"
+                )
+        if law.path.name not in before and placed.exists():
+            raise RunError(
+                f"--law {law.path}: Linux has net/ipv4/{law.path.name} already; choose another name"
+            )
+        new = law.path.read_bytes()
+        if not placed.exists() or placed.read_bytes() != new:
+            placed.write_bytes(new)
+    makefile.write_text(text + ours + "".join(f"obj-y += {law.path.stem}.o\n" for law in laws))
+    steps.say(f"added {', '.join(names)}")
+    return names
+
+
+def _compile(tree: Path, jobs: int, steps: Steps) -> None:
     compiled = 0
 
     def count(line: str) -> None:
         nonlocal compiled
         compiled += line.startswith("  CC ")
         if line.startswith("  CC ") and compiled % 25 == 0:
-            say(f"compiling: {compiled} files of about 600")
+            steps.say(f"compiling: {compiled} files of about 600")
 
-    _run([*make, f"-j{jobs}", "linux"], tree, log, "compiling", count)
-
-
-def _run(command: list[str], folder: Path, log: Path, what: str, each: Say | None = None) -> None:
-    """Runs a step, its output to the log; RunError with the log's end if it fails."""
-    with log.open("a") as kept:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        assert process.stdout is not None
-        tail: list[str] = []
-        try:
-            for line in process.stdout:
-                kept.write(line)
-                tail = [*tail[-4:], line.strip()]
-                if each is not None:
-                    each(line)
-        except BaseException:
-            process.terminate()
-            raise
-        finally:
-            process.stdout.close()
-            code = process.wait()
-    if code != 0:
-        raise RunError(f"{what} failed: {' | '.join(tail) or f'{command[0]} ended with {code}'}; log: {log}")
-
-
-def _environment() -> Mapping[str, str]:
-    """Without what a user may have set for other builds."""
-    kept = ("PATH", "HOME", "TMPDIR", "http_proxy", "https_proxy")
-    return {name: os.environ[name] for name in kept if name in os.environ} | _REPRODUCIBLE
-
-
-def _output(command: list[str]) -> str:
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=_environment()).stdout
-
-
-def about(folder: Path) -> dict[str, Any]:
-    """What is known of how a kernel was built."""
-    content: dict[str, Any] = json.loads((folder / "about.json").read_text())
-    return content
+    steps.run(["make", "ARCH=um", f"-j{jobs}", "linux"], tree, "compiling", count)

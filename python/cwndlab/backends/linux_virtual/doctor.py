@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from cwndlab.backends.linux.doctor import Finding
-from cwndlab.errors import CwndlabError
+from cwndlab.errors import CwndlabError, RunError
 
-from . import boot, build
+from . import boot, build, images
 
 
 def examine() -> Finding:
     """Whether runs in virtual time work here."""
     reason = reason_not_virtual()
     if reason is None:
-        return Finding("virtual time", True, f"User-Mode Linux {build.find().release}")
+        return Finding("virtual time", True, f"User-Mode Linux {images.find().release}")
     return Finding("virtual time", False, reason)
 
 
 def reason_not_virtual() -> str | None:
     """Why this machine cannot run `--backend linux-virtual`; None if a guest that does nothing came up."""
     try:
-        image = build.find()
+        image = images.find()
     except CwndlabError as error:
         reason = build.reason_not()
         return f"{error}" + (f" (but first: {reason})" if reason else "")
-    said = boot.try_out(image.path)
-    if said is None:
-        return None
-    advice = "; allow ptrace (CAP_SYS_PTRACE in a container, kernel.yama.ptrace_scope below 3)"
-    return f"{image.path} does not start here: {said}{advice if 'ptrace' in said else ''}"
+    try:
+        boot.congestion_controls(image)
+    except RunError as error:
+        advice = "; allow ptrace (CAP_SYS_PTRACE in a container, kernel.yama.ptrace_scope below 3)"
+        return f"{image.path} does not start here: {error}{advice if 'ptrace' in str(error) else ''}"
+    return None

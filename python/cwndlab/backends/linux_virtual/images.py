@@ -1,0 +1,132 @@
+"""Kernels that were built: one folder each in the user's cache, named by version and recipe.
+
+Next to the program `linux` are `about.json`, the kernel's `config` and the log of its build. `trees/` keeps
+compiled sources to which laws are added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cwndlab.errors import RunError, nearest
+from cwndlab.files import user_cache
+
+from .recipe import DEFAULT, SERIES, Recipe
+
+#: Names another kernel, as CWNDLAB_ROUTER names another router.
+VARIABLE = "CWNDLAB_UML"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A kernel that can be started."""
+
+    path: Path
+    #: As `uname -r` says in it.
+    release: str
+    #: Of the program's bytes: another kernel gives another result.
+    digest: str
+    #: Whether it can run processes by seccomp (6.16 and later) instead of ptrace, which is slower.
+    seccomp: bool = False
+    #: What `about.json` says; empty for a program that was not built here.
+    about: dict[str, Any] = field(default_factory=dict, compare=False)
+
+    @classmethod
+    def at(cls, path: Path) -> Image:
+        """The kernel in a file; RunError if it is none, or lacks time travel."""
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise RunError(f"{path}: {error.strerror}; `cwndlab linux build` makes a kernel") from None
+        found = re.search(rb"Linux version (\S+)", data)
+        if found is None or b"time-travel=inf-cpu" not in data:
+            raise RunError(f"{path} is no User-Mode Linux with time travel; `cwndlab linux build` makes one")
+        about = path.with_name("about.json")
+        facts = json.loads(about.read_text()) if about.is_file() else {}
+        return cls(
+            path, found[1].decode(), hashlib.sha256(data).hexdigest()[:16], b"seccomp option" in data, facts
+        )
+
+    @property
+    def name(self) -> str:
+        """As `cwndlab linux list` shows it and `--kernel` takes it."""
+        return self.path.parent.name
+
+    @property
+    def laws(self) -> list[str]:
+        """The congestion controls that it offers, as it said when it was built."""
+        return list(self.about.get("congestion_controls", []))
+
+
+def cache() -> Path:
+    """Where kernels are kept."""
+    return user_cache() / "uml"
+
+
+def trees() -> Path:
+    """Where compiled sources are kept."""
+    return cache() / "trees"
+
+
+def built(recipe: Recipe | None = None) -> list[Path]:
+    """Folders of kernels, the newest first; of one recipe, or of all."""
+    pattern = "*" if recipe is None else f"*-{recipe.digest}"
+    found = [path.parent for path in cache().glob(f"{pattern}/linux")]
+    return sorted(found, key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
+
+
+def find(kernel: str | None = None) -> Image:
+    """The kernel to run.
+
+    Args:
+        kernel: a series ("7.3"), a name that `linux list` shows, or a file; default: the one in CWNDLAB_UML,
+            or the newest of the default series.
+
+    """
+    kernel = kernel or os.environ.get(VARIABLE) or DEFAULT
+    if kernel in SERIES:
+        folders = built(Recipe(SERIES[kernel]))
+        if not folders:
+            option = "" if kernel == DEFAULT else f" --kernel {kernel}"
+            raise RunError(
+                f"there is no kernel {kernel} for virtual time yet; `cwndlab linux build{option}` makes one, "
+                "in a few minutes"
+            )
+        return Image.at(folders[0] / "linux")
+    if (cache() / kernel / "linux").is_file():
+        return Image.at(cache() / kernel / "linux")
+    if Path(kernel).exists() or os.sep in kernel:
+        return Image.at(Path(kernel))
+    known = [*SERIES, *(folder.name for folder in built())]
+    raise RunError(
+        f"--kernel: there is no kernel {kernel}; {nearest(kernel, known)}; see `cwndlab linux list`"
+    )
+
+
+def remove(name: str) -> int:
+    """Removes a kernel, and its compiled source if no other kernel needs it; the bytes that this freed."""
+    folder = cache() / name
+    if Path(name).name != name or not (folder / "linux").is_file():
+        raise RunError(f"there is no kernel {name}; {nearest(name, [folder.name for folder in built()])}")
+    tree = Image.at(folder / "linux").about.get("tree")
+    gone = [folder]
+    if tree and all(
+        Image.at(other / "linux").about.get("tree") != tree for other in built() if other != folder
+    ):
+        gone.append(trees() / tree)
+    freed = sum(size(path) for path in gone)
+    for path in gone:
+        shutil.rmtree(path, ignore_errors=True)
+    return freed
+
+
+def size(folder: Path) -> int:
+    """Bytes of the files in a folder."""
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
