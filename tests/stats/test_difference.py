@@ -1,0 +1,49 @@
+"""Two datasets compared number by number: when a difference has an interval, and when it is significant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import pytest
+
+from cwndlab.stats.difference import NumberDifference, compare_datasets
+from cwndlab.stats.results import CellInfo, Results
+
+
+def dataset(values: Sequence[float], deterministic: Collection[str] = ()) -> Results:
+    """One cell with one quantity."""
+    data = {("x", "delay"): list(values)}
+    return Results((CellInfo("x", {}),), {"delay": "s"}, data, deterministic=deterministic)
+
+
+def difference(a: Results, b: Results, *, paired: bool = True) -> NumberDifference:
+    [found] = compare_datasets(a, b, paired=paired).moved
+    return found
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_single_run_of_a_random_cell_gives_a_difference_without_an_interval(paired: bool) -> None:
+    found = difference(dataset([1.0]), dataset([3.0]), paired=paired)
+    assert (found.a, found.b) == (1.0, 3.0)
+    assert math.isnan(found.low) and math.isnan(found.high) and not found.significant
+    assert found.method == "1 replicate: no interval"
+
+
+def test_where_nothing_is_random_in_either_dataset_any_difference_is_exact_and_significant() -> None:
+    found = difference(dataset([1.0], {"x"}), dataset([1.5], {"x"}))
+    assert (found.low, found.high) == (0.5, 0.5) and found.significant
+
+
+def test_the_one_value_of_a_cell_without_randomness_represents_all_replicates_of_the_other() -> None:
+    runs = [1.9, 2.0, 2.1, 2.2, 1.8]
+    for found in (
+        difference(dataset([1.0], {"x"}), dataset(runs), paired=False),
+        difference(dataset(runs), dataset([3.0], {"x"}), paired=False),
+    ):
+        assert found.low < 1.0 < found.high and found.low > 0.5 and found.significant
+
+
+def test_equal_numbers_are_counted() -> None:
+    found = compare_datasets(dataset([1.0, 2.0]), dataset([1.0, 2.0]), paired=True)
+    assert (found.same, found.moved, found.only_a, found.only_b) == (1, [], [], [])
