@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from cwndlab.metrics._range import NON_NEGATIVE
-from cwndlab.report import Evidence, Fact, Outputs, ReportView, Variation, draft, write, write_verdicts
+from cwndlab.metrics._numbers import NON_NEGATIVE
+from cwndlab.report.contents import Outputs
+from cwndlab.report.draft import draft, write_verdicts
+from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.twin import Twin
-from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results
+from cwndlab.report.write import Evidence, write
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results, Variation
 
 
 def grid(**axes: list[AxisValue]) -> tuple[CellInfo, ...]:

@@ -13,9 +13,8 @@ import tempfile
 from pathlib import Path
 
 import cwndlab
-from cwndlab.report.canvas import PALETTE, to_svg
+from cwndlab.report.canvas import PALETTE, field, look_by_name, mark, single, to_svg
 from cwndlab.report.svg import inline_svg, on_white
-from cwndlab.report.vega import field, look_by_name, mark, single
 
 PICTURES = {
     "rfc2416-time-sequence": {"grid": "minute", "variant": "tahoe", "size": "as-traced"},

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.metrics._range import ANY, COUNT, NON_NEGATIVE, SHARE, Range
+from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
 from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cwndlab
+from cwndlab.report.contents import outputs_of
 from cwndlab.report.judge import judge
-from cwndlab.report.study import outputs_of
 from cwndlab.stats.verdict import Incompatible, Verdict
 from cwndlab.study import Study
 

@@ -17,7 +17,7 @@ from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, St
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
     from cwndlab.metrics import RunView
-    from cwndlab.metrics._own import metric
+    from cwndlab.metrics._declared import metric
     from cwndlab.plan.plan import Cell, Plan
     from cwndlab.runs.explain import explain_capture
     from cwndlab.runs.options import OptionFields, RunOptions
@@ -104,7 +104,7 @@ __all__ = [
 #: Where the names are that are loaded when first used, so that the command line starts quickly.
 _HOMES = {
     "cwndlab.metrics": ("RunView",),
-    "cwndlab.metrics._own": ("metric",),
+    "cwndlab.metrics._declared": ("metric",),
     "cwndlab.diagnosis.diagnosis": ("Diagnosis",),
     "cwndlab.runs.explain": ("explain_capture",),
     "cwndlab.runs.result": ("RunResult",),

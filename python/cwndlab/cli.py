@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cwndlab.commands.garbage import importing
-from cwndlab.commands.preload import preload
+from cwndlab.commands.start import importing, preload
 from cwndlab.errors import CwndlabError
 
 

@@ -12,8 +12,10 @@ import pytest
 
 import synthetic
 from cwndlab.backends.linux import stack
-from cwndlab.report import Evidence, Outputs, draft, write, write_verdicts
+from cwndlab.report.contents import Outputs
+from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.twin import Twin
+from cwndlab.report.write import Evidence, write
 from cwndlab.runs.kernel_twin import twin_of
 from cwndlab.runs.reporting import twin_budgets
 from cwndlab.study import Study

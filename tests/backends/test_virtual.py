@@ -20,7 +20,7 @@ from cwndlab.backends.linux_virtual import boot, images
 from cwndlab.backends.linux_virtual.backend import seed_of
 from cwndlab.backends.protocol import Job
 from cwndlab.errors import RunError
-from cwndlab.evaluate import evaluate, pack, subjects
+from cwndlab.evaluate import evaluation, pack, subjects
 from cwndlab.runs.options import RunOptions
 
 
@@ -117,7 +117,7 @@ def test_the_end_of_an_answer_waits_for_nothing_as_in_the_simulator() -> None:
 @pytest.mark.usefixtures("virtual")
 def test_a_scorecard_has_the_kernels_numbers_next_to_the_simulators(tmp_path: Path) -> None:
     """Prague and BBRv3 are not there to compare with, and the simulator has no law that it calls bbr."""
-    made = evaluate.evaluate(
+    made = evaluation.evaluate(
         [pack.load("rfc9743").with_criteria(["7.4"])],
         [subjects.congestion_control("bbr", on_kernel=True)],
         tmp_path,

@@ -10,12 +10,12 @@ from xml.etree import ElementTree
 import pytest
 
 from cwndlab.errors import StudyError
-from cwndlab.evaluate import evaluate, pack, scorecard, subjects
+from cwndlab.evaluate import evaluation, pack, scorecard, subjects
 from cwndlab.evaluate.scorecard import Standing, ThresholdOutcome
 from cwndlab.plan import plan
 from cwndlab.plan.compile import compile_model
 from cwndlab.plan.scenario import Compiled
-from cwndlab.report.check import unmeasured
+from cwndlab.report.contents import unmeasured_results
 from cwndlab.runs.options import RunOptions
 from cwndlab.spec.schema import Model
 
@@ -68,11 +68,11 @@ def small(folder: Path, text: str = PACK) -> pack.Pack:
     return pack.load(folder)
 
 
-@pytest.mark.parametrize("name", pack.shipped())
+@pytest.mark.parametrize("name", pack.shipped_packs())
 def test_every_criterion_of_a_shipped_pack_is_answered_by_its_study(name: str) -> None:
     made = pack.load(name)
     empty = {
-        study: unmeasured(known, {cell.id: cell.axes for cell in known.plan().cells})
+        study: unmeasured_results(known, {cell.id: cell.axes for cell in known.plan().cells})
         for study, known in made.studies.items()
     }
     card = scorecard.judge(made, [], empty)
@@ -88,7 +88,7 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     """One that hardly sends harms nobody and has the smallest share."""
     harms = ["5.2-goodput-of-standard-flows", "5.2-mean-delay-added", "5.2-loss-added"]
     chosen = pack.load("rfc9743").with_criteria([*harms, "5.2-starves"])
-    made = evaluate.evaluate(
+    made = evaluation.evaluate(
         [chosen],
         [subjects.congestion_control(STUBBORN), subjects.congestion_control(TIMID)],
         tmp_path,
@@ -104,26 +104,26 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     assert ThresholdOutcome.NOT_MET not in [rows[name].outcomes["timid"] for name in harms]
     assert {row.id for row, _ in made.cards[0].failing()} == {f"rfc9743/{name}" for name in harms}
     assert set(rows["5.2-starves"].standings["timid"].values()) == {Standing.WORSE}
-    assert scorecard.rank(rows["5.2-starves"], "timid") == (6, 6)
-    assert scorecard.rank(rows["5.2-starves-others"], "stubborn") == (6, 6)
+    assert rows["5.2-starves"].rank("timid") == (6, 6)
+    assert rows["5.2-starves-others"].rank("stubborn") == (6, 6)
 
 
 def test_a_duration_that_is_none_is_an_error_with_its_option() -> None:
     with pytest.raises(StudyError, match=r'--set run.duration: "abc" is not a time'):
-        evaluate.studies(pack.load("rfc9743"), [], {"run.duration": "abc"})
+        evaluation.studies(pack.load("rfc9743"), [], {"run.duration": "abc"})
 
 
-@pytest.mark.parametrize("name", pack.shipped())
+@pytest.mark.parametrize("name", pack.shipped_packs())
 def test_every_pack_can_be_run_for_a_shorter_time(name: str) -> None:
     made = pack.load(name)
-    for study in evaluate.studies(made, [], {"run.duration": "10s"}).values():
+    for study in evaluation.studies(made, [], {"run.duration": "10s"}).values():
         run = study.base.run
         assert (run.duration == 10 * 10**9 or study.base.phases) and run.warmup < run.duration
         study.plan().cells[0].check()
 
 
 def test_a_law_that_never_backs_off_fills_a_path_that_loses_every_second_packet(tmp_path: Path) -> None:
-    made = evaluate.evaluate(
+    made = evaluation.evaluate(
         [pack.load("rfc9743").with_criteria(["5.1.1"])],
         [subjects.congestion_control(STUBBORN)],
         tmp_path,
@@ -139,7 +139,7 @@ def test_a_scorecard_is_written_for_people_and_for_programs(tmp_path: Path) -> N
     made = small(tmp_path / "pack")
     out = tmp_path / "out"
     cubic = subjects.congestion_control("cubic")
-    evaluate.evaluate([made], [cubic], out)
+    evaluation.evaluate([made], [cubic], out)
     data = json.loads((out / "scorecard.json").read_text(encoding="utf-8"))
     row = data["packs"][0]["rows"][0]
     assert row["id"] == "pack/1-goodput"
@@ -151,14 +151,14 @@ def test_a_scorecard_is_written_for_people_and_for_programs(tmp_path: Path) -> N
     assert "| 1" in (out / "scorecard.md").read_text(encoding="utf-8")
     suite = ElementTree.parse(out / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("1", "0", "0")
-    assert evaluate.evaluate([made], [cubic], out).performed == 0, "what was run is kept"
+    assert evaluation.evaluate([made], [cubic], out).performed == 0, "what was run is kept"
 
 
 def test_evaluations_of_two_subjects_share_the_runs_of_their_references(tmp_path: Path) -> None:
     made, options = small(tmp_path / "pack"), RunOptions(store=tmp_path / "store", threads=1)
-    first = evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "cubic", options)
+    first = evaluation.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "cubic", options)
     assert first.performed == 12, "of cubic and reno, at two buffers"
-    second = evaluate.evaluate([made], [subjects.congestion_control("dctcp")], tmp_path / "dctcp", options)
+    second = evaluation.evaluate([made], [subjects.congestion_control("dctcp")], tmp_path / "dctcp", options)
     assert second.performed == 6, "of dctcp"
     assert second.cards[0].rows[0].values["reno"] == first.cards[0].rows[0].values["reno"]
 
@@ -173,7 +173,7 @@ def test_each_cell_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(plan, "compile_model", counting)
     cubic = subjects.congestion_control("cubic")
-    made = evaluate.evaluate([small(tmp_path / "pack")], [cubic], tmp_path / "out")
+    made = evaluation.evaluate([small(tmp_path / "pack")], [cubic], tmp_path / "out")
     assert len(compiled) == len(made.runs["pack", "small"].plan.cells) == 4
 
 
@@ -183,7 +183,7 @@ requires = 'all(goodput[buffer=1, subject="$subject"] > 1000)'
 note = "No flow can."
 """
     made = small(tmp_path / "pack", PACK + limit)
-    evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
+    evaluation.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
     case = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot()[0][0]
     failure = case.find("failure")
     assert failure is not None
@@ -200,7 +200,7 @@ applies = 'all({quantity}[buffer=1, subject="$subject"] {than})'
 note = "No flow can."
 """
     made = small(tmp_path / "pack", PACK + limit)
-    done = evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
+    done = evaluation.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
     assert done.cards[0].rows[0].outcomes["cubic"] is ThresholdOutcome.NOT_APPLICABLE
     assert not done.cards[0].failing()
     suite = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot()[0]
@@ -209,7 +209,7 @@ note = "No flow can."
 
 def test_what_a_study_runs_for_its_claims_is_not_on_the_scorecard(tmp_path: Path) -> None:
     made = small(tmp_path / "pack", PACK.replace('["reno", "cubic"]', '["cubic"]'))
-    done = evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
+    done = evaluation.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
     assert [cell.axes["subject"] for cell in done.runs["pack", "small"].plan.cells] == [
         *["cubic"] * 2,
         *["reno"] * 2,
@@ -234,7 +234,7 @@ def test_what_is_wrong_with_a_pack_is_told_before_the_first_run(
 ) -> None:
     with pytest.raises(StudyError) as caught:
         made = small(tmp_path / "pack", PACK.replace(old, new))
-        evaluate.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
+        evaluation.evaluate([made], [subjects.congestion_control("cubic")], tmp_path / "out")
     assert problem in str(caught.value)
     assert not (tmp_path / "out" / "pack").exists()
 
@@ -243,20 +243,20 @@ def test_a_kernel_runs_what_it_has(tmp_path: Path) -> None:
     """No laws of the simulator alone; what is left out is said before the first run."""
     kernel = RunOptions(backend="linux-virtual")
     with pytest.raises(StudyError, match="no congestion control bbr3"):
-        evaluate.evaluate([small(tmp_path / "a")], [subjects.congestion_control("bbr3")], tmp_path, kernel)
+        evaluation.evaluate([small(tmp_path / "a")], [subjects.congestion_control("bbr3")], tmp_path, kernel)
     made = small(tmp_path / "b")
     study = tmp_path / "b" / "small" / "study.toml"
     other = '"$subject" }, { name = "other", cc = "bbr3" }]'
     study.write_text(study.read_text(encoding="utf-8").replace('"$subject" }]', other), encoding="utf-8")
     with pytest.raises(StudyError, match="no study runs on a kernel: the kernel has no congestion control"):
-        evaluate.evaluate([made], [subjects.congestion_control("reno")], tmp_path, kernel)
+        evaluation.evaluate([made], [subjects.congestion_control("reno")], tmp_path, kernel)
     assert not (tmp_path / "b" / "store").exists()
 
 
 def test_claims_about_laws_that_a_kernel_lacks_are_no_error() -> None:
     """RFC 9743's pack has claims about BBRv3, which no mainline kernel has."""
     subject = subjects.congestion_control("vegas", on_kernel=True)
-    made = evaluate.studies(pack.load("rfc9743"), [subject], {}, without=["bbr3", "prague"])
+    made = evaluation.studies(pack.load("rfc9743"), [subject], {}, without=["bbr3", "prague"])
     for study in made.values():
         found = {str(cell.axes["subject"]) for cell in study.plan().cells}
         assert "vegas" in found and not found & {"bbr3", "prague"}
@@ -276,4 +276,4 @@ def test_subjects_are_named_as_people_write_them() -> None:
 
 def test_a_queue_is_no_subject_of_a_pack_for_congestion_controls(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="evaluates no queue"):
-        evaluate.evaluate([small(tmp_path / "pack")], [subjects.queue("codel")], tmp_path / "out")
+        evaluation.evaluate([small(tmp_path / "pack")], [subjects.queue("codel")], tmp_path / "out")

@@ -9,8 +9,7 @@ import pytest
 
 from cwndlab.errors import ExtraError, StudyError
 from cwndlab.runs.options import RunOptions
-from cwndlab.search import space as spaces
-from cwndlab.search.worst import Found, Goal, goal_of, search
+from cwndlab.search import Found, Goal, goal_of, parse_ranges, search, space_of
 from cwndlab.study import Study
 
 STUDY = """
@@ -32,7 +31,7 @@ def study() -> Study:
 
 
 def found(folder: Path) -> Found:
-    space = spaces.space(study(), spaces.parse("rtt=10ms..200ms,loss=0.01%..5%"))
+    space = space_of(study(), parse_ranges("rtt=10ms..200ms,loss=0.01%..5%"))
     return search(space, Goal("goodput", "lowest"), folder, budget=90, options=RunOptions(replicates=3))
 
 
@@ -65,7 +64,7 @@ def test_the_corner_that_theory_names_is_found_and_confirmed(tmp_path: Path) -> 
 )
 def test_what_is_no_range_is_named(text: str, problem: str) -> None:
     with pytest.raises(StudyError, match=problem):
-        spaces.parse(text)
+        parse_ranges(text)
 
 
 def test_a_range_of_what_takes_no_number_is_refused() -> None:
@@ -75,11 +74,11 @@ def test_a_range_of_what_takes_no_number_is_refused() -> None:
         ("queue=1..2", "queue"),
     ]:
         with pytest.raises(StudyError, match=problem):
-            spaces.space(study(), spaces.parse(text))
+            space_of(study(), parse_ranges(text))
 
 
 def test_a_key_of_the_full_form_is_searched_too() -> None:
-    space = spaces.space(study(), spaces.parse("tcp.initial_window=1..40"))
+    space = space_of(study(), parse_ranges("tcp.initial_window=1..40"))
     (axis,) = space.ranges
     cells = space.with_points([{axis: 4.0}, {axis: 10.0}]).plan().cells
     windows = {cell.axes[axis] for cell in cells}
@@ -88,7 +87,7 @@ def test_a_key_of_the_full_form_is_searched_too() -> None:
 
 
 def test_what_is_bad_is_known_of_common_metrics_and_asked_for_of_others() -> None:
-    space = spaces.space(study(), spaces.parse("buffer=1..2"))
+    space = space_of(study(), parse_ranges("buffer=1..2"))
     assert goal_of(space, "goodput").direction == "lowest"
     assert goal_of(space, "queue_delay_p95").direction == "highest"
     with pytest.raises(StudyError, match="goodput"):
@@ -96,15 +95,15 @@ def test_what_is_bad_is_known_of_common_metrics_and_asked_for_of_others() -> Non
 
 
 def test_too_small_a_budget_says_what_would_do(tmp_path: Path) -> None:
-    space = spaces.space(study(), spaces.parse("rtt=10ms..200ms"))
+    space = space_of(study(), parse_ranges("rtt=10ms..200ms"))
     with pytest.raises(StudyError, match="at least 60"):
         search(space, Goal("goodput", "lowest"), tmp_path, budget=10, options=RunOptions(replicates=3))
 
 
 def test_ranges_of_many_factors_are_searched_by_factors() -> None:
-    (wide,) = spaces.parse("buffer=0.1..10")
+    (wide,) = parse_ranges("buffer=0.1..10")
     assert wide.value_at(0.5) == 1.0
-    (narrow,) = spaces.parse("buffer=1..3")
+    (narrow,) = parse_ranges("buffer=1..3")
     assert narrow.value_at(0.5) == 2.0
 
 

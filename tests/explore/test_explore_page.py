@@ -21,8 +21,7 @@ import pytest
 import cwndlab
 from cwndlab.errors import ExtraError
 from cwndlab.explore.controls import Explored, derive_study
-from cwndlab.explore.page import ExplorePage, page
-from cwndlab.explore.serve import PageServer
+from cwndlab.explore.page import ExplorePage, PageServer, page
 from cwndlab.report import widget
 from cwndlab.study import Study
 

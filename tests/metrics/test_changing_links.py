@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cwndlab.errors import StudyError
-from cwndlab.metrics._capacity import drain_seconds
+from cwndlab.metrics.queue import drain_seconds
 from cwndlab.study import Study
 
 STUDY = """\

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.metrics import _select
-from cwndlab.metrics._median import median
+from cwndlab.metrics import _rows
+from cwndlab.metrics._numbers import median
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered")
@@ -30,7 +30,7 @@ def test_the_median_is_numpys(rows: int, columns: int, data: st.DataObject) -> N
 
 def test_numpys_masked_arrays_are_not_imported() -> None:
     code = (
-        "import sys, numpy; from cwndlab.metrics._median import median; "
+        "import sys, numpy; from cwndlab.metrics._numbers import median; "
         "median(numpy.ones(3)); assert 'numpy.ma' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -50,4 +50,4 @@ def test_numpys_masked_arrays_are_not_imported() -> None:
     ],
 )
 def test_unfinished_objects_are_longer_than_all_others(delays: list[float], wanted: float) -> None:
-    assert _select.median(np.array(delays)) == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
+    assert _rows.median(np.array(delays)) == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)

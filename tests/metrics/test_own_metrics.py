@@ -13,7 +13,7 @@ import pytest
 import cwndlab
 from cwndlab import Dumbbell, Flow, OutputError, Run, Study, StudyError, metrics
 from cwndlab.cli import app
-from cwndlab.metrics import _own
+from cwndlab.metrics import _declared
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab.spec.schema import Quantity
 
@@ -37,10 +37,10 @@ FACTOR = 1
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> Iterator[None]:
-    before = dict(_own._known)
+    before = dict(_declared._known)
     yield
-    _own._known.clear()
-    _own._known.update(before)
+    _declared._known.clear()
+    _declared._known.update(before)
 
 
 @pytest.fixture
@@ -48,12 +48,12 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(FILE)
     network = Dumbbell(rate="5Mbps", rtt="20ms", flows=[Flow(cc="cubic"), Flow(cc="reno")])
-    _own.from_file("mine.py")
+    _declared.from_file("mine.py")
     study = Study.build(
         "own", measure=["largest_transfer"], dumbbell=network, run=Run(duration="1s", replicates=2)
     )
     study.save("own.toml")
-    _own._known.clear()
+    _declared._known.clear()
     return tmp_path / "mine.py"
 
 
@@ -73,7 +73,7 @@ def test_a_metric_of_a_file_is_measured_shown_and_reopened_without_its_code(file
     report = Path("own-out/report.md").read_text()
     assert "Bytes that the largest connection delivered" in report
     file.unlink()
-    _own._known.clear()
+    _declared._known.clear()
     run = cwndlab.open("own-out")
     for replicate in (0, 1):
         table = run.records("connections", replicate=replicate)
@@ -97,9 +97,9 @@ def test_a_changed_metric_is_measured_anew_and_nothing_runs(
     assert known["replicates_run"] == 1  # a short run's records are not kept but for the first replicate
     assert known["replicates_measured"] == 1
     assert cwndlab.open("own-out").estimate("largest_transfer_cubic").value == 2 * first
-    _own._known.clear()
+    _declared._known.clear()
     file.write_text(FILE)
-    _own.from_file("mine.py")
+    _declared.from_file("mine.py")
     with pytest.raises(OutputError, match='another metric "largest_transfer"'):
         cwndlab.open("own-out")
 
@@ -113,8 +113,8 @@ def test_a_changed_module_that_a_metric_imports_is_another_metric(
     file.write_text(FILE.replace("FACTOR = 1", "from helper_of_mine import FACTOR"))
 
     def digest() -> str:
-        _own.from_file("mine.py")
-        return _own._known["largest_transfer"].code.digest
+        _declared.from_file("mine.py")
+        return _declared._known["largest_transfer"].code.digest
 
     first = digest()
     assert digest() == first
@@ -125,19 +125,19 @@ def test_a_changed_module_that_a_metric_imports_is_another_metric(
 
 
 def test_other_processes_get_the_metric_with_the_work(file: Path) -> None:
-    _own.from_file("mine.py")
+    _declared.from_file("mine.py")
     work = pickle.loads(pickle.dumps(MeasuredRuns((Quantity(name="x", metric="largest_transfer"),))))
     file.unlink()  # as on another machine
-    _own._known.clear()
+    _declared._known.clear()
     work.check()
     assert metrics.get("largest_transfer").unit == "B"
-    _own._known.clear()
+    _declared._known.clear()
     assert command("run", "own.toml", "--metric", "missing.py") == 2
 
 
 def test_a_metric_reaches_the_processes_that_run_a_law_in_python(file: Path) -> None:
     few = Path(__file__).parents[1] / "laws/few.py"
-    _own.from_file("mine.py")
+    _declared.from_file("mine.py")
     run = cwndlab.run("own.toml", changes={"dumbbell.flows.2.cc": "few"}, cc={"few": few}, replicates=1)
     assert not run.failures
     assert run.estimate("largest_transfer_few").value > 0
@@ -161,7 +161,7 @@ def test_whatever_a_metric_does_fails_its_run_alone(
 ) -> None:
     monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
     file.write_text(FILE.replace("    rows =", f"    {code}\n    rows ="))
-    _own.from_file("mine.py")
+    _declared.from_file("mine.py")
     result = cwndlab.run("own.toml", threads=1, replicates=2)
     assert [failure.replicate for failure in result.failures] == [0, 1]
     assert all(re.search(reason, failure.reason) for failure in result.failures)
@@ -170,11 +170,11 @@ def test_whatever_a_metric_does_fails_its_run_alone(
 def test_a_metric_of_kept_records_that_does_not_return_ends(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _own.from_file("mine.py")
+    _declared.from_file("mine.py")
     cwndlab.run("own.toml", threads=1, out="out")
     monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
     file.write_text(FILE.replace("    rows =", "    while True: pass\n    rows ="))
-    _own.from_file("mine.py")
+    _declared.from_file("mine.py")
     result = cwndlab.run("own.toml", threads=1, out="out")
     assert {failure.replicate for failure in result.failures} == {0, 1}
 
@@ -184,12 +184,12 @@ def test_an_installed_metric_is_found_by_its_entry_point(file: Path, monkeypatch
         value = "mine:largest_transfer"
 
         def load(self) -> None:
-            _own.from_file("mine.py")
+            _declared.from_file("mine.py")
 
-    monkeypatch.setattr(_own, "_entry_points", lambda: {"largest_transfer": Point()})
+    monkeypatch.setattr(_declared, "_entry_points", lambda: {"largest_transfer": Point()})
     assert "largest_transfer" in metrics.names()
     assert Study.load("own.toml").plan().runs == 2
-    (code,) = _own.used(["largest_transfer", "goodput"])
+    (code,) = _declared.own_code(["largest_transfer", "goodput"])
     assert code.installed
 
 
@@ -218,7 +218,7 @@ def test_an_installed_metric_is_found_by_its_entry_point(file: Path, monkeypatch
 def test_what_is_wrong_with_a_metric_is_an_error(file: Path, old: str, new: str, message: str) -> None:
     file.write_text(FILE.replace(old, new))
     with pytest.raises(StudyError) as caught:
-        _own.from_file("mine.py")
+        _declared.from_file("mine.py")
     assert message in str(caught.value)
 
 
@@ -240,4 +240,4 @@ def test_a_metric_that_returns_otherwise_than_declared_fails_by_name(many: bool,
         return value
 
     with pytest.raises(metrics.MetricFailed, match=rf"mismatched: .*many={many}"):
-        _own._guarded(mismatched, many)(None)
+        _declared._guarded(mismatched, many)(None)

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from cwndlab import metrics
-from cwndlab.metrics._range import ANY, COUNT, NON_NEGATIVE, SHARE, Range, of_derived
+from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range, derived_range
 from cwndlab.spec.schema import Quantity
 
 
@@ -68,6 +68,6 @@ def test_a_derived_quantity_has_the_range_of_its_formula() -> None:
 def test_a_comparison_of_what_is_never_negative_has_a_range_of_its_own(
     kind: str, low: float, high: float
 ) -> None:
-    found = of_derived(kind, NON_NEGATIVE, NON_NEGATIVE)
+    found = derived_range(kind, NON_NEGATIVE, NON_NEGATIVE)
     assert (found.low, found.high) == (low, high)
-    assert of_derived("ratio", ANY, NON_NEGATIVE) == ANY
+    assert derived_range("ratio", ANY, NON_NEGATIVE) == ANY

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import metrics
-from cwndlab.metrics import _select
+from cwndlab.metrics import _rows
 from cwndlab.records.window import WindowedRun
 
 S = 1_000_000_000
@@ -193,6 +193,6 @@ def test_sizes_are_those_of_finished_objects() -> None:
 
 def test_metrics_of_one_window_share_what_they_select() -> None:
     windows = [WindowedRun(Run(objects=PAGES), start, 100 * S) for start in (0, 4 * S)]
-    whole, late = (_select.objects(window, "page", "web") for window in windows)
-    assert _select.objects(windows[0], "page", "web") is whole
+    whole, late = (_rows.objects(window, "page", "web") for window in windows)
+    assert _rows.objects(windows[0], "page", "web") is whole
     assert (len(whole.delay_s), len(late.delay_s)) == (4, 2)

@@ -12,7 +12,7 @@ from cwndlab import Dumbbell, Flow, Run, Study
 from cwndlab._core import BudgetError
 from cwndlab.backends.protocol import Job
 from cwndlab.records.budget import PARTS
-from cwndlab.report.budget import COLOURS, OTHER
+from cwndlab.report.budget_figure import COLOURS, OTHER
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.time_budgets import budget_columns
 from cwndlab.runs.work import MeasuredRuns

@@ -12,10 +12,8 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab.errors import StudyError
-from cwndlab.report import Outputs
-from cwndlab.report.check import check
-from cwndlab.report.finding import finding_text
-from cwndlab.report.readme import readme_html
+from cwndlab.report.contents import Outputs, check, finding_text
+from cwndlab.report.render import readme_html
 from cwndlab.spec.outputs import AnyTable, Claims, Figure
 
 WEB = synthetic.rfc2415()

@@ -10,11 +10,11 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab.cli import app
-from cwndlab.report import Outputs, Variation
+from cwndlab.report.contents import Outputs
 from cwndlab.report.discrepancies import Discrepancy, explained_text
 from cwndlab.report.draft import discrepancies_of
 from cwndlab.spec.outputs import AnyTable
-from cwndlab.stats.results import Results
+from cwndlab.stats.results import Results, Variation
 from cwndlab.stats.verdict import Verdict
 from cwndlab.study import Study
 

@@ -23,16 +23,19 @@ import synthetic
 from cwndlab import metrics
 from cwndlab.converter import submit
 from cwndlab.errors import OutputError
-from cwndlab.report import Fact, Outputs, ReportView, Variation, canvas, formula, render, write_index
-from cwndlab.report.csv_files import CSV_COLUMNS
-from cwndlab.report.definitions import definitions
-from cwndlab.report.index import incompatible
+from cwndlab.report import canvas, methods, render
+from cwndlab.report.contents import Outputs
+from cwndlab.report.draft import CSV_COLUMNS, incompatible
+from cwndlab.report.methods import definitions
+from cwndlab.report.model import Fact, ReportView
+from cwndlab.report.pages import write_index
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
-from cwndlab.report.view import estimate_text, interval_text
+from cwndlab.report.wording import estimate_text, interval_text
 from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval
+from cwndlab.stats.results import Variation
 from cwndlab.study import Study
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"`|[a](javascript:alert(3))&lt;{{7*7}}</style>"
@@ -106,7 +109,7 @@ def outputs(folder: Path, say: str = "", **more: Any) -> Outputs:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ReportView]:
     folder, out = tmp_path_factory.mktemp("study"), tmp_path_factory.mktemp("out")
-    facts = [Fact("replicates", "10"), Fact("run again", "cwndlab run rfc2415", code=True)]
+    facts = [Fact("replicates", "10"), Fact("run again", "cwndlab run rfc2415")]
     variations = [
         Variation("access delay", "10 ms", synthetic.rfc2415(decrease=dict.fromkeys((1, 2, 3, 4), 0.0)))
     ]
@@ -245,7 +248,7 @@ def test_what_a_study_says_never_becomes_markup(tmp_path: Path) -> None:
     plain_dir, evil_dir = tmp_path / "plain", tmp_path / "evil"
     results = synthetic.rfc2415()
     synthetic.report(outputs(tmp_path, "harmless"), results, plain_dir)
-    facts = [Fact(EVIL, EVIL), Fact(EVIL, EVIL, code=True)]
+    facts = [Fact(EVIL, EVIL), Fact(EVIL, EVIL)]
     synthetic.report(outputs(tmp_path, EVIL), results, evil_dir, facts=facts)
     plain, evil = (parsed((d / "report.html").read_text()) for d in (plain_dir, evil_dir))
     # A long title of an axis is drawn in lines.
@@ -378,12 +381,12 @@ def test_each_number_has_its_metric_and_formula() -> None:
     ],
 )
 def test_a_formula_is_a_line_of_text(tex: str, line: str) -> None:
-    assert formula.unicode(tex) == line
+    assert methods.tex_as_text(tex) == line
 
 
 def test_no_formula_of_a_metric_keeps_its_tex() -> None:
     for name in metrics.names():
-        assert not set("$\\") & set(formula.plain(metrics.get(name).formula)), name
+        assert not set("$\\") & set(methods.formulas_as_text(metrics.get(name).formula)), name
 
 
 def test_the_window_that_each_number_covers_is_stated() -> None:

@@ -277,11 +277,11 @@ UNREACHED = {
     *(f"numpy.{name}" for name in ("ctypeslib", "fft", "polynomial", "random", "testing")),
     *(f"pyarrow.{name}" for name in ("compute", "dataset", "fs", "parquet")),
     *(f"cwndlab.{name}" for name in ("evaluate", "explore", "search")),
-    *(f"cwndlab.report.{name}" for name in ("budget", "canvas", "discrepancies", "figures", "svg", "twin")),
     *(
-        f"cwndlab.stats.{name}"
-        for name in ("claims", "expression", "listing", "moves", "sensitivity", "series")
+        f"cwndlab.report.{name}"
+        for name in ("budget_figure", "canvas", "discrepancies", "figures", "pages", "svg", "twin")
     ),
+    *(f"cwndlab.stats.{name}" for name in ("claims", "expression", "listing", "sensitivity", "series")),
     *(f"cwndlab.runs.{name}" for name in ("agreement", "compare", "plot", "stream")),
     *("cwndlab.spec.edit", "cwndlab.spec.laws", "cwndlab.store.shared"),
 }
@@ -303,7 +303,7 @@ def test_a_small_run_imports_only_what_it_reaches(tmp_path: Path) -> None:
 def test_a_run_loads_the_libraries_of_pyarrow_ahead_without_importing_it() -> None:
     script = (
         "import sys\n"
-        "from cwndlab.commands.preload import preload\n"
+        "from cwndlab.commands.start import preload\n"
         "preload('pyarrow', 'lib').join()\n"
         "print('libarrow' in open('/proc/self/maps').read(), 'pyarrow' in sys.modules)\n"
         "import pyarrow\n"

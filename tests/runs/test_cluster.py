@@ -16,9 +16,9 @@ from test_store import content
 from cwndlab import Dumbbell, Flow, Run
 from cwndlab.core import replace_core
 from cwndlab.errors import ClusterError
-from cwndlab.evaluate import evaluate, pack, subjects
+from cwndlab.evaluate import evaluation, pack, subjects
 from cwndlab.laws import given
-from cwndlab.metrics import _own
+from cwndlab.metrics import _declared
 from cwndlab.runs.options import RunOptions
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.run import run_study
@@ -132,7 +132,7 @@ def test_an_evaluation_on_two_workers_has_the_same_scorecard(workers: TestCluste
     changes = {"run.duration": "20s", "run.warmup": "5s"}
     cards = []
     for name, options in (("far", RunOptions(cluster=workers.address)), ("near", RunOptions())):
-        made = evaluate.evaluate(chosen, cubic, tmp_path / name, options, changes=changes)
+        made = evaluation.evaluate(chosen, cubic, tmp_path / name, options, changes=changes)
         assert made.performed == 4 * 5
         cards.append((tmp_path / name / "scorecard.json").read_bytes())
     assert cards[0] == cards[1]
@@ -141,9 +141,9 @@ def test_an_evaluation_on_two_workers_has_the_same_scorecard(workers: TestCluste
 def test_a_law_and_a_metric_in_python_travel_to_the_workers(workers: TestCluster, tmp_path: Path) -> None:
     metric = tmp_path / "most.py"
     metric.write_text(MOST)
-    known = dict(_own._known)
+    known = dict(_declared._known)
     try:
-        _own.from_file(str(metric))
+        _declared.from_file(str(metric))
         metric.unlink()  # the workers get its text
         flows = [Flow(name="a", cc="few"), Flow(name="b", cc="reno")]
         network = Dumbbell(rate="5Mbps", rtt="20ms", flows=flows)
@@ -155,8 +155,8 @@ def test_a_law_and_a_metric_in_python_travel_to_the_workers(workers: TestCluster
         assert far.results.data == near.results.data
         assert far.estimate("most").value > 0
     finally:
-        _own._known.clear()
-        _own._known.update(known)
+        _declared._known.clear()
+        _declared._known.update(known)
 
 
 def test_a_killed_scheduler_is_said_and_what_is_finished_is_kept(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import cwndlab
 from cwndlab import OutputError, Study, metrics
 from cwndlab.errors import CwndlabError
-from cwndlab.metrics import _own
+from cwndlab.metrics import _declared
 from cwndlab.runs.run import report_again
 from cwndlab.store.lines import _checksum
 from cwndlab.study import open_results
@@ -38,16 +38,16 @@ VALUES = st.one_of(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of a small study with a metric of its own."""
     made = tmp_path_factory.mktemp("folder")
-    before = dict(_own._known)
+    before = dict(_declared._known)
     (made / "mine.py").write_text(
         "import cwndlab\n\n\n@cwndlab.metric(unit='B', low=0)\ndef my_bytes(run: cwndlab.RunView) -> float:\n"
         '    "Bytes."\n    return float(run.columns("connections")["bytes_up"].sum())\n'
     )
-    _own.from_file(str(made / "mine.py"))
+    _declared.from_file(str(made / "mine.py"))
     text = edited() + '\n[[quantities]]\nname = "mine"\nmetric = "my_bytes"\n'
     cwndlab.run(Study.from_toml(text), out=made / "out", replicates=2)
-    _own._known.clear()
-    _own._known.update(before)
+    _declared._known.clear()
+    _declared._known.update(before)
     return made / "out"
 
 
@@ -66,16 +66,16 @@ def places(content: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def opened(folder: Path) -> None:
-    known = dict(_own._known)
+    known = dict(_declared._known)
     try:
         for name, quantity in open_results(folder).results.data:
             assert name and quantity
     except CwndlabError as error:
         assert str(error)
     finally:
-        assert set(_own._known) - set(known) <= {"my_bytes"}
-        _own._known.clear()
-        _own._known.update(known)
+        assert set(_declared._known) - set(known) <= {"my_bytes"}
+        _declared._known.clear()
+        _declared._known.update(known)
 
 
 @tries(60)
@@ -161,8 +161,8 @@ def test_a_word_in_place_of_a_number_is_an_error(folder: Path, tmp_path: Path) -
 
 
 def test_a_replicate_that_the_results_do_not_have_is_an_error(folder: Path) -> None:
-    known = dict(_own._known)
+    known = dict(_declared._known)
     with pytest.raises(KeyError, match=r"there is no replicate 99 of .*; it has 0 to 1"):
         open_results(folder).sel(cell="iw=1").records("connections", replicate=99)
-    _own._known.clear()
-    _own._known.update(known)
+    _declared._known.clear()
+    _declared._known.update(known)

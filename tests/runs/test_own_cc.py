@@ -16,7 +16,7 @@ import pytest
 
 import cwndlab
 from cwndlab.backends.threads import Threads
-from cwndlab.commands.new_law import write_cc
+from cwndlab.commands.new import write_cc
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.laws import from_file, given, load
 from cwndlab.spec.congestion import congestion_control

@@ -12,7 +12,7 @@ import pytest
 from cwndlab import metrics
 from cwndlab.cli import app
 from cwndlab.commands import reference
-from cwndlab.commands.kinds import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
+from cwndlab.commands.reference import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
 from cwndlab.spec.measures import ALIASES
 
 SECTIONS = (QUEUES, APPLICATIONS, IMPAIRMENTS)

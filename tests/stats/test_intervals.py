@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cwndlab.metrics._range import ANY, COUNT, NON_NEGATIVE, SHARE, Range
-from cwndlab.report.view import interval_text
+from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
+from cwndlab.report.wording import interval_text
 from cwndlab.stats import intervals
 
 TRIALS = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cwndlab.metrics._range import COUNT, NON_NEGATIVE, SHARE
+from cwndlab.metrics._numbers import COUNT, NON_NEGATIVE, SHARE
 from cwndlab.stats import intervals
 from cwndlab.stats.stopping import StoppingRule
 

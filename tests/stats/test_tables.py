@@ -11,10 +11,10 @@ import pytest
 
 import synthetic
 from cwndlab.errors import StudyError
-from cwndlab.report.view import table_view
+from cwndlab.report.wording import table_view
 from cwndlab.spec.outputs import Listing, Margin, Mark, Table
 from cwndlab.stats.listing import judge_listing, lines_of_trace
-from cwndlab.stats.results import Estimate, NoRecords
+from cwndlab.stats.results import Estimate, NoRecords, Results, Variation
 from cwndlab.stats.sensitivity import ChoiceOutcome, effects
 from cwndlab.stats.tables import JudgedCell, JudgedTable, judge_table
 from cwndlab.stats.verdict import Verdict
@@ -255,14 +255,13 @@ def listing(folder: Path, **more: Any) -> Listing:
 def test_a_listing_is_compared_event_by_event(tmp_path: Path) -> None:
     marks = [Mark(table="l", lines=[3], reason="misprint for 6.611", corrected=6.611)]
     judged = judge_listing(listing(tmp_path), synthetic.rfc2416(), tmp_path, marks)
-    verdicts = [row[0].judgement.verdict for row in judged.lines if row[0].judgement]
+    verdicts = [row[0].judgement.verdict for row in judged.cells if row[0].judgement]
     agrees, suspect, differs = Verdict.AGREES, Verdict.SUSPECT, Verdict.DIFFERS
     assert verdicts == [agrees, agrees, suspect, agrees, agrees, differs, differs]
-    assert judged.lines[2][0].corrected == 6.611
-    assert judged.lines[4][0].measured is not None
-    assert judged.lines[4][0].measured.sent == (7,)
-    assert judged.lines[5][0].note == "sent in answer: 5 6"
-    assert judged.lines[6][0].note == "no such event in our trace"
+    assert judged.cells[2][0].corrected == 6.611
+    assert judged.cells[4][0].note == ""
+    assert judged.cells[5][0].note == "sent in answer: 5 6"
+    assert judged.cells[6][0].note == "no such event in our trace"
 
 
 def test_variants_that_are_only_shown_get_no_verdict(tmp_path: Path) -> None:
@@ -272,9 +271,9 @@ def test_variants_that_are_only_shown_get_no_verdict(tmp_path: Path) -> None:
     ]
     spec = listing(tmp_path, where={"variant": "tahoe"}, variants=variants)
     judged = judge_listing(spec, synthetic.rfc2416(), tmp_path, [])
-    assert judged.lines[1][0].judgement is not None
-    assert judged.lines[1][1].judgement is None
-    assert judged.lines[1][1].measured is not None
+    assert judged.cells[1][0].judgement is not None
+    assert judged.cells[1][1].judgement is None
+    assert judged.cells[1][1].estimate is not None and judged.cells[1][1].estimate.value > 1.2
 
 
 def test_a_trace_becomes_lines_with_timeouts_of_their_own() -> None:
@@ -319,18 +318,20 @@ def test_a_cell_compared_with_itself_shows_a_dash(tmp_path: Path) -> None:
     itself: dict[str, Any] = {"heading": "IW=1", "quantity": "page_delay", "where": {"iw": 1}}
     itself["compare"] = {"kind": "decrease", "to": {"iw": 1}}
     spec = Table.model_validate({"id": "t", "title": "T", "rows": ["webs", "ftps"], "columns": [itself]})
-    view = table_view(spec, judged(tmp_path, spec))
+    view = table_view(judged(tmp_path, spec))
     assert {(n.measured, n.interval) for row in view.rows for n in row.numbers} == {("–", "")}
     assert view.remarks == ()
+
+
+def outcome(*tables: JudgedTable) -> ChoiceOutcome:
+    return ChoiceOutcome(Variation("axis", "1", Results((), {}, {})), tables, [])
 
 
 def test_sensitivity_tells_how_far_each_choice_moves_a_table(tmp_path: Path) -> None:
     spec = table(tmp_path)
     base = judge_table(spec, synthetic.rfc2415(), tmp_path, [])
     moved = judge_table(spec, synthetic.rfc2415(decrease={1: -0.1, 3: 0.1, 2: 0.0, 4: 0.0}), tmp_path, [])
-    same, other = effects(
-        [base], [], [ChoiceOutcome("a", "0", [base], []), ChoiceOutcome("a", "1", [moved], [])]
-    )
+    same, other = effects([base], [], [outcome(base), outcome(moved)])
     assert (same.shift["t1"].median, same.shift["t1"].largest) == (0.0, 0.0)
     assert 0.05 < other.shift["t1"].median <= other.shift["t1"].largest
 
@@ -341,20 +342,19 @@ def _numbers(**values: float) -> JudgedTable:
         row: Estimate(row, "loss", "%", value, math.nan, math.nan, 5, "mean") for row, value in values.items()
     }
     made = [JudgedCell("t", (row,), 0, row, "loss", cells[row], None, None, None, "") for row in values]
-    return JudgedTable("t", tuple((row,) for row in values), tuple((cell,) for cell in made))
+    spec = Table.model_construct(id="t")
+    return JudgedTable(spec, tuple((row,) for row in values), tuple((cell,) for cell in made))
 
 
 def test_a_number_near_zero_moves_by_a_difference_and_a_cell_that_was_not_run_not_at_all() -> None:
     base = _numbers(a=0.01, b=5.0, c=6.0, d=4.0)
     moved = _numbers(d=math.nan, c=6.6, a=2.0)  # other rows, in another order
-    [effect] = effects([base], [], [ChoiceOutcome("axis", "1", [moved], [])])
+    [effect] = effects([base], [], [outcome(moved)])
     shift = effect.shift["t"]
     assert (shift.run, shift.of) == (2, 4)
     assert (shift.median, shift.largest) == (pytest.approx(0.1), pytest.approx(0.1))
     assert shift.differences == {"%": pytest.approx(1.99)}
-    [signs] = effects(
-        [_numbers(a=-1.0, b=2.0)], [], [ChoiceOutcome("axis", "1", [_numbers(a=3.0, b=2.0)], [])]
-    )
+    [signs] = effects([_numbers(a=-1.0, b=2.0)], [], [outcome(_numbers(a=3.0, b=2.0))])
     assert math.isnan(signs.shift["t"].largest) and signs.shift["t"].differences == {"%": 4.0}
-    [none] = effects([base], [], [ChoiceOutcome("axis", "1", [], [])])
+    [none] = effects([base], [], [outcome()])
     assert none.shift["t"].run == 0

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
-from cwndlab.metrics._range import ANY, COUNT, SHARE, Range
+from cwndlab.metrics._numbers import ANY, COUNT, SHARE, Range
 from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.verdict import (

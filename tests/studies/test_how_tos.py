@@ -12,7 +12,7 @@ import pytest
 
 from cwndlab.backends.linux_virtual.doctor import reason_not_virtual
 from cwndlab.cli import app
-from cwndlab.metrics import _own
+from cwndlab.metrics import _declared
 
 PAGES = sorted((Path(__file__).parents[2] / "docs/how-to").glob("*.md"))
 #: A block, with the prose before it, which names the file that it is: "Write `question.toml`:".
@@ -32,10 +32,10 @@ MADE = {
 def a_new_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    before = dict(_own._known)
+    before = dict(_declared._known)
     yield
-    _own._known.clear()
-    _own._known.update(before)
+    _declared._known.clear()
+    _declared._known.update(before)
     sys.modules.pop("mine", None)
 
 

@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from cwndlab.errors import RunError
 from cwndlab.runs.progress import span
 
-from .loading import load
-from .options import (
-    SENSITIVITY,
-    CcOption,
-    JsonOption,
-    MetricOption,
-    MoreSets,
-    SeedOption,
-    SetOption,
-    StudyArgument,
-)
+from . import arguments as opt
+from .arguments import load
 from .output import echo, echo_json, same_replicates
 
 #: Compiling a cell takes some milliseconds, and the answer should take seconds.
@@ -27,19 +14,15 @@ MOST_CELLS = 500
 
 
 def check(
-    study: StudyArgument,
-    more: MoreSets = None,
-    set_: SetOption = None,
-    cc: CcOption = None,
-    metric: MetricOption = None,
-    replicates: Annotated[
-        int | None, typer.Option(help="replicates of each cell; default: the study's")
-    ] = None,
-    seed: SeedOption = None,
-    sensitivity: Annotated[
-        str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
-    ] = None,
-    json_: JsonOption = False,
+    study: opt.StudyArgument,
+    more: opt.MoreSets = None,
+    set_: opt.SetOption = None,
+    cc: opt.CcOption = None,
+    metric: opt.MetricOption = None,
+    replicates: opt.ReplicatesOption = None,
+    seed: opt.SeedOption = None,
+    sensitivity: opt.SensitivityOption = None,
+    json_: opt.JsonOption = False,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.backends.threads import available

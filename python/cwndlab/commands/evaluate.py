@@ -12,28 +12,20 @@ import typer
 from cwndlab.errors import StudyError
 from cwndlab.runs.progress import span
 
-from .loading import changes_of
-from .options import (
-    BackendOption,
-    ClusterOption,
-    KernelOption,
-    SeedOption,
-    StoreOption,
-    ThreadsOption,
-    cc_names,
-)
+from . import arguments as opt
+from .arguments import cc_names, changes_of
 from .output import columns, echo, number_of, progress
 
 if TYPE_CHECKING:
-    from cwndlab.evaluate.scorecard import Scorecard
+    from cwndlab.evaluate.evaluation import Evaluation
     from cwndlab.runs.progress import Progress
 
 
 def _pack_names(incomplete: str) -> list[str]:
     """The shipped packs whose names begin with this."""
-    from cwndlab.evaluate.pack import shipped
+    from cwndlab.evaluate.pack import shipped_packs
 
-    return [name for name in shipped() if name.startswith(incomplete)]
+    return [name for name in shipped_packs() if name.startswith(incomplete)]
 
 
 CcOption = Annotated[
@@ -51,57 +43,61 @@ QueueOption = Annotated[
 ]
 
 
+PackOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pack",
+        metavar="NAME|FOLDER",
+        help="default: all packs for what is evaluated",
+        autocompletion=_pack_names,
+    ),
+]
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--only", metavar="ID", help="only criteria whose identifiers begin with this: 5.1, 5.2-delay-added"
+    ),
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="change a key of every study: run.duration=10s"),
+]
+OutOption = Annotated[
+    Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./NAME-scorecard")
+]
+StackOption = Annotated[
+    str | None, typer.Option(metavar="linux-laws|FILE", help="a kernel's TCP; default: linux-laws")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="exit with code 3 if a MUST of a document is not met")
+]
+ListOption = Annotated[bool, typer.Option("--list", help="list the packs and what they ask")]
+JsonOption = Annotated[bool, typer.Option("--json", help="print scorecard.json")]
+
+
 def evaluate(
     cc: CcOption = None,
     queue: QueueOption = None,
-    pack: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--pack",
-            metavar="NAME|FOLDER",
-            help="default: all packs for what is evaluated",
-            autocompletion=_pack_names,
-        ),
-    ] = None,
-    only: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--only",
-            metavar="ID",
-            help="only criteria whose identifiers begin with this: 5.1, 5.2-delay-added",
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="change a key of every study: run.duration=10s"),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./NAME-scorecard")
-    ] = None,
-    replicates: Annotated[
-        int | None, typer.Option(help="replicates of each cell; default: the studies'")
-    ] = None,
-    seed: SeedOption = None,
-    threads: ThreadsOption = None,
-    cluster: ClusterOption = None,
-    store: StoreOption = None,
-    backend: BackendOption = "simulator",
-    stack: Annotated[
-        str | None,
-        typer.Option(metavar="linux-laws|FILE", help="a kernel's TCP; default: linux-laws"),
-    ] = None,
-    kernel: KernelOption = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="exit with code 3 if a MUST of a document is not met")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="list the packs and what they ask")] = False,
-    json_: Annotated[bool, typer.Option("--json", help="print scorecard.json")] = False,
+    pack: PackOption = None,
+    only: OnlyOption = None,
+    set_: SetOption = None,
+    out: OutOption = None,
+    replicates: opt.ReplicatesOption = None,
+    seed: opt.SeedOption = None,
+    threads: opt.ThreadsOption = None,
+    cluster: opt.ClusterOption = None,
+    store: opt.StoreOption = None,
+    backend: opt.BackendOption = "simulator",
+    stack: StackOption = None,
+    kernel: opt.KernelOption = None,
+    strict: StrictOption = False,
+    quiet: opt.QuietOption = False,
+    list_: ListOption = False,
+    json_: JsonOption = False,
 ) -> None:
     """Evaluate congestion controls or queues by the standards' criteria, next to known ones."""
-    from cwndlab.evaluate import evaluate as evaluation
+    from cwndlab.evaluate import evaluation, subjects
     from cwndlab.evaluate import pack as packs
-    from cwndlab.evaluate import subjects
     from cwndlab.runs.options import RunOptions
 
     if list_:
@@ -114,7 +110,7 @@ def evaluate(
     on_kernel = backend != "simulator"
     wanted = [subjects.congestion_control(one, on_kernel=on_kernel) for one in cc or ()]
     wanted += [subjects.queue(one) for one in queue or ()]
-    chosen = [packs.load(name) for name in pack] if pack else packs.of_kind(wanted[0].kind)
+    chosen = [packs.load(name) for name in pack] if pack else packs.load_all(wanted[0].kind)
     if only:
         chosen = [one.with_criteria(only) for one in chosen]
     out = out or Path("-".join(subject.name for subject in wanted) + "-scorecard")
@@ -139,11 +135,24 @@ def evaluate(
     if json_:
         echo((out / "scorecard.json").read_text(encoding="utf-8"))
     elif not quiet:
-        for card in made.cards:
-            for subject in card.subjects:
-                echo(f"{card.pack.name}, {subject}: {_tally(card, subject)}")
-        echo(f"{made.performed} runs in {span(time.monotonic() - began)}")
-        echo(f"scorecard: {out / 'scorecard.html'}")
+        _show(made, time.monotonic() - began)
+    _end(made, strict)
+
+
+def _show(made: Evaluation, seconds: float) -> None:
+    """How many thresholds each subject meets, and how many rows have none."""
+    for card in made.cards:
+        for subject in card.subjects:
+            counts = card.counts(subject)
+            parts = [f"{count} {outcome.value}" for outcome, count in counts.items()]
+            without = sum(subject in row.values for row in card.rows) - sum(counts.values())
+            echo(f"{card.pack.name}, {subject}: {', '.join([*parts, f'{without} rows without a threshold'])}")
+    echo(f"{made.performed} runs in {span(seconds)}")
+    echo(f"scorecard: {made.folder / 'scorecard.html'}")
+
+
+def _end(made: Evaluation, strict: bool) -> None:
+    """Exits with code 1 if runs failed, or with 3 if a MUST is not met and that is asked for."""
     for failure in made.failures[:10]:
         echo(f"failed: {failure}", err=True)
     if made.failures:
@@ -159,18 +168,10 @@ def _list(names: list[str] | None) -> None:
     """Prints the packs, or the criteria of those named."""
     from cwndlab.evaluate import pack as packs
 
-    for name in names or packs.shipped():
+    for name in names or packs.shipped_packs():
         pack = packs.load(name)
         option = "--queue" if pack.kind == "queue" else "--cc"
         echo(f"{pack.name} ({option}): {pack.file.title}, {len(pack.file.criteria)} criteria")
         if names:
             rows = [(f"  {one.id}", f"{one.level:<7}{one.shows}") for one in pack.file.criteria]
             echo(columns(rows))
-
-
-def _tally(card: Scorecard, subject: str) -> str:
-    """How many thresholds a subject meets, and how many rows have none."""
-    outcomes = [row.outcomes[subject] for row in card.rows if subject in row.outcomes]
-    counts = [f"{outcomes.count(one)} {one.value}" for one in dict.fromkeys(outcomes)]
-    without = sum(subject in row.values for row in card.rows) - len(outcomes)
-    return ", ".join([*counts, f"{without} rows without a threshold"])

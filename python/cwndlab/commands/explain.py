@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,19 +10,8 @@ import typer
 
 from cwndlab.errors import StudyError
 
-from .loading import changes_of, load
-from .options import (
-    BackendOption,
-    CcOption,
-    JsonOption,
-    KernelOption,
-    MetricOption,
-    MoreSets,
-    SeedOption,
-    SetOption,
-    StackOption,
-    parse_option,
-)
+from . import arguments as opt
+from .arguments import changes_of, first_cell, load, parse_option, reject_options
 from .output import echo, echo_json
 
 if TYPE_CHECKING:
@@ -34,36 +23,40 @@ if TYPE_CHECKING:
 #: Waits that are explained unless told otherwise.
 LONGEST = 5
 
+WhatArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="STUDY|CAPTURE|DIR", help="a study, a pcap or pcapng file, or what `run -o` was given"
+    ),
+]
+FlowOption = Annotated[str | None, typer.Option(metavar="NAME", help="a traffic entry; default: the first")]
+AtOption = Annotated[
+    str | None, typer.Option(metavar="TIME", help="the moment, as 14.4s; default: the longest waits")
+]
+LongestOption = Annotated[
+    int | None, typer.Option(min=1, help=f"how many waits to explain, without --at; default: {LONGEST}")
+]
+BudgetsOption = Annotated[
+    bool, typer.Option("--budgets", help="of DIR: where the time goes without and with the best choice")
+]
+
 
 def explain(
-    study: Annotated[
-        str,
-        typer.Argument(
-            metavar="STUDY|CAPTURE|DIR", help="a study, a pcap or pcapng file, or what `run -o` was given"
-        ),
-    ],
-    more: MoreSets = None,
-    set_: SetOption = None,
-    flow: Annotated[
-        str | None, typer.Option(metavar="NAME", help="a traffic entry; default: the first")
-    ] = None,
-    at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="the moment, as 14.4s; default: the longest waits")
-    ] = None,
-    longest: Annotated[
-        int | None, typer.Option(min=1, help=f"how many waits to explain, without --at; default: {LONGEST}")
-    ] = None,
-    cc: CcOption = None,
-    metric: MetricOption = None,
-    backend: BackendOption = "simulator",
-    stack: StackOption = None,
-    kernel: KernelOption = None,
-    seed: SeedOption = None,
-    replicate: Annotated[int, typer.Option(min=0)] = 0,
-    budgets: Annotated[
-        bool, typer.Option("--budgets", help="of DIR: where the time goes without and with the best choice")
-    ] = False,
-    json_: JsonOption = False,
+    study: WhatArgument,
+    more: opt.MoreSets = None,
+    set_: opt.SetOption = None,
+    flow: FlowOption = None,
+    at: AtOption = None,
+    longest: LongestOption = None,
+    cc: opt.CcOption = None,
+    metric: opt.MetricOption = None,
+    backend: opt.BackendOption = "simulator",
+    stack: opt.StackOption = None,
+    kernel: opt.KernelOption = None,
+    seed: opt.SeedOption = None,
+    replicate: opt.ReplicateOption = 0,
+    budgets: BudgetsOption = False,
+    json_: opt.JsonOption = False,
 ) -> None:
     """Explain what kept senders from sending, in a capture or in a run of the first cell --set leaves.
 
@@ -91,15 +84,14 @@ def explain(
         raise StudyError("--at explains one moment", key="--longest", right="leave one of them out")
     longest = longest or LONGEST
     if is_capture(Path(study)):
-        _refuse("a capture", given, ("--at", "--longest"))
+        reject_options("a capture", given, ("--at", "--longest", "--json"))
         from cwndlab.runs.explain import explain_capture
 
         return _show(explain_capture(study, moment, longest), json_)
     if Path(study, "provenance.json").is_file():
-        _refuse("a finished run", given, ("--set", "--budgets"))
+        reject_options("a finished run", given, ("--set", "--budgets", "--json"))
         return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
-    if budgets:
-        raise StudyError("only a finished run has --budgets", key="--budgets", right="name its folder")
+    reject_options("a study", {"--budgets": budgets})
     from cwndlab.runs.options import RunOptions
 
     options = RunOptions(backend=backend, stack=stack, kernel=kernel)
@@ -123,23 +115,12 @@ def _explain_cell(
 
     kernel = kernel_of(options, loaded)
     plan = loaded.plan(seed=seed)
-    cell = plan.cells[0]
-    cell.check()
-    if len(plan.cells) > 1:
-        echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
+    cell = first_cell(plan)
     source = OneCell(cell, plan.seed) if kernel is None else OneKernelCell(cell, plan.seed, kernel)
     try:
         return explain_run(source, cell.id, replicate, flow, moment, longest)
     except KeyError as error:
         raise StudyError(str(error.args[0]), key="--flow") from None
-
-
-def _refuse(what: str, given: Mapping[str, object], applicable: Collection[str]) -> None:
-    """StudyError for the first option that was given and does not apply."""
-    for option, value in given.items():
-        if option not in applicable and value is not None and value != [] and value is not False:
-            known = ", ".join((*applicable, "--json"))
-            raise StudyError(f"{what} has no {option}", key=option, right=f"it takes {known}")
 
 
 def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: bool) -> None:

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from cwndlab.errors import OutputError, StudyError
+from cwndlab.errors import OutputError
 
-from .loading import load
-from .options import MetricOption, MoreSets, SetOption, studies
+from .arguments import MetricOption, MoreSets, SetOption, load, reject_options, studies
 from .output import echo
 
 
@@ -53,25 +52,15 @@ def explore(
     from cwndlab.explore.controls import derive_study
     from cwndlab.explore.page import page
 
-    if study is None:
-        _refuse(set_ or more, metric)
-        pages = lessons.pages()
-    elif study in lessons.NAMES:
-        _refuse(set_ or more, metric)
-        pages = {"index.html": lessons.page(study)}
+    if study is None or study in lessons.NAMES:
+        reject_options("a lesson", {"--set": set_ or more, "--metric": metric})
+        pages = lessons.pages() if study is None else {"index.html": lessons.page(study)}
     else:
         pages = {"index.html": page(derive_study(load(study, set_, more, metrics=metric)))}
     if out is not None:
         _write(pages, out)
         return
     _serve(pages, port, browser)
-
-
-def _refuse(sets: list[str] | None, metrics: list[str] | None) -> None:
-    """StudyError for options that lessons do not have."""
-    for option, value in (("--set", sets), ("--metric", metrics)):
-        if value:
-            raise StudyError(f"lessons have no {option}", key=option, right="name a study")
 
 
 def _write(pages: dict[str, str], out: Path) -> None:
@@ -93,7 +82,7 @@ def _write(pages: dict[str, str], out: Path) -> None:
 def _serve(pages: dict[str, str], port: int, browser: bool) -> None:
     import webbrowser
 
-    from cwndlab.explore.serve import PageServer
+    from cwndlab.explore.page import PageServer
 
     try:
         server = PageServer(pages, port)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from string import Template
 from typing import Annotated
 
 import typer
@@ -11,57 +13,66 @@ import typer
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.files import write_atomic, writing
 
-from .new_law import write_cc, write_law_c
 from .output import echo
 
-STUDY = """\
-# Check it:  cwndlab check {file}
-# Run it:    cwndlab run {file}         (the report is written to {out}/report.html)
-title = "{title}: CUBIC against Reno"
-
-# What is measured, for each group of flows or at the bottleneck. `cwndlab metrics` lists all metrics.
-measure = ["goodput", "share", "loss_rate", "queue_delay"]
-
-# One bottleneck with senders on its left and receivers on its right.
-[dumbbell]
-rate = "20Mbps"
-rtt = "40ms"           # base round-trip time, without queues
-buffer = [0.5, 1, 2]   # multiples of rate x rtt; a list in place of a value is an axis
-queue = "drop-tail"    # `cwndlab queues` lists the others
-flows = [
-    {{ cc = "cubic" }},  # also: count = 2, rtt = "80ms", bytes = "1MB", start = "5s"
-    {{ cc = "reno" }},   # flows start at a random time in the first second unless `start` is given
-]
-
-# The TCP of all flows: a profile, and knobs that differ from it. `cwndlab knobs` lists them.
-[tcp]
-profile = "linux-6"
-
-[run]
-duration = "20s"
-warmup = "5s"          # metrics leave out what is before
-replicates = 5         # more of them make intervals narrower
-seed = 1
-
-# `cwndlab expand {file}` prints what this stands for, as a study to continue with: any topology, traffic,
-# tables, figures, and claims.
-"""
+_TEMPLATES = Path(__file__).parent.parent / "templates"
+_NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*\Z")
+#: A name in C that is no longer than the kernel's TCP_CA_NAME_MAX allows.
+_KERNEL_NAME = re.compile(r"[a-z][a-z0-9_]{0,14}\Z")
 
 
 def write_study(name: str) -> Path:
     """Writes NAME.toml (or NAME, if it ends so); OutputError if it exists."""
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
+    title = path.with_suffix("").name
     with writing(path):
         if path.exists():
             raise OutputError(f"{path}: exists already; choose another name")
-        out = path.with_suffix("").name + "-out"
-        text = STUDY.format(file=path, out=out, title=path.with_suffix("").name)
-        write_atomic(path, text.encode())
+        _fill("study.toml", path, {"file": str(path), "out": f"{title}-out", "title": title})
     return path
 
 
-#: What `new` makes, by its name; a study unless named.
-KINDS: dict[str, Callable[[str], Path]] = {"study": write_study, "cc": write_cc, "law-c": write_law_c}
+def write_cc(path: str) -> Path:
+    """Writes a congestion control, its test and its study into a new folder; the control's path."""
+    folder = Path(path)
+    name = folder.name
+    if not _NAME.match(name):
+        raise StudyError(f"{name!r} is not a name", key="NAME", right="use lower-case letters, digits and -")
+    words = re.split("[-_]", name)
+    module = "_".join(words)
+    names = {
+        "name": name,
+        "module": module,
+        "class": "".join(word.capitalize() for word in words),
+        "title": " ".join(words).capitalize(),
+    }
+    files = {"law.py": f"{module}.py", "test.py": f"test_{module}.py", "study.toml": "study.toml"}
+    with writing(folder):
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(f"{folder}: exists already; choose another name")
+        folder.mkdir(parents=True, exist_ok=True)
+        for template, file in files.items():
+            _fill(f"cc/{template}", folder / file, names)
+    return folder / files["law.py"]
+
+
+def write_law_c(path: str) -> Path:
+    """Writes a congestion control in C, for `cwndlab linux build --law`; its path."""
+    file = Path(path if path.endswith(".c") else f"{path}.c")
+    if not _KERNEL_NAME.match(file.stem):
+        right = "use at most 15 lower-case letters, digits and _"
+        raise StudyError(f"{file.stem!r} is not a name for the kernel", key="NAME", right=right)
+    with writing(file):
+        if file.exists():
+            raise OutputError(f"{file}: exists already; choose another name")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _fill("law-c/law.c", file, {"name": file.stem, "file": file.name})
+    return file
+
+
+def _fill(template: str, file: Path, names: Mapping[str, str]) -> None:
+    text = Template((_TEMPLATES / f"{template}.txt").read_text(encoding="utf-8"))
+    write_atomic(file, text.substitute(names).encode())
 
 
 def new(
@@ -78,9 +89,10 @@ def new(
     if words in (["cc"], ["law-c"]):
         right = f"write for instance cwndlab new {words[0]} mine"
         raise StudyError("the congestion control has no name", right=right)
+    known = {"study": write_study, "cc": write_cc, "law-c": write_law_c}
     kind, name = ("study", words[0]) if len(words) == 1 else (words[0], words[1])
-    if len(words) > 2 or kind not in KINDS or not name.strip():
+    if len(words) > 2 or kind not in known or not name.strip():
         raise StudyError(
             f'"{" ".join(words)}" is not one name', right="write for instance cwndlab new buffers"
         )
-    echo(f"wrote {KINDS[kind](name)}")
+    echo(f"wrote {known[kind](name)}")

@@ -4,8 +4,9 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -14,88 +15,74 @@ from cwndlab.errors import StudyError
 from cwndlab.runs.progress import span
 from cwndlab.spec.files import SHIPPED, STUDY
 
-from .garbage import importing, uncollected
-from .loading import load
-from .options import (
-    SENSITIVITY,
-    BackendOption,
-    CcOption,
-    ClusterOption,
-    JsonOption,
-    KernelOption,
-    LimitOption,
-    MetricOption,
-    MoreSets,
-    SeedOption,
-    SetOption,
-    StackOption,
-    StoreOption,
-    StudyArgument,
-    ThreadsOption,
-    limits_of,
-    parse_option,
-)
+from . import arguments as opt
+from .arguments import limits_of, load, parse_option
 from .output import echo, number_of, progress, same_replicates
+from .start import importing, without_collection
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
+    from cwndlab.runs.options import RunOptions
     from cwndlab.runs.result import RunResult
+    from cwndlab.study import Study
+
+
+OutOption = Annotated[
+    Path | None, typer.Option("-o", "--out", metavar="DIR", help="output folder; default: ./STUDY-out")
+]
+UntilOption = Annotated[
+    str | None, typer.Option(metavar="2%", help="add replicates until each 95 % interval is this narrow")
+]
+EventsOption = Annotated[
+    int | None, typer.Option(help="most events of one run of the simulator; default: 10^9")
+]
+MemoryOption = Annotated[
+    str | None, typer.Option(metavar="SIZE", help="most memory of one run of the simulator; default: 384MiB")
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
+]
+VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")]
 
 
 def run(
-    study: StudyArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option("-o", "--out", metavar="DIR", help="output folder; default: ./STUDY-out"),
-    ] = None,
-    more: MoreSets = None,
-    set_: SetOption = None,
-    cc: CcOption = None,
-    metric: MetricOption = None,
-    seed: SeedOption = None,
-    replicates: Annotated[
-        int | None, typer.Option(help="replicates of each cell; default: the study's")
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(metavar="2%", help="add replicates until each 95 % interval is this narrow")
-    ] = None,
-    threads: ThreadsOption = None,
-    cluster: ClusterOption = None,
-    store: StoreOption = None,
-    sensitivity: Annotated[
-        str | None, typer.Option(metavar="NAME|combinations|all", help=SENSITIVITY)
-    ] = None,
-    backend: BackendOption = "simulator",
-    stack: StackOption = None,
-    kernel: KernelOption = None,
-    limit: LimitOption = None,
-    max_events: Annotated[
-        int | None, typer.Option(help="most events of one run of the simulator; default: 10^9")
-    ] = None,
-    max_memory: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="most memory of one run of the simulator; default: 384MiB"),
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")] = False,
-    json_: JsonOption = False,
+    study: opt.StudyArgument,
+    out: OutOption = None,
+    more: opt.MoreSets = None,
+    set_: opt.SetOption = None,
+    cc: opt.CcOption = None,
+    metric: opt.MetricOption = None,
+    seed: opt.SeedOption = None,
+    replicates: opt.ReplicatesOption = None,
+    until: UntilOption = None,
+    threads: opt.ThreadsOption = None,
+    cluster: opt.ClusterOption = None,
+    store: opt.StoreOption = None,
+    sensitivity: opt.SensitivityOption = None,
+    backend: opt.BackendOption = "simulator",
+    stack: opt.StackOption = None,
+    kernel: opt.KernelOption = None,
+    limit: opt.LimitOption = None,
+    max_events: EventsOption = None,
+    max_memory: MemoryOption = None,
+    strict: StrictOption = False,
+    quiet: opt.QuietOption = False,
+    verbose: VerboseOption = False,
+    json_: opt.JsonOption = False,
 ) -> None:
     """Run a study and write its report. A second run in the same folder runs only what is missing."""
     began = time.monotonic()
     if backend == "simulator" and not cc and not cluster and _has_figures(study):
         converter.start()
     with importing():
-        from cwndlab.commands import summary
         from cwndlab.runs.options import RunOptions
-        from cwndlab.runs.run import checked_plan, run_plan
-    with uncollected():
+
+        import_module("cwndlab.commands.summary")
+        import_module("cwndlab.runs.run")
+    with without_collection():
         loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
-    out = out or Path(f"{loaded.name}-out")
     options = RunOptions(
-        out=out,
+        out=out or Path(f"{loaded.name}-out"),
         seed=seed,
         replicates=replicates,
         until=_share(until),
@@ -110,55 +97,93 @@ def run(
         max_memory_bytes=_size(max_memory),
     )
     if backend == "linux":
-        from cwndlab.backends.linux.backend import AT_ONCE
-        from cwndlab.runs.estimate import real_seconds
+        _warn_of_real_time(loaded, options)
+    _perform(loaded, options, _Printer(began, backend, quiet, verbose, json_), strict)
 
-        plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
-        at_once = threads or AT_ONCE
-        seconds = real_seconds(plan, at_once)
-        if seconds > 600:
-            said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
-            echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
-    display = ExitStack()
-    told = False
 
-    def tell(result: "RunResult") -> None:
-        """Prints the results. The report's figures are still to be drawn, which takes longer."""
-        nonlocal told
-        told = True
-        display.close()
+class _Printer(NamedTuple):
+    """What is printed of a run."""
+
+    began: float
+    backend: str
+    quiet: bool
+    verbose: bool
+    json: bool
+
+    def results(self, result: "RunResult") -> None:
+        """The numbers."""
+        from . import summary
+
         for line in result.damaged:
             echo(f"note: {line}", err=True)
-        if not quiet and backend == "simulator" and (note := same_replicates(result.plan)):
+        if self.quiet:
+            return
+        if self.backend == "simulator" and (note := same_replicates(result.plan)):
             echo(f"note: {note}", err=True)
-        if not quiet and not json_:
-            if verbose:
+        if not self.json:
+            if self.verbose:
                 summary.estimates(result)
-            summary.show(result, time.monotonic() - began)
+            summary.show(result, time.monotonic() - self.began)
+
+    def end(self, result: "RunResult", out: str | Path | None) -> None:
+        """What comes after the report has been written."""
+        from . import summary
+
+        if self.json:
+            summary.as_json(result, time.monotonic() - self.began)
+        elif not self.quiet and (result.report is not None or not result.failures):
+            echo(f"report: {result.report or out}")
+
+
+def _perform(loaded: "Study", options: "RunOptions", printer: _Printer, strict: bool) -> None:
+    """Runs the study and prints results as soon as they are known, which is before figures are drawn."""
+    from cwndlab.runs.run import checked_plan, run_plan
+
+    from .summary import failed_claims
+
+    display = ExitStack()
+    printed = False
+
+    def results(result: "RunResult") -> None:
+        nonlocal printed
+        printed = True
+        display.close()
+        printer.results(result)
 
     try:
         with display:
-            shown = display.enter_context(progress(quiet))
-            with uncollected():
+            shown = display.enter_context(progress(printer.quiet))
+            with without_collection():
                 plan = checked_plan(loaded, options)
-            result = run_plan(plan, options, progress=shown, judged=tell)
+            result = run_plan(plan, options, progress=shown, judged=results)
     except KeyboardInterrupt:
-        echo(f"stopped; finished runs are kept in {out}: run the same command again to continue", err=True)
+        kept = f"finished runs are kept in {options.out}"
+        echo(f"stopped; {kept}: run the same command again to continue", err=True)
         raise typer.Exit(130) from None
-    if not told:  # no run has a number, so there is no report
-        tell(result)
-    if json_:
-        summary.as_json(result, time.monotonic() - began)
-    elif not quiet and (result.report is not None or not result.failures):
-        echo(f"report: {result.report or out}")
+    if not printed:  # no run has a number, so there is no report
+        results(result)
+    printer.end(result, options.out)
     if result.failures:
         _print_failures(result.failures)
         failed_runs = number_of(len(result.failures), "run")
-        echo(f"error: {failed_runs} failed; the others are kept in {out}", err=True)
+        echo(f"error: {failed_runs} failed; the others are kept in {options.out}", err=True)
         raise typer.Exit(1)
-    if strict and (failed := summary.failed_claims(result)):
+    if strict and (failed := failed_claims(result)):
         echo(f"error: {len(failed)} claims fail: {', '.join(failed)}", err=True)
         raise typer.Exit(3)
+
+
+def _warn_of_real_time(loaded: "Study", options: "RunOptions") -> None:
+    """A note before runs in real time that take more than ten minutes."""
+    from cwndlab.backends.linux.backend import AT_ONCE
+    from cwndlab.runs.estimate import real_seconds
+
+    plan = loaded.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
+    at_once = options.threads or AT_ONCE
+    seconds = real_seconds(plan, at_once)
+    if seconds > 600:
+        said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
+        echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
 
 
 def _has_figures(study: str) -> bool:

@@ -9,12 +9,20 @@ import typer
 
 from cwndlab.errors import StudyError
 
-from .loading import load
-from .options import CcOption, MetricOption, SeedOption, SetOption, StudyArgument, ThreadsOption
+from .arguments import (
+    CcOption,
+    MetricOption,
+    ReplicatesOption,
+    SeedOption,
+    SetOption,
+    StudyArgument,
+    ThreadsOption,
+    load,
+)
 from .output import echo, estimate_text
 
 if TYPE_CHECKING:
-    from cwndlab.search.worst import Tried
+    from cwndlab.search import Tried
     from cwndlab.stats.results import Estimate
 
 
@@ -41,15 +49,12 @@ def search(
     cc: CcOption = None,
     metric: MetricOption = None,
     seed: SeedOption = None,
-    replicates: Annotated[
-        int | None, typer.Option(help="replicates of each point; default: the study's")
-    ] = None,
+    replicates: ReplicatesOption = None,
     threads: ThreadsOption = None,
 ) -> None:
     """Search a parameter space for the point at which a quantity is worst."""
+    from cwndlab import search as searching
     from cwndlab.runs.options import RunOptions
-    from cwndlab.search import space as spaces
-    from cwndlab.search import worst as searching
 
     asked: dict[searching.Direction | None, str | None] = {None: worst, "lowest": lowest, "highest": highest}
     given = [(direction, quantity) for direction, quantity in asked.items() if quantity is not None]
@@ -58,7 +63,7 @@ def search(
             "one of --worst, --lowest and --highest says what is searched", right="write --worst share_tested"
         )
     loaded = load(study, set_, cc=cc, metrics=metric)
-    space = spaces.space(loaded, spaces.parse(over))
+    space = searching.space_of(loaded, searching.parse_ranges(over))
     out = out or Path(f"{loaded.name}-search")
     goal = searching.goal_of(space, given[0][1], given[0][0])
 

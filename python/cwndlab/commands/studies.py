@@ -6,8 +6,7 @@ import json
 
 import typer
 
-from .loading import load
-from .options import JsonOption, MetricOption, MoreSets, SetOption, StudyArgument
+from .arguments import JsonOption, MetricOption, MoreSets, SetOption, StudyArgument, load
 from .output import columns, echo
 
 

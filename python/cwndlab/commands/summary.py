@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cwndlab.files import plain_row
-from cwndlab.report.index import incompatible, tally
+from cwndlab.report.draft import incompatible, tally
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Incompatible, Verdict
 

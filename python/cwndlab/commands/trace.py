@@ -10,21 +10,8 @@ import typer
 
 from cwndlab.errors import OutputError, StudyError
 
-from .loading import load
-from .options import (
-    BackendOption,
-    CcOption,
-    KernelOption,
-    LimitOption,
-    MetricOption,
-    MoreSets,
-    SeedOption,
-    SetOption,
-    StackOption,
-    StudyArgument,
-    limits_of,
-)
-from .output import echo
+from . import arguments as opt
+from .arguments import first_cell, limits_of, load
 
 FORMATS = ("csv", "text", "pcapng", "ns", "xplot")
 FormatOption = Annotated[
@@ -33,21 +20,21 @@ FormatOption = Annotated[
 
 
 def trace(
-    study: StudyArgument,
-    more: MoreSets = None,
-    set_: SetOption = None,
-    cc: CcOption = None,
-    metric: MetricOption = None,
+    study: opt.StudyArgument,
+    more: opt.MoreSets = None,
+    set_: opt.SetOption = None,
+    cc: opt.CcOption = None,
+    metric: opt.MetricOption = None,
     format_: FormatOption = "csv",
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="default: standard output")
     ] = None,
-    seed: SeedOption = None,
-    replicate: Annotated[int, typer.Option(min=0)] = 0,
-    backend: BackendOption = "simulator",
-    stack: StackOption = None,
-    kernel: KernelOption = None,
-    limit: LimitOption = None,
+    seed: opt.SeedOption = None,
+    replicate: opt.ReplicateOption = 0,
+    backend: opt.BackendOption = "simulator",
+    stack: opt.StackOption = None,
+    kernel: opt.KernelOption = None,
+    limit: opt.LimitOption = None,
 ) -> None:
     """Print the packets of one run, of the first cell that --set leaves, as seen at the observation point."""
     from cwndlab.files import write_atomic, writing
@@ -63,11 +50,7 @@ def trace(
     loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
     runner = kernel_of(RunOptions(backend=backend, stack=stack, kernel=kernel), loaded)
     plan = loaded.plan(seed=seed)
-    cell = plan.cells[0]
-    cell.check()
-    if len(plan.cells) > 1:
-        echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
-    data = make(cell, format_, seed=plan.seed, replicate=replicate, kernel=runner)
+    data = make(first_cell(plan), format_, seed=plan.seed, replicate=replicate, kernel=runner)
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

@@ -73,7 +73,7 @@ class PackFile(Strict):
     document: str = Field(description="what rows cite, such as RFC 9743")
     url: str
     about: str
-    references: list[Label] = Field(min_length=1, description="what every subject is shown beside")
+    references: list[Label] = Field(min_length=1, description="what every subject is shown next to")
     criteria: list[Criterion] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -125,14 +125,14 @@ class Pack:
         return replace(self, file=self.file.model_copy(update={"criteria": kept}))
 
 
-def shipped() -> dict[str, Path]:
+def shipped_packs() -> dict[str, Path]:
     """The packs that come with cwndlab: name -> folder."""
     return {path.parent.name: path.parent for path in sorted(SHIPPED.glob("*/pack.toml"))}
 
 
 def load(name_or_path: str | Path) -> Pack:
     """A shipped pack by its name, or a folder with a pack.toml. StudyError says what is wrong in it."""
-    known = shipped()
+    known = shipped_packs()
     folder = known.get(str(name_or_path), Path(name_or_path))
     path = folder / "pack.toml"
     if not path.is_file():
@@ -155,6 +155,6 @@ def load(name_or_path: str | Path) -> Pack:
     return Pack(folder.name, folder, file)
 
 
-def of_kind(kind: Kind) -> list[Pack]:
+def load_all(kind: Kind) -> list[Pack]:
     """All shipped packs that evaluate this."""
-    return [pack for pack in map(load, shipped().values()) if pack.kind == kind]
+    return [pack for pack in map(load, shipped_packs().values()) if pack.kind == kind]

@@ -1,4 +1,7 @@
-"""Scorecards: the number of each criterion, judged by the document's limit or compared with others."""
+"""Scorecards: the number of each criterion, judged by the document's limit or compared with others.
+
+In the words of a page, as JSON, and as XML for JUnit.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Literal
+from typing import Any, Literal
+from xml.etree import ElementTree
 
 from cwndlab.errors import StudyError
+from cwndlab.files import plain_row
+from cwndlab.report.model import VerdictMark
+from cwndlab.report.wording import estimate_text, interval_text
 from cwndlab.spec.grammar import ExpressionError
 from cwndlab.stats import field
 from cwndlab.stats.expression import Evaluator, every
@@ -18,6 +25,7 @@ from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, was_not_run
 
 from .pack import AXIS, PLACEHOLDER, Criterion, Pack
+from .subjects import Subject
 
 
 class ThresholdOutcome(Enum):
@@ -37,6 +45,30 @@ class Standing(Enum):
     HIGHER = "higher"
     LOWER = "lower"
     OPEN = "no clear difference"
+
+
+MARKS = {
+    ThresholdOutcome.MET: VerdictMark("✓", "met", "holds"),
+    ThresholdOutcome.NOT_MET: VerdictMark("✗", "not met", "fails"),
+    ThresholdOutcome.UNDECIDED: VerdictMark("?", "undecided", "undecided"),
+    ThresholdOutcome.NOT_APPLICABLE: VerdictMark("–", "does not apply", "none"),
+}
+
+
+@dataclass(frozen=True)
+class ScoreView:
+    """The number of one subject or reference in a row."""
+
+    name: str
+    value: str
+    interval: str
+    mark: VerdictMark | None
+    #: "rank 2 of 5", by the estimate.
+    place: str
+    #: "0.97 (0.95 … 0.99)", the simulator's number next to a kernel's.
+    simulated: str
+    #: "better than reno, cubic; no clear difference from bbr1", of a subject.
+    compared: str
 
 
 @dataclass(frozen=True)
@@ -61,6 +93,32 @@ class CriterionRow:
         """Stable name of the row."""
         return f"{self.pack}/{self.criterion.id}"
 
+    @property
+    def report(self) -> str:
+        """Where the report of its study is, from the scorecard."""
+        return f"{self.pack}/{self.criterion.study}/report.html"
+
+    def rank(self, name: str) -> tuple[int, int] | None:
+        """Place of a name by its estimate, from 1 for the best, and among how many; None without an order."""
+        known = {who: i.value for who, i in self.values.items() if not math.isnan(i.value)}
+        if self.criterion.better is None or name not in known:
+            return None
+        sign = -1.0 if self.criterion.better == "higher" else 1.0
+        return 1 + sum(sign * value < sign * known[name] for value in known.values()), len(known)
+
+    def number(self, name: str) -> ScoreView:
+        """The number of a subject or a reference in words."""
+        interval, outcome = self.values.get(name), self.outcomes.get(name)
+        return ScoreView(
+            name,
+            "not measured" if interval is None else estimate_text(interval),
+            "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),
+            None if outcome is None else MARKS[outcome],
+            "rank {} of {}".format(*place) if (place := self.rank(name)) else "",
+            _simulated_text(self.simulated.get(name)),
+            _standings_text(self.standings.get(name, {})),
+        )
+
 
 @dataclass(frozen=True)
 class Scorecard:
@@ -71,6 +129,11 @@ class Scorecard:
     #: Those that are not subjects themselves.
     references: tuple[str, ...]
     rows: tuple[CriterionRow, ...]
+
+    def counts(self, subject: str) -> dict[ThresholdOutcome, int]:
+        """How many thresholds a subject meets, misses, or leaves open."""
+        found = [row.outcomes.get(subject) for row in self.rows]
+        return {outcome: found.count(outcome) for outcome in ThresholdOutcome if outcome in found}
 
     def failing(self, level: str = "MUST") -> list[tuple[CriterionRow, str]]:
         """Rows of a level and the subjects that do not meet them."""
@@ -192,15 +255,6 @@ def _standing(numbers: Field, subject: str, reference: str, better: str | None) 
     return Standing.OPEN
 
 
-def rank(row: CriterionRow, name: str) -> tuple[int, int] | None:
-    """Place of a name by its estimate, from 1 for the best, and among how many; None without an order."""
-    known = {who: i.value for who, i in row.values.items() if not math.isnan(i.value)}
-    if row.criterion.better is None or name not in known:
-        return None
-    sign = -1.0 if row.criterion.better == "higher" else 1.0
-    return 1 + sum(sign * value < sign * known[name] for value in known.values()), len(known)
-
-
 def _locate(pack: Pack, criterion: Criterion, key: str, error: ExpressionError) -> StudyError:
     return StudyError(
         f"{error.problem} (column {error.column})",
@@ -208,3 +262,112 @@ def _locate(pack: Pack, criterion: Criterion, key: str, error: ExpressionError) 
         key=f"criteria.{criterion.id}.{key}",
         right=error.right,
     )
+
+
+#: The levels whose thresholds, if not met, are failures to JUnit.
+_FAILURES = ("MUST", "SHOULD")
+_SKIPPED = (ThresholdOutcome.UNDECIDED, ThresholdOutcome.NOT_APPLICABLE)
+
+
+def _simulated_text(interval: Interval | None) -> str:
+    if interval is None or math.isnan(interval.value):
+        return ""
+    text = interval_text(interval, None)
+    shown = estimate_text(interval)
+    return f"{shown} ({text})" if text else shown
+
+
+def _standings_text(standings: Mapping[str, Standing]) -> str:
+    """In words, how a subject compares with each reference."""
+    parts = []
+    for standing in Standing:
+        names = ", ".join(name for name, one in standings.items() if one is standing)
+        if names:
+            link = "from" if standing is Standing.OPEN else "than"
+            parts.append(f"{standing.value} {link} {names}")
+    return "; ".join(parts)
+
+
+def as_data(cards: Sequence[Scorecard], subjects: Sequence[Subject], version: str) -> dict[str, Any]:
+    """Everything that the scorecards say, for programs: the content of scorecard.json."""
+    return {
+        "format": 1,
+        "cwndlab": version,
+        "subjects": [{"name": s.name, "kind": s.kind, "is": s.described} for s in subjects],
+        "packs": [
+            {
+                "name": card.pack.name,
+                "document": card.pack.file.document,
+                "references": list(card.references),
+                "rows": [_row_data(row, card) for row in card.rows],
+            }
+            for card in cards
+        ],
+    }
+
+
+def _row_data(row: CriterionRow, card: Scorecard) -> dict[str, Any]:
+    asked = row.criterion.model_dump(exclude={"note"})
+    return {
+        **asked,
+        "id": row.id,
+        "level": row.criterion.level or None,
+        "unit": row.criterion.unit or None,
+        "report": row.report,
+        "missing": row.missing or None,
+        "numbers": {
+            name: {
+                **_interval_data(interval),
+                "outcome": row.outcomes[name].value if name in row.outcomes else None,
+                "simulated": _interval_data(row.simulated[name]) if name in row.simulated else None,
+            }
+            for name, interval in row.values.items()
+        },
+        "standings": {
+            subject: {name: standing.value for name, standing in row.standings.get(subject, {}).items()}
+            for subject in card.subjects
+        },
+    }
+
+
+def _interval_data(interval: Interval) -> dict[str, object]:
+    ends = {"estimate": interval.value, "ci_low": interval.low, "ci_high": interval.high}
+    return plain_row({**ends, "replicates": interval.n, "method": interval.method})
+
+
+def as_junit(cards: Sequence[Scorecard]) -> bytes:
+    """The scorecards as JUnit's XML: a suite for each pack and subject, a case for each row.
+
+    A threshold of the document that is not met is a failure of the type MUST or SHOULD. One that is undecided
+    or does not apply is skipped, and so is a row without a number. Rows without a threshold pass, with the
+    number in their output.
+    """
+    root = ElementTree.Element("testsuites", name="cwndlab evaluate")
+    for card in cards:
+        for subject in card.subjects:
+            suite = ElementTree.SubElement(root, "testsuite", name=f"{card.pack.name}: {subject}")
+            failures = skipped = 0
+            for row in card.rows:
+                case = ElementTree.SubElement(
+                    suite, "testcase", classname=f"{card.pack.name}.{subject}", name=row.id
+                )
+                outcome, said = row.outcomes.get(subject), _row_text(row, subject)
+                if outcome is ThresholdOutcome.NOT_MET and row.criterion.level in _FAILURES:
+                    failures += 1
+                    ElementTree.SubElement(case, "failure", type=row.criterion.level, message=said)
+                elif outcome in _SKIPPED or subject not in row.values:
+                    skipped += 1
+                    ElementTree.SubElement(case, "skipped", message=row.missing or said)
+                ElementTree.SubElement(case, "system-out").text = said
+            suite.attrib |= {"tests": str(len(card.rows)), "failures": str(failures), "skipped": str(skipped)}
+    ElementTree.indent(root)
+    return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _row_text(row: CriterionRow, subject: str) -> str:
+    """A row's number and what is thought of it, in a line."""
+    view = row.number(subject)
+    unit = f" {row.criterion.unit}" if row.criterion.unit and subject in row.values else ""
+    parts = [f"{row.criterion.shows}: {view.value}{unit}", f"({view.interval})" if view.interval else ""]
+    parts += [view.mark.word if view.mark else "", view.compared]
+    return " ".join(part for part in parts if part)

@@ -10,7 +10,7 @@ from typing import Any
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.plan.check import build_checked
 from cwndlab.report import render
-from cwndlab.report.index import LIST
+from cwndlab.report.pages import LIST
 from cwndlab.spec.document import read_document, read_toml
 from cwndlab.spec.files import read_text
 from cwndlab.spec.study import StudySpec
@@ -46,4 +46,6 @@ def pages() -> dict[str, str]:
     studies = {f"{name}.html": study(name) for name in NAMES}
     entries = [(file, one.title, one.outline.about or "") for file, one in studies.items()]
     pages = {f"{name}.html": page(name, INDEX) for name in NAMES}
-    return {INDEX: render.lessons(entries)} | pages | {LIST: json.dumps(entries)}
+    return (
+        {INDEX: render.page("lessons.html", lessons=entries).decode()} | pages | {LIST: json.dumps(entries)}
+    )

@@ -1,11 +1,14 @@
-"""Writes the page of a study's controls: one file that runs the study offline."""
+"""The page of a study's controls, one file that runs the study offline, and the server that shows it."""
 
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,9 +18,8 @@ from cwndlab.core import core
 from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
 from cwndlab.report import embed, render
-from cwndlab.report.model import Simulator
-from cwndlab.report.view import paragraphs
 from cwndlab.report.widget import PageWidget, page_widget
+from cwndlab.report.wording import paragraphs
 from cwndlab.spec import toml
 from cwndlab.spec.study import StudySpec
 from cwndlab.spec.values import text
@@ -31,14 +33,6 @@ GROUPS = {
     "tcp": "TCP",
     "parameter": "Parameters",
 }
-
-
-@dataclass(frozen=True)
-class Try:
-    """Something to try on a page: a sentence, and a link that sets the controls."""
-
-    text: str
-    hash: str
 
 
 @dataclass(frozen=True)
@@ -68,29 +62,6 @@ class ExplorePage:
         )
 
 
-@dataclass(frozen=True)
-class GroupView:
-    """Controls under a heading."""
-
-    title: str
-    open: bool
-    controls: tuple[Control, ...]
-
-
-@dataclass(frozen=True)
-class ExploreView:
-    """What the template shows."""
-
-    title: str
-    about: tuple[str, ...]
-    tries: tuple[Try, ...]
-    groups: tuple[GroupView, ...]
-    left_out: tuple[str, ...]
-    index: str
-    """Address of the page of lessons; empty if there is none."""
-    simulator: Simulator
-
-
 def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str = "") -> str:
     """The page of a study's controls, as HTML.
 
@@ -108,16 +79,19 @@ def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str 
         raise OutputError(module)
     found, tables = derived.tables()
     about = found.study.outline.about or ""
-    view = ExploreView(
+    carried = embed.simulator(module, content(found, tables), "explore.js")
+    made = render.page(
+        "explore.html",
+        css=render.style("explore"),
         title=found.study.title,
         about=paragraphs(about),
-        tries=tuple(Try(str(one["text"]), address(one.get("set", {}), one.get("compare"))) for one in tries),
+        tries=[(str(one["text"]), address(one.get("set", {}), one.get("compare"))) for one in tries],
         groups=_groups(found.controls),
         left_out=found.left_out,
         index=index,
-        simulator=embed.simulator(module, content(found, tables), "explore.js"),
+        simulator=carried,
     )
-    return render.explore(view)
+    return made.decode()
 
 
 def address(values: Mapping[str, Any], compare: Mapping[str, Any] | None = None) -> str:
@@ -128,13 +102,13 @@ def address(values: Mapping[str, Any], compare: Mapping[str, Any] | None = None)
     return "#" + urlencode(given)
 
 
-def _groups(controls: Sequence[Control]) -> tuple[GroupView, ...]:
+def _groups(controls: Sequence[Control]) -> list[tuple[str, bool, list[Control]]]:
+    """Headings, whether each is open, and the controls under it."""
     made = []
     for group, title in GROUPS.items():
-        mine = tuple(control for control in controls if control.group == group)
-        if mine:
-            made.append(GroupView(title, len(controls) <= 12 or group != "parameter", mine))
-    return tuple(made)
+        if mine := [control for control in controls if control.group == group]:
+            made.append((title, len(controls) <= 12 or group != "parameter", mine))
+    return made
 
 
 def content(found: Explored, tables: Sequence[SettingTable]) -> dict[str, Any]:
@@ -179,3 +153,43 @@ def _columns(study: StudySpec) -> str:
         if not metrics.is_list(q, known)
     ]
     return "".join(f"  {line.partition(' = ')[2]},\n" for line in lines)
+
+
+class PageServer(ThreadingHTTPServer):
+    """Pages by name, under a random path on the loopback interface; `url` leads to the first.
+
+    A page of another site can reach a loopback port, but cannot guess the path. The Host header must name
+    this machine, so that no foreign name that resolves to it is served.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, pages: Mapping[str, str], port: int = 0) -> None:
+        """Starts listening; OSError if the port is taken (0: any free one)."""
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.token = secrets.token_urlsafe(16)
+        self.pages = {f"/{self.token}/{name}": text.encode() for name, text in pages.items()}
+        self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
+        self.url = f"http://127.0.0.1:{self.server_port}{next(iter(self.pages))}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: PageServer
+
+    def do_GET(self) -> None:
+        """Answers with a page, or 404."""
+        body = self.server.pages.get(self.path.partition("?")[0])
+        if body is None or self.headers.get("Host") not in self.server.hosts:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Logs nothing: the only client is the user's own browser."""

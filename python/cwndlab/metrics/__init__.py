@@ -1,10 +1,10 @@
 """Metrics: pure functions from one run's records to a number, or to one number per object.
 
 Each module whose name has no leading underscore holds the metrics of one topic, declared by the public
-decorator `@metric` (`_own.py` describes its arguments). A metric's docstring says in its first paragraph what
-it measures, then gives the formula and its source. It returns NaN where nothing can be measured. Its options
-are its keyword-only parameters; they are checked against their types with the study (`_check.py`;
-`_options.py` has types).
+decorator `@metric` (`_declared.py` describes its arguments). A metric's docstring says in its first paragraph
+what it measures, then gives the formula and its source. It returns NaN where nothing can be measured. Its
+options are its keyword-only parameters; they are checked against their types with the study
+(`_catalogue.py`; `_rows.py` has types).
 
 A metric sees only the window that the quantity asks for: by default from the warm-up to the end of the run.
 A study's quantity names the metric and its options, and may ask for another unit of the same kind.
@@ -26,12 +26,11 @@ from cwndlab.records.window import FullRun, WindowedRun, window_of
 from cwndlab.spec.measures import nearest_metric
 from cwndlab.spec.schema import Quantity
 
-from . import _own
-from ._built_in import built_in as built_in
-from ._median import median
-from ._metric import Metric as Metric
-from ._own import MetricFailed as MetricFailed
-from ._range import Range, of_derived, of_reduced
+from . import _declared
+from ._declared import Metric as Metric
+from ._declared import MetricFailed as MetricFailed
+from ._declared import built_in as built_in
+from ._numbers import Range, derived_range, median, quantile, reduced_range
 
 #: What a metric sees: one window of one run of any backend, and nothing outside of the window.
 RunView = WindowedRun
@@ -39,12 +38,12 @@ RunView = WindowedRun
 
 def names() -> list[str]:
     """The names of all metrics, those of the user's own too."""
-    return sorted({*built_in(), *_own.names()})
+    return sorted({*built_in(), *_declared.names()})
 
 
 def get(name: str) -> Metric:
     """The metric of this name."""
-    if (found := _own.find(name) or built_in().get(name)) is None:
+    if (found := _declared.find(name) or built_in().get(name)) is None:
         raise ValueError(f'there is no metric "{name}"; {nearest_metric(name, names())}')
     return found
 
@@ -104,10 +103,10 @@ def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
         metric = get(quantity.metric)
         own = next((r for name, r in metric.ranges.items() if quantity.options.get(name)), metric.range)
         if quantity.within is not None:
-            own = of_reduced(quantity.within, own)
+            own = reduced_range(quantity.within, own)
     else:
         of, by = (range_of(quantities[name], quantities) for name in quantity.operands)
-        own = of_derived(quantity.operation, of, by)
+        own = derived_range(quantity.operation, of, by)
     return own.times(scale_of(quantity, quantities))
 
 
@@ -228,18 +227,6 @@ def _derive(kind: str | None, a: float, b: float) -> float:
     return a - b
 
 
-def _quantile(data: np.ndarray[Any, Any], share: float) -> float:
-    """`np.quantile`, to the last bit. That one imports numpy's masked arrays and takes five times as long."""
-    if np.isnan(data).any():
-        return math.nan
-    place = (len(data) - 1) * share
-    before = math.floor(place)
-    after = min(before + 1, len(data) - 1)
-    ordered = np.partition(data, (before, after))
-    low, high, rest = float(ordered[before]), float(ordered[after]), place - before
-    return low + (high - low) * rest if rest < 0.5 else high - (high - low) * (1 - rest)
-
-
 def _reduce(how: str, samples: Sequence[float] | Column) -> float:
     """One number of several; NaN of none (their count is 0)."""
     data = np.asarray(samples, dtype=np.float64).ravel()
@@ -248,7 +235,7 @@ def _reduce(how: str, samples: Sequence[float] | Column) -> float:
     if len(data) == 0:
         return 0.0 if how == "sum" else math.nan
     if how.startswith("p"):
-        return _quantile(data, float(how[1:]) / 100)
+        return quantile(data, float(how[1:]) / 100)
     reductions: dict[str, Callable[[Any], Any]] = {
         "mean": np.mean,
         "median": median,

@@ -16,16 +16,16 @@ from cwndlab.spec.measures import Shape, nearest_metric
 from cwndlab.spec.schema import Quantity
 from cwndlab.spec.validate import validate
 
-from . import built_in, get, names, scale_of
-from ._shapes import shapes
+from . import Metric, built_in, get, names, scale_of
 
 
 class _Metrics:
     """The metrics, as a study needs them."""
 
     def shapes(self) -> Mapping[str, Shape]:
-        """What `measure` has to know of each metric."""
-        return shapes()
+        """The options and the unit of every metric, and whether it gives a list."""
+        own = {name: _shape(get(name)) for name in names() if name not in _built_in_shapes()}
+        return {**_built_in_shapes(), **own}
 
     def tables_of(self, quantity: Quantity) -> Collection[str]:
         """The record tables that a quantity's metric reads: their probes are switched on."""
@@ -49,6 +49,15 @@ class _Metrics:
 
 #: The metrics of cwndlab and of the user's own, without congestion controls in Python.
 CATALOGUE = Catalogue(_Metrics())
+
+
+@cache
+def _built_in_shapes() -> Mapping[str, Shape]:
+    return {name: _shape(metric) for name, metric in built_in().items()}
+
+
+def _shape(metric: Metric) -> Shape:
+    return Shape(frozenset(metric.options), metric.unit, metric.many)
 
 
 def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:

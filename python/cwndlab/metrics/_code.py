@@ -11,8 +11,8 @@ from pathlib import Path
 
 from cwndlab.spec.schema import Quantity
 
-from . import _own
-from ._built_in import built_in
+from . import _declared
+from ._declared import built_in
 
 _ROOT = Path(__file__).parent.parent
 #: The code that makes a number of records and a scenario; what lies outside only carries them.
@@ -23,7 +23,7 @@ _MEASURED = {"metric", "options", "within", "unit", "window"}
 
 def code_digest(metric: str | None) -> str:
     """Digest of a metric's code; for None, of the code that all metrics share."""
-    own = None if metric is None else _own.find(metric)
+    own = None if metric is None else _declared.find(metric)
     return _digest(metric) if own is None else f"{own.code.digest} {_digest(None)}"
 
 

@@ -7,27 +7,24 @@ from typing import Literal
 
 import numpy as np
 
-from . import RunView, _select
-from ._delays import of_each
-from ._options import Number
-from ._own import metric
-from ._segments import events
-from ._select import Floats
+from . import RunView
+from ._declared import metric
+from ._rows import Floats, Number, delays_by_direction, segment_events
 
 
 @metric(unit="s", low=0, many=True, tables=["connections", "delays"])
 def one_way_delay(run: RunView, *, traffic: str | None = None) -> Floats:
-    """One-way delay of packets: from the moment its end sends a packet until the other end has it.
+    """One-way delay of packets: from sending at one end to arrival at the other.
 
     $$ D_i = t_{received,i} - t_{sent,i} $$
 
-    Of every packet with payload that arrives in the window: queues, transmissions, propagation and extra
-    delays of the whole path. A packet sent again counts again; one that is lost has no delay. Recorded to
-    16 ns. Reduce it by `within` (mean, p95).
+    Every packet with payload that arrives in the window counts. The delay includes queueing, transmission,
+    propagation and extra delays of the whole path. A packet sent again counts again; a lost packet has no
+    delay. Delays are recorded to 16 ns. Reduce them by `within` (mean, p95).
 
-    Of one traffic entry of the study, or of all.
+    For one traffic entry of the study, or for all.
     """
-    return np.concatenate([np.zeros(0), *of_each(run, traffic)])
+    return np.concatenate([np.zeros(0), *delays_by_direction(run, traffic)])
 
 
 @metric(unit="s", low=0, many=True, tables=["connections", "delays"])
@@ -44,28 +41,27 @@ def delay_variation(
     size of the difference of neighbours: the two choices of packets that RFC 5481 compares for the
     variation of RFC 3393, which has a sign. Reduce it by `within` (p95, p99).
 
-    Of one traffic entry of the study, or of all.
+    For one traffic entry of the study, or for all.
     """
     parts = [
         np.abs(np.diff(delays)) if form == "ipdv" else delays - delays.min()
-        for delays in of_each(run, traffic)
+        for delays in delays_by_direction(run, traffic)
     ]
     return np.concatenate([np.zeros(0), *parts])
 
 
 @metric(unit="s", low=0, many=True, tables=["segments"])
 def delivery_times(run: RunView, *, connection: Number = 0) -> list[float]:
-    """When packet N has been delivered in order, N = 1, 2, …, as the acknowledgments at the observation point
-    tell.
+    """When packets 1, 2, … were delivered in order, by the acknowledgments at the observation point.
 
     Packet N counts as delivered with the first acknowledgment that covers it, so the times include the way
     back of the acknowledgment; differences between cells do not depend on that, as long as the way back is
     the same.
 
-    Element N - 1 is the time of packet N, up to the last acknowledged. In a window that begins later the
-    first element is the first packet delivered in it.
+    Element N - 1 is the time of packet N, up to the last packet acknowledged. In a window that begins later,
+    the first element is the first packet delivered in it.
     """
-    acks = events(run, "ack", connection=connection, history=True)
+    acks = segment_events(run, "ack", connection=connection, history=True)
     if not len(acks["segment"]):
         return []
     highest = np.maximum.accumulate(acks["segment"])
@@ -83,7 +79,7 @@ def round_trip(run: RunView, *, traffic: str) -> float:
     over the window (from the first measurement on, to the connection's end), with \(r\) the sender's
     estimate (RFC 6298) whenever its window changed (probe `cwnd`); the mean over the traffic's senders.
 
-    Of one traffic entry of the study, by the end that sends more; NaN if nothing was measured.
+    For one traffic entry of the study, at the end that sends more. NaN if nothing was measured.
     """
     connections, table = run.columns("connections"), run.columns("cwnd")
     srtt = np.asarray(table["srtt_ns"], dtype=np.float64)
@@ -100,7 +96,7 @@ def round_trip(run: RunView, *, traffic: str) -> float:
     return float(np.mean(known)) if known else math.nan
 
 
-def _mean(time: _select.Floats, value: _select.Floats, end: float) -> float:
+def _mean(time: Floats, value: Floats, end: float) -> float:
     """Mean of a step function from its first value to `end`."""
     lasts = np.maximum(np.append(time[1:], end) - time, 0.0)
     total = float(np.sum(lasts))

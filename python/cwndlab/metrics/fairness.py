@@ -7,11 +7,17 @@ import math
 import numpy as np
 
 from . import RunView
-from ._connections import delivered_bytes, of_traffic
-from ._options import Interval, Seconds, Tolerance
-from ._own import metric
-from ._rates import in_each
-from ._select import Bools, Floats
+from ._declared import metric
+from ._rows import (
+    Bools,
+    Floats,
+    Interval,
+    Seconds,
+    Tolerance,
+    connections_of,
+    delivered_bytes,
+    rates_by_interval,
+)
 
 
 @metric(unit="1", low=0, high=1)
@@ -23,11 +29,11 @@ def share(run: RunView, *, traffic: str) -> float:
     with \(x_i\) the payload bytes that connection \(i\) delivered in order, both ways. With one bottleneck
     it is the traffic's share of it, headers aside.
 
-    Of one traffic entry of the study; NaN if the cell has none, or if nothing was delivered.
+    For one traffic entry of the study. NaN if the cell has none, or if nothing was delivered.
     """
     if not run.traffic(traffic):
         return math.nan
-    own, every = (of_traffic(run, name) for name in (traffic, None))
+    own, every = (connections_of(run, name) for name in (traffic, None))
     part, total = (float(delivered_bytes(rows).sum()) for rows in (own, every))
     return part / total if total else math.nan
 
@@ -41,9 +47,9 @@ def jain_index(run: RunView, *, traffic: list[str] | None = None) -> float:
     with \(x_i\) the payload that connection \(i\) delivered in order, both ways. 1 is equal shares, 1/n is
     one connection alone. Source: Jain, Chiu, Hawe 1984, DEC-TR-301; RFC 2884, section 5.1.
 
-    Of the connections of these traffic entries together, or of all; NaN if nothing was delivered.
+    For the connections of these traffic entries together, or for all. NaN if nothing was delivered.
     """
-    rows = of_traffic(run, *(traffic if traffic is not None else [None]))
+    rows = connections_of(run, *(traffic if traffic is not None else [None]))
     x = delivered_bytes(rows)
     squares = float(np.sum(x**2))
     return float(np.sum(x)) ** 2 / (len(x) * squares) if squares else math.nan
@@ -63,16 +69,16 @@ def convergence_time(
     that is later). For two connections: from the later one's start until both have between (1 - delta)/2
     and (1 + delta)/2 of what they get together. The first such interval counts, whatever follows.
 
-    Of the connections of these traffic entries together, or of all; NaN if it never happens while all are
+    For the connections of these traffic entries together, or for all. NaN if it never happens while all are
     open, or with fewer than two connections.
     """
     entries = tuple(traffic) if traffic is not None else (None,)
-    rows = of_traffic(run, *entries)
+    rows = connections_of(run, *entries)
     count = len(rows["connection"])
     if count < 2:
         return math.nan
     last = max(run.start_s, float(np.max(rows["start_ns"])) / 1e9)
-    for part, rates in in_each(run, interval, *entries):
+    for part, rates in rates_by_interval(run, interval, *entries):
         x = np.array(list(rates.values()))
         if len(x) == count and np.sum(x) > 0 and np.all(np.abs(count * x / np.sum(x) - 1) <= delta):
             return part.end_s - last
@@ -88,13 +94,12 @@ def halving_time(run: RunView, *, traffic: str, since: Seconds, interval: Interv
     with \(t_0\) the time of the change (`since`, in seconds from the start of the run), \(\bar x_0\) the
     mean goodput of the traffic's connections together in the intervals before it, and \(x_k\) the goodput
     in, \(e_k\) the end of the \(k\)-th interval that begins at the change or later. Every interval is
-    `interval` seconds long. A measure of responsiveness.
-
-    Of one traffic entry of the study; NaN if it sent nothing before, or never halves its rate.
+    `interval` seconds long.
+    For one traffic entry of the study. NaN if it sent nothing before, or never halves its rate.
     """
     before, after = [], []
     for part in run.parts(interval):
-        rows = of_traffic(part, traffic)
+        rows = connections_of(part, traffic)
         rate = 8.0 * float(delivered_bytes(rows).sum()) / part.seconds
         if part.end_s <= since:
             before.append(rate)
@@ -122,10 +127,10 @@ def synchronization(run: RunView, *, traffic: list[str] | None = None, span: Int
     Shared Bottleneck Link" (Washington University in St. Louis, 2006) defines it by the connections that
     lose a packet.
 
-    Of the connections of these traffic entries together, or of all; NaN without a reduction, and where
+    For the connections of these traffic entries together, or for all. NaN without a reduction, and where
     fewer than two connections are open.
     """
-    rows = of_traffic(run, *(traffic if traffic is not None else [None]))
+    rows = connections_of(run, *(traffic if traffic is not None else [None]))
     serials, start = rows["connection"], np.asarray(rows["start_ns"], dtype=np.float64)
     ended = np.asarray(rows["end_ns"], dtype=np.float64)
     end = np.where((ended < 0) | np.isnan(ended), np.inf, ended)

@@ -8,11 +8,16 @@ from typing import Literal
 import numpy as np
 
 from . import RunView
-from ._connections import delivered_bytes, of_traffic, per_segment_sent
-from ._links import of_link
-from ._options import Number, Position
-from ._own import metric
-from ._segments import events
+from ._declared import metric
+from ._rows import (
+    Number,
+    Position,
+    connections_of,
+    delivered_bytes,
+    link_counters,
+    per_segment_sent,
+    segment_events,
+)
 
 
 @metric(unit="1", low=0, high=1)
@@ -24,7 +29,7 @@ def loss_rate(run: RunView, *, traffic: str | None = None) -> float:
     Both directions and all kinds of packets count (data, SYN, ACK, FIN). A packet dropped in the window
     may have been sent before it. `drop_rate` is the rate at one link.
 
-    Of one traffic entry of the study, or of all; NaN if nothing was sent.
+    For one traffic entry of the study, or for all. NaN if nothing was sent.
     """
     return per_segment_sent(run, "drops", traffic)
 
@@ -50,7 +55,7 @@ def drop_rate(
 
     NaN if nothing was offered.
     """
-    counted = of_link(run, link, "arrivals", *_DROPS[causes])
+    counted = link_counters(run, link, "arrivals", *_DROPS[causes])
     arrivals = counted.pop("arrivals")
     return sum(counted.values()) / arrivals if arrivals else math.nan
 
@@ -65,12 +70,12 @@ def dropped_packets(
     "first-retransmission"`` only those before the first retransmission seen at the observation point, as
     RFC 2416 reports them.
 
-    The packets' numbers; `until` is "end" or "first-retransmission".
+    `until` is "end" or "first-retransmission".
     """
-    drops = events(run, "drop", connection=connection)
+    drops = segment_events(run, "drop", connection=connection)
     keep = drops["len"] > 0
     if until == "first-retransmission":
-        again = events(run, "retransmit", connection=connection)["time_s"]
+        again = segment_events(run, "retransmit", connection=connection)["time_s"]
         if len(again):
             keep &= drops["time_s"] < again[0]
     return [float(number) for number in drops["segment"][keep]]
@@ -97,7 +102,7 @@ def congestion_signals(
     entries = [index for name in traffic for index in run.traffic(name)]
     if not entries:
         return math.nan
-    rows = of_traffic(run, *traffic)
+    rows = connections_of(run, *traffic)
     signals = float(sum(rows[column].sum() for column in _SIGNALS[signal]))
     if not per_megabyte:
         return signals
@@ -117,8 +122,8 @@ def windows_with_drops(
 
     With `share` as a share of the windows in which anything was dropped (NaN without these).
 
-    Of one traffic entry of the study, or of all, as far as the observation point sees its connections; NaN
-    if the cell has none.
+    For one traffic entry of the study, or for all, as far as the observation point sees its connections.
+    NaN if the cell has none.
     """
     if traffic is not None and not run.traffic(traffic):
         return math.nan
@@ -131,7 +136,7 @@ def windows_with_drops(
 
 def _drops_by_window(run: RunView, traffic: str | None) -> list[int]:
     """How many packets were dropped in each window in which one was."""
-    connections = of_traffic(run, traffic)["connection"].tolist()
+    connections = connections_of(run, traffic)["connection"].tolist()
     return [
         packets
         for connection in connections

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 
 from . import RunView
-from ._capacity import drain_seconds
-from ._links import of_link
-from ._own import metric
-from ._select import Floats
+from ._declared import metric
+from ._rows import Floats, link_counters
 
 
 @metric(unit="s", low=0, many=True, tables=["queues"])
@@ -21,14 +20,14 @@ def queue_delay(run: RunView, *, link: str | None = None) -> Floats:
     $$ d(t) = \frac{8\,B(t)}{R} $$
 
     with \(B\) the bytes waiting or in service when the queue is sampled (probe `queue_interval`) and \(R\)
-    the link's rate. What a packet that arrives then finds, if the queue is one line. Where the rate
-    changes, the time that the link takes for \(B\) from \(t\) on, pauses included.
+    the link's rate. A packet that arrives then waits this long, if the queue is first in, first out. Where
+    the rate changes, the time that the link takes for \(B\) from \(t\) on, pauses included.
 
-    Behind `fq-codel`, `dualpi2` and `cbq`, packets wait in several lines, so this is the backlog over the
-    rate and the delay of no flow; `measure` then heads it so. For the delay of a flow's packets take
-    `one_way_delay`.
+    With `fq-codel`, `dualpi2` and `cbq`, packets wait in several queues. The value is then the backlog
+    divided by the rate, which is the delay of no flow, and `measure` titles it so. For the delay of a flow's
+    packets use `one_way_delay`.
 
-    At every sample, of a direction of a link, "r1>r2"; reduce it by `within`.
+    One value for each sample, for a direction of a link, such as "r1>r2". Reduce them by `within`.
     """
     index = run.link(link)
     table = run.columns("queues")
@@ -50,7 +49,8 @@ def queue_length(
     The average is in the unit of RED's thresholds. RFC 2884, section 4.1: the average and the actual queue
     size, by which its authors tuned RED.
 
-    At every sample (probe `queue_interval`), of a direction of a link, "r1>r2"; reduce it by `within`.
+    One value for each sample (probe `queue_interval`), for a direction of a link, such as "r1>r2". Reduce
+    them by `within`.
     """
     table = run.columns("queues")
     chosen = np.asarray(table["link"]) == run.link(link)
@@ -72,8 +72,63 @@ def red_region(
     Weighted by time, not by packets. Between arrivals the average is taken as it was, in idle times as it
     decays (docs/models/red.md). RFC 2884, section 4.1: between the thresholds is the RED region.
 
-    Of one direction of a link, "r1>r2"; NaN if its queue is not RED, nor a class queue with one RED.
+    For one direction of a link, such as "r1>r2". NaN unless its queue is RED, or a class queue with one RED.
     """
-    times = of_link(run, link, *(f"red_{name}_ns" for name in _REGIONS))
+    times = link_counters(run, link, *(f"red_{name}_ns" for name in _REGIONS))
     total = sum(times.values())
     return times[f"red_{region}_ns"] / total if total else math.nan
+
+
+# ── what a link can send ──────────────────────────────────────────────────────────────────────────────────
+
+#: Bits of a delivery opportunity of a trace.
+_OPPORTUNITY_BITS = 12_000.0
+
+
+def drain_seconds(link: Mapping[str, Any], time_s: Floats, bits: Floats) -> Floats:
+    """How long a link of the scenario takes for so many bits from these times on."""
+    capacity = link.get("capacity")
+    if capacity is None:
+        return np.asarray(bits / link["rate_bps"])
+    if len(time_s) == 0:
+        return np.zeros(0)
+    if capacity["kind"] == "steps":
+        times, sent = _steps(capacity, float(time_s.max()), float(bits.max()))
+        begun = np.interp(time_s, times, sent)
+        # where the last bit is sent just before a pause, the curve is flat from there on: take its beginning
+        ends = np.interp(begun + bits - 1e-6, sent, times)
+        return np.where(bits > 0, np.maximum(ends - time_s, 0.0), 0.0)
+    times, sent = _deliveries(capacity, float(time_s.max()), float(bits.max()))
+    begun = sent[np.searchsorted(times, time_s, side="right")]
+    ends = times[np.searchsorted(sent, begun + bits, side="left") - 1]
+    return np.where(bits > 0, np.maximum(ends - time_s, 0.0), 0.0)
+
+
+def _steps(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floats, Floats]:
+    """Times, and the bits that could be sent by then: to `more` bits beyond a time."""
+    begins = [at / 1e9 for at in capacity["at_ns"]]
+    rates = capacity["rates_bps"]
+    repeat = capacity.get("repeat_ns")
+    times, sent, base, k = [0.0], [0.0], 0.0, 0
+    passed = None
+    while True:
+        last = k + 1 == len(begins)
+        end = base + (begins[k + 1] if not last else repeat / 1e9 if repeat else np.inf)
+        if passed is None and end > until:
+            passed = sent[-1] + rates[k] * (until - times[-1]) + more
+        if passed is not None and rates[k] > 0 and sent[-1] + rates[k] * (end - times[-1]) >= passed:
+            end = times[-1] + (passed - sent[-1]) / rates[k] + 1.0
+            return np.array([*times, end]), np.array([*sent, sent[-1] + rates[k] * (end - times[-1])])
+        sent.append(sent[-1] + rates[k] * (end - times[-1]))
+        times.append(end)
+        k += 1
+        if last:
+            base, k = end, 0
+
+
+def _deliveries(capacity: Mapping[str, Any], until: float, more: float) -> tuple[Floats, Floats]:
+    """Times of opportunities, and the bits that they could send before each."""
+    once = np.asarray(capacity["at_ms"], dtype=np.float64) / 1e3
+    rounds = int(np.ceil((until / once[-1]) + more / _OPPORTUNITY_BITS / len(once))) + 2
+    times = np.asarray((once[None, :] + once[-1] * np.arange(rounds)[:, None]).ravel())
+    return times, np.asarray(_OPPORTUNITY_BITS * np.arange(len(times) + 1))

@@ -7,20 +7,18 @@ from typing import Literal
 
 import numpy as np
 
-from . import RunView, _select
-from ._connections import of_traffic, per_segment_sent
-from ._options import Kind, Number, Position
-from ._own import metric
-from ._segments import events
+from . import RunView
+from ._declared import metric
+from ._rows import Kind, Number, Position, connections_of, objects, per_segment_sent, segment_events
 
 
 @metric(unit="packets", low=0, count=True)
 def retransmits(run: RunView, *, traffic: str | None = None, indicator: bool = False) -> float:
     """Segments sent again, summed over the connections of the traffic.
 
-    Of one traffic entry of the study, or of all; with `indicator` 1 if there were any, else 0.
+    For one traffic entry of the study, or for all. With `indicator` the value is 1 if there were any, else 0.
     """
-    total = float(np.sum(of_traffic(run, traffic)["retransmits"]))
+    total = float(np.sum(connections_of(run, traffic)["retransmits"]))
     return float(total > 0) if indicator else total
 
 
@@ -32,7 +30,7 @@ def retransmission_rate(run: RunView, *, traffic: str | None = None) -> float:
 
     Both ends of the connections count.
 
-    Of one traffic entry of the study, or of all; NaN if nothing was sent.
+    For one traffic entry of the study, or for all. NaN if nothing was sent.
     """
     return per_segment_sent(run, "retransmits", traffic)
 
@@ -41,11 +39,11 @@ def retransmission_rate(run: RunView, *, traffic: str | None = None) -> float:
 def retransmission_time(
     run: RunView, *, nth: Position = 1, packet: Position | None = None, connection: Number = 0
 ) -> float:
-    """When the nth retransmission is seen at the observation point; not measurable if there are fewer.
+    """When the nth retransmission is seen at the observation point. NaN if there are fewer.
 
-    The nth retransmission (from 1), of any packet or of the given one.
+    `nth` counts from 1 the retransmissions of any packet, or of the `packet` given.
     """
-    again = events(run, "retransmit", connection=connection)
+    again = segment_events(run, "retransmit", connection=connection)
     times = again["time_s"] if packet is None else again["time_s"][again["segment"] == packet]
     return float(times[nth - 1]) if 1 <= nth <= len(times) else math.nan
 
@@ -56,16 +54,16 @@ def retransmission_times(run: RunView, *, connection: Number = 0) -> list[float]
 
     Element i - 1 is the time of the ith retransmission.
     """
-    return [float(time) for time in events(run, "retransmit", connection=connection)["time_s"]]
+    return [float(time) for time in segment_events(run, "retransmit", connection=connection)["time_s"]]
 
 
 @metric(unit="segments", low=0, count=True)
 def fast_retransmits(run: RunView, *, traffic: str | None = None) -> float:
     """Fast retransmits: recoveries begun by duplicate ACKs, summed over the connections.
 
-    Of one traffic entry of the study, or of all.
+    For one traffic entry of the study, or for all.
     """
-    return float(np.sum(of_traffic(run, traffic)["fast_retransmits"]))
+    return float(np.sum(connections_of(run, traffic)["fast_retransmits"]))
 
 
 @metric(unit="ACKs", low=0, count=True, tables=["segments", "connections"])
@@ -75,12 +73,12 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
     A sender that retransmits at the third duplicate has as many fast retransmits, unless its window or a
     recovery forbids one. RFC 2884, section 5.2, infers retransmissions due to timeouts as all less these.
 
-    Of one traffic entry of the study, or of all; NaN if the cell has none.
+    For one traffic entry of the study, or for all. NaN if the cell has none.
     """
     if traffic is not None and not run.traffic(traffic):
         return math.nan
     table = run.columns("segments")
-    mine = np.isin(table["connection"], of_traffic(run, traffic)["connection"])
+    mine = np.isin(table["connection"], connections_of(run, traffic)["connection"])
     repeats = mine & (np.asarray(table["event"]) == "dupack") & (np.asarray(table["len"]) == 0)
     sender = (
         np.asarray(table["connection"], dtype=np.int64)[repeats] * 2
@@ -95,9 +93,9 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
 def timeouts(run: RunView, *, traffic: str | None = None) -> float:
     """Retransmission timeouts, summed over the connections of the traffic.
 
-    Of one traffic entry of the study, or of all.
+    For one traffic entry of the study, or for all.
     """
-    return float(np.sum(of_traffic(run, traffic)["timeouts"]))
+    return float(np.sum(connections_of(run, traffic)["timeouts"]))
 
 
 @metric(unit="1", low=0, high=1, tables=["objects"])
@@ -108,45 +106,45 @@ def timeout_share(
     kind: Kind = "transaction",
     of: Literal["all", "resent"] = "all",
 ) -> float:
-    """Share of the transactions that met a retransmission timeout, of either end, that of a SYN included.
+    """Share of the transactions in which a retransmission timer expired, at either end, for a SYN or data.
 
-    Counted are those that began in the window, finished or not; with `of = "resent"` only those in which a
-    segment was sent again: the rest of these recovered by duplicate ACKs alone.
+    Counts transactions that began in the window, finished or not. With `of = "resent"` only those in which a
+    segment was sent again; the others of these recovered by duplicate ACKs alone.
 
-    Of one traffic entry of the study, or of all; `kind` of object; NaN if there were none.
+    For one traffic entry of the study, or for all, and one `kind` of object. NaN if there were none.
     """
-    sample = _select.objects(run, kind, traffic)
+    sample = objects(run, kind, traffic)
     timeouts = sample.timeouts if of == "all" else sample.timeouts[sample.retransmits > 0]
     return float(np.mean(timeouts > 0)) if len(timeouts) else math.nan
 
 
 @metric(unit="s", low=0, tables=["segments"])
 def timeout_time(run: RunView, *, nth: Position = 1, connection: Number = 0) -> float:
-    """When the nth retransmission timeout is seen at the observation point; not measurable if there are
-    fewer.
+    """When the nth retransmission timeout is seen at the observation point. NaN if there are fewer.
 
     A timeout shows as the retransmission that the timer caused, which the records mark (on a real stack by
     the two milliseconds before it in which nothing was heard).
 
-    The nth timeout, from 1.
+    `nth` counts from 1.
     """
-    again = events(run, "retransmit", connection=connection)
+    again = segment_events(run, "retransmit", connection=connection)
     times = np.unique(again["time_s"][again["timeout"]])
     return float(times[nth - 1]) if 1 <= nth <= len(times) else math.nan
 
 
 @metric(unit="s", low=0, tables=["segments"])
 def timeout_wait(run: RunView, *, nth: Position = 1, connection: Number = 0) -> float:
-    """How long the retransmission timer of the nth timeout had run, as far as it can be seen; not measurable
-    if there are fewer.
+    """How long the retransmission timer of the nth timeout had run, as far as it can be seen.
+
+    NaN if there are fewer timeouts.
 
     From the last ACK of new data or the last retransmission before the timeout, seen at the observation
     point, both of which restart the timer (RFC 6298, section 5.3). The sender's timeout, if the observation
     point is at the sender.
 
-    The nth timeout, from 1.
+    `nth` counts from 1.
     """
-    seen = events(run, "retransmit", "ack", connection=connection, history=True)
+    seen = segment_events(run, "retransmit", "ack", connection=connection, history=True)
     again = (seen["event"] == "retransmit") & seen["timeout"] & (seen["time_s"] >= run.start_s)
     times = np.unique(seen["time_s"][again])
     if not 1 <= nth <= len(times):

@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from . import RunView
-from ._options import Interval
-from ._own import metric
-from ._rates import of_each
+from ._declared import metric
+from ._rows import Interval, rates_by_connection
 
 
 @metric(unit="1", low=0, high=1)
@@ -22,10 +21,10 @@ def largest_rate_cut(run: RunView, *, traffic: str, interval: Interval) -> float
     (seconds) long; the mean over the traffic's connections. 0 is a rate that never falls, 1 a stop. With
     the round-trip time as the interval it is the largest cut in a round trip.
 
-    Of one traffic entry of the study; NaN without a connection that was open for two intervals.
+    For one traffic entry of the study. NaN if no connection was open for two intervals.
     """
     cuts = []
-    for x in of_each(run, interval, traffic).values():
+    for x in rates_by_connection(run, interval, traffic):
         before = x[:-1] > 0
         if before.any():
             cuts.append(max(0.0, float(np.max(1.0 - x[1:][before] / x[:-1][before]))))
@@ -43,9 +42,9 @@ def largest_rate_rise(run: RunView, *, traffic: str, interval: Interval) -> floa
     the largest rise in a round trip, a measure of aggressiveness. A window or a phase leaves out the start
     of the connections.
 
-    Of one traffic entry of the study; NaN without a connection that was open for two intervals.
+    For one traffic entry of the study. NaN if no connection was open for two intervals.
     """
-    series = [x for x in of_each(run, interval, traffic).values() if len(x) > 1]
+    series = [x for x in rates_by_connection(run, interval, traffic) if len(x) > 1]
     return float(np.mean([max(0.0, float(np.max(np.diff(x)))) for x in series])) if series else math.nan
 
 
@@ -59,9 +58,9 @@ def rate_variation(run: RunView, *, traffic: str, interval: Interval) -> float:
     (seconds) long, and \(\bar x\) their mean; the mean over the traffic's connections. Intervals through
     which a connection was not open are left out. 0 is a constant rate.
 
-    Of one traffic entry of the study; NaN without a connection that delivered in two intervals or more.
+    For one traffic entry of the study. NaN if no connection delivered in two intervals or more.
     """
-    series = [x for x in of_each(run, interval, traffic).values() if len(x) > 1 and np.sum(x) > 0]
+    series = [x for x in rates_by_connection(run, interval, traffic) if len(x) > 1 and np.sum(x) > 0]
     return float(np.mean([np.std(x) / np.mean(x) for x in series])) if series else math.nan
 
 
@@ -76,9 +75,9 @@ def rate_variation_scales(run: RunView, *, traffic: str, interval: Interval) -> 
     intervals 2 to the power k times as long, as far as a connection has two of them. \(c_1\) is
     `rate_variation`. A rate that is smooth over seconds may vary much over round trips.
 
-    Of one traffic entry of the study, the shortest scale first.
+    For one traffic entry of the study; the shortest scale comes first.
     """
-    series = [x for x in of_each(run, interval, traffic).values() if len(x) > 1 and np.sum(x) > 0]
+    series = [x for x in rates_by_connection(run, interval, traffic) if len(x) > 1 and np.sum(x) > 0]
     made: list[float] = []
     while series:
         made.append(float(np.mean([np.std(x) / np.mean(x) for x in series])))

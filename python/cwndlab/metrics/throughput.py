@@ -7,11 +7,19 @@ from typing import Literal
 
 import numpy as np
 
-from . import RunView, _select
-from ._connections import delivered_bytes, of_traffic
-from ._links import of_link
-from ._options import Interval, Kind, Pool, Transferred
-from ._own import metric
+from . import RunView
+from ._declared import metric
+from ._rows import (
+    Interval,
+    Kind,
+    Pool,
+    Transferred,
+    connections_of,
+    delivered_bytes,
+    link_counters,
+    objects,
+    pooled_median,
+)
 
 
 @metric(unit="bit/s", low=0)
@@ -20,11 +28,11 @@ def goodput(run: RunView, *, traffic: str | None = None) -> float:
 
     Not measurable when the traffic is not in the cell.
 
-    Of one traffic entry of the study, or of all.
+    For one traffic entry of the study, or for all.
     """
     if traffic is not None and not run.traffic(traffic):
         return math.nan
-    return float(delivered_bytes(of_traffic(run, traffic)).sum()) * 8.0 / run.seconds
+    return float(delivered_bytes(connections_of(run, traffic)).sum()) * 8.0 / run.seconds
 
 
 @metric(unit="bit/s", low=0, many=True)
@@ -34,11 +42,11 @@ def goodput_series(run: RunView, *, traffic: str | None = None, interval: Interv
     Payload bytes delivered in order, both ways, times 8, over the interval's length. A figure with `x =
     "index"` draws it: point k is the k-th interval of length `interval` (seconds).
 
-    Of one traffic entry of the study, or of all, in the order of time.
+    For one traffic entry of the study, or for all; in the order of time.
     """
     made = []
     for part in run.parts(interval):
-        rows = of_traffic(part, traffic)
+        rows = connections_of(part, traffic)
         made.append(8.0 * float(delivered_bytes(rows).sum()) / part.seconds)
     return made
 
@@ -51,12 +59,12 @@ def flow_throughput(run: RunView, *, traffic: str) -> float:
     one that was under way when the window began, from then on. The mean over the traffic's flows (RFC
     2884, section 5.2: end user throughput).
 
-    Of one traffic entry of the study; NaN if the cell has none.
+    For one traffic entry of the study. NaN if the cell has none.
     """
-    files = _select.objects(run, "file", traffic)
+    files = objects(run, "file", traffic)
     rates = [8 * files.bytes[files.finished] / files.delay_s[files.finished]]
     done = set(files.client[files.finished].tolist())
-    flows = of_traffic(run, traffic)
+    flows = connections_of(run, traffic)
     for index in np.flatnonzero([entry not in done for entry in flows["traffic"].tolist()]):
         begin = max(float(flows["start_ns"][index]), run.start_s * 1e9)
         ended = float(flows["end_ns"][index])
@@ -89,9 +97,9 @@ def transferred(
     if len(run.traffic(traffic)) == 0:
         return math.nan
     if count == "completed":
-        kinds = [_select.objects(run, kind, traffic) for kind in _COMPLETED]
+        kinds = [objects(run, kind, traffic) for kind in _COMPLETED]
         return float(sum(o.bytes[o.finished].sum() for o in kinds))
-    table = of_traffic(run, traffic)
+    table = connections_of(run, traffic)
     return float(sum(np.asarray(table[c], dtype=np.float64).sum() for c in _COLUMNS[direction]))
 
 
@@ -103,9 +111,9 @@ def link_utilization(run: RunView, *, link: str | None = None) -> float:
 
     Where the rate changes, the transmitter counts as busy in pauses, too, if a packet waits for their end.
 
-    `link` is a direction, "n1>n0".
+    `link` is a direction, such as "n1>n0".
     """
-    return of_link(run, link, "busy_ns")["busy_ns"] / (run.seconds * 1e9)
+    return link_counters(run, link, "busy_ns")["busy_ns"] / (run.seconds * 1e9)
 
 
 @metric(unit="1/s", low=0, tables=["links"])
@@ -116,9 +124,9 @@ def arrival_rate(run: RunView, *, link: str | None = None) -> float:
 
     All kinds of packets count. At a bottleneck that only data passes, it is the sending rate of its flows.
 
-    `link` is a direction, "n1>n0".
+    `link` is a direction, such as "n1>n0".
     """
-    return of_link(run, link, "arrivals")["arrivals"] / run.seconds
+    return link_counters(run, link, "arrivals")["arrivals"] / run.seconds
 
 
 @metric(unit="MB/s", low=0, tables=["objects", "connections"])
@@ -139,8 +147,8 @@ def network_power(
     of delay fit its tables (8 webs, 1 ftp: about 41 MB over 8.8 s = 4.7). Its *normalized* power is the
     ratio to the same cell at IW = 1: in a study, `compare = { kind = "ratio", to = { iw = 1 } }`.
 
-    NaN without such traffic.
+    NaN if there is no such traffic.
     """
-    delay = _select.pooled_median(run, kind, traffic, pool)
+    delay = pooled_median(run, kind, traffic, pool)
     megabytes = transferred(run, traffic=traffic, count=count, direction="down") / 1e6
     return megabytes / delay if delay > 0 else math.nan

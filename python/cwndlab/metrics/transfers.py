@@ -10,10 +10,9 @@ import numpy as np
 from cwndlab.records.budget import TABLES as _TABLES
 from cwndlab.records.budget import Part
 
-from . import RunView, _select
-from ._options import Kind, Number, Pool
-from ._own import metric
-from ._select import Floats
+from . import RunView
+from ._declared import metric
+from ._rows import Floats, Kind, Number, Pool, objects, pooled_median
 
 
 @metric(unit="s", low=0, many=True, tables=["objects"])
@@ -24,15 +23,15 @@ def completion_time(
     kind: Kind = "file",
     at_least: Number = 0,
     below: Number | None = None,
-) -> _select.Floats:
+) -> Floats:
     """Completion times of transfers (or pages, transactions, objects), all or those of one class of sizes.
 
     From the start of the clock to the last byte (FCT, flow completion time); `at_least` and `below` choose
     by size in bytes. Only finished ones: an unfinished one has no time.
 
-    In the order of the records; reduce it by `within`.
+    In the order of the records. Reduce them by `within`.
     """
-    sample = _select.objects(run, kind, traffic)
+    sample = objects(run, kind, traffic)
     chosen = sample.finished & (sample.bytes >= at_least)
     if below is not None:
         chosen &= sample.bytes < below
@@ -51,9 +50,9 @@ def delay_quantiles(run: RunView, *, kind: Kind = "page", traffic: str | None = 
     longer than every finished one, so the last quantiles are missing (NaN) where more than so many are
     unfinished.
 
-    No values without any such object.
+    There are no values if there is no such object.
     """
-    delays = np.sort(_select.objects(run, kind, traffic).delay_s)
+    delays = np.sort(objects(run, kind, traffic).delay_s)
     if len(delays) == 0:
         return []
     at = np.minimum((_SHARES * len(delays)).astype(np.int64), len(delays) - 1)
@@ -68,9 +67,9 @@ def median_file_delay(run: RunView, *, traffic: str | None = None, pool: Pool = 
     From the file's clock (by default its SYN) to its last byte in order. Files unfinished at the end count
     as longer than all finished ones, as in median_page_delay.
 
-    NaN without files.
+    NaN if there are no files.
     """
-    return _select.pooled_median(run, "file", traffic, pool)
+    return pooled_median(run, "file", traffic, pool)
 
 
 @metric(unit="s", low=0, tables=["objects"])
@@ -82,22 +81,23 @@ def median_page_delay(run: RunView, *, traffic: str | None = None, pool: Pool = 
     one's median (`pool = "client"`). Pages unfinished at the end count as longer than all finished ones
     (right-censored), so that leaving them out cannot make a slow network look fast.
 
-    NaN without pages.
+    NaN if there are no pages.
     """
-    return _select.pooled_median(run, "page", traffic, pool)
+    return pooled_median(run, "page", traffic, pool)
 
 
 @metric(unit="B", low=0, many=True, tables=["objects"])
-def object_bytes(run: RunView, *, kind: Kind = "object", traffic: str | None = None) -> _select.Floats:
+def object_bytes(run: RunView, *, kind: Kind = "object", traffic: str | None = None) -> Floats:
     """Sizes of single pages, files, transactions or objects; only finished ones.
 
     In the order of the records.
     """
-    return _select.of_finished(run, "bytes", kind, traffic)
+    sample = objects(run, kind, traffic)
+    return sample.bytes[sample.finished]
 
 
 @metric(unit="s", low=0, many=True, tables=["objects"])
-def object_delays(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> _select.Floats:
+def object_delays(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> Floats:
     """Delays of single pages, files, transactions or objects, for distributions.
 
     From the clock's start to the last byte; only finished ones, `unfinished_pages` counts those that are
@@ -105,16 +105,17 @@ def object_delays(run: RunView, *, kind: Kind = "page", traffic: str | None = No
 
     In the order of the records.
     """
-    return _select.of_finished(run, "delay_s", kind, traffic)
+    sample = objects(run, kind, traffic)
+    return sample.delay_s[sample.finished]
 
 
 @metric(unit="1", low=0, tables=["objects"])
 def objects_finished(run: RunView, *, traffic: str | None = None, kind: Kind = "page") -> float:
     """Number of pages (or files, transactions, objects) that began and were finished.
 
-    Counted are those that began in the window.
+    Counts those that began in the window.
     """
-    return float(np.count_nonzero(_select.objects(run, kind, traffic).finished))
+    return float(np.count_nonzero(objects(run, kind, traffic).finished))
 
 
 @metric(unit="1", low=0, count=True, ranges={"share": (0, 1)}, tables=["objects"])
@@ -123,11 +124,11 @@ def unfinished_pages(
 ) -> float:
     """Number of pages not finished when the window ended, or lost with a connection that was given up.
 
-    Counted are those that began in the window.
+    Counts those that began in the window.
 
     With `share` as a share of all that began. `kind`: page, file, transaction or object.
     """
-    sample = _select.objects(run, kind, traffic)
+    sample = objects(run, kind, traffic)
     count = float(np.count_nonzero(~sample.finished))
     return count / max(1, len(sample.finished)) if share else count
 
@@ -138,11 +139,11 @@ def transaction_rate(run: RunView, *, traffic: str | None = None) -> float:
 
     RFC 2884, section 5.3, and netperf's TCP_CRR: requests with their complete responses per second.
 
-    Of one traffic entry of the study, or of all; NaN if the cell has none.
+    For one traffic entry of the study, or for all. NaN if the cell has none.
     """
     if not run.traffic(traffic):
         return math.nan
-    transactions = _select.objects(run, "transaction", traffic)
+    transactions = objects(run, "transaction", traffic)
     return float(np.count_nonzero(transactions.finished)) / run.seconds
 
 
@@ -165,7 +166,7 @@ def time_spent(
     began in the window; with `kind = "connection"`, of the connections that were opened in it. Reduce it
     by `within` (mean, sum).
 
-    Of one traffic entry of the study, or of all; in the order of the records.
+    For one traffic entry of the study, or for all; in the order of the records.
     """
     budgets = run.once(("budgets", kind), lambda: run.budgets(kind))
     mine = np.isin(budgets["traffic"], run.traffic(traffic))

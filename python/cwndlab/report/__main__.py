@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from cwndlab.errors import CwndlabError
-from cwndlab.report.index import write_index
+from cwndlab.report.pages import write_index
 
 if len(sys.argv) != 2:
     sys.exit("usage: python -m cwndlab.report FOLDER (whose sub-folders hold reports)")

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.files import plain_row
-from cwndlab.spec.outputs import Table
-from cwndlab.stats.moves import Move, Moves, moves_of
-from cwndlab.stats.tables import JudgedTable
+from cwndlab.stats.sensitivity import Move, Moves, moves_of
 from cwndlab.stats.verdict import Verdict, relative_difference
 
-from .budget import BudgetKey, MeanTimes, changes
-from .view import number, percent
+from .budget_figure import BudgetKey, MeanTimes, changes
+from .wording import number, percent
 
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity
@@ -162,16 +160,13 @@ def discrepancies(
 ) -> Discrepancies:
     """The numbers of judged tables that are not the paper's, with what each choice makes of them."""
     found: dict[str, dict[tuple[int, int], Discrepancy]] = {}
-    for spec, table in judged.tables:
-        if not isinstance(spec, Table) or not isinstance(table, JudgedTable):
-            continue
-        for at, moves in moves_of(spec, table, results, outcomes).items():
+    for table in judged.grids:
+        for at, moves in moves_of(table, results, outcomes).items():
             cell = moves.cell
             assert cell.estimate is not None and cell.published is not None and cell.judgement is not None
-            column = spec.columns[cell.column]
-            quantity = (quantities or {}).get(column.quantity)
-            found.setdefault(spec.id, {})[at] = Discrepancy(
-                spec.id,
+            quantity = (quantities or {}).get(table.column(cell).quantity)
+            found.setdefault(table.id, {})[at] = Discrepancy(
+                table.id,
                 cell.cell,
                 cell.quantity,
                 cell.estimate.unit,

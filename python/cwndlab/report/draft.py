@@ -1,7 +1,9 @@
-"""A report before what explains its numbers is known: verdicts, and figures that are being drawn."""
+"""A report before what explains its numbers is known: verdicts, their files, and figures being drawn."""
 
 from __future__ import annotations
 
+import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
-from cwndlab.files import save
-from cwndlab.stats.tables import JudgedTable
+from cwndlab.files import csv_text, save
+from cwndlab.stats.results import Results, Variation
+from cwndlab.stats.tables import JudgedCell, JudgedTable
+from cwndlab.stats.verdict import Incompatible, Verdict
 
-from .csv_files import claims_csv, verdicts_csv
-from .judge import Judged, Omitted, Outputs, Variation, judge
+from .contents import Outputs
+from .judge import Judged, Omitted, judge
 
 if TYPE_CHECKING:
     from cwndlab.converter import Conversion
-    from cwndlab.stats.results import Results
     from cwndlab.stats.sensitivity import ChoiceOutcome
 
     from .discrepancies import Discrepancies, Discrepancy
@@ -44,8 +47,7 @@ class Draft:
     @cached_property
     def cells(self) -> set[str]:
         """The cells that tables show."""
-        grids = [table for _, table in self.judged.tables if isinstance(table, JudgedTable)]
-        return {cell.cell for grid in grids for row in grid.cells for cell in row}
+        return {cell.cell for table in self.judged.grids for cell in table.numbers}
 
 
 def draft(
@@ -65,20 +67,9 @@ def draft(
 
         drawings = _pairs(drawings, _draw(outputs, twin.results, []))
         rows = rows_of(judge(outputs, twin.results), judged, twin, results)
-    outcomes = outcomes_of(outputs, variations)
+    outcomes = _outcomes(outputs, variations)
     found = _discrepancies(outputs, judged, results, outcomes)
     return Draft(outputs, results, judged, drawings, outcomes, found, twin, rows)
-
-
-def write_verdicts(report: Draft, directory: Path) -> None:
-    """Writes verdicts.csv, and claims.csv and agreement.csv if there is anything in them."""
-    save(directory / "verdicts.csv", verdicts_csv(report.judged))
-    if report.judged.claims:
-        save(directory / "claims.csv", claims_csv(report.judged.claims))
-    if report.twin is not None:
-        from .twin import to_csv
-
-        save(directory / "agreement.csv", to_csv(report.twin_rows))
 
 
 def discrepancies_of(
@@ -87,7 +78,7 @@ def discrepancies_of(
     """The numbers of all tables that are not the paper's, with what each choice makes of them."""
     from .discrepancies import in_table_order
 
-    outcomes = outcomes_of(outputs, variations)
+    outcomes = _outcomes(outputs, variations)
     return in_table_order(_discrepancies(outputs, judge(outputs, results), results, outcomes))
 
 
@@ -135,25 +126,97 @@ def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Draw
     return pairs
 
 
-def outcomes_of(outputs: Outputs, variations: Sequence[Variation]) -> list[ChoiceOutcome]:
+def _outcomes(outputs: Outputs, variations: Sequence[Variation]) -> list[ChoiceOutcome]:
     """What each choice makes of the tables and claims."""
     if not variations:
         return []
     from cwndlab.stats.sensitivity import ChoiceOutcome
 
-    outcomes = []
-    for variation in variations:
-        other = judge(outputs, variation.results)
-        tables = [t for _, t in other.tables if isinstance(t, JudgedTable)]
-        outcomes.append(
-            ChoiceOutcome(
-                variation.axis,
-                variation.value,
-                tables,
-                other.claims,
-                variation.combined,
-                variation.results,
-                variation.cells,
-            )
+    judged = [judge(outputs, variation.results) for variation in variations]
+    return [
+        ChoiceOutcome(variation, other.grids, other.claims)
+        for variation, other in zip(variations, judged, strict=True)
+    ]
+
+
+CSV_COLUMNS = (
+    *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
+    *("replicates", "published", "verdict", "note", "compatible", "close", "counted"),
+)
+CLAIM_COLUMNS = ("claim", "section", "verdict", "detail", "text", "assert")
+
+
+def write_verdicts(report: Draft, directory: Path) -> None:
+    """Writes verdicts.csv, and claims.csv and agreement.csv if there is anything in them."""
+    judged = report.judged
+    numbers = (
+        _csv_line(cell, as_printed=not isinstance(table, JudgedTable))
+        for table in judged.tables
+        for row in table.cells
+        for cell in row
+    )
+    save(directory / "verdicts.csv", csv_text(CSV_COLUMNS, numbers))
+    if judged.claims:
+        claims = (
+            [c.claim.id, c.claim.section, c.verdict.value, c.detail, c.claim.text, c.claim.assert_ or ""]
+            for c in judged.claims
         )
-    return outcomes
+        save(directory / "claims.csv", csv_text(CLAIM_COLUMNS, claims))
+    if report.twin is not None:
+        from .twin import to_csv
+
+        save(directory / "agreement.csv", to_csv(report.twin_rows))
+
+
+def _csv_line(cell: JudgedCell, *, as_printed: bool) -> list[str]:
+    """One published or measured number: what was judged is `yes`, `no`, or empty where it is unknown."""
+    e, published, judgement = cell.estimate, cell.published, cell.judgement
+    parts = (None,) * 3 if judgement is None else (judgement.compatible, judgement.close, judgement.counts)
+    note = cell.note
+    if judgement is not None and judgement.verdict is Verdict.NOT_JUDGED:
+        if not math.isnan(judgement.prediction_low):
+            low, high = _text(judgement.prediction_low), _text(judgement.prediction_high)
+            note += f": 95 % of runs between {low} and {high}"
+    return [
+        cell.table,
+        cell.cell,
+        cell.quantity,
+        e.unit if e is not None else "",
+        *([_text(e.value), _text(e.ci_low), _text(e.ci_high), str(e.replicates)] if e else ["", "", "", "0"]),
+        (published.text if as_printed else _text(published.value)) if published else "",
+        judgement.verdict.value if judgement else "",
+        note,
+        *({True: "yes", False: "no", None: ""}[part] for part in parts),
+    ]
+
+
+def _text(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.9g}"
+
+
+def tally(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:
+    """The number of each verdict in a CSV file of verdicts or claims, and the claims of each verdict.
+
+    Both are empty if there is no such file.
+    """
+    rows = _read(path)
+    numbers = {verdict.value: sum(row.get("verdict") == verdict.value for row in rows) for verdict in Verdict}
+    claims: dict[str, list[str]] = {}
+    for row in rows:
+        claims.setdefault(row.get("verdict", ""), []).append(row.get("claim", ""))
+    return {word: number for word, number in numbers.items() if number}, claims
+
+
+def incompatible(path: Path) -> Incompatible | None:
+    """How many of the numbers that count in a CSV file of verdicts are incompatible; None without any."""
+    counted = (row for row in _read(path) if row.get("counted") == "yes")
+    return Incompatible.of([row.get("compatible") == "yes" for row in counted])
+
+
+def _read(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file of verdicts or claims; none if it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+    except (OSError, csv.Error, UnicodeDecodeError):
+        return []

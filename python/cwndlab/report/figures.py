@@ -17,32 +17,38 @@ import numpy as np
 
 from cwndlab.converter import Conversion, convert
 from cwndlab.errors import StudyError, nearest
-from cwndlab.report.packets import DRAWN, EDGE, INK, RANK, decimate, sequence_layers, time_sequence_rows
+from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import AxisValue, Columns, Results, as_list
 
-from . import budget
+from . import budget_figure
 from .canvas import (
     CROWD,
     DASHES,
+    INK,
     LONGEST_TITLE,
     PALETTE,
     PANELS,
     Row,
+    Spec,
+    field,
     in_columns,
     in_lines,
     interactive,
+    layered,
     legend_of,
+    look_by_name,
+    mark,
     panel_height,
     panel_of_size,
     panel_width,
+    single,
     stack,
     to_svg,
 )
 from .svg import inline_svg, on_white
-from .vega import Spec, field, layered, look_by_name, mark, single
 
 if TYPE_CHECKING:
     import altair as alt
@@ -110,7 +116,7 @@ def draw(spec: Figure, results: Results, drawn: dict[str, Conversion] | None = N
 
     Two figures may then be the same chart: with a common `drawn` it is drawn once.
     """
-    spec, instead = series.of_run_cells(spec, results)
+    spec, instead = series.restrict_to_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
     spec = in_columns(spec, len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown}))
     chart, rows, words = _KINDS[spec.kind](spec, results)
@@ -120,7 +126,7 @@ def draw(spec: Figure, results: Results, drawn: dict[str, Conversion] | None = N
 
 def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
     """A figure as a chart with its data, to be shown by a notebook: it can be moved and zoomed."""
-    spec, instead = series.of_run_cells(spec, results)
+    spec, instead = series.restrict_to_run_cells(spec, results)
     made, rows, _ = _KINDS[spec.kind](spec, results)
     return interactive(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 
@@ -487,5 +493,5 @@ _KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], 
     "time-sequence": _time_sequence,
     "cwnd": _cwnd,
     "queue": _queue,
-    "budget": budget.bars,
+    "budget": budget_figure.bars,
 }

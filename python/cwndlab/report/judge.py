@@ -2,65 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.errors import StudyError
-from cwndlab.spec.outputs import AnyTable, Claim, Figure, Listing, Table
-from cwndlab.spec.outputs import Mark as StudyMark
+from cwndlab.spec.outputs import Listing, Table
 from cwndlab.spec.values import label
 from cwndlab.stats.results import Results, as_list, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
-from cwndlab.stats.verdict import Incompatible
+from cwndlab.stats.verdict import Incompatible, Judgement
+
+from .contents import Outputs
 
 if TYPE_CHECKING:
-    from cwndlab.spec.schema import Quantity
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.listing import JudgedListing
-    from cwndlab.stats.verdict import Judgement, Verdict
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Outputs:
-    """What a study asks to be shown, and in whose words."""
-
-    title: str
-    folder: Path
-    """Where the study's published numbers are."""
-    source: str = ""
-    url: str = ""
-    about: str = ""
-    readme: str = ""
-    """Its text, as Markdown."""
-    finding: str = ""
-    """What was found, with expressions in braces."""
-    key_figure: str = ""
-    """Id of the figure shown with the finding; empty: the first."""
-    tables: Sequence[AnyTable] = ()
-    figures: Sequence[Figure] = ()
-    marks: Sequence[StudyMark] = ()
-    claims: Sequence[Claim] = ()
-    quantities: Mapping[str, Quantity] = field(default_factory=dict)
-    """The study's quantities by name."""
-    choices: int = 0
-    """How many sensitivity axes the study has."""
-
-
-class Variation(NamedTuple):
-    """The results of the study with one value of one sensitivity axis."""
-
-    axis: str
-    value: str
-    results: Results
-    combined: bool = False
-    """Whether it is a combination of several choices."""
-    cells: frozenset[str] = frozenset()
-    """The cells that were run with it; the results of the others are the study's own."""
-    runs: Mapping[str, str] = MappingProxyType({})
-    """The cell of the plan whose runs each cell shows."""
 
 
 class Omitted(NamedTuple):
@@ -75,40 +32,34 @@ class Omitted(NamedTuple):
 def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
     """In words: parts of cells that were not run by their names alone, as a run may be restricted to few."""
     names: dict[str, list[str]] = {}
+    wrong = []
     for part in omitted:
         if part.why is None or was_not_run(part.why):
             names.setdefault(part.kind, []).append(part.id)
-    wrong = [str(o.why) for o in omitted if o.why is not None and not was_not_run(o.why)]
-    return (
-        *(
-            f"Of cells that were not run: {kind}{'s' * (len(ids) > 1)} {', '.join(ids)}"
-            for kind, ids in names.items()
-        ),
-        *wrong,
-    )
+        else:
+            wrong.append(str(part.why))
+    not_run = (f"{kind}{'s' * (len(ids) > 1)} {', '.join(ids)}" for kind, ids in names.items())
+    return (*(f"Of cells that were not run: {parts}" for parts in not_run), *wrong)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Judged:
     """Everything of a study that has a verdict; what could not be judged is listed in `omitted`."""
 
-    tables: list[tuple[AnyTable, JudgedTable | JudgedListing]]
-    claims: list[JudgedClaim]
+    tables: list[JudgedTable | JudgedListing] = field(default_factory=list)
+    claims: list[JudgedClaim] = field(default_factory=list)
     omitted: list[Omitted] = field(default_factory=list)
 
     @property
-    def verdicts(self) -> list[Verdict]:
-        """Of every published number."""
-        return [judgement.verdict for judgement in self.judgements]
+    def grids(self) -> list[JudgedTable]:
+        """The tables that are no listings."""
+        return [table for table in self.tables if isinstance(table, JudgedTable)]
 
     @property
     def judgements(self) -> list[Judgement]:
         """Of every published number."""
-        found: list[Judgement] = []
-        for _, table in self.tables:
-            rows = table.cells if isinstance(table, JudgedTable) else table.lines
-            found += [c.judgement for row in rows for c in row if c.judgement is not None]
-        return found
+        numbers = (cell for table in self.tables for row in table.cells for cell in row)
+        return [cell.judgement for cell in numbers if cell.judgement is not None]
 
     @property
     def incompatible(self) -> Incompatible | None:
@@ -120,22 +71,22 @@ def judge(outputs: Outputs, results: Results) -> Judged:
     """Judges tables, listings and claims.
 
     A part that asks for a cell which was not run (a run may be restricted to some cells) is left out and
-    told; `check` finds parts that no run of the study could show.
+    listed; `check` finds parts that no run of the study could show.
     """
-    judged = Judged([], [])
+    judged = Judged()
     for spec in outputs.tables:
         try:
             if isinstance(spec, Table):
                 table = judge_table(spec, results, outputs.folder, outputs.marks)
-                if any(cell.estimate is not None for row in table.cells for cell in row):
-                    judged.tables.append((spec, table))
+                if any(cell.estimate is not None for cell in table.numbers):
+                    judged.tables.append(table)
                 else:
                     judged.omitted.append(Omitted("table", spec.id))
             else:
                 from cwndlab.stats.listing import judge_listing  # few studies have packet listings
 
                 spec = _of_run_cells(spec, results)
-                judged.tables.append((spec, judge_listing(spec, results, outputs.folder, outputs.marks)))
+                judged.tables.append(judge_listing(spec, results, outputs.folder, outputs.marks))
         except StudyError as error:
             judged.omitted.append(Omitted("table", spec.id, error))
     if not outputs.claims:

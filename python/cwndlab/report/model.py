@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
-    from .definitions import Definition
     from .figures import Drawing
 
 SYMBOLS: dict[Verdict, str] = {
@@ -79,13 +78,6 @@ class RowView(NamedTuple):
     numbers: tuple[NumberView, ...]
 
 
-class HeadingView(NamedTuple):
-    """A heading over one or more columns."""
-
-    text: str
-    span: int
-
-
 class TableView(NamedTuple):
     """A table laid out as in the paper."""
 
@@ -93,7 +85,8 @@ class TableView(NamedTuple):
     title: str
     about: str
     row_headings: tuple[str, ...]
-    groups: tuple[HeadingView, ...]
+    groups: tuple[tuple[str, int], ...]
+    """Headings over columns, and over how many each."""
     headings: tuple[str, ...]
     rows: tuple[RowView, ...]
     footnotes: tuple[str, ...]
@@ -136,13 +129,6 @@ class ListingView(NamedTuple):
     """Those shown next to it."""
 
 
-class PartView(NamedTuple):
-    """A number that a claim compares."""
-
-    text: str
-    value: str
-
-
 class ClaimView(NamedTuple):
     """A sentence of the paper, what it was taken to assert, and how that ended."""
 
@@ -152,7 +138,8 @@ class ClaimView(NamedTuple):
     expression: str
     mark: VerdictMark
     detail: str
-    parts: tuple[PartView, ...]
+    parts: tuple[tuple[str, str], ...]
+    """The numbers that it compares: their texts and values."""
     note: str
     sensitivity: str
     numbers: int = 0
@@ -170,20 +157,12 @@ class CountView(NamedTuple):
     count: int  # type: ignore[assignment]
 
 
-class SensitivityRow(NamedTuple):
-    """What one choice the paper left open changes."""
-
-    choice: str
-    value: str
-    claims: str
-    moved: tuple[str, ...]
-
-
 class SensitivityView(NamedTuple):
     """Choices the paper left open, one at a time, run on demand."""
 
     headings: tuple[str, ...]
-    rows: tuple[SensitivityRow, ...]
+    rows: tuple[tuple[str, str, str, tuple[str, ...]], ...]
+    """Choice, value, claims that hold, and how far each table moves."""
     not_run: tuple[str, ...]
     """Titles of the tables of which no choice ran a cell."""
 
@@ -193,7 +172,14 @@ class Fact(NamedTuple):
 
     name: str
     value: str
-    code: bool = False
+
+
+class Definition(NamedTuple):
+    """A metric, and the quantities that were measured by it."""
+
+    metric: str
+    text: tuple[str, ...]
+    quantities: tuple[str, ...]
 
 
 class FirstDifference(NamedTuple):
@@ -285,7 +271,7 @@ class ReportView(NamedTuple):
     facts: tuple[Fact, ...]
     rule: tuple[tuple[VerdictMark, str], ...]
     claim_rule: str
-    definitions: "tuple[Definition, ...]" = ()
+    definitions: tuple[Definition, ...] = ()
     missing: str = ""
     twin: TwinView | None = None
     chance: str = ""

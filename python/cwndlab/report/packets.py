@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cwndlab.stats.results import Columns
 
-from .vega import Spec, look_by_name, mark
+from .canvas import INK, Spec, look_by_name, mark
 
 EVENTS = ("send", "retransmit", "timeout", "ack", "dupack", "drop", "mark")
 """Events of the segments table that a time-sequence graph draws."""
@@ -146,9 +146,6 @@ def decimate(
     at = np.array(sorted(chosen))
     return time[at], values[at]
 
-
-INK = "#010203"
-"""Stands for `currentColor`, which Vega-Lite does not take for a colour."""
 
 DRAWN: tuple[tuple[str, str, str], ...] = (
     # event, colour, shape as an SVG path in a square from -1 to 1; the first is drawn first

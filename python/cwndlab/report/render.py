@@ -8,19 +8,18 @@ import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
 from cwndlab.files import user_cache
 
-from .model import CountView, ReportView, TableView
+from .model import ReportView, TableView
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
-
-    from cwndlab.stats.difference import DatasetComparison
+    from markdown_it.token import Token
 
     from .figures import Drawing
 
@@ -55,24 +54,41 @@ def _environment(markdown: bool) -> Environment:
     )
 
 
-def _source(name: str) -> str:
+def style(name: str) -> str:
+    """A style sheet of pages."""
     environment = _environment(False)
     assert environment.loader is not None
-    return environment.loader.get_source(environment, name)[0]
+    return environment.loader.get_source(environment, f"{name}.css")[0]
 
 
-def html(view: ReportView) -> bytes:
-    """The report as one self-contained page, complete without its scripts: no request to anywhere."""
+def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **content: Any) -> bytes:
+    """A self-contained page: no request to anywhere. `css` is added to the style that all pages have."""
     svg = {}
-    if view.drawings:
+    if drawings:
         from .svg import inline_svg  # parses SVG, for which a page without figures has no use
 
-        svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in view.drawings}
-    template = _environment(False).get_template("report.html.j2")
-    css = Markup(_source("style.css") + "".join(_all_labels(view)))
+        svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in drawings}
+    made = _environment(False).get_template(f"{template}.j2")
     # The engine, most of a small page, is ASCII: on its own it is encoded faster than in a page that is not.
-    parts = template.generate(view=_with_safe_url(view), css=css, svg=svg)
+    parts = made.generate(css=Markup(style("style") + css), svg=svg, drawings=drawings, **content)
     return b"".join(part.encode() for part in parts)
+
+
+def markdown(template: str, **content: Any) -> str:
+    """A page as Markdown."""
+    text = _environment(True).get_template(f"{template}.j2").render(raw=Raw, code=markdown_code, **content)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def report_html(view: ReportView) -> bytes:
+    """The report as a page, complete without its scripts."""
+    css = "".join(_all_labels(view))
+    return page("report.html", css=css, drawings=view.drawings, view=_with_safe_url(view))
+
+
+def report_markdown(view: ReportView) -> str:
+    """The report as Markdown, with its figures in figures/."""
+    return markdown("report.md", view=_with_safe_url(view))
 
 
 def _all_labels(view: ReportView) -> Iterator[str]:
@@ -95,80 +111,6 @@ def _labels(section: str, headings: Sequence[str]) -> Iterator[str]:
 def _css_escaped(text: str) -> str:
     """Text for a string or a name in a style sheet: nothing in it can end either."""
     return re.sub(r"[^A-Za-z0-9_-]", lambda sign: f"\\{ord(sign[0]):x} ", text)
-
-
-def explore(view: Any) -> str:
-    """A page of controls and graphs."""
-    css = Markup(_source("style.css") + _source("explore.css"))
-    return _environment(False).get_template("explore.html.j2").render(view=view, css=css)
-
-
-def lessons(entries: Sequence[tuple[str, str, str]]) -> str:
-    """A page that leads to lessons: file, title and paragraph of each."""
-    css = Markup(_source("style.css"))
-    return _environment(False).get_template("lessons.html.j2").render(lessons=entries, css=css)
-
-
-def comparison(
-    title: str, names: tuple[str, str], found: DatasetComparison, drawings: Sequence[Drawing]
-) -> str:
-    """Two runs on one self-contained page."""
-    from .svg import inline_svg
-
-    svg = {drawing.id: Markup(inline_svg(drawing.svg, f"{drawing.id}-")) for drawing in drawings}
-    template = _environment(False).get_template("comparison.html.j2")
-    css = Markup(_source("style.css"))
-    return template.render(title=title, names=names, found=found, drawings=drawings, css=css, svg=svg)
-
-
-def markdown(view: ReportView) -> str:
-    """The report as Markdown, with its figures in figures/."""
-    text = (
-        _environment(True)
-        .get_template("report.md.j2")
-        .render(view=_with_safe_url(view), raw=Raw, code=markdown_code)
-    )
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
-
-
-def scorecard_html(**content: Any) -> str:
-    """A scorecard as one self-contained page."""
-    return (
-        _environment(False)
-        .get_template("scorecard.html.j2")
-        .render(css=Markup(_source("style.css")), **content)
-    )
-
-
-def scorecard_markdown(**content: Any) -> str:
-    """A scorecard as Markdown."""
-    text = _environment(True).get_template("scorecard.md.j2").render(raw=Raw, **content)
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
-
-
-class IndexEntry(NamedTuple):
-    """One study on the index page."""
-
-    title: str
-    source: str
-    href: str
-    """Path of the report, relative to the index."""
-    counts: tuple[CountView, ...]
-    claim_counts: tuple[CountView, ...]
-    ran: str = ""
-    """How much was run, and how long it took."""
-    picture: str = ""
-    """Path of one figure, relative to the index; empty if there is none."""
-    live: bool = False
-    """Whether the report contains the simulator."""
-
-
-def index(entries: Sequence[IndexEntry], lessons: Sequence[tuple[str, str, str]] = ()) -> str:
-    """A page that leads to the reports of several studies, and to lessons (address, title, topic)."""
-    template = _environment(False).get_template("index.html.j2")
-    live = [entry.live for entry in entries]
-    how_many = "all" if all(live) else "some" if any(live) else "none"
-    return template.render(entries=entries, live=how_many, lessons=lessons, css=Markup(_source("style.css")))
 
 
 def _with_safe_url(view: ReportView) -> ReportView:
@@ -202,3 +144,46 @@ def markdown_code(text: str) -> Raw:
     if "`" in flat:
         return Raw(markdown_text(flat))
     return Raw(f"`{flat}`".replace("|", "\\|"))
+
+
+#: Headings of a README come below those of the report's sections.
+DEEPER = 2
+
+
+def readme_html(text: str) -> str:
+    """The README without its title: the report has one. HTML in it is shown as text.
+
+    Links to other files of the study and pictures lead nowhere in a single file: their text is kept.
+    """
+    if not text:
+        return ""
+    from markdown_it import MarkdownIt  # results are printed before it is loaded
+
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+    tokens = markdown.parse(text)
+    if tokens and tokens[0].type == "heading_open" and tokens[0].tag == "h1":
+        tokens = tokens[3:]
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(6, int(token.tag[1]) + DEEPER - 1)}"
+        elif token.children:
+            token.children = list(_plain(token.children))
+    return str(markdown.renderer.render(tokens, markdown.options, {}))
+
+
+def _plain(children: list[Token]) -> Iterator[Token]:
+    """The parts of a paragraph, with links to the web only and without pictures."""
+    from markdown_it.token import Token
+
+    leads_to_web: list[bool] = []
+    for token in children:
+        if token.type == "link_open":
+            leads_to_web.append(urlsplit(str(token.attrGet("href") or "")).scheme in ("http", "https"))
+            if not leads_to_web[-1]:
+                continue
+            token.attrs = {"href": str(token.attrGet("href")), "rel": "noreferrer"}
+        elif token.type == "link_close" and not leads_to_web.pop():
+            continue
+        elif token.type == "image":
+            token = Token("text", "", 0, content=token.content)
+        yield token

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cwndlab.files import csv_text
-from cwndlab.spec.outputs import Table
 from cwndlab.stats.difference import difference_of_cells
+from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 
-from .budget import BudgetKey, MeanTimes, changes
+from .budget_figure import BudgetKey, MeanTimes, changes
 from .discrepancies import objects_of
 from .model import FirstDifference, TwinGroup, TwinRow, TwinView, VerdictMark
-from .view import number
+from .wording import number
 
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity
@@ -38,31 +38,36 @@ PAIRED = (
 UNPAIRED = "Runs are missing, so differences are not paired by replicate."
 
 
-@dataclass(frozen=True)
-class TwinNumber:
+class TwinNumber(NamedTuple):
     """One number: of a table of the study, or of none."""
 
     table: str
     cell: str
     quantity: str
     unit: str
-    simulator: float
-    sim_low: float
-    sim_high: float
-    kernel: float
-    kernel_low: float
-    kernel_high: float
-    #: Kernel minus simulator and its 95 % interval, over the replicates that both have: paired, as replicate
-    #: k draws the same on both.
-    difference: float
-    difference_low: float
-    difference_high: float
-    #: As printed, and the verdicts on both.
+    simulator: Interval
+    kernel: Interval
+    difference: Interval
+    """Kernel minus simulator, over the replicates that both have: paired, as replicate k draws the same on
+    both."""
     published: str = ""
+    """As printed."""
     sim_verdict: str = ""
     kernel_verdict: str = ""
-    #: How the kernel's line differs, apart from its time.
     note: str = ""
+    """How the kernel's line differs, apart from its time."""
+
+    @property
+    def apart(self) -> bool:
+        """Whether the difference's interval leaves out 0."""
+        return self.difference.low > 0 or self.difference.high < 0
+
+
+CSV_COLUMNS = (
+    *("table", "cell", "quantity", "unit", "simulator", "sim_low", "sim_high"),
+    *("kernel", "kernel_low", "kernel_high", "difference", "difference_low", "difference_high"),
+    *("published", "sim_verdict", "kernel_verdict", "note"),
+)
 
 
 @dataclass(frozen=True)
@@ -81,49 +86,52 @@ def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[TwinNum
     """The numbers of the study's tables, in their order, then those of none."""
     rows: list[TwinNumber] = []
     a, paired = twin.results, twin.paired
-    found = {table.id: table for _, table in kernel.tables}
-    for spec, x in sim.tables:
+    found = {table.id: table for table in kernel.tables}
+    for x in sim.tables:
         y = found.get(x.id)
-        if isinstance(spec, Table) and isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
-            rows += _of_table(spec, x, y, a, b, paired)
+        if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
+            rows += _of_table(x, y, a, b, paired)
         elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):
             rows += _of_listing(x, y)
     return rows + list(_others(a, b, paired, {(row.cell, row.quantity) for row in rows}))
 
 
 def _of_table(
-    spec: Table, a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, paired: bool
+    a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, paired: bool
 ) -> Iterator[TwinNumber]:
     cells = {cell.id: cell for cell in kernel.cells}
-    for x, y in zip((c for row in a.cells for c in row), (c for row in b.cells for c in row), strict=True):
+    for x, y in zip(a.numbers, b.numbers, strict=True):
         if x.estimate is None or y.estimate is None:
             continue
         printed = x.published.text if x.published else ""
         if x.published and float(x.published.text) != x.published.value:
             printed = _number(x.published.value)  # in the quantity's unit
-        e, f = x.estimate, y.estimate
-        column = spec.columns[x.column]
-        ours, theirs = (per_run(results, cells[x.cell], column) for results in (sim, kernel))
+        ours, theirs = (per_run(results, cells[x.cell], a.column(x)) for results in (sim, kernel))
         yield TwinNumber(
-            a.id, x.cell, x.quantity, e.unit, e.value, e.ci_low, e.ci_high, f.value, f.ci_low, f.ci_high,
-            *difference_of_cells(ours, theirs, x.cell, sim, kernel, paired=paired)[:3], printed,
-            _verdict(x.judgement), _verdict(y.judgement),
-        )  # fmt: skip
+            a.id,
+            x.cell,
+            x.quantity,
+            x.estimate.unit,
+            x.estimate.interval,
+            y.estimate.interval,
+            difference_of_cells(ours, theirs, x.cell, sim, kernel, paired=paired),
+            printed,
+            _verdict(x.judgement),
+            _verdict(y.judgement),
+        )
 
 
 def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[TwinNumber]:
-    none = (math.nan, math.nan)
-    for line, xs, ys in zip(a.published, a.lines, b.lines, strict=True):
-        for x, y in zip(xs, ys, strict=True):
-            s, k = (one.measured.time_s if one.measured else math.nan for one in (x, y))
-            what = f"time of line {line.number}: {line.event}"
-            what += "" if line.acked is None else f" {line.acked}"
-            verdicts = (_verdict(x.judgement), _verdict(y.judgement))
-            differs = y.judgement is not None and y.judgement.verdict is Verdict.DIFFERS
-            yield TwinNumber(
-                a.id, x.cell, what, "s", s, *none, k, *none, k - s, *none, line.time.text, *verdicts,
-                y.note if differs and y.note != x.note else "",
-            )  # fmt: skip
+    pairs = zip((c for row in a.cells for c in row), (c for row in b.cells for c in row), strict=True)
+    for x, y in pairs:
+        assert x.estimate is not None and y.estimate is not None and x.published is not None
+        s, k = x.estimate.value, y.estimate.value
+        sim, kernel, apart = (Interval(at, math.nan, math.nan, 1, "") for at in (s, k, k - s))
+        differs = y.judgement is not None and y.judgement.verdict is Verdict.DIFFERS
+        note = y.note if differs and y.note != x.note else ""
+        verdicts = _verdict(x.judgement), _verdict(y.judgement)
+        printed = x.published.text
+        yield TwinNumber(a.id, x.cell, x.quantity, "s", sim, kernel, apart, printed, *verdicts, note)
 
 
 def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]) -> Iterator[TwinNumber]:
@@ -133,12 +141,12 @@ def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, s
             key = (cell.id, quantity)
             if key in shown or key not in kernel.data or key not in sim.data or kernel.is_list(quantity):
                 continue
-            x, y = _interval(sim, *key), _interval(kernel, *key)
-            if not any(map(math.isfinite, (*x, *y))):  # of another workload of the study
+            x, y = sim.estimate(*key), kernel.estimate(*key)
+            if not any(map(math.isfinite, (*x[:3], *y[:3]))):  # of another workload of the study
                 continue
             values = sim.values(*key), kernel.values(*key)
             apart = difference_of_cells(*values, cell.id, sim, kernel, paired=paired)
-            yield TwinNumber("", cell.id, quantity, unit, *x, *y, *apart[:3])
+            yield TwinNumber("", cell.id, quantity, unit, x, y, apart)
 
 
 def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
@@ -163,17 +171,12 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
 
 def budget_key(row: TwinNumber, quantities: Mapping[str, Quantity]) -> BudgetKey | None:
     """Whose time budgets may explain a row whose numbers differ; None for one whose numbers do not."""
-    if not _is_apart(row) and row.kernel_verdict != Verdict.DIFFERS:
+    if not row.apart and row.kernel_verdict != Verdict.DIFFERS:
         return None
     name = row.quantity.removesuffix(")").rpartition("(")[2]  # that of "decrease(delay)", too
     known = quantities.get(name)
     kind, traffic = objects_of(known) if known is not None else ("", "")
     return BudgetKey(row.cell, kind or "connection", traffic)
-
-
-def _is_apart(row: TwinNumber) -> bool:
-    """Whether the difference's interval leaves out 0."""
-    return row.difference_low > 0 or row.difference_high < 0
 
 
 def view(
@@ -209,9 +212,9 @@ def view(
                 why = () if key is None else (traces.get(row.cell, ""), words[key])
                 shown.append(_row(row, kernel, remarks.pop(row.cell, ""), " ".join(filter(None, why))))
         groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
-    known = [row for row in rows if math.isfinite(row.difference_low)]
+    known = [row for row in rows if math.isfinite(row.difference.low)]
     count = (
-        f"Of {len(known)} differences with an interval {sum(map(_is_apart, known))} leave out 0."
+        f"Of {len(known)} differences with an interval {sum(row.apart for row in known)} leave out 0."
         if known
         else ""
     )
@@ -251,18 +254,18 @@ def _row(row: TwinNumber, results: Results, remark: str, why: str) -> TwinRow:
     marks = [VerdictMark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
     digits = (
         decimals(row.published)
-        if row.published and math.isnan(row.difference_low) and row.unit == "s"
+        if row.published and math.isnan(row.difference.low) and row.unit == "s"
         else None
     )
     return TwinRow(
         row.cell + remark,
         (f"{name} ({row.unit})" if row.unit else name) + (f"; kernel: {row.note}" if row.note else ""),
-        _text(row.simulator, row.sim_low, row.sim_high, digits),
+        _text(row.simulator, digits),
         marks[0],
-        _text(row.kernel, row.kernel_low, row.kernel_high, digits),
+        _text(row.kernel, digits),
         marks[1],
-        _text(row.difference, row.difference_low, row.difference_high, digits, sign="+"),
-        _is_apart(row),
+        _text(row.difference, digits, sign="+"),
+        row.apart,
         row.published,
         why,
     )
@@ -270,13 +273,10 @@ def _row(row: TwinNumber, results: Results, remark: str, why: str) -> TwinRow:
 
 def to_csv(rows: Sequence[TwinNumber]) -> str:
     """agreement.csv: every number, to six significant digits."""
-    lines = [[_number(v) if isinstance(v, float) else v for v in astuple(row)] for row in rows]
-    return csv_text([field.name for field in fields(TwinNumber)], lines)
-
-
-def _interval(results: Results, cell: str, quantity: str) -> tuple[float, float, float]:
-    found = results.estimate(cell, quantity)
-    return found.value, found.low, found.high
+    lines = (
+        [*row[:4], *(_number(end) for interval in row[4:7] for end in interval[:3]), *row[7:]] for row in rows
+    )
+    return csv_text(CSV_COLUMNS, lines)
 
 
 def _verdict(judgement: Judgement | None) -> str:
@@ -287,8 +287,9 @@ def _number(value: float) -> str:
     return "" if not math.isfinite(value) else f"{value:.6g}"
 
 
-def _text(value: float, low: float, high: float, digits: int | None, sign: str = "") -> str:
+def _text(interval: Interval, digits: int | None, sign: str = "") -> str:
     """A number and its interval, to the interval's significant digits; without one, to the given digits."""
+    value, low, high = interval[:3]
     if not math.isfinite(value):
         return "–"
     width = high - low

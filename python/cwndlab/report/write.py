@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cwndlab.errors import StudyError
 from cwndlab.files import save
-from cwndlab.spec.outputs import Listing, Margin, Table
+from cwndlab.spec.outputs import Figure, Margin, Table
 from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
 from cwndlab.stats.verdict import rule_text
 
 from . import render
+from .contents import Outputs, count_claims, finding_text
 from .draft import Draft
-from .finding import count_claims, finding_text
-from .judge import Judged, Omitted, Outputs, omissions
+from .judge import Judged, Omitted, omissions
 from .model import (
+    Definition,
     Fact,
     ListingView,
     LiveView,
     ReportView,
-    SensitivityRow,
     SensitivityView,
     TableView,
     TwinView,
     VerdictMark,
     WhyView,
 )
-from .placing import places
-from .readme import readme_html
-from .view import (
+from .wording import (
     claim_view,
     count,
     grounds_of,
@@ -41,19 +39,15 @@ from .view import (
     paragraphs,
     percent,
     table_view,
-    with_reasons,
-    with_tables,
 )
 
 if TYPE_CHECKING:
+    from cwndlab.stats.listing import JudgedListing
     from cwndlab.stats.results import Results
-    from cwndlab.stats.sensitivity import ChoiceOutcome, Held, Shift
+    from cwndlab.stats.sensitivity import ChoiceOutcome, Shift, Verdicts
 
-    from .budget import BudgetKey, MeanTimes
-    from .definitions import Definition
-    from .discrepancies import Discrepancies, Discrepancy
+    from .budget_figure import BudgetKey, MeanTimes
     from .embed import Runnable
-    from .figures import Drawing
 
 CLAIM_RULE = (
     "A comparison is true or false when the 95 % interval of the difference between its two sides leaves out "
@@ -61,6 +55,9 @@ CLAIM_RULE = (
     "paired. Nothing is decided by fewer than three replicates, nor by fewer than seven that are all equal. "
     "A claim holds or fails when its comparisons leave no doubt."
 )
+
+
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Evidence(NamedTuple):
@@ -73,11 +70,9 @@ class Evidence(NamedTuple):
     definitions: Sequence[Definition] = ()
     runnable: Runnable | str = ""
     """What lets the page run the tables' cells, or why it cannot."""
-    discrepancy_budgets: Mapping[tuple[str, tuple[int, int]], tuple[MeanTimes, MeanTimes]] = MappingProxyType(
-        {}
-    )
+    discrepancy_budgets: Mapping[tuple[str, tuple[int, int]], tuple[MeanTimes, MeanTimes]] = NOTHING
     """Of numbers that differ, by table and by row and column: the mean times without and with a choice."""
-    twin_budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]] = MappingProxyType({})
+    twin_budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]] = NOTHING
     """The mean times in the simulator and on the kernel."""
 
 
@@ -87,7 +82,7 @@ def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = Fal
     Nothing is run. `png` writes figures as PNG, too, which takes as long as drawing them.
     """
     view = build_view(report, evidence)
-    save(directory / "report.md", render.markdown(view))
+    save(directory / "report.md", render.report_markdown(view))
     pdfs: dict[str, bytes] = {}
     for drawing in report.drawings:
         at = directory / "figures" / drawing.id
@@ -97,8 +92,62 @@ def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = Fal
         save(at.with_suffix(".pdf"), pdfs[drawing.svg])
         if png or at.with_suffix(".png").exists():  # one that is there must not show something else
             save(at.with_suffix(".png"), drawing.png())
-    save(directory / "report.html", render.html(view))
+    save(directory / "report.html", render.report_html(view))
     return view
+
+
+def build_view(report: Draft, evidence: Evidence) -> ReportView:
+    """The view model of a report."""
+    outputs, judged, drawings = report.outputs, report.judged, report.drawings
+    outcomes, results = report.outcomes, report.results
+    finding = _finding(outputs, judged, results)
+    key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
+    rest = [drawing for drawing in drawings if drawing is not key]
+    at = places(judged.tables, outputs.figures, results)
+    grounds = grounds_of(judged.claims, judged.grids)
+    views: list[TableView | ListingView] = []
+    for table in judged.tables:
+        mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == table.id)
+        made: TableView | ListingView
+        if isinstance(table, JudgedTable):
+            made = table_view(table, results, grounds, _why(table.id, report, evidence))
+        else:
+            made = listing_view(table, results)
+        views.append(made._replace(figures=mine))
+    shown = [view.id for view in views]
+    verdicts = _claim_verdicts(outcomes)
+    margins = _margins([spec for spec in outputs.tables if isinstance(spec, Table)], results)
+    return ReportView(
+        title=outputs.title,
+        source=outputs.source,
+        url=outputs.url,
+        about=paragraphs(outputs.about),
+        counts=count([judgement.verdict for judgement in judged.judgements]),
+        claim_counts=count([c.verdict for c in judged.claims]),
+        tables=tuple(views),
+        figures=tuple(drawing for drawing in rest if at.get(drawing.figure) not in shown),
+        claims=tuple(
+            claim_view(claim, verdicts.get(claim.claim.id), ground, position, views)
+            for position, (claim, ground) in enumerate(zip(judged.claims, grounds, strict=True), start=1)
+        ),
+        sensitivity=_sensitivity(judged, outcomes),
+        omitted=omissions(judged.omitted),
+        facts=tuple(evidence.facts),
+        rule=tuple((VerdictMark.of(v), text) for v, text in rule_text(margins)),
+        claim_rule=CLAIM_RULE,
+        definitions=tuple(evidence.definitions),
+        missing=evidence.missing,
+        twin=_twin_view(report, evidence),
+        chance=judged.incompatible.text if judged.incompatible else "",
+        explained=_explained_line(report),
+        finding=finding,
+        key_figure=key,
+        readme=render.readme_html(outputs.readme),
+        live=_live(evidence.runnable),
+    )
+
+
+# Each imports what few reports need.
 
 
 def _live(runnable: Runnable | str) -> LiveView | None:
@@ -121,92 +170,32 @@ def _twin_view(report: Draft, evidence: Evidence) -> TwinView | None:
     )
 
 
-def build_view(report: Draft, evidence: Evidence) -> ReportView:
-    """The view model of a report."""
-    outputs, judged, drawings = report.outputs, report.judged, report.drawings
-    outcomes, results, found = report.outcomes, report.results, report.discrepancies
-    budgets = evidence.discrepancy_budgets
-    finding = _finding(outputs, judged, results)
-    key, rest = _key_figure(drawings, outputs.key_figure)
-    at = places(judged.tables, outputs.figures, results)
-    grounds = grounds_of(judged.claims, judged.tables)
-    views: list[TableView | ListingView] = []
-    for spec, table in judged.tables:
-        mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == spec.id)
-        if isinstance(table, JudgedTable) and isinstance(spec, Table):
-            grid = table_view(spec, table, results, grounds)
-            why = _why(spec.id, found.get(spec.id, {}), budgets) if outcomes else {}
-            views.append(with_reasons(grid, why)._replace(figures=mine))
-        elif not isinstance(table, JudgedTable) and isinstance(spec, Listing):
-            views.append(listing_view(spec, table, results)._replace(figures=mine))
-    shown = [view.id for view in views]
-    grids = [spec for spec in outputs.tables if isinstance(spec, Table)]
-    under = _claims_held(outcomes)
-    return ReportView(
-        title=outputs.title,
-        source=outputs.source,
-        url=outputs.url,
-        about=paragraphs(outputs.about),
-        counts=count(judged.verdicts),
-        claim_counts=count([c.verdict for c in judged.claims]),
-        tables=tuple(views),
-        figures=tuple(drawing for drawing in rest if at.get(drawing.figure) not in shown),
-        claims=tuple(
-            with_tables(claim_view(claim, under.get(claim.claim.id)), claim, ground, number, views)
-            for number, (claim, ground) in enumerate(zip(judged.claims, grounds, strict=True), start=1)
-        ),
-        sensitivity=_sensitivity(judged, outcomes),
-        omitted=omissions(judged.omitted),
-        facts=tuple(evidence.facts),
-        rule=tuple((VerdictMark.of(v), text) for v, text in rule_text(_margins(grids, results))),
-        claim_rule=CLAIM_RULE,
-        definitions=tuple(evidence.definitions),
-        missing=evidence.missing,
-        twin=_twin_view(report, evidence),
-        chance=_incompatible(judged),
-        explained=_explained_line(found, outputs.choices, run=bool(outcomes)),
-        finding=finding,
-        key_figure=key,
-        readme=readme_html(outputs.readme),
-        live=_live(evidence.runnable),
-    )
-
-
-def _claims_held(outcomes: Sequence[ChoiceOutcome]) -> Mapping[str, tuple[Held, Held]]:
+def _claim_verdicts(outcomes: Sequence[ChoiceOutcome]) -> Mapping[str, tuple[Verdicts, Verdicts]]:
     """Claim -> how it ended under the choices that were run."""
     if not outcomes:
         return {}
-    from cwndlab.stats.sensitivity import claims_held
+    from cwndlab.stats.sensitivity import claim_verdicts
 
-    return claims_held(outcomes)
+    return claim_verdicts(outcomes)
 
 
-def _explained_line(found: Discrepancies, choices: int, *, run: bool) -> str:
+def _explained_line(report: Draft) -> str:
     """How many numbers have an explanation."""
-    if not found:
+    if not report.discrepancies:
         return ""
     from .discrepancies import explained_text, in_table_order
 
-    return explained_text(in_table_order(found), choices, run=run)
+    found = in_table_order(report.discrepancies)
+    return explained_text(found, report.outputs.choices, run=bool(report.outcomes))
 
 
-def _why(
-    table: str,
-    found: Mapping[tuple[int, int], Discrepancy],
-    budgets: Mapping[tuple[str, tuple[int, int]], tuple[MeanTimes, MeanTimes]],
-) -> dict[tuple[int, int], WhyView]:
-    """The explanations of a table's numbers."""
-    made = {}
-    for at, one in found.items():
+def _why(table: str, report: Draft, evidence: Evidence) -> dict[tuple[int, int], WhyView]:
+    """The explanations of a table's numbers, by row and column."""
+    budgets, made = evidence.discrepancy_budgets, {}
+    for at, one in report.discrepancies.get(table, {}).items() if report.outcomes else ():
         more = (one.budget_text(*budgets[table, at]),) if (table, at) in budgets else ()
         made[at] = WhyView(one.summary, (*one.lines, *more))
     return made
-
-
-def _key_figure(drawings: Sequence[Drawing], wanted: str) -> tuple[Drawing | None, Sequence[Drawing]]:
-    """The figure that is shown with the finding, and the others."""
-    chosen = next((d for d in drawings if d.figure == wanted), drawings[0] if drawings else None)
-    return chosen, [drawing for drawing in drawings if drawing is not chosen]
 
 
 def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
@@ -217,11 +206,6 @@ def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
         except StudyError as error:
             judged.omitted.append(Omitted("finding", "finding", error))
     return count_claims(judged.claims)
-
-
-def _incompatible(judged: Judged) -> str:
-    """How many of the judged numbers are incompatible, and how many would be by chance."""
-    return judged.incompatible.text if judged.incompatible else ""
 
 
 def _margins(grids: Sequence[Table], results: Results) -> str:
@@ -243,18 +227,17 @@ def _sensitivity(judged: Judged, outcomes: Sequence[ChoiceOutcome]) -> Sensitivi
         return None
     from cwndlab.stats.sensitivity import effects
 
-    grids = [(s, t) for s, t in judged.tables if isinstance(s, Table) and isinstance(t, JudgedTable)]
-    found = effects([t for _, t in grids], judged.claims, outcomes)
-    run = [(s, t) for s, t in grids if any(effect.shift[t.id].run for effect in found)]
+    found = effects(judged.grids, judged.claims, outcomes)
+    run = [table for table in judged.grids if any(effect.shift[table.id].run for effect in found)]
     rows = []
     for effect in found:
         claims = f"{effect.claims_held} of {effect.checked}"
         if effect.changed:
             claims += f" (changed: {', '.join(effect.changed)})"
-        moved = tuple(_shift_text(effect.shift[t.id]) for _, t in run)
-        rows.append(SensitivityRow(effect.axis, effect.value, claims, moved))
-    not_run = tuple(s.title for s, t in grids if (s, t) not in run)
-    return SensitivityView(tuple(s.title for s, _ in run), tuple(rows), not_run)
+        moved = tuple(_shift_text(effect.shift[table.id]) for table in run)
+        rows.append((effect.choice.axis, effect.choice.value, claims, moved))
+    not_run = tuple(table.spec.title for table in judged.grids if table not in run)
+    return SensitivityView(tuple(table.spec.title for table in run), tuple(rows), not_run)
 
 
 def _shift_text(shift: Shift) -> str:
@@ -262,8 +245,12 @@ def _shift_text(shift: Shift) -> str:
     if not shift.run:
         return "not run"
     words = []
+
+    def size(relative: float) -> str:
+        return percent(relative).lstrip("+±")
+
     if not math.isnan(shift.median):
-        words.append(f"{_size(shift.median)}, at most {_size(shift.largest)}")
+        words.append(f"{size(shift.median)}, at most {size(shift.largest)}")
     if shift.differences:
         sizes = [f"{number(size)} {_points(unit)}".strip() for unit, size in shift.differences.items()]
         words.append(f"near zero at most {', '.join(sizes)}")
@@ -272,10 +259,52 @@ def _shift_text(shift: Shift) -> str:
     return "; ".join(words)
 
 
-def _size(relative: float) -> str:
-    return percent(relative).lstrip("+±")
-
-
 def _points(unit: str) -> str:
     """The unit of a difference."""
     return "percentage points" if unit == "%" else "" if unit == "1" else unit
+
+
+Shown: TypeAlias = tuple[Set[Hashable], Set[Hashable]]
+"""Numbers (cell and quantity), and cells."""
+
+
+def places(
+    tables: Sequence[JudgedTable | JudgedListing], figures: Sequence[Figure], results: Results
+) -> dict[str, str]:
+    """Next to which table each figure is shown, by their ids: the one that shows most of the same numbers.
+
+    A figure that has no cell in common with any table is left out.
+    """
+    shown = {table.id: _of_table(table) for table in tables}
+    found = {}
+    for figure in figures:
+        try:
+            mine = _of_figure(figure, results)
+        except StudyError:  # of cells that were not run: it is not drawn either
+            continue
+        alike = {name: tuple(map(_similarity, mine, its)) for name, its in shown.items()}
+        best = max(alike, key=lambda name: alike[name], default="")
+        if best and any(alike[best]):
+            found[figure.id] = best
+    return found
+
+
+def _similarity(a: Set[Hashable], b: Set[Hashable]) -> float:
+    """The share of what either shows that both show."""
+    return len(a & b) / len(a | b) if a & b else 0.0
+
+
+def _of_table(table: JudgedTable | JudgedListing) -> Shown:
+    cells = [cell for row in table.cells for cell in row if cell.estimate is not None]
+    shown = {cell.cell for cell in cells}
+    if not isinstance(table, JudgedTable):
+        return set(), shown
+    return {(cell.cell, table.column(cell).quantity) for cell in cells}, shown
+
+
+def _of_figure(figure: Figure, results: Results) -> Shown:
+    from cwndlab.stats import series  # only figures need it
+
+    spec, _ = series.restrict_to_run_cells(figure, results)
+    cells = {cell.id for _, _, cell in series.figure_cells(spec, results)}
+    return {(cell, quantity) for cell in cells for quantity in spec.drawn}, cells

@@ -20,12 +20,11 @@ from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run
 from cwndlab.records.view import Columns
-from cwndlab.report.judge import Variation
 from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
 from cwndlab.spec.schema import AxisValue
 from cwndlab.spec.values import label, text
-from cwndlab.stats.results import CellInfo, NotRunError, Results
+from cwndlab.stats.results import CellInfo, NotRunError, Results, Variation
 from cwndlab.stats.tables import reference
 from cwndlab.store.folder import FolderStore, Kept
 from cwndlab.tables import decode_about, decode_tables

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.plan.plan import Cell, Plan, make_plan
-from cwndlab.report.check import check, unmeasured
-from cwndlab.report.study import outputs_of
+from cwndlab.report.contents import check, outputs_of, unmeasured_results
 from cwndlab.spec.document import CLAIMS
 from cwndlab.spec.place import Place
 
@@ -29,7 +28,7 @@ def check_outputs(plan: Plan) -> None:
     if study.document.chosen:
         plan = make_plan(replace(study, document=replace(study.document, chosen={})))
     cells = {cell.id: cell for cell in plan.cells if cell.sensitivity is None}
-    results = unmeasured(study, {name: cell.axes for name, cell in cells.items()})
+    results = unmeasured_results(study, {name: cell.axes for name, cell in cells.items()})
     try:
         check(outputs_of(study, study.folder or Path()), results)
     except StudyError as error:

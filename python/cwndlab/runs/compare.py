@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cwndlab.errors import OutputError
 from cwndlab.records.tracediff import Difference, Event, first_difference, of_columns
-from cwndlab.report import comparison
+from cwndlab.report.pages import comparison, overlay
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
 
 from . import folder
@@ -38,10 +38,9 @@ def compare_page(a: Path, b: Path) -> str:
     campaign_b, store_b, _ = folder.load(b)
     with store_a, store_b:
         names = (a.name, b.name) if a.name != b.name else (str(a), str(b))
-        both = comparison.overlay(campaign_a.results(), campaign_b.results(), names)
+        both = overlay(campaign_a.results(), campaign_b.results(), names)
         study = campaign_a.plan.study
-        drawings = comparison.draw_both(study.outline.figures, both)
-    return comparison.page(study.title, names, found, drawings)
+        return comparison(study.title, names, found, study.outline.figures, both)
 
 
 def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference]:

@@ -18,10 +18,10 @@ from cwndlab.errors import OutputError
 from cwndlab.files import write_atomic, writing
 from cwndlab.laws import LawCode
 from cwndlab.metrics._catalogue import CATALOGUE
-from cwndlab.metrics._own import MetricCode, described, reopened
+from cwndlab.metrics._declared import MetricCode, describe_metric, reopen_metric
 from cwndlab.plan.check import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
-from cwndlab.report.study import REPORT
+from cwndlab.report.contents import REPORT
 from cwndlab.spec import toml
 from cwndlab.spec.changes import RateTrace
 from cwndlab.spec.document import read_document
@@ -200,7 +200,7 @@ def keep_metrics(folder: Path, codes: Sequence[MetricCode]) -> dict[str, Any]:
         (folder / _METRICS).mkdir(exist_ok=True)
         for code in codes:
             write_atomic(folder / _METRICS / f"{code.name}.py", code.source.encode())
-    return {"metrics": [{**described(code), "copy": f"{_METRICS}/{code.name}.py"} for code in codes]}
+    return {"metrics": [{**describe_metric(code), "copy": f"{_METRICS}/{code.name}.py"} for code in codes]}
 
 
 def _reopen_metrics(folder: Path, content: Mapping[str, Any]) -> None:
@@ -208,7 +208,7 @@ def _reopen_metrics(folder: Path, content: Mapping[str, Any]) -> None:
     for item in content.get("metrics", []):
         with writing(folder):
             source = (folder / _METRICS / Path(f"{item['name']}.py").name).read_text(encoding="utf-8")
-        reopened(item, source)
+        reopen_metric(item, source)
 
 
 def _laws(folder: Path, content: Mapping[str, Any]) -> dict[str, LawCode]:

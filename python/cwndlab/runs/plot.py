@@ -10,15 +10,24 @@ import numpy as np
 
 from cwndlab.errors import NotFoundError, nearest
 from cwndlab.metrics import RunView
-from cwndlab.metrics._connections import of_traffic
+from cwndlab.metrics._rows import connections_of
 from cwndlab.plan.scenario import bottleneck
 from cwndlab.records.kept import KeptRecords
 from cwndlab.records.view import Columns
 from cwndlab.records.view import RunView as FullRun
-from cwndlab.report.canvas import HEIGHT, PALETTE, WIDTH, interactive
+from cwndlab.report.canvas import (
+    HEIGHT,
+    PALETTE,
+    WIDTH,
+    field,
+    interactive,
+    layered,
+    look_by_name,
+    mark,
+    single,
+)
 from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
-from cwndlab.report.vega import field, layered, look_by_name, mark, single
 from cwndlab.spec.units import seconds
 
 from .records import RecordTables, of_flow, queue, segments, with_intervals
@@ -156,7 +165,7 @@ class Plots:
         groups = list(dict.fromkeys(str(e["name"]).split(".", 1)[0] for e in scenario["traffic"]))
         rows: Rows = []
         for part in RunView(full, 0, int(scenario["duration_ns"])).parts(interval_s):
-            sent = [_delivered_bytes(of_traffic(part, group)) for group in groups]
+            sent = [_delivered_bytes(connections_of(part, group)) for group in groups]
             total = sum(sent)
             for group, own in zip(groups, sent, strict=True):
                 share = 100 * own / total if total else 0.0

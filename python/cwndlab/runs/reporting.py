@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import OutputError
 from cwndlab.records.window import window_of
-from cwndlab.report.definitions import definitions
+from cwndlab.report.contents import REPORT, outputs_of
 from cwndlab.report.draft import Draft, draft, write_verdicts
-from cwndlab.report.facts import facts, missing
-from cwndlab.report.study import REPORT, outputs_of
+from cwndlab.report.methods import definitions, facts, missing_runs
 from cwndlab.report.write import Evidence, write
 from cwndlab.stats.verdict import Verdict
 
@@ -21,10 +20,9 @@ from .time_budgets import discrepancy_budgets, mean_times, with_budgets
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
-    from cwndlab.report.budget import BudgetKey, MeanTimes
+    from cwndlab.report.budget_figure import BudgetKey, MeanTimes
     from cwndlab.report.embed import Runnable, RunnableCell
-    from cwndlab.report.judge import Variation
-    from cwndlab.stats.results import Results
+    from cwndlab.stats.results import Results, Variation
 
     from .campaign import Campaign
 
@@ -68,7 +66,7 @@ def write_report(
     quantities = study.outline.quantities
     evidence = Evidence(
         facts(content),
-        missing(content),
+        missing_runs(content),
         definitions(quantities, results, windows_of(campaign, results)),
         _runnable(campaign, report, content),
         discrepancy_means(campaign, report, result.variations),

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
     from cwndlab.report.discrepancies import Discrepancy
     from cwndlab.report.figures import Drawing
-    from cwndlab.report.judge import Variation
     from cwndlab.report.widget import PageWidget
     from cwndlab.spec.outputs import Figure
     from cwndlab.spec.schema import Scalar
     from cwndlab.spec.study import StudySpec
+    from cwndlab.stats.results import Variation
 
     from .campaign import Campaign, Failure
     from .plot import Plots
@@ -382,8 +382,8 @@ class RunResult:
             budgets: whether to simulate two runs of each again, to compare where its objects' time goes.
 
         """
+        from cwndlab.report.contents import outputs_of
         from cwndlab.report.draft import discrepancies_of
-        from cwndlab.report.study import outputs_of
 
         outputs = outputs_of(self.study, self.folder or self.study.folder or Path())
         cells = {cell.id for cell in self.results.cells}

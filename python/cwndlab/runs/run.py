@@ -12,10 +12,10 @@ from cwndlab import converter
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.errors import ArgumentError, StudyError
 from cwndlab.files import write_atomic
-from cwndlab.metrics._own import used
+from cwndlab.metrics._declared import own_code
 from cwndlab.plan.plan import Plan, make_plan
-from cwndlab.report.facts import STACK_FILE
-from cwndlab.report.study import REPORT
+from cwndlab.report.contents import REPORT
+from cwndlab.report.methods import STACK_FILE
 from cwndlab.store.folder import FolderStore, MemoryStore
 from cwndlab.store.provenance import Commit, provenance
 from cwndlab.usercode import check_not_loading
@@ -253,7 +253,7 @@ def _executor(options: RunOptions, study: StudySpec) -> Executor:
 
 def _has_own_code(study: StudySpec) -> bool:
     """Whether runs call code of the user's that other processes can run; a notebook's metrics are none."""
-    own = used(quantity.metric for quantity in study.outline.quantities)
+    own = own_code(quantity.metric for quantity in study.outline.quantities)
     return bool(study.laws) or (bool(own) and all(code.whole for code in own))
 
 

@@ -19,11 +19,10 @@ from .again import Repeatable, view_again
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
-    from cwndlab.report.budget import BudgetKey, MeanTimes
+    from cwndlab.report.budget_figure import BudgetKey, MeanTimes
     from cwndlab.report.discrepancies import Discrepancy
-    from cwndlab.report.judge import Variation
     from cwndlab.spec.outputs import Figure
-    from cwndlab.stats.results import Results
+    from cwndlab.stats.results import Results, Variation
 
 
 class Recorded(Repeatable, Protocol):
@@ -95,11 +94,11 @@ def shown_budgets(plan: Plan) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     figures = [figure for figure in plan.study.outline.figures if figure.kind == "budget"]
     if figures:
-        from cwndlab.report import budget
-        from cwndlab.report.check import unmeasured
+        from cwndlab.report import budget_figure
+        from cwndlab.report.contents import unmeasured_results
 
         cells = {cell.id: cell.axes for cell in plan.cells if cell.sensitivity is None}
-        for cell, kind in budget.budget_cells(figures, unmeasured(plan.study, cells)):
+        for cell, kind in budget_figure.budget_cells(figures, unmeasured_results(plan.study, cells)):
             found.setdefault(cell, set()).add(kind)
     return found
 
@@ -108,10 +107,10 @@ def with_budgets(source: Recorded, results: Results, figures: Iterable[Figure]) 
     """The results with the time budgets that these figures show."""
     if not any(figure.kind == "budget" for figure in figures):
         return results
-    from cwndlab.report import budget
+    from cwndlab.report import budget_figure
 
     budgets: dict[tuple[str, str], Mapping[str, NDArray[Any]] | str] = {}
-    for cell, kind in budget.budget_cells(figures, results):
+    for cell, kind in budget_figure.budget_cells(figures, results):
         if (cell, kind) not in budgets:
             budgets[cell, kind] = _budgets(source, cell, kind)
     return replace(results, budgets=budgets)
@@ -127,10 +126,10 @@ def _budgets(source: Recorded, cell: str, kind: str) -> Mapping[str, NDArray[Any
 
 def mean_times(source: Recorded, key: BudgetKey, cell: str | None = None) -> MeanTimes:
     """The mean seconds by part of the objects of a cell's first replicate; none if they are not known."""
-    from cwndlab.report import budget  # few reports show budgets
+    from cwndlab.report import budget_figure  # few reports show budgets
 
     found = _budgets(source, cell or key.cell, key.kind)
-    return {} if isinstance(found, str) else budget.mean_times(found, (key.traffic,))[key.traffic]
+    return {} if isinstance(found, str) else budget_figure.mean_times(found, (key.traffic,))[key.traffic]
 
 
 def discrepancy_budgets(

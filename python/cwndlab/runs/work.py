@@ -19,7 +19,7 @@ from cwndlab.core import Core, Records, RunRecords, Scenario, Value, core
 from cwndlab.errors import ClusterError, OutputError, RunError
 from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
-from cwndlab.metrics._own import MetricCode, ensure, used
+from cwndlab.metrics._declared import MetricCode, ensure_known, own_code
 from cwndlab.plan.probes import SENDER_PROBES, only
 from cwndlab.plan.scenario import Compiled
 from cwndlab.records.kept import KeptRecords
@@ -65,7 +65,7 @@ class MeasuredRuns:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_measurer", metrics.Measurer(self.quantities))
         object.__setattr__(self, "ids", measure_ids(self.quantities))
-        object.__setattr__(self, "own_metrics", used(q.metric for q in self.quantities))
+        object.__setattr__(self, "own_metrics", own_code(q.metric for q in self.quantities))
 
     def without_known(self, known: Collection[str]) -> MeasuredRuns:
         """The same for the quantities whose ids are not known, and for those that they are derived from."""
@@ -97,7 +97,7 @@ class MeasuredRuns:
                 f"{core().engine_digest()[:12]}; expected {self.engine[:12]}); "
                 "install the same build everywhere"
             )
-        ensure(self.own_metrics)
+        ensure_known(self.own_metrics)
         own = measure_ids(self.quantities)
         changed = [name for name, key in self.ids.items() if own[name] != key]
         if changed:
@@ -111,7 +111,7 @@ class MeasuredRuns:
 
         An outcome is yielded once it is stored there, so that a reported outcome is never lost.
         """
-        ensure(self.own_metrics)
+        ensure_known(self.own_metrics)
         if self.store is None:
             for job in jobs:
                 outcome = self.perform_one(job, stopped)

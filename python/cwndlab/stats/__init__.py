@@ -3,8 +3,3 @@
 The unit of the statistics is the replicate: one run gives one value of a quantity. Nothing here knows
 whether a simulator or a real stack made the run.
 """
-
-from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import CellInfo, Estimate, Results
-
-__all__ = ["CellInfo", "Estimate", "Interval", "Results"]

@@ -34,7 +34,7 @@ def difference(x: Floats, y: Floats, *, paired: bool, deterministic: bool = Fals
     if deterministic:
         return Interval(centre, centre, centre, n, EXACT)
     if n < FEWEST:
-        return intervals.few(centre, n)
+        return intervals.too_few(centre, n)
     vx, vy = float(np.var(x, ddof=1)) / len(x), float(np.var(y, ddof=1)) / len(y)
     if vx + vy == 0:
         return Interval(centre, math.nan, math.nan, n, f"no spread in {n} runs")

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._median import median
-from cwndlab.metrics._range import Range, of_derived, of_reduced
+from cwndlab.metrics._numbers import Range, derived_range, median, reduced_range
 from cwndlab.spec.grammar import ExpressionError, parse, refused
 from cwndlab.stats import intervals
 from cwndlab.stats.field import (
@@ -30,17 +29,17 @@ from cwndlab.stats.field import (
     Field,
     Key,
     combine,
-    common,
+    common_range,
     count,
-    fewest,
     kleene_and,
     kleene_not,
     kleene_or,
+    least_replicates,
     less,
     lists_equal,
     neither_less,
-    of_position,
     reduce,
+    samples_at_position,
 )
 from cwndlab.stats.results import Results, as_list
 
@@ -166,7 +165,7 @@ class Evaluator:
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             left, right = self._number(node.left), self._number(node.right)
             kind, operation = _ARITHMETIC[type(node.op)]
-            return combine(left, right, operation, of_derived(kind, left.within, right.within))
+            return combine(left, right, operation, derived_range(kind, left.within, right.within))
         if isinstance(node, ast.BoolOp):
             parts = [self._condition(value) for value in node.values]
             both = kleene_and if isinstance(node.op, ast.And) else kleene_or
@@ -256,18 +255,18 @@ class Evaluator:
             pair = np.minimum if name == "min" else np.maximum
             for other in args[1:]:
                 second = self._number(other)
-                within = common(first, second)
+                within = common_range(first, second)
                 first = combine(first, second, lambda a, b: np.asarray(pair(a, b)), within)
             return first
         if name in _OVER_NUMBERS:
-            return reduce(first, _OVER_NUMBERS[name], over, within=of_reduced(name, first.within))
+            return reduce(first, _OVER_NUMBERS[name], over, within=reduced_range(name, first.within))
         if name == "abs":
             return first.map(lambda v: np.asarray(np.abs(v)))
         if name in ("decrease", "increase", "ratio"):
             second = self._number(args[1])
             if name != "ratio":  # from the first to the second
                 first, second = second, first
-            within = of_derived(name, first.within, second.within)
+            within = derived_range(name, first.within, second.within)
             return combine(first, second, lambda a, b: intervals.relate(name, a, b), within)
         if name in ("estimate", "low", "high"):
             ends = {k: first.interval(k) for k in first.data}
@@ -329,21 +328,18 @@ class Evaluator:
                 data[key] = self.results.leave_one_out(cell.id, name)
                 counts.append(None if exact else int(np.count_nonzero(~np.isnan(values))))
                 continue
-            samples = self.results.samples(cell.id, name)
-            longest = max((len(s) for s in samples), default=0)
-            padded = np.full((len(samples), longest), np.nan)
-            for row, sample in zip(padded, samples, strict=True):
-                row[: len(sample)] = sample
+            padded = self.results.matrix(cell.id, name)
+            replicates, longest = padded.shape
             lengths[key] = longest
             for i in range(longest) if positions is None else as_list(positions):
-                values = padded[:, i] if i < longest else np.full(len(samples), math.nan)
+                values = padded[:, i] if i < longest else np.full(replicates, math.nan)
                 at = key if type(positions) is int else (*key, i)
-                data[at] = of_position(values, deterministic=exact, statistic=statistic)
-            counts.append(None if exact else len(samples))
+                data[at] = samples_at_position(values, deterministic=exact, statistic=statistic)
+            counts.append(None if exact else replicates)
         if is_list and type(positions) is not int:
             axes = (*axes, INDEX)
         whole = lengths if is_list and positions is None else None
-        return Field(axes, data, fewest(*counts), lengths=whole, within=self.results.range(name))
+        return Field(axes, data, least_replicates(*counts), lengths=whole, within=self.results.range(name))
 
     def _where(
         self, args: list[ast.expr], keywords: list[ast.keyword]
@@ -373,8 +369,8 @@ class Evaluator:
 
 def _decide(a: Field, b: Field, decision: Decision) -> Field:
     """A comparison of two fields, decided cell by cell."""
-    n = fewest(a.n, b.n)
-    less_ = partial(less, n=n, bounds=a.bounds or b.bounds, within=common(a, b))
+    n = least_replicates(a.n, b.n)
+    less_ = partial(less, n=n, bounds=a.bounds or b.bounds, within=common_range(a, b))
     decided = combine(a, b, lambda x, y: decision(x, y, less_))
     return Field(decided.axes, decided.data, n, condition=True)
 

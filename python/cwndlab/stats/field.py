@@ -15,8 +15,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.metrics._range import ANY, NON_NEGATIVE, Range
-from cwndlab.stats import intervals, jackknife, scale
+from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Range
+from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.distributions import t_quantile
 from cwndlab.stats.intervals import ENOUGH_EQUAL, EXACT, FEWEST, LEVEL, Interval
 from cwndlab.stats.results import AxisValue
@@ -73,14 +73,14 @@ class Field:
         if len(values) == 1 or self.n is None:
             return Interval(point, point, point, self.n or 1, EXACT)
         if self.n < FEWEST:
-            return intervals.few(point, self.n)
-        if jackknife.without_spread(values):
+            return intervals.too_few(point, self.n)
+        if jackknife.has_no_spread(values):
             return Interval(point, math.nan, math.nan, self.n, f"no spread in {self.n} runs")
         low, high = jackknife.ends(values, self.n, self.within, level=LEVEL)
-        return Interval(point, low, high, self.n, f"{scale.name(self.within)} paired t".strip())
+        return Interval(point, low, high, self.n, f"{self.within.scale} paired t".strip())
 
 
-def of_position(values: Floats, *, deterministic: bool, statistic: str) -> Floats:
+def samples_at_position(values: Floats, *, deterministic: bool, statistic: str) -> Floats:
     """The estimate of one position of a list and its leave-one-out values; those of a median do not pair."""
     point = jackknife.centre(values, statistic)
     if deterministic or len(values) == 0:
@@ -90,7 +90,7 @@ def of_position(values: Floats, *, deterministic: bool, statistic: str) -> Float
     return jackknife.leave_one_out(values)
 
 
-def fewest(*ns: int | None) -> int | None:
+def least_replicates(*ns: int | None) -> int | None:
     """The smaller number of replicates; None means no randomness."""
     known = [n for n in ns if n is not None]
     return min(known) if known else None
@@ -118,7 +118,7 @@ def combine(a: Field, b: Field, f: Callable[[Floats, Floats], Floats], within: R
     if a.data and b.data and not data:
         raise ValueError(f"the two sides have no {' and '.join(shared) or 'cells'} in common")
     axes = (*a.axes, *(b.axes[i] for i in extra))
-    n, condition = fewest(a.n, b.n), a.condition and b.condition
+    n, condition = least_replicates(a.n, b.n), a.condition and b.condition
     return Field(axes, data, n, condition, a.bounds or b.bounds, within=within)
 
 
@@ -190,7 +190,7 @@ def less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, within: R
     if bool(np.all(near)):
         return answer if n >= ENOUGH_EQUAL else UNDECIDED
     apart = _scaled_difference(a, b, within)
-    if jackknife.without_spread(apart):
+    if jackknife.has_no_spread(apart):
         return answer if n >= ENOUGH_EQUAL else UNDECIDED
     half = t_quantile(0.5 + LEVEL / 2.0, n - 1) * jackknife.standard_error(apart)
     return answer if abs(float(apart[0])) > half else UNDECIDED
@@ -198,7 +198,7 @@ def less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, within: R
 
 def _scaled_difference(a: Floats, b: Floats, within: Range) -> Floats:
     """The difference on the scale of the range, or on the plain scale where a value lies on a bound."""
-    placed = scale.to_scale(a, within), scale.to_scale(b, within)
+    placed = within.to_scale(a), within.to_scale(b)
     x, y = placed if all(bool(np.isfinite(p).all()) for p in placed) else (a, b)
     return np.asarray(y - x)
 
@@ -206,7 +206,7 @@ def _scaled_difference(a: Floats, b: Floats, within: Range) -> Floats:
 UNDECIDED: Floats = np.array([math.nan])
 
 
-def common(a: Field, b: Field) -> Range:
+def common_range(a: Field, b: Field) -> Range:
     """The range on whose scale two fields are compared: of both, or of the one that is not a constant."""
     if a.within == b.within or b.n is None:
         return a.within

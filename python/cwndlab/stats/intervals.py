@@ -13,10 +13,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.metrics._range import ANY, Range, of_derived
-from cwndlab.stats import scale
+from cwndlab.metrics._numbers import ANY, Range, derived_range
 from cwndlab.stats.distributions import order_ranks, poisson_ends, poisson_prediction, t_quantile
-from cwndlab.stats.jackknife import align, centre, ends, leave_one_out, without_spread
+from cwndlab.stats.jackknife import align, centre, ends, has_no_spread, leave_one_out
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -100,11 +99,11 @@ def _degenerate(x: Floats, deterministic: bool) -> Interval | None:
         value = float(x[0])
         return Interval(value, value, value, n, EXACT)
     if n < FEWEST:
-        return few(float(np.mean(x)), n)
+        return too_few(float(np.mean(x)), n)
     return None
 
 
-def few(value: float, n: int) -> Interval:
+def too_few(value: float, n: int) -> Interval:
     """An estimate from too few replicates."""
     runs = "1 replicate" if n == 1 else f"{n} replicates"
     return Interval(value, math.nan, math.nan, n, f"{runs}: no interval")
@@ -130,7 +129,7 @@ def mean(
 
     The interval of a count is never narrower than that of a Poisson count.
     """
-    x = scale.within_bounds(_measurable(values), within)
+    x = within.clip(_measurable(values))
     known = _degenerate(x, deterministic)
     if known is not None:
         return known
@@ -138,7 +137,7 @@ def mean(
     if is_constant(x):
         return equal_runs(float(x[0]), n, within)
     low, high = ends(leave_one_out(x), n, within, level=level)
-    method = f"{scale.name(within)} t".strip()
+    method = f"{within.scale} t".strip()
     if within.count and bool(np.all(x == np.round(x))):
         at_least = [end / n for end in poisson_ends(round(float(np.sum(x))), level)]
         low, high, method = min(low, at_least[0]), max(high, at_least[1]), "log t, at least Poisson"
@@ -212,18 +211,18 @@ def compare(
     if deterministic and is_constant(a) and is_constant(b):
         return Interval(value, value, value, n, EXACT)
     if n < FEWEST:
-        return few(value, n)
+        return too_few(value, n)
     if statistic == "median":
         return _compared_medians(kind, a, b, value, level)
     left, right = leave_one_out(a), leave_one_out(b)
     samples = relate(kind, left, right)
-    if without_spread(samples, abs(float(left[0])) if kind == "difference" else 0.0):
+    if has_no_spread(samples, abs(float(left[0])) if kind == "difference" else 0.0):
         return Interval(value, math.nan, math.nan, n, f"no spread in {n} runs")
     what = "difference" if kind == "difference" else "ratio"
     if kind == "difference" or within.positive:
-        derived = of_derived(kind, within, within)
+        derived = derived_range(kind, within, within)
         low, high = ends(samples, n, derived, level=level)
-        method = f"{what} of means, {f'{scale.name(derived)} paired t'.strip()}"
+        method = f"{what} of means, {f'{derived.scale} paired t'.strip()}"
     else:
         ratios = np.array(fieller(left, right, level=level))
         low, high = sorted(float(end) for end in relate(kind, ratios, 1.0))
@@ -253,8 +252,8 @@ def jackknife_difference(a: Floats, b: Floats, *, level: float = LEVEL) -> Inter
         return Interval(value, value, value, 1, EXACT)
     n = min(ns)
     if n < FEWEST:
-        return few(value, n)
-    if without_spread(samples, abs(float(a[0]))):
+        return too_few(value, n)
+    if has_no_spread(samples, abs(float(a[0]))):
         end = value if n >= ENOUGH_EQUAL else math.nan
         return Interval(value, end, end, n, f"no spread in {n} runs")
     low, high = ends(samples, n, level=level)
@@ -312,7 +311,7 @@ def prediction(
     standard error times sqrt(1 + n/runs), as the variances of both means add up. A count is predicted no
     closer than a Poisson count.
     """
-    x = scale.within_bounds(_measurable(values), within)
+    x = within.clip(_measurable(values))
     known = _degenerate(x, deterministic)
     if known is not None:
         return known
@@ -351,9 +350,9 @@ def _one_count(x: Floats, level: float) -> tuple[float, float]:
 
 
 def _one_run(x: Floats, within: Range, level: float) -> tuple[float, float]:
-    placed = scale.to_scale(x, within)
+    placed = within.to_scale(x)
     if bool(np.isfinite(placed).all()):
         low, high = _next(placed, level)
-        return scale.from_scale(low, within), scale.from_scale(high, within)
+        return within.from_scale(low), within.from_scale(high)
     low, high = _next(x, level)
     return max(within.low, low), min(within.high, high)

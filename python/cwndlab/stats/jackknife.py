@@ -16,9 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.metrics._median import median
-from cwndlab.metrics._range import ANY, Range
-from cwndlab.stats import scale
+from cwndlab.metrics._numbers import ANY, Range, median
 from cwndlab.stats.distributions import order_ranks, t_quantile
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -66,7 +64,7 @@ def _median_error(x: Floats) -> float:
     return float(ordered[high] - ordered[low]) / (2.0 * t_quantile(0.5 + level / 2.0, len(x) - 1))
 
 
-def unpaired(samples: Floats, before: int) -> Floats:
+def pad_unpaired(samples: Floats, before: int) -> Floats:
     """The same after so many replicates of other cells: a cell with other replicates of its own."""
     return np.concatenate([samples[:1], np.full(before, samples[0]), samples[1:]])
 
@@ -84,7 +82,7 @@ def align(*several: Floats) -> list[Floats]:
     ]
 
 
-def without_spread(samples: Floats, size: float = 0.0) -> bool:
+def has_no_spread(samples: Floats, size: float = 0.0) -> bool:
     """Whether leaving out a replicate changes nothing, for numbers computed from others of this size."""
     size = max(size, abs(float(samples[0])))
     return bool(len(samples) > 1 and np.ptp(samples) <= NO_SPREAD * size)
@@ -99,10 +97,10 @@ def standard_error(samples: Floats, within: Range = ANY) -> float:
     n = len(samples) - 1
     if n < 2:
         return math.nan
-    others = scale.to_scale(samples[1:], within)
+    others = within.to_scale(samples[1:])
     slope = 1.0
     if not np.isfinite(others).all():
-        others, slope = samples[1:], scale.slope(float(samples[0]), within)
+        others, slope = samples[1:], within.slope(float(samples[0]))
     return slope * math.sqrt((n - 1) / n * float(np.sum((others - np.mean(others)) ** 2)))
 
 
@@ -113,8 +111,8 @@ def ends(
 
     NaN where the estimate lies on a bound. `widen` multiplies the standard error.
     """
-    middle = float(scale.to_scale(float(samples[0]), within))
+    middle = float(within.to_scale(float(samples[0])))
     half = widen * t_quantile(0.5 + level / 2.0, n - 1) * standard_error(samples, within)
     if not (math.isfinite(middle) and math.isfinite(half)):
         return math.nan, math.nan
-    return scale.from_scale(middle - half, within), scale.from_scale(middle + half, within)
+    return within.from_scale(middle - half), within.from_scale(middle + half)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.errors import StudyError
-from cwndlab.stats.tables import Published, read_published
-from cwndlab.stats.verdict import Judgement, Verdict, half_unit, relative_difference
+from cwndlab.stats.intervals import EXACT, NOT_MEASURABLE, Interval
+from cwndlab.stats.results import Estimate
+from cwndlab.stats.tables import JudgedCell, Published, read_published
+from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Listing, Mark
@@ -41,26 +44,20 @@ class PublishedLine:
     sent: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class JudgedLine:
-    """A published line and the measured one of one variant."""
+class JudgedListing(NamedTuple):
+    """The published lines, and the time of each in each variant as a number of a table: `cells[i][variant]`.
 
-    variant: int
-    cell: str
-    measured: Line | None
-    judgement: Judgement | None
-    """None in a variant that is only shown."""
-    note: str
-    corrected: float | None = None
+    The number has no interval. It has no judgement in a variant that is only shown.
+    """
 
-
-@dataclass(frozen=True)
-class JudgedListing:
-    """All lines with all variants, `lines[i][variant]`."""
-
-    id: str
+    spec: Listing
     published: tuple[PublishedLine, ...]
-    lines: tuple[tuple[JudgedLine, ...], ...]
+    cells: tuple[tuple[JudgedCell, ...], ...]
+
+    @property
+    def id(self) -> str:
+        """Of the study's listing."""
+        return self.spec.id
 
 
 def lines_of_trace(segments: Columns, connection: int = 0, answer_s: float = 0.0) -> list[Line]:
@@ -101,14 +98,12 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
     """
     what = f"tables.{spec.id}"
     published = _published(spec, results, read_published(folder, spec.published, what), what)
-    variants = spec.variants or (None,)
     own = [m for m in marks if m.table == spec.id]
-    grid: list[list[JudgedLine]] = [[] for _ in published]
-    for index, variant in enumerate(variants):
+    grid: list[list[JudgedCell]] = [[] for _ in published]
+    for index, variant in enumerate(spec.variants or (None,)):
         where = {**spec.where, **(variant.where if variant else {})}
-        judged = variant.judged if variant else True
         traces: dict[str, dict[tuple[str, int | None, int], Line]] = {}
-        seen: dict[tuple[str, str, int | None], int] = {}
+        seen: Counter[tuple[str, str, int | None]] = Counter()
         for row, line in zip(grid, published, strict=True):
             try:
                 cell = results.only_cell({**where, **line.axes})
@@ -116,13 +111,14 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
                     traces[cell.id] = _by_occurrence(_segments(results, cell), results.answer_s)
             except StudyError as error:
                 raise error.located(file=None, line=None, key=what) from None
-            nth = seen.get((cell.id, line.event, line.acked), 0)
-            seen[(cell.id, line.event, line.acked)] = nth + 1
-            measured = traces[cell.id].get((line.event, line.acked, nth))
-            found = _judge(line, measured, cell, index, judged, own)
+            key = (cell.id, line.event, line.acked)
+            measured = traces[cell.id].get((line.event, line.acked, seen[key]))
+            seen[key] += 1
+            marked = own if variant is None or variant.judged else None
+            found = _judge(spec.id, line, measured, cell, index, marked)
             note = ". ".join(text for text in (found.note, results.remarks.get(cell.id)) if text)
-            row.append(replace(found, note=note))
-    return JudgedListing(spec.id, tuple(published), tuple(tuple(row) for row in grid))
+            row.append(found._replace(note=note))
+    return JudgedListing(spec, tuple(published), tuple(map(tuple, grid)))
 
 
 def _segments(results: Results, cell: CellInfo) -> Columns:
@@ -137,12 +133,11 @@ def _segments(results: Results, cell: CellInfo) -> Columns:
 
 def _by_occurrence(segments: Columns, answer_s: float) -> dict[tuple[str, int | None, int], Line]:
     found: dict[tuple[str, int | None, int], Line] = {}
-    counts: dict[tuple[str, int | None], int] = {}
+    counts: Counter[tuple[str, int | None]] = Counter()
     for line in lines_of_trace(segments, answer_s=answer_s):
         key = (line.event, line.acked)
-        nth = counts.get(key, 0)
-        counts[key] = nth + 1
-        found[(*key, nth)] = line
+        found[(*key, counts[key])] = line
+        counts[key] += 1
     return found
 
 
@@ -175,30 +170,44 @@ def _published(
 
 
 def _judge(
+    listing: str,
     line: PublishedLine,
     measured: Line | None,
     cell: CellInfo,
     variant: int,
-    judged: bool,
-    marks: Sequence[Mark],
-) -> JudgedLine:
+    marks: Sequence[Mark] | None,
+) -> JudgedCell:
+    """The time of a line in one variant; without `marks` it is only shown."""
+    at = measured.time_s if measured else math.nan
+    what = f"time of line {line.number}: {line.event}" + ("" if line.acked is None else f" {line.acked}")
+    interval = Interval(at, at, at, int(measured is not None), EXACT if measured else NOT_MEASURABLE)
     judgement, note, corrected = None, "", None
-    relative = relative_difference(measured.time_s, line.time.value) if measured else math.nan
     if measured is None:
         note = "no such event in our trace"
     elif measured.sent != line.sent:
         ours = " ".join(map(str, measured.sent)) or "nothing"
         note = f"sent in answer: {ours}"
-    if judged:
+    if marks is not None:
         right = (
             measured is not None
             and measured.sent == line.sent
-            and abs(measured.time_s - line.time.value) <= line.time.rounding + 1e-9
+            and abs(at - line.time.value) <= line.time.rounding + 1e-9
         )
         verdict = Verdict.AGREES if right else Verdict.DIFFERS
         for mark in marks:
             if (mark.lines and line.number in mark.lines) or not (mark.lines or mark.rows):
                 verdict, note, corrected = Verdict(mark.verdict), mark.reason, mark.corrected
-        at = measured.time_s if measured else math.nan
-        judgement = Judgement(verdict, note, relative, at, at)
-    return JudgedLine(variant, cell.id, measured, judgement, note, corrected)
+        judgement = Judgement(verdict, note, relative_difference(at, line.time.value), at, at)
+    return JudgedCell(
+        listing,
+        tuple(line.axes.values()),
+        variant,
+        cell.id,
+        what,
+        Estimate.of(cell.id, what, "s", interval),
+        line.time,
+        judgement,
+        decimals(line.time.text),
+        note,
+        corrected,
+    )

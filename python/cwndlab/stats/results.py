@@ -6,13 +6,14 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import NotFoundError, StudyError, nearest
-from cwndlab.metrics._range import ANY, Range
+from cwndlab.metrics._numbers import ANY, Range
 from cwndlab.spec.values import label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import Interval
@@ -54,6 +55,11 @@ class Estimate(NamedTuple):
         """Names an interval."""
         i = interval
         return cls(cell, quantity, unit, i.value, i.low, i.high, i.n, i.method, i.warning)
+
+    @property
+    def interval(self) -> Interval:
+        """Without the name."""
+        return Interval(*self[3:])
 
 
 class NotRunError(StudyError):
@@ -199,6 +205,14 @@ class Results:
         """The per-object samples of a list quantity, one array per replicate."""
         return [np.asarray(v, dtype=np.float64).ravel() for v in self.data.get((cell_id, quantity), ())]
 
+    def matrix(self, cell_id: str, quantity: str) -> Floats:
+        """A list quantity as replicates × positions, NaN where a replicate's list is shorter."""
+        samples = self.samples(cell_id, quantity)
+        matrix = np.full((len(samples), max((len(s) for s in samples), default=0)), np.nan)
+        for row, sample in zip(matrix, samples, strict=True):
+            row[: len(sample)] = sample
+        return matrix
+
     def estimate(self, cell_id: str, quantity: str) -> Interval:
         """A quantity of a cell over the replicates, with its interval."""
         return intervals.estimate(
@@ -218,7 +232,9 @@ class Results:
             return np.array([jackknife.centre(values, statistic)])
         samples = jackknife.leave_one_out(values, statistic)
         return (
-            jackknife.unpaired(samples, self._before[cell_id, quantity]) if statistic == "median" else samples
+            jackknife.pad_unpaired(samples, self._before[cell_id, quantity])
+            if statistic == "median"
+            else samples
         )
 
     @cached_property
@@ -306,6 +322,20 @@ class Results:
             chosen = ", ".join(f"{k}={v}" for k, v in where.items())
             raise NotRunError(f"the study has no cell {chosen}")
         return cell
+
+
+class Variation(NamedTuple):
+    """The results of the study with one value of one sensitivity axis."""
+
+    axis: str
+    value: str
+    results: Results
+    combined: bool = False
+    """Whether it is a combination of several choices."""
+    cells: frozenset[str] = frozenset()
+    """The cells that were run with it; the results of the others are the study's own."""
+    runs: Mapping[str, str] = MappingProxyType({})
+    """The cell of the plan whose runs each cell shows."""
 
 
 def as_list(value: Any) -> list[Any]:

@@ -1,23 +1,30 @@
-"""What choices that a paper left open change: every table and claim under each single choice, and under
-combinations of them.
+"""What choices that a paper left open change: tables, claims, and the numbers that are not the paper's.
+
+Each choice alone moves tables and claims, and so do combinations. A choice moves a number if the interval of
+the difference, with the choice less without it, leaves out 0. The intervals of all choices that were run on a
+number share the 5 % of being wrong by chance.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from cwndlab.metrics._median import median
-from cwndlab.stats.results import Estimate, Results
+from cwndlab.metrics._numbers import median
+from cwndlab.stats import intervals, jackknife
+from cwndlab.stats.intervals import LEVEL, Interval
+from cwndlab.stats.tables import leave_one_out, reference
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
+    from cwndlab.spec.outputs import Column
     from cwndlab.stats.claims import JudgedClaim
-    from cwndlab.stats.tables import JudgedTable
+    from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
+    from cwndlab.stats.tables import JudgedCell, JudgedTable
 
 #: A number is near zero below this share of the largest of its quantity in the table.
 NEAR_ZERO = 0.05
@@ -26,24 +33,15 @@ _JUDGED = (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)
 """Claims of a suspect source say nothing about the model, whatever their verdict."""
 
 
-@dataclass(frozen=True)
-class ChoiceOutcome:
+class ChoiceOutcome(NamedTuple):
     """The tables and claims of a study under one choice of one sensitivity axis."""
 
-    axis: str
-    value: str
+    choice: Variation
     tables: Sequence[JudgedTable]
     claims: Sequence[JudgedClaim]
-    combined: bool = False
-    """Whether it is a combination of choices."""
-    results: Results = field(default_factory=lambda: Results((), {}, {}))
-    """What the tables and claims were judged by."""
-    cells: Collection[str] = ()
-    """The cells that were run with the choice; the others are the study's own."""
 
 
-@dataclass(frozen=True)
-class Shift:
+class Shift(NamedTuple):
     """How far a choice moves the numbers of a table.
 
     Relative to the base, |value / base - 1|; where the base is near zero among the numbers of its quantity,
@@ -60,12 +58,10 @@ class Shift:
     """Unit -> largest difference where the base is near zero."""
 
 
-@dataclass(frozen=True)
-class Effect:
+class Effect(NamedTuple):
     """What one choice moves."""
 
-    axis: str
-    value: str
+    choice: Variation
     claims_held: int
     """Claims that hold."""
     checked: int
@@ -84,69 +80,48 @@ def effects(
     found = []
     for outcome in outcomes:
         checked = [c for c in outcome.claims if c.verdict in _JUDGED]
-        claims_held = sum(c.verdict is Verdict.HOLDS for c in checked)
+        holding = sum(c.verdict is Verdict.HOLDS for c in checked)
         changed = tuple(c.claim.id for c in checked if base.get(c.claim.id, c.verdict) is not c.verdict)
-        shift = {}
-        for before in tables:
-            after = next((t for t in outcome.tables if t.id == before.id), None)
-            shift[before.id] = _shift(before, after)
-        found.append(Effect(outcome.axis, outcome.value, claims_held, len(checked), changed, shift))
+        after = {table.id: table for table in outcome.tables}
+        shift = {before.id: _shift(before, after.get(before.id)) for before in tables}
+        found.append(Effect(outcome.choice, holding, len(checked), changed, shift))
     return found
 
 
-@dataclass(frozen=True)
-class Held:
-    """Under how many choices a claim holds, and fails, of how many where it was evaluated."""
-
-    holds: int = 0
-    fails: int = 0
-    of: int = 0
-
-    def add(self, verdict: Verdict) -> Held:
-        """With one more."""
-        return Held(
-            self.holds + (verdict is Verdict.HOLDS), self.fails + (verdict is Verdict.FAILS), self.of + 1
-        )
+Verdicts: TypeAlias = Counter[Verdict]
+"""How often a claim had each verdict under choices."""
 
 
-def claims_held(outcomes: Sequence[ChoiceOutcome]) -> dict[str, tuple[Held, Held]]:
-    """Claim -> how it ended under the single choices, and under the combinations."""
-    counts: dict[str, tuple[Held, Held]] = {}
+def claim_verdicts(outcomes: Sequence[ChoiceOutcome]) -> dict[str, tuple[Verdicts, Verdicts]]:
+    """Claim -> its verdicts under the single choices, and under the combinations."""
+    counts: dict[str, tuple[Verdicts, Verdicts]] = {}
     for outcome in outcomes:
         for claim in outcome.claims:
             if claim.verdict in _JUDGED:
-                single, combined = counts.get(claim.claim.id, (Held(), Held()))
-                if outcome.combined:
-                    combined = combined.add(claim.verdict)
-                else:
-                    single = single.add(claim.verdict)
-                counts[claim.claim.id] = (single, combined)
+                both = counts.setdefault(claim.claim.id, (Counter(), Counter()))
+                both[outcome.choice.combined][claim.verdict] += 1
     return counts
 
 
 def _shift(before: JudgedTable, after: JudgedTable | None) -> Shift:
-    moved = {} if after is None else dict(zip(after.rows, after.cells, strict=True))
-    pairs: list[tuple[Estimate, float]] = []
-    of = 0
-    for key, row in zip(before.rows, before.cells, strict=True):
-        others = moved.get(key, (None,) * len(row))
-        for cell, other in zip(row, others, strict=True):
-            if cell.estimate is None or math.isnan(cell.estimate.value):
-                continue
-            of += 1
-            value = math.nan if other is None or other.estimate is None else other.estimate.value
-            if not math.isnan(value):
-                pairs.append((cell.estimate, value))
-    small = _small([cell.estimate for row in before.cells for cell in row if cell.estimate is not None])
+    moved = {(c.row, c.column): c.estimate for c in (after.numbers if after is not None else ())}
+    ours = [(c, c.estimate) for c in before.numbers if c.estimate is not None]
+    small = _small([estimate for _, estimate in ours])
     relative: list[float] = []
     differences: dict[str, float] = {}
-    for base, value in pairs:
+    run = of = 0
+    for cell, base in ours:
+        other = moved.get((cell.row, cell.column))
+        of += not math.isnan(base.value)
+        if math.isnan(base.value) or other is None or math.isnan(other.value):
+            continue
+        run += 1
         if abs(base.value) > small[base.quantity]:
-            relative.append(abs(value / base.value - 1.0))
+            relative.append(abs(other.value / base.value - 1.0))
         else:
-            differences[base.unit] = max(differences.get(base.unit, 0.0), abs(value - base.value))
+            differences[base.unit] = max(differences.get(base.unit, 0.0), abs(other.value - base.value))
     middle, largest = (float(median(np.array(relative))), max(relative)) if relative else (math.nan, math.nan)
-    return Shift(len(pairs), of, middle, largest, differences)
+    return Shift(run, of, middle, largest, differences)
 
 
 def _small(estimates: Sequence[Estimate]) -> dict[str, float]:
@@ -160,3 +135,110 @@ def _small(estimates: Sequence[Estimate]) -> dict[str, float]:
         both = any(value < 0.0 for value in values) and any(value > 0.0 for value in values)
         found[quantity] = size if both else NEAR_ZERO * size
     return found
+
+
+#: Verdicts of numbers that ask for an explanation.
+UNEXPLAINED = (Verdict.DIFFERS, Verdict.TREND)
+
+
+class Move(NamedTuple):
+    """A number under one choice."""
+
+    axis: str
+    value: str
+    number: float
+    """Ours with the choice."""
+    change: Interval
+    """With the choice less without it."""
+    closed: float
+    """Which share of the difference from the published value the change makes up; negative if it adds to it.
+
+    More than 1 if the number ends on the other side of the published value.
+    """
+    verdict: Verdict | None
+    """Of the number with the choice."""
+
+    @property
+    def nearer(self) -> bool:
+        """Whether the number comes nearer to the published value."""
+        return 0.0 < self.closed < 2.0
+
+
+class Moves(NamedTuple):
+    """A number that is not the paper's, and the choices that move it."""
+
+    cell: JudgedCell
+    tried: int
+    """Choices that were run on it."""
+    undecided: bool
+    """Whether there are too few replicates for an interval of any change."""
+    moves: tuple[Move, ...]
+    """Those that move it, the one that ends nearest to the published value first."""
+
+    @property
+    def nearer(self) -> tuple[Move, ...]:
+        """The choices with which the number is nearer to the published value."""
+        return tuple(move for move in self.moves if move.nearer)
+
+
+def moves_of(
+    table: JudgedTable, results: Results, outcomes: Sequence[ChoiceOutcome]
+) -> dict[tuple[int, int], Moves]:
+    """The numbers of a table that differ from the paper's or only follow its trend: row and column of each.
+
+    Args:
+        table: as it is judged by the study's own results.
+        results: these.
+        outcomes: the study under each choice; combinations of choices are not looked at.
+
+    """
+    single = [outcome for outcome in outcomes if not outcome.choice.combined]
+    cells = {cell.id: cell for cell in results.cells}
+    found = {}
+    for row, line in enumerate(table.cells):
+        for at, cell in enumerate(line):
+            if cell.judgement is None or cell.judgement.verdict not in UNEXPLAINED:
+                continue
+            column = table.column(cell)
+            if column.runs is None:  # a quantile of runs has no leave-one-out values
+                found[row, at] = _moves(cell, column, cells[cell.cell], results, single)
+    return found
+
+
+def _moves(
+    cell: JudgedCell, column: Column, info: CellInfo, results: Results, outcomes: Sequence[ChoiceOutcome]
+) -> Moves:
+    mine = {info.id} if column.compare is None else {info.id, reference(results, info, column.compare).id}
+    tried = [outcome for outcome in outcomes if not mine.isdisjoint(outcome.choice.cells)]
+    assert cell.published is not None and cell.estimate is not None  # it has a verdict
+    gap = cell.published.value - cell.estimate.value
+    found = []
+    decided = 0
+    for outcome in tried:
+        change = _change(column, info, results, outcome.choice.results, 1.0 - (1.0 - LEVEL) / len(tried))
+        decided += change.low <= change.high
+        if change.low > 0.0 or change.high < 0.0:
+            number, verdict = cell.estimate.value + change.value, _verdict(cell, outcome)
+            closed = change.value / gap if gap else 0.0
+            found.append(Move(outcome.choice.axis, outcome.choice.value, number, change, closed, verdict))
+    found.sort(key=lambda move: abs(1.0 - move.closed))
+    return Moves(cell, len(tried), bool(tried) and not decided, tuple(found))
+
+
+def _change(column: Column, cell: CellInfo, base: Results, varied: Results, level: float) -> Interval:
+    """What a column shows with a choice less what it shows without it."""
+    own, theirs = leave_one_out(base, cell, column), leave_one_out(varied, cell, column)
+    if np.array_equal(own, theirs):
+        return Interval(0.0, 0.0, 0.0, max(1, len(own) - 1), "equal runs")
+    if base.statistic(column.quantity) == "median" and len(theirs) > 1:
+        theirs = jackknife.pad_unpaired(theirs, len(own) - 1)  # medians do not pair
+    return intervals.jackknife_difference(theirs, own, level=level)
+
+
+def _verdict(cell: JudgedCell, outcome: ChoiceOutcome) -> Verdict | None:
+    """The verdict of the same number with the choice."""
+    for table in outcome.tables:
+        if table.id == cell.table and cell.row in table.rows:
+            other = table.cells[table.rows.index(cell.row)][cell.column]
+            return other.judgement.verdict if other.judgement is not None else None
+    return None

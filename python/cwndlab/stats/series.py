@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._median import median
+from cwndlab.metrics._numbers import median
 from cwndlab.spec.values import same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
@@ -60,7 +60,7 @@ class Ellipse:
     y: Floats
 
 
-def of_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
+def restrict_to_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
     """The figure for the cells that were run, where a run was restricted to other values than `where` names;
     and in words what it shows instead.
     """
@@ -155,12 +155,12 @@ def _list_points(
     spec: Figure, results: Results, panel: AxisValue | None, series: str, cell: CellInfo
 ) -> list[Point]:
     assert spec.quantity is not None
-    own, within = _matrix(results, cell, spec.quantity), results.range(spec.quantity)
+    own, within = results.matrix(cell.id, spec.quantity), results.range(spec.quantity)
     exact = cell.id in results.deterministic
     other, both = None, exact
     if spec.compare is not None:
         against = reference(results, cell, spec.compare)
-        other = _matrix(results, against, spec.quantity)
+        other = results.matrix(against.id, spec.quantity)
         both = exact and against.id in results.deterministic
     length = own.shape[1] if other is None else min(own.shape[1], other.shape[1])
     found = []
@@ -174,15 +174,6 @@ def _list_points(
         if not np.isnan(interval.value):
             found.append(Point(panel, series, i + 1, interval))
     return found
-
-
-def _matrix(results: Results, cell: CellInfo, quantity: str) -> Floats:
-    """Replicates × positions, NaN where a replicate's list is shorter."""
-    samples = results.samples(cell.id, quantity)
-    matrix = np.full((len(samples), max((len(s) for s in samples), default=0)), np.nan)
-    for row, sample in zip(matrix, samples, strict=True):
-        row[: len(sample)] = sample
-    return matrix
 
 
 def curves(spec: Figure, results: Results) -> list[Curve]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics._range import ANY, Range
+from cwndlab.metrics._numbers import ANY, Range
 from cwndlab.stats import intervals
 from cwndlab.stats.jackknife import centre
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._range import Range, of_derived
+from cwndlab.metrics._numbers import Range, derived_range
 from cwndlab.spec.files import read_csv
 from cwndlab.spec.values import label, same_value
 from cwndlab.stats import intervals, jackknife
@@ -54,11 +54,25 @@ class JudgedCell(NamedTuple):
 
 
 class JudgedTable(NamedTuple):
-    """A table's cells, row by row."""
+    """A table with its cells, row by row."""
 
-    id: str
+    spec: Table
     rows: tuple[tuple[AxisValue, ...], ...]
     cells: tuple[tuple[JudgedCell, ...], ...]
+
+    @property
+    def id(self) -> str:
+        """Of the study's table."""
+        return self.spec.id
+
+    @property
+    def numbers(self) -> Iterator[JudgedCell]:
+        """Its cells, one row after another."""
+        return itertools.chain.from_iterable(self.cells)
+
+    def column(self, cell: JudgedCell) -> Column:
+        """The column of one of its cells."""
+        return self.spec.columns[cell.column]
 
 
 def read_published(folder: Path, name: str, what: str) -> list[dict[str, str]]:
@@ -106,7 +120,7 @@ def judge_table(spec: Table, results: Results, folder: Path, marks: Sequence[Mar
     flat = [draft for line in grid for draft in line]
     own_marks = [m for m in marks if m.table == spec.id]
     return JudgedTable(
-        spec.id,
+        spec,
         tuple(rows),
         tuple(tuple(_finish(spec, results, draft, flat, own_marks) for draft in line) for line in grid),
     )
@@ -130,8 +144,7 @@ def _draft(
     printed = read_published(folder, spec.published, what) if spec.published else []
     rows = _rows(spec, results, printed, what)
     return [row for row, _ in rows], [
-        [_Draft.make(spec, results, row, line, k, column, what) for k, column in enumerate(spec.columns)]
-        for row, line in rows
+        [_draft_number(spec, results, row, line, k) for k in range(len(spec.columns))] for row, line in rows
     ]
 
 
@@ -174,44 +187,42 @@ def _rows(
 class _Draft(NamedTuple):
     """A number before it is measured."""
 
-    row: tuple[AxisValue, ...]
-    column: int
-    spec: Column
+    number: JudgedCell
+    column: Column
     cell: CellInfo | None
-    published: Published | None
     group: tuple[str, ...] | None
     """What the paper's line has in the columns within which it compares; None if it compares nothing."""
 
-    @classmethod
-    def make(
-        cls,
-        spec: Table,
-        results: Results,
-        row: tuple[AxisValue, ...],
-        line: Row,
-        index: int,
-        column: Column,
-        what: str,
-    ) -> _Draft:
-        where = {**spec.where, **dict(zip(spec.rows, row, strict=True)), **column.where}
-        place = f"{what}.columns, {column.heading!r}"
-        try:
-            results.unit(column.quantity)
-            if results.is_list(column.quantity):
-                raise StudyError(
-                    f"{column.quantity!r} is a list", right="a quantity with `within` is one number"
-                )
-            for axis in where:
-                results.values_on(axis)
-            cell = results.find(where)
-        except StudyError as error:
-            raise error.located(file=None, line=None, key=place) from None
-        if cell is not None and column.compare is not None and column.runs is None:
-            reference(results, cell, column.compare)
-        raw = line.get(column.published, "") if column.published else ""
-        within = spec.compared_within
-        group = tuple(line.get(name, "") for name in within) if within is not None else None
-        return cls(row, index, column, cell, _published(spec, column, raw, place), group)
+
+def _draft_number(spec: Table, results: Results, row: tuple[AxisValue, ...], line: Row, index: int) -> _Draft:
+    column = spec.columns[index]
+    where = {**spec.where, **dict(zip(spec.rows, row, strict=True)), **column.where}
+    place = f"tables.{spec.id}.columns, {column.heading!r}"
+    try:
+        results.unit(column.quantity)
+        if results.is_list(column.quantity):
+            raise StudyError(f"{column.quantity!r} is a list", right="a quantity with `within` is one number")
+        for axis in where:
+            results.values_on(axis)
+        cell = results.find(where)
+    except StudyError as error:
+        raise error.located(file=None, line=None, key=place) from None
+    if cell is not None and column.compare is not None and column.runs is None:
+        reference(results, cell, column.compare)
+    raw = line.get(column.published, "") if column.published else ""
+    published = _published(spec, column, raw, place)
+    digits = column.digits
+    if digits is None and published is not None and column.published_scale == 1.0:
+        digits = decimals(published.text)
+    name = column.quantity if column.compare is None else f"{column.compare.kind}({column.quantity})"
+    if column.runs is not None:
+        name = f"quantile({column.quantity}, {column.runs:g})"
+    wanted = ",".join(f"{axis}={value}" for axis, value in zip(spec.rows, row, strict=True))
+    of = cell.id if cell is not None else wanted
+    number = JudgedCell(spec.id, row, index, of, name, None, published, None, digits, "")
+    within = spec.compared_within
+    group = tuple(line.get(name, "") for name in within) if within is not None else None
+    return _Draft(number, column, cell, group)
 
 
 def _published(spec: Table, column: Column, raw: str, place: str) -> Published | None:
@@ -229,57 +240,34 @@ def _published(spec: Table, column: Column, raw: str, place: str) -> Published |
 def _finish(
     spec: Table, results: Results, draft: _Draft, everything: Sequence[_Draft], marks: Sequence[Mark]
 ) -> JudgedCell:
-    column = draft.spec
+    number, column, cell = draft.number, draft.column, draft.cell
+    published = number.published
+    if cell is None:
+        if published is None:
+            return number
+        judgement = Judgement(Verdict.NOT_JUDGED, "not run", math.nan, math.nan, math.nan)
+        return number._replace(judgement=judgement, note=judgement.note)
+    interval = measure(results, cell, column.quantity, column.compare, column.runs)
     unit = derived_unit(column.compare, results.unit(column.quantity))
-    digits = column.digits
-    if digits is None and draft.published is not None and column.published_scale == 1.0:
-        digits = decimals(draft.published.text)
-    name = column.quantity if column.compare is None else f"{column.compare.kind}({column.quantity})"
-    if column.runs is not None:
-        name = f"quantile({column.quantity}, {column.runs:g})"
-    if draft.cell is None:
-        missing = ",".join(f"{a}={v}" for a, v in zip(spec.rows, draft.row, strict=True))
-        judgement = None
-        if draft.published is not None:
-            judgement = Judgement(Verdict.NOT_JUDGED, "not run", math.nan, math.nan, math.nan)
-        note = judgement.note if judgement else ""
-        return JudgedCell(
-            spec.id, draft.row, draft.column, missing, name, None, draft.published, judgement, digits, note
-        )
-    interval = measure(results, draft.cell, column.quantity, column.compare, column.runs)
-    estimate = Estimate.of(draft.cell.id, name, unit, interval)
-    judgement = None
-    note, corrected = "", None
-    if draft.published is not None:
+    number = number._replace(estimate=Estimate.of(cell.id, number.quantity, unit, interval))
+    note = ""
+    if published is not None:
         judgement = judge(
-            draft.published.value,
-            draft.published.rounding,
+            published.value,
+            published.rounding,
             interval,
-            _further(results, draft.cell, column, spec.published_runs, exact=interval.exact),
-            margin=margin_of(spec, column, results).around(draft.published.value, draft.published.rounding),
+            _further(results, cell, column, spec.published_runs, exact=interval.exact),
+            margin=margin_of(spec, column, results).around(published.value, published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
             comparisons=_comparisons(results, draft, everything),
         )
-        note = judgement.note
         for mark in marks:
-            if _is_marked(mark, spec, column, draft.row):
+            if _is_marked(mark, spec, column, number.row):
                 judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason, marked=True)
-                note, corrected = mark.reason, mark.corrected
-    flag = column.flag.note if column.flag is not None and column.flag.meets(estimate.value) else ""
-    note = ". ".join(text for text in (note, flag, results.remarks.get(draft.cell.id)) if text)
-    return JudgedCell(
-        spec.id,
-        draft.row,
-        draft.column,
-        draft.cell.id,
-        name,
-        estimate,
-        draft.published,
-        judgement,
-        digits,
-        note,
-        corrected,
-    )
+                number = number._replace(corrected=mark.corrected)
+        number, note = number._replace(judgement=judgement), judgement.note
+    flag = column.flag.note if column.flag is not None and column.flag.meets(interval.value) else ""
+    return number._replace(note=". ".join(t for t in (note, flag, results.remarks.get(cell.id)) if t))
 
 
 def margin_of(spec: Table, column: Column, results: Results) -> Margin:
@@ -317,7 +305,7 @@ def leave_one_out(results: Results, cell: CellInfo, column: Column) -> Floats:
 def _range(results: Results, column: Column) -> Range:
     """Which values a column's numbers can take."""
     own = results.range(column.quantity)
-    return own if column.compare is None else of_derived(column.compare.kind, own, own)
+    return own if column.compare is None else derived_range(column.compare.kind, own, own)
 
 
 def _further(results: Results, cell: CellInfo, column: Column, runs: int, *, exact: bool) -> Interval:
@@ -333,20 +321,22 @@ def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) 
     Their differences share the 5 % of being wrong by chance. Few verdicts need them, so nothing is computed
     before the first is asked for.
     """
-    if draft.published is None or draft.cell is None or draft.group is None:
+    mine = draft.number.published
+    if mine is None or draft.cell is None or draft.group is None:
         return
     apart = []
     for other in everything:
-        if other is draft or other.published is None or other.cell is None:
+        theirs = other.number.published
+        if other is draft or theirs is None or other.cell is None:
             continue
-        if other.group != draft.group or not _of_one_kind(draft.spec, other.spec):
+        if other.group != draft.group or not _of_one_kind(draft.column, other.column):
             continue
-        step = other.published.value - draft.published.value
-        if abs(step) > draft.published.rounding + other.published.rounding:
-            apart.append((step, other.cell, other.spec))
+        step = theirs.value - mine.value
+        if abs(step) > mine.rounding + theirs.rounding:
+            apart.append((step, other.cell, other.column))
     if not apart:
         return
-    own, level = leave_one_out(results, draft.cell, draft.spec), 1.0 - (1.0 - LEVEL) / len(apart)
+    own, level = leave_one_out(results, draft.cell, draft.column), 1.0 - (1.0 - LEVEL) / len(apart)
     for step, cell, column in apart:
         yield Comparison(
             step, intervals.jackknife_difference(leave_one_out(results, cell, column), own, level=level)

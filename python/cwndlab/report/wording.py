@@ -6,10 +6,11 @@ Statistics come ready from `cwndlab.stats`; here they are only put into words, d
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from cwndlab.spec.outputs import AnyTable, Listing, Table
 from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen_share
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
@@ -18,12 +19,10 @@ from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from .model import (
     ClaimView,
     CountView,
-    HeadingView,
     ListingEntry,
     ListingRow,
     ListingView,
     NumberView,
-    PartView,
     RowView,
     TableView,
     VerdictMark,
@@ -32,8 +31,8 @@ from .model import (
 
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
-    from cwndlab.stats.listing import JudgedLine, JudgedListing, PublishedLine
-    from cwndlab.stats.sensitivity import Held
+    from cwndlab.stats.listing import JudgedListing, PublishedLine
+    from cwndlab.stats.sensitivity import Verdicts
 
 MINUS = "\N{MINUS SIGN}"
 Key: TypeAlias = tuple[str, str]
@@ -47,7 +46,7 @@ def paragraphs(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split("\n\n") if part.strip())
 
 
-def signed(text: str) -> str:
+def with_true_minus(text: str) -> str:
     """A number's text with a true minus sign."""
     return text.replace("-", MINUS)
 
@@ -57,15 +56,15 @@ def number(value: float, digits: int | None = None) -> str:
     if math.isnan(value):
         return "n/a"
     if math.isinf(value):
-        return signed(str(value))
+        return with_true_minus(str(value))
     if digits is None:
         if value == int(value) and abs(value) < 1e6:
-            return signed(str(int(value)))
+            return with_true_minus(str(int(value)))
         if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
-            return signed(f"{value:.2e}")
+            return with_true_minus(f"{value:.2e}")
         digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
     rounded = f"{value:.{digits}f}"
-    return signed(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
+    return with_true_minus(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
 
 
 def interval_text(interval: Interval, digits: int | None) -> str:
@@ -108,13 +107,13 @@ def percent(relative: float) -> str:
     if abs(relative) < 0.0005:
         return "±0 %"
     digits = 1 if abs(relative) < 0.1 else 0
-    return signed(f"{100 * relative:+.{digits}f} %")
+    return with_true_minus(f"{100 * relative:+.{digits}f} %")
 
 
 def difference(seconds: float) -> str:
     """A time difference in milliseconds, with its sign."""
     ms = 1000 * seconds
-    return "±0.0 ms" if abs(ms) < 0.05 else signed(f"{ms:+.1f} ms")
+    return "±0.0 ms" if abs(ms) < 0.05 else with_true_minus(f"{ms:+.1f} ms")
 
 
 # ── parts ────────────────────────────────────────────
@@ -135,34 +134,45 @@ class _Footnotes:
 
 
 def table_view(
-    spec: Table, judged: JudgedTable, words: Results = NO_WORDS, grounds: Sequence[Collection[Key]] = ()
+    judged: JudgedTable,
+    words: Results = NO_WORDS,
+    grounds: Sequence[Collection[Key]] = (),
+    why: Mapping[tuple[int, int], WhyView] = MappingProxyType({}),
 ) -> TableView:
     """Lays out a table.
 
-    `words` say what axes and their values are called, `grounds` on which numbers each claim rests.
+    Args:
+        judged: the table.
+        words: what axes and their values are called.
+        grounds: the numbers on which each claim rests.
+        why: what may explain a number, by its row and column.
+
     """
-    notes = _Footnotes()
+    spec, notes = judged.spec, _Footnotes()
     rows = tuple(
         RowView(
             tuple(words.value_title(axis, v) for axis, v in zip(spec.rows, key, strict=True)),
             tuple(
-                _number_view(spec, cell, notes)._replace(claims=_claims_resting_on(spec, cell, grounds))
-                for cell in line
+                _number_view(judged, cell, notes)._replace(
+                    claims=tuple(
+                        k for k, ground in enumerate(grounds, start=1) if _key(judged, cell) in ground
+                    ),
+                    why=why.get((k, at)),
+                )
+                for at, cell in enumerate(line)
             ),
         )
-        for key, line in zip(judged.rows, judged.cells, strict=True)
+        for k, (key, line) in enumerate(zip(judged.rows, judged.cells, strict=True))
     )
-    groups: list[HeadingView] = []
+    groups: list[tuple[str, int]] = []
     if any(c.group for c in spec.columns):
         for column in spec.columns:
             text = column.group or ""
-            if groups and groups[-1].text == text and text:
-                groups[-1] = HeadingView(text, groups[-1].span + 1)
+            if groups and groups[-1][0] == text and text:
+                groups[-1] = (text, groups[-1][1] + 1)
             else:
-                groups.append(HeadingView(text, 1))
-    methods = dict.fromkeys(
-        c.estimate.method for line in judged.cells for c in line if c.estimate is not None
-    )
+                groups.append((text, 1))
+    methods = dict.fromkeys(c.estimate.method for c in judged.numbers if c.estimate is not None)
     remarks = []
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
@@ -172,7 +182,7 @@ def table_view(
         rows = tuple(r._replace(numbers=tuple(n._replace(interval="") for n in r.numbers)) for r in rows)
     for reason in dict.fromkeys(r.reason for r in (spec.rounding, *(c.rounding for c in spec.columns)) if r):
         remarks.append("Rounding of the source: " + reason)
-    if unsure := _unclear_changes(spec, judged, words):
+    if unsure := _unclear_changes(judged, words):
         remarks.append(unsure)
     return TableView(
         spec.id,
@@ -184,31 +194,17 @@ def table_view(
         rows,
         tuple(notes.texts),
         tuple(remarks),
-        any(c.published for line in judged.cells for c in line),
+        any(c.published for c in judged.numbers),
     )
 
 
-def _claims_resting_on(spec: Table, cell: JudgedCell, grounds: Sequence[Collection[Key]]) -> tuple[int, ...]:
-    """The claims that rest on a number of a table, by their numbers on the page."""
-    key = _key(spec, cell)
-    return tuple(number for number, ground in enumerate(grounds, start=1) if key in ground)
+def _key(table: JudgedTable, cell: JudgedCell) -> Key:
+    return cell.cell, table.column(cell).quantity
 
 
-def _key(spec: Table, cell: JudgedCell) -> Key:
-    return cell.cell, spec.columns[cell.column].quantity
-
-
-def grounds_of(
-    claims: Sequence[JudgedClaim], tables: Sequence[tuple[AnyTable, JudgedTable | JudgedListing]]
-) -> list[Collection[Key]]:
+def grounds_of(claims: Sequence[JudgedClaim], tables: Sequence[JudgedTable]) -> list[Collection[Key]]:
     """The numbers of the tables on which each claim rests, or if there are none, those of the same cells."""
-    shown = {
-        _key(spec, cell)
-        for spec, table in tables
-        if isinstance(spec, Table) and isinstance(table, JudgedTable)
-        for row in table.cells
-        for cell in row
-    }
+    shown = {_key(table, cell) for table in tables for cell in table.numbers}
     found: list[Collection[Key]] = []
     for claim in claims:
         cells = {cell for cell, _ in claim.rests_on}
@@ -216,39 +212,11 @@ def grounds_of(
     return found
 
 
-def with_tables(
-    claim: ClaimView,
-    judged: JudgedClaim,
-    ground: Collection[Key],
-    number: int,
-    tables: Sequence[TableView | ListingView],
-) -> ClaimView:
-    """The claim with the tables that show its ground; `number` is its own."""
-    found, count = [], 0
-    for table in tables:
-        if isinstance(table, TableView):
-            mine = sum(number in one.claims for row in table.rows for one in row.numbers)
-            count += mine
-            found += [(table.id, table.title)] if mine else []
-    same_cells = not any(key in judged.rests_on for key in ground)
-    return claim._replace(numbers=count, tables=tuple(found), same_cells=same_cells)
-
-
-def with_reasons(view: TableView, why: Mapping[tuple[int, int], WhyView]) -> TableView:
-    """The table with the explanations of its numbers, by row and column."""
-    rows = (
-        row._replace(numbers=tuple(n._replace(why=why.get((k, at))) for at, n in enumerate(row.numbers)))
-        for k, row in enumerate(view.rows)
-    )
-    return view._replace(rows=tuple(rows))
-
-
 def _unseen(judged: JudgedTable) -> str:
     """What the fewest replicates of a random cell may have missed."""
     n = min(
         c.estimate.replicates
-        for line in judged.cells
-        for c in line
+        for c in judged.numbers
         if c.estimate is not None and c.estimate.method not in (EXACT, NOT_MEASURABLE, ITSELF)
     )
     if not 1 < n < 10:
@@ -256,13 +224,14 @@ def _unseen(judged: JudgedTable) -> str:
     return f" {n} runs may miss what happens in up to {100 * unseen_share(n):.0f} % of all runs."
 
 
-def _unclear_changes(spec: Table, judged: JudgedTable, words: Results) -> str:
+def _unclear_changes(judged: JudgedTable, words: Results) -> str:
     """The changes that a single run could not distinguish from none, given the scatter of our runs."""
+    spec = judged.spec
     cells: dict[str, list[str]] = {}
     compared = 0
     for key, line in zip(judged.rows, judged.cells, strict=True):
         for cell in line:
-            column, judgement = spec.columns[cell.column], cell.judgement
+            column, judgement = judged.column(cell), cell.judgement
             if column.compare is None or judgement is None or math.isnan(judgement.prediction_low):
                 continue
             compared += 1
@@ -284,17 +253,16 @@ _EXPLAINED = (Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND)
 """Verdicts whose note belongs to the single cell, and is no footnote."""
 
 
-def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView:
-    column = spec.columns[cell.column]
+def _number_view(table: JudgedTable, cell: JudgedCell, notes: _Footnotes) -> NumberView:
+    column = table.column(cell)
     heading = f"{column.group}, {column.heading}" if column.group else column.heading
-    published = signed(cell.published.text) if cell.published else ""
+    published = with_true_minus(cell.published.text) if cell.published else ""
     if cell.corrected is not None and cell.published is not None:
         published += f" (read {number(cell.corrected, decimals(cell.published.text))})"
     if cell.estimate is None:
         mark = VerdictMark.of(cell.judgement.verdict) if cell.judgement else None
         return NumberView(heading, "not run" if published else "", "", published, "", mark, cell.note, None)
     e = cell.estimate
-    interval = Interval(e.value, e.ci_low, e.ci_high, e.replicates, e.method)
     judgement = cell.judgement
     own_note = judgement is not None and judgement.verdict in _EXPLAINED
     if cell.published is None and (math.isnan(e.value) or e.method == ITSELF):
@@ -302,8 +270,8 @@ def _number_view(spec: Table, cell: JudgedCell, notes: _Footnotes) -> NumberView
         return NumberView(heading, shown, "", "", "", None, "", None, cell.cell)
     return NumberView(
         heading,
-        estimate_text(interval, cell.digits),
-        "" if math.isnan(e.value) else interval_text(interval, cell.digits),
+        estimate_text(e.interval, cell.digits),
+        "" if math.isnan(e.value) else interval_text(e.interval, cell.digits),
         published,
         percent(judgement.relative_difference) if judgement else "",
         VerdictMark.of(judgement.verdict) if judgement else None,
@@ -339,48 +307,33 @@ def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
     return f"{compatible}{runs}, {close} (within {number(judgement.margin)})"
 
 
-def listing_view(spec: Listing, judged: JudgedListing, words: Results = NO_WORDS) -> ListingView:
+def listing_view(judged: JudgedListing, words: Results = NO_WORDS) -> ListingView:
     """Lays out a listing, line by line."""
-    notes = _Footnotes()
+    spec, notes = judged.spec, _Footnotes()
     rows = []
     before = ""
-    for line, entries in zip(judged.published, judged.lines, strict=True):
+    for line, cells in zip(judged.published, judged.cells, strict=True):
         group = words.settings(line.axes)
-        rows.append(
-            ListingRow(
-                group if group != before else "",
-                line.time.text,
-                event_text(line),
-                tuple(_entry(line, entry, notes) for entry in entries),
-            )
-        )
+        entries = tuple(_entry(line, cell, notes) for cell in cells)
+        rows.append(ListingRow(group if group != before else "", line.time.text, event_text(line), entries))
         before = group
     remarks = []
     if spec.rounding:
         remarks.append("Rounding of the source: " + spec.rounding.reason)
-    remarks += _first_differences(spec, judged)
-    return ListingView(
-        spec.id,
-        spec.title,
-        spec.about or "",
-        tuple(v.heading for v in spec.variants) or ("measured",),
-        tuple(rows),
-        tuple(notes.texts),
-        tuple(remarks),
-    )
+    headings = tuple(v.heading for v in spec.variants) or ("measured",)
+    remarks += _first_differences(headings, judged)
+    about, footnotes = spec.about or "", tuple(notes.texts)
+    return ListingView(spec.id, spec.title, about, headings, tuple(rows), footnotes, tuple(remarks))
 
 
-def _first_differences(spec: Listing, judged: JudgedListing) -> list[str]:
+def _first_differences(headings: Sequence[str], judged: JudgedListing) -> list[str]:
     """The first line of each variant that differs from the paper's: what comes later may follow from it."""
     found: dict[int, str] = {}
-    headings = [v.heading for v in spec.variants] or ["measured"]
-    for line, entries in zip(judged.published, judged.lines, strict=True):
-        for at, entry in enumerate(entries):
-            if entry.judgement is None or entry.judgement.verdict is not Verdict.DIFFERS or at in found:
+    for line, cells in zip(judged.published, judged.cells, strict=True):
+        for at, cell in enumerate(cells):
+            if cell.judgement is None or cell.judgement.verdict is not Verdict.DIFFERS or at in found:
                 continue
-            ours = entry.note or "no counterpart"
-            if not entry.note and entry.measured is not None:
-                ours = f"{number(entry.measured.time_s, decimals(line.time.text))} s here"
+            ours = cell.note or f"{_time(cell)} s here"
             found[at] = f"{headings[at]}: {event_text(line)} at {line.time.text} s ({ours})"
     return [f"First line that differs, {text}." for _, text in sorted(found.items())]
 
@@ -393,25 +346,50 @@ def event_text(line: PublishedLine) -> str:
     return text
 
 
-def _entry(line: PublishedLine, entry: JudgedLine, notes: _Footnotes) -> ListingEntry:
-    mark = VerdictMark.of(entry.judgement.verdict) if entry.judgement else None
-    footnote = notes.number(entry.note)
+def _time(cell: JudgedCell) -> str:
+    return number(cell.estimate.value, cell.digits) if cell.estimate is not None else ""
+
+
+def _entry(line: PublishedLine, cell: JudgedCell, notes: _Footnotes) -> ListingEntry:
+    mark = VerdictMark.of(cell.judgement.verdict) if cell.judgement else None
+    footnote = notes.number(cell.note)
     note = f"[{footnote}]" if footnote else ""
-    if entry.measured is None:
+    if cell.estimate is None or math.isnan(cell.estimate.value):
         return ListingEntry("none", "", mark, note)
-    digits = decimals(line.time.text)
-    apart = difference(entry.measured.time_s - line.time.value)
-    return ListingEntry(number(entry.measured.time_s, digits), apart, mark, note)
+    return ListingEntry(_time(cell), difference(cell.estimate.value - line.time.value), mark, note)
 
 
-def claim_view(judged: JudgedClaim, held: tuple[Held, Held] | None = None) -> ClaimView:
-    """Lays out a claim; `held` gives its verdicts under single choices and under combinations of them."""
+def claim_view(
+    judged: JudgedClaim,
+    verdicts: tuple[Verdicts, Verdicts] | None = None,
+    ground: Collection[Key] = (),
+    position: int = 0,
+    tables: Sequence[TableView | ListingView] = (),
+) -> ClaimView:
+    """Lays out a claim.
+
+    Args:
+        judged: the claim.
+        verdicts: those under single choices and under combinations of them.
+        ground: the numbers on which it rests.
+        position: its own on the page, from 1.
+        tables: those of the page, which show its ground.
+
+    """
     parts = []
     for part in judged.parts:
         value = estimate_text(part.interval)
         if not part.interval.exact:
             value += f" ({interval_text(part.interval, None)})"
-        parts.append(PartView(part.text, value))
+        parts.append((part.text, value))
+    resting: Counter[tuple[str, str]] = Counter(
+        (table.id, table.title)
+        for table in tables
+        if isinstance(table, TableView)
+        for row in table.rows
+        for one in row.numbers
+        if position in one.claims
+    )
     claim = judged.claim
     note = " ".join(t for t in (claim.note, f"Source suspect: {claim.suspect}" if claim.suspect else "") if t)
     return ClaimView(
@@ -423,16 +401,19 @@ def claim_view(judged: JudgedClaim, held: tuple[Held, Held] | None = None) -> Cl
         judged.detail,
         tuple(parts),
         note,
-        _held_text(*held) if held else "",
+        _choices_text(*verdicts) if verdicts else "",
+        resting.total(),
+        not any(key in judged.rests_on for key in ground),
+        tuple(resting),
     )
 
 
-def _held_text(single: Held, combined: Held) -> str:
+def _choices_text(single: Verdicts, combined: Verdicts) -> str:
     """Under how many of the choices that the paper leaves open a claim holds."""
     parts = [
-        f"holds under {h.holds} of {h.of} {what}, fails under {h.fails}"
-        for h, what in ((single, "single changes"), (combined, "combinations"))
-        if h.of
+        f"holds under {of[Verdict.HOLDS]} of {of.total()} {what}, fails under {of[Verdict.FAILS]}"
+        for of, what in ((single, "single changes"), (combined, "combinations"))
+        if of
     ]
     return f"Of what the paper leaves open, it {'; '.join(parts)}."
 

@@ -1,16 +1,18 @@
-"""Metrics of the user's own: functions with `@cwndlab.metric`, from a file, a notebook or a package.
+"""Metrics as they are declared: `@metric` makes a function one, in this package or in the user's own code.
 
-A metric is known once its decorator has run: in the program that runs the study, in a file given by
-`--metric`, or in an installed package that names it as an entry point. A study file names metrics, but never
-makes code run that is not installed. What a metric gives is kept under a digest of the text of the module
-that defines it, and of the user's own modules that it imports.
+A metric of the user's own is known once its decorator has run: in the program that runs the study, in a file
+given by `--metric`, or in an installed package that names it as an entry point. A study file names metrics,
+but never makes code run that is not installed. What a metric gives is kept under a digest of the text of the
+module that defines it, and of the user's own modules that it imports.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import inspect
 import math
+import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,9 +31,7 @@ from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
 from cwndlab.usercode import described_error, execute, imported, place_of, read, source_of
 
-from ._built_in import built_in, declared
-from ._metric import Metric
-from ._range import Range
+from ._numbers import Range
 
 #: The group of entry points that packages name their metrics in.
 GROUP = "cwndlab.metrics"
@@ -40,6 +40,32 @@ OPTION = "--metric"
 _FORMAT = "cwndlab metric 1"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 F = TypeVar("F", bound=Callable[..., float | Sequence[float] | NDArray[np.float64]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Metric:
+    """A metric: what it measures, and how."""
+
+    name: str
+    unit: str
+    range: Range
+    ranges: Mapping[str, Range]
+    formula: str
+    tables: tuple[str, ...]
+    measure: Callable[..., Any]
+    many: bool
+    """Whether it gives a list of numbers per run."""
+
+    @property
+    def title(self) -> str:
+        """What it measures: the first paragraph of its docstring."""
+        return " ".join(self.formula.split("\n\n", 1)[0].split()).rstrip(".")
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The names of its options: the keyword-only parameters of its function."""
+        parameters = inspect.signature(self.measure).parameters.values()
+        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 class MetricCode(NamedTuple):
@@ -69,7 +95,18 @@ class OwnMetric(Metric):
     code: MetricCode
 
 
+#: By name: the user's own, and those of this package as far as their modules have been imported.
 _known: dict[str, OwnMetric] = {}
+_declared: dict[str, Metric] = {}
+
+
+@cache
+def built_in() -> Mapping[str, Metric]:
+    """The metrics that come with cwndlab, by name, in alphabetical order."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if not module.name.startswith("_"):
+            importlib.import_module(f"{__package__}.{module.name}")
+    return dict(sorted(_declared.items()))
 
 
 def metric(
@@ -126,7 +163,7 @@ def metric(
             "many": many,
         }
         if function.__module__.startswith(f"{__package__}."):
-            declared[name] = Metric(**stated, measure=function)
+            _declared[name] = Metric(**stated, measure=function)
         else:
             _check(name, function, tables, many)
             _known[name] = OwnMetric(**stated, measure=_guarded(function, many), code=_code(name, function))
@@ -237,13 +274,13 @@ def from_file(file: str) -> list[str]:
     return found
 
 
-def used(metrics: Iterable[str | None]) -> tuple[MetricCode, ...]:
+def own_code(metrics: Iterable[str | None]) -> tuple[MetricCode, ...]:
     """The code of those of these metrics that are the user's own."""
     found = {name: own.code for name in metrics if name is not None and (own := find(name)) is not None}
     return tuple(found.values())
 
 
-def ensure(codes: Iterable[MetricCode]) -> None:
+def ensure_known(codes: Iterable[MetricCode]) -> None:
     """Makes these metrics known in this process. StudyError or ClusterError if that is not possible."""
     for code in codes:
         known = find(code.name)
@@ -267,7 +304,7 @@ def ensure(codes: Iterable[MetricCode]) -> None:
 # ── in result folders ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def described(code: MetricCode) -> dict[str, object]:
+def describe_metric(code: MetricCode) -> dict[str, object]:
     """What a result folder has to know of a metric to be opened without its code."""
     one = _known[code.name]
     limits = [None if math.isinf(bound) else bound for bound in (one.range.low, one.range.high)]
@@ -284,7 +321,7 @@ def described(code: MetricCode) -> dict[str, object]:
     }
 
 
-def reopened(stated: Mapping[str, Any], source: str) -> None:
+def reopen_metric(stated: Mapping[str, Any], source: str) -> None:
     """Makes a metric of a result folder known, unless this process has it; it measures nothing again.
 
     OutputError if this process has another metric of that name.

@@ -1,13 +1,20 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share, and the study that they name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, TypeVar
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from cwndlab.errors import StudyError
+
+from .output import echo
+
+if TYPE_CHECKING:
+    from cwndlab.plan.plan import Cell, Plan
+    from cwndlab.study import Study
 
 T = TypeVar("T")
 
@@ -130,8 +137,25 @@ LimitOption = Annotated[
 ]
 
 
+ReplicatesOption = Annotated[int | None, typer.Option(help="replicates of each cell; default: the study's")]
+SensitivityOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|combinations|all",
+        help="also run a sensitivity axis of the study, combinations of all axes, or both",
+    ),
+]
+ReplicateOption = Annotated[int, typer.Option(min=0)]
 JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
-SENSITIVITY = "also run a sensitivity axis of the study, combinations of all axes, or both"
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")]
+
+
+def reject_options(what: str, given: Mapping[str, object], applicable: Collection[str] = ()) -> None:
+    """StudyError for the first option that was given and does not apply to what is named."""
+    for option, value in given.items():
+        if option not in applicable and value is not None and value != [] and value is not False:
+            right = f"it takes {', '.join(applicable)}" if applicable else "leave it out"
+            raise StudyError(f"{what} has no {option}", key=option, right=right)
 
 
 def limits_of(given: list[str] | None, backend: str) -> list[str]:
@@ -147,3 +171,52 @@ def limits_of(given: list[str] | None, backend: str) -> list[str]:
             raise StudyError(f"{item!r} limits nothing", key="--limit", right="as max-lateness=20ms")
         found.append(f"limits.{name.strip().replace('-', '_')}{equals}{value}")
     return found
+
+
+def changes_of(given: Iterable[str]) -> dict[str, str]:
+    """Keys and their values of options as "iw=4"; StudyError for one that sets nothing."""
+    wanted: dict[str, str] = {}
+    for change in given:
+        # "variant=sack,iw=1,4" is two changes: a comma before a key begins the next
+        for piece in re.split(r",(?=[A-Za-z_][\w.+-]*=)", change):
+            key, equals, value = piece.partition("=")
+            if not equals or not key.strip():
+                raise StudyError(
+                    f"{piece!r} sets nothing", key="--set", right="write --set iw=4 or --set run.duration=10s"
+                )
+            wanted[key.strip()] = value.strip()
+    return wanted
+
+
+def load(
+    study: str,
+    changes: list[str] | None,
+    more: list[str] | None = None,
+    limits: Sequence[str] = (),
+    cc: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+) -> Study:
+    """The study by its name or file, changed, with your own congestion controls and metrics."""
+    from cwndlab.study import Study
+
+    if metrics:
+        from cwndlab.metrics import _declared
+
+        for file in metrics:
+            _declared.from_file(file)
+    loaded = Study.load(study)
+    laws = {}
+    if cc:
+        from cwndlab.spec.congestion import congestion_control
+
+        laws = dict(congestion_control(given) for given in cc)
+    return loaded.configured(changes_of([*(changes or []), *(more or []), *limits]), laws)
+
+
+def first_cell(plan: Plan) -> Cell:
+    """The first cell of a plan, checked; a note says which it is if there are others."""
+    cell = plan.cells[0]
+    cell.check()
+    if len(plan.cells) > 1:
+        echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
+    return cell

@@ -11,7 +11,7 @@ import typer
 from cwndlab.errors import StudyError
 from cwndlab.files import plain_row
 
-from .options import JsonOption
+from .arguments import JsonOption
 from .output import echo, echo_json
 
 

@@ -6,30 +6,30 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cwndlab import __version__
+from cwndlab.backends.linux.stack import Stack
 from cwndlab.backends.linux.stack import load as load_stack
 from cwndlab.errors import StudyError
-from cwndlab.files import save
-from cwndlab.plan.plan import Plan
+from cwndlab.files import save, write_atomic
+from cwndlab.plan.plan import Cell, Plan
 from cwndlab.report import render
-from cwndlab.report.check import unmeasured
+from cwndlab.report.contents import unmeasured_results
 from cwndlab.report.model import Fact
 from cwndlab.runs.options import RunOptions
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run import checked_plan, run_plan
+from cwndlab.spec.knobs import word
 from cwndlab.spec.units import parse_time
 from cwndlab.study import Study
 
-from . import kernel
 from .pack import Pack
-from .scorecard import Scorecard, judge
-from .subjects import Subject, with_subjects
-from .view import as_data, as_junit, pack_view
+from .scorecard import MARKS, Scorecard, as_data, as_junit, judge
+from .subjects import STAND_IN, Subject, with_subjects
 
 RULE = (
     "A row has a mark where the document itself states a limit: met, not met, undecided if the 95 % "
@@ -45,8 +45,8 @@ class Evaluation:
     cards: tuple[Scorecard, ...]
     subjects: tuple[Subject, ...]
     #: By pack and study.
-    runs: dict[tuple[str, str], RunResult] = field(default_factory=dict)
-    folder: Path | None = None
+    runs: Mapping[tuple[str, str], RunResult]
+    folder: Path
 
     @property
     def failures(self) -> list[str]:
@@ -120,39 +120,35 @@ def evaluate(
     options = options or RunOptions()
     if options.backend != "simulator":
         out.mkdir(parents=True, exist_ok=True)
-        options = replace(options, stack=kernel.stack_for(options.stack, _of_kernel(subjects), out))
+        options = replace(options, stack=stack_for(options.stack, _of_kernel(subjects), out))
     names = [subject.name for subject in subjects]
-    planned = []
-    for pack in packs:
-        prepared = _prepare(pack, subjects, changes or {}, options)
+    prepared = [_prepare(pack, subjects, changes or {}, options) for pack in packs]
+    for one in prepared:
         empty = {
-            name: unmeasured(plan.study, {cell.id: cell.axes for cell in plan.cells})
-            for name, plan in prepared.plans.items()
+            name: unmeasured_results(plan.study, {cell.id: cell.axes for cell in plan.cells})
+            for name, plan in one.plans.items()
         }
-        judge(prepared.pack, names, empty, skipped=prepared.skipped)
-        planned.append(prepared)
-    if not any(prepared.plans for prepared in planned):
-        reason = next(why for prepared in planned for why in prepared.skipped.values())
+        judge(one.pack, names, empty, skipped=one.skipped)
+    if not any(one.plans for one in prepared):
+        reason = next(why for one in prepared for why in one.skipped.values())
         raise StudyError(f"no study runs on a kernel: {reason}", key="--backend", right="--backend simulator")
     runs: dict[tuple[str, str], RunResult] = {}
     cards = []
-    for prepared in planned:
-        pack, plans = prepared.pack, prepared.plans
-        for name, plan in plans.items():
-            folder = out / pack.name / name
+    for one in prepared:
+        made: dict[str, RunResult] = {}
+        for name, plan in one.plans.items():
+            folder = out / one.pack.name / name
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with progress(f"{pack.name}/{name}") as shown:
-                runs[pack.name, name] = run_plan(plan, replace(options, out=folder), progress=shown)
-        made = {name: runs[pack.name, name] for name in plans}
-        results = {name: run.results for name, run in made.items()}
-        simulated = {name: run.simulated for name, run in made.items() if run.simulated is not None}
+            with progress(f"{one.pack.name}/{name}") as shown:
+                made[name] = run_plan(plan, replace(options, out=folder), progress=shown)
+            runs[one.pack.name, name] = made[name]
         cards.append(
             judge(
-                pack,
+                one.pack,
                 names,
-                results,
-                skipped=prepared.skipped,
-                simulated=simulated,
+                {name: run.results for name, run in made.items()},
+                skipped=one.skipped,
+                simulated={name: run.simulated for name, run in made.items() if run.simulated is not None},
                 kernel_only=[subject.name for subject in subjects if subject.kernel is not None],
             )
         )
@@ -192,19 +188,19 @@ def _prepare(
         if subject.law is not None:
             right = "leave it out, or run the simulator"
             raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
-        if subject.kind == "cc" and subject.kernel is None and kernel.lacks(stack, subject.name):
+        if subject.kind == "cc" and subject.kernel is None and lacks_law(stack, subject.name):
             raise StudyError(
                 f"the kernel has no congestion control {subject.name}",
                 key="--cc",
                 right="--backend simulator",
             )
-    lacking = [name for name in pack.file.references if pack.kind == "cc" and kernel.lacks(stack, name)]
+    lacking = [name for name in pack.file.references if pack.kind == "cc" and lacks_law(stack, name)]
     left = [name for name in pack.file.references if name not in lacking]
     pack = replace(pack, file=pack.file.model_copy(update={"references": left}))
     plans, skipped = {}, {}
     for name, study in studies(pack, subjects, changes, without=lacking).items():
         plan = checked_plan(study, replace(options, backend="simulator", stack=None, kernel=None))
-        reason = kernel.refusal(plan, stack)
+        reason = reason_not_to_run(plan, stack)
         if reason is None:
             plans[name] = plan
         else:
@@ -216,14 +212,16 @@ def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: floa
     data = as_data(evaluation.cards, evaluation.subjects, __version__)
     save(out / "scorecard.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     save(out / "junit.xml", as_junit(evaluation.cards))
-    content = {
+    content: dict[str, Any] = {
         "subjects": evaluation.subjects,
-        "packs": [pack_view(card) for card in evaluation.cards],
+        "cards": evaluation.cards,
+        "marks": MARKS,
+        "numbers": lambda row, names: [row.number(name) for name in names],
         "rule": RULE,
         "facts": _facts(evaluation, options, seconds),
     }
-    save(out / "scorecard.html", render.scorecard_html(**content))
-    save(out / "scorecard.md", render.scorecard_markdown(**content))
+    save(out / "scorecard.html", render.page("scorecard.html", **content))
+    save(out / "scorecard.md", render.markdown("scorecard.md", **content))
 
 
 def _facts(evaluation: Evaluation, options: RunOptions, seconds: float) -> list[Fact]:
@@ -236,3 +234,45 @@ def _facts(evaluation: Evaluation, options: RunOptions, seconds: float) -> list[
     if evaluation.failures:
         facts.append(Fact("failed", f"{len(evaluation.failures)} runs, the first: {evaluation.failures[0]}"))
     return facts
+
+
+#: The set-up of the kernel's TCP for evaluations, unless `--stack` names another.
+STACK = "linux-laws"
+#: Names of congestion controls that no mainline kernel has.
+NOT_MAINLINE = ("bbr3", "prague")
+
+
+def stack_for(given: str | None, law: str | None, folder: Path) -> str:
+    """The set-up of the kernel's TCP: the one given, or with a congestion control of the kernel's own.
+
+    That one takes the place of a window law; the set-up is written to the folder.
+    """
+    if law is None:
+        return given or STACK
+    if given not in (None, STACK):
+        right = f"leave out --stack, or map a window law to {law} in its [laws]"
+        raise StudyError(f"{law} and a set-up of your own do not fit together", key="--stack", right=right)
+    path = folder / f"{law}-stack.toml"
+    write_atomic(path, f'based_on = "{STACK}"\n[laws]\n{STAND_IN} = "{law}"\n'.encode())
+    return str(path)
+
+
+def lacks_law(stack: Stack, law: str) -> bool:
+    """Whether a kernel with this set-up has no congestion control for a window law of the engine."""
+    return stack.laws.get(law) in (None, *NOT_MAINLINE)
+
+
+def reason_not_to_run(plan: Plan, stack: Stack) -> str | None:
+    """Why a kernel with this set-up cannot run all cells of a plan; None if it can."""
+    try:
+        plan.check_kernel()
+    except StudyError as error:
+        return error.problem
+    missing = sorted({law for cell in plan.cells for law in _laws(cell) if lacks_law(stack, law)})
+    return f"the kernel has no congestion control {', '.join(missing)}" if missing else None
+
+
+def _laws(cell: Cell) -> set[str]:
+    scenario = cell.compiled.scenario
+    groups = {entry[end] for entry in scenario["traffic"] for end in ("tcp_client", "tcp_server")}
+    return {word(scenario["tcp"][group]["window_law"]) for group in groups}

@@ -14,9 +14,7 @@ from cwndlab.spec.outputs import Figure, Scalar
 from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results
 
-from .canvas import Row, legend_of, panel_of_size, stack
-from .packets import INK
-from .vega import Spec, field, look_by_name, mark, single
+from .canvas import INK, Row, Spec, field, legend_of, look_by_name, mark, panel_of_size, single, stack
 
 #: A part is named as changed if it changes by this share of the object's time.
 CHANGED = 0.05
@@ -134,7 +132,7 @@ def budget_cells(figures: Iterable[Figure], results: Results) -> Iterator[tuple[
     for figure in figures:
         if figure.kind == "budget":
             with suppress(StudyError):  # none of its cells is run
-                spec, _ = series.of_run_cells(figure, results)
+                spec, _ = series.restrict_to_run_cells(figure, results)
                 for _, _, cell in series.figure_cells(spec, results):
                     yield cell.id, spec.of or "page"
 

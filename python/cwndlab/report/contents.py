@@ -1,0 +1,212 @@
+"""What a study asks a report to show, and whether its cells can show that."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cwndlab import metrics
+from cwndlab.errors import StudyError, nearest
+from cwndlab.spec.outputs import AnyTable, Claim, Column, Figure, Mark, Table
+from cwndlab.spec.study import StudySpec
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results, Value
+from cwndlab.stats.tables import check_table, reference
+from cwndlab.stats.verdict import Verdict
+
+from .wording import number
+
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Quantity, Source
+    from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.results import Results
+
+#: The page in a result folder.
+REPORT = "report.html"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outputs:
+    """What a study asks to be shown, and in whose words."""
+
+    title: str
+    folder: Path
+    """Where the study's published numbers are."""
+    source: str = ""
+    url: str = ""
+    about: str = ""
+    readme: str = ""
+    """Its text, as Markdown."""
+    finding: str = ""
+    """What was found, with expressions in braces."""
+    key_figure: str = ""
+    """Id of the figure shown with the finding; empty: the first."""
+    tables: Sequence[AnyTable] = ()
+    figures: Sequence[Figure] = ()
+    marks: Sequence[Mark] = ()
+    claims: Sequence[Claim] = ()
+    quantities: Mapping[str, Quantity] = field(default_factory=dict)
+    """The study's quantities by name."""
+    choices: int = 0
+    """How many sensitivity axes the study has."""
+
+
+def outputs_of(study: StudySpec, folder: Path) -> Outputs:
+    """What a study asks to be shown; `folder` has its published numbers."""
+    outline, source = study.outline, study.outline.source
+    return Outputs(
+        title=study.title,
+        folder=folder,
+        source=_citation(source) if source is not None else "",
+        url=(source.url or "") if source is not None else "",
+        about=outline.about or "",
+        readme=_readme(folder),
+        finding=outline.finding or "",
+        key_figure=outline.key_figure or "",
+        tables=outline.tables or _plain_table(study),
+        figures=outline.figures,
+        marks=outline.marks,
+        claims=study.claims.claims,
+        quantities={quantity.name: quantity for quantity in outline.quantities},
+        choices=len(outline.sensitivity),
+    )
+
+
+def _readme(folder: Path) -> str:
+    """The study's README; the report lacks one that cannot be read."""
+    try:
+        return (folder / "README.md").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
+    """All numbers of all cells, for a study that lays out no table."""
+    outline = study.outline
+    known = {quantity.name: quantity for quantity in outline.quantities}
+    columns = [
+        Column(
+            heading=f"{quantity.title or quantity.name} ({metrics.unit_of(quantity, known)})",
+            quantity=quantity.name,
+        )
+        for quantity in outline.quantities
+        if not metrics.is_list(quantity, known)
+    ]
+    if not columns or not outline.axes or outline.grids:
+        return []
+    return [Table(id="measured", title="Measured", rows=list(outline.axes), columns=columns)]
+
+
+def _citation(source: Source) -> str:
+    parts = [source.name, f"\u201c{source.title}\u201d" if source.title else "", ", ".join(source.authors)]
+    return ", ".join(part for part in [*parts, str(source.year or "")] if part)
+
+
+_PLACE = re.compile(r"\{([^{}]*)\}")
+KEY = "finding"
+
+
+def finding_text(template: str, results: Results) -> str:
+    """A finding with its expressions in braces replaced by their values.
+
+    `{median(x[iw=1]):1}` shows the value of `median(x[iw=1])` with one decimal.
+
+    Raises:
+        StudyError: an expression is wrong, gives no single number, or asks for cells that were not run.
+
+    """
+    if not template:
+        return ""
+    from cwndlab.spec.grammar import ExpressionError
+    from cwndlab.stats.expression import Evaluator  # few studies have a finding
+
+    evaluator = Evaluator(results)
+
+    def value(match: re.Match[str]) -> str:
+        expression, colon, digits = match[1].rpartition(":")
+        if not colon or not digits.isdecimal():
+            expression, digits = match[1], ""
+        try:
+            found = evaluator.evaluate(expression)
+            if found.axes or found.condition:
+                raise ExpressionError("not a single number", 1, "reduce it, as median(…)")
+        except ExpressionError as error:
+            raise StudyError(f"{error.problem} in {match[0]}", key=KEY, right=error.right) from error
+        return number(found.interval().value, int(digits) if digits else None)
+
+    return " ".join(_PLACE.sub(value, template).split())
+
+
+def count_claims(claims: Sequence[JudgedClaim]) -> str:
+    """How the claims ended, with the names of those that failed; empty if none could be checked."""
+    checked = [c for c in claims if c.verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)]
+    if not checked:
+        return ""
+    failed = [c.claim.id for c in checked if c.verdict is Verdict.FAILS]
+    held = sum(c.verdict is Verdict.HOLDS for c in checked)
+    text = f"{held} of the {len(checked)} claims that could be checked hold{'s' * (held == 1)}"
+    return text + (f"; {', '.join(failed)} fail{'s' * (len(failed) == 1)}." if failed else ".")
+
+
+class _EmptyRecords(NoRecords):
+    """Records in which nothing happened (`CellRecords`)."""
+
+    def table(self, cell: str, name: str) -> Columns:
+        """Its columns, without rows."""
+        kinds = {"time_ns": np.uint64, "event": np.str_, "segment": np.int64, "connection": np.uint32}
+        return {column: np.array([], dtype=kind) for column, kind in kinds.items()}
+
+
+def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, AxisValue]]) -> Results:
+    """Results with these cells (their axes by name) and every quantity of the study, unmeasured."""
+    known = {quantity.name: quantity for quantity in study.outline.quantities}
+    nothing: dict[str, Sequence[Value]] = {
+        name: [[]] if metrics.is_list(quantity, known) else [float("nan")] for name, quantity in known.items()
+    }
+    return Results(
+        tuple(CellInfo(name, axes) for name, axes in cells.items()),
+        {name: metrics.unit_of(quantity, known) for name, quantity in known.items()},
+        {(cell, name): values for cell in cells for name, values in nothing.items()},
+        names=study.outline.cells,
+        deterministic=cells.keys(),
+        records=_EmptyRecords(),
+    )
+
+
+def check(outputs: Outputs, results: Results) -> None:
+    """StudyError for the first part that no run of the study could show; `results` are `unmeasured`."""
+    for spec in outputs.tables:
+        if isinstance(spec, Table):
+            check_table(spec, results, outputs.folder)
+        else:
+            from cwndlab.stats.listing import judge_listing  # few studies have packet listings
+
+            judge_listing(spec, results, outputs.folder, outputs.marks)
+    for figure in outputs.figures:
+        _check_figure(figure, results)
+    if outputs.claims:
+        from cwndlab.stats.claims import check_values
+
+        check_values(outputs.claims, results)
+    finding_text(outputs.finding, results)
+    ids = [figure.id for figure in outputs.figures]
+    if outputs.key_figure and outputs.key_figure not in ids:
+        problem = f"there is no figure {outputs.key_figure!r}"
+        raise StudyError(problem, key="key_figure", right=nearest(outputs.key_figure, ids))
+
+
+def _check_figure(figure: Figure, results: Results) -> None:
+    from cwndlab.stats import series  # only figures need it
+
+    cells = [cell for _, _, cell in series.figure_cells(figure, results)]
+    if figure.compare is not None:
+        for cell in cells:
+            reference(results, cell, figure.compare)
+    if figure.kind in ("line", "bar"):
+        series.points(figure, results)
+    if figure.kind == "ellipse":
+        series.ellipses(figure, results)

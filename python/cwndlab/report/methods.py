@@ -1,0 +1,293 @@
+"""What was run and what was measured, in the words of a report."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from cwndlab import metrics
+from cwndlab.spec.document import shipped
+from cwndlab.spec.values import text
+
+from .model import Definition, Fact
+
+if TYPE_CHECKING:
+    from cwndlab.spec.schema import Quantity
+    from cwndlab.stats.results import CellInfo, Results, Value
+
+#: The copy of a kernel's stack of your own in a result folder.
+STACK_FILE = "stack.toml"
+
+
+def missing_runs(content: Mapping[str, Any]) -> str:
+    """What the numbers lack, in words."""
+    failures = content.get("failures", [])
+    if not failures:
+        return ""
+    first = failures[0]
+    wanted = sum(cell["replicates"] for cell in content["cells"])
+    said = f"{len(failures)} of {wanted} runs gave no number, the first {first['cell']}, replicate "
+    return f"{said}{first['replicate']}: {first['reason']}. {first['advice']}".strip()
+
+
+def facts(content: Mapping[str, Any]) -> list[Fact]:
+    """What was run, how long, and how to run it again."""
+    replicates = [cell["replicates"] for cell in content["cells"]]
+    span = (
+        str(min(replicates))
+        if min(replicates) == max(replicates)
+        else f"{min(replicates)} to {max(replicates)}"
+    )
+    fetched = content.get("replicates_fetched", 0)
+    if until := content.get("until"):
+        span += f", until the half-width is {until:.3g} of each number, or the cap"
+        span += " (Chow and Robbins 1965)"
+    return [
+        Fact("cells", str(len(replicates))),
+        Fact("replicates of each", span),
+        Fact("simulated", f"{content['scenario']['duration_ns'] / 1e9:g} s a run"),
+        Fact(
+            "took",
+            f"{content['seconds']:g} s for {content['replicates_run']} runs on {content['ran_on']}"
+            + (f", {fetched} taken from {content['store']}" if fetched else ""),
+        ),
+        Fact(
+            "version",
+            f"cwndlab {content['cwndlab']}" + _commit(content["git"]),
+        ),
+        *_backend_facts(content),
+        *(
+            Fact(
+                f"congestion control {own['name']}",
+                f"class {own['class']} of {own['file']}, digest {own['digest']}; its text is {own['copy']}",
+            )
+            for own in content.get("congestion_controls", [])
+        ),
+        Fact("run again", _command_again(content)),
+    ]
+
+
+def _commit(git: str | None) -> str:
+    """The commit, and whether the work tree differed from it."""
+    if not git:
+        return ""
+    return f", commit {git.rstrip('+')[:12]}" + (" with uncommitted changes" if git.endswith("+") else "")
+
+
+def _command_again(content: Mapping[str, Any]) -> str:
+    """The command of these runs; a study of your own is run from its copy in the result folder."""
+    sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
+    if content["study"] in shipped():
+        words = ["cwndlab", "run", str(content["study"])]
+        # A congestion control that joins an axis joins it again.
+        changed = {key: value for key, value in content["changed"].items() if not key.startswith("axes.")}
+        sets |= {key: str(value) for key, value in changed.items()}
+    else:  # whose keys are changed already
+        words = ["cwndlab", "run", "study.toml"]
+    for key, value in sets.items():
+        words += ["--set", f"{key}={value}"]
+    for own in content.get("congestion_controls", []):
+        words += ["--cc", f"{own['name']}={own['copy']}:{own['class']}"]
+    if content.get("backend"):
+        stack = content["stack"].get("file") or content["stack"]["name"]
+        words += ["--backend", str(content["backend"]), "--stack", str(stack)]
+    if content.get("replicates"):
+        words += ["--replicates", str(content["replicates"])]
+    if content.get("until"):
+        words += ["--until", f"{100 * content['until']:.6g}%"]
+    if content.get("sensitivity"):
+        words += ["--sensitivity", str(content["sensitivity"])]
+    return shlex.join([*words, "--seed", str(content["seed"]), "-o", "DIR"])
+
+
+def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
+    """What a run on the kernel ran on, and how exact it was."""
+    if not content.get("backend"):
+        return []
+    runs = [run for run in content["kernel_runs"] if not run["invalid_because"]]
+    late = [
+        max((run["lateness_ns"][name] for run in runs), default=0) / 1e3
+        for name in ("p50", "p99", "p999", "max")
+    ]
+    return [
+        Fact(
+            "backend",
+            f"{content['backend']}: Linux {content['kernel']}, {content['stack']['name']}; "
+            "the rest of the report is the kernel's",
+        ),
+        Fact(
+            "packets late (worst run)",
+            "p50 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, at most {:.0f} µs".format(*late),
+        ),
+        *(Fact("otherwise than the study", note) for note in content["differs_from_study"]),
+    ]
+
+
+#: By cell and quantity, the part of the run that its metric measured: from and to, in seconds.
+Windows: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
+
+
+def definitions(quantities: Iterable[Quantity], results: Results, windows: Windows) -> list[Definition]:
+    """The metrics behind these quantities, in the study's order, and the window that each measured."""
+    by_metric: dict[str, list[Quantity]] = {}
+    known = {quantity.name: quantity for quantity in quantities}
+    for quantity in known.values():
+        if quantity.metric is not None:
+            by_metric.setdefault(quantity.metric, []).append(quantity)
+    found = [
+        Definition(
+            name,
+            _paragraphs(metrics.get(name).formula),
+            tuple(_words(q, known, results, windows) for q in asked),
+        )
+        for name, asked in by_metric.items()
+    ]
+    derived = tuple(
+        f"{q.title or q.name}: {q.derived}, run by run" for q in known.values() if q.derived is not None
+    )
+    if derived:
+        found.append(Definition("derived", ("Computed from two quantities of the same run.",), derived))
+    return found
+
+
+def _words(quantity: Quantity, known: Mapping[str, Quantity], results: Results, windows: Windows) -> str:
+    details = [f"{name} = {value}" for name, value in quantity.options.items()]
+    if quantity.within is not None:
+        details.append(f"{quantity.within} of each run")
+    if window := _window(quantity.name, results, windows):
+        details.append(f"measured {window}")
+    words = f"{quantity.title or quantity.name.replace('_', ' ')} ({metrics.unit_of(quantity, known)})"
+    if details:
+        words += f": {', '.join(details)}"
+    return f"{words}. {quantity.about}" if quantity.about else words
+
+
+def _window(quantity: str, results: Results, windows: Windows) -> str:
+    """The part of the run that was measured, and in which cells if it differs between them."""
+    found = {cell.id: windows.get((cell.id, quantity)) for cell in results.cells}
+    if len(set(found.values())) > 1:  # that of cells without a number says nothing
+        data = results.data
+        found = {c: w for c, w in found.items() if any(_is_number(v) for v in data.get((c, quantity), ()))}
+    cells: dict[tuple[float, float] | None, list[CellInfo]] = {}
+    for cell in results.cells:
+        if cell.id in found:
+            cells.setdefault(found[cell.id], []).append(cell)
+    words = {window: f"from {window[0]:g} s to {window[1]:g} s" for window in cells if window is not None}
+    if len(words) < 2:
+        return "".join(words.values())
+    for axis in results.axes:
+        values = {w: list(dict.fromkeys(text(c.axes.get(axis, "")) for c in cells[w])) for w in words}
+        every = [value for those in values.values() for value in those]
+        if len(every) == len(set(every)) and "" not in every:
+            return ", ".join(f"{words[w]} ({axis} = {', '.join(those)})" for w, those in values.items())
+    return ", ".join(f"{words[w]} (cells: {len(cells[w])})" for w in words)
+
+
+def _is_number(value: Value) -> bool:
+    return math.isfinite(value) if isinstance(value, float) else bool(np.isfinite(value).any())
+
+
+def _paragraphs(doc: str) -> tuple[str, ...]:
+    """A metric's docstring as plain paragraphs, its formula in a line of text."""
+    return tuple(_plain(" ".join(part.split())) for part in doc.split("\n\n") if part.strip())
+
+
+def _plain(text: str) -> str:
+    return formulas_as_text(text).replace("`", "").strip()
+
+
+_SIGNS = {
+    "sum": "Σ", "prod": "Π", "int": "∫", "in": "∈", "cdot": "·", "times": "×", "le": "≤", "leq": "≤",
+    "ge": "≥", "geq": "≥", "ne": "≠", "approx": "≈", "infty": "∞", "sqrt": "√", "ldots": "…", "dots": "…",
+    "to": "→", "pm": "±", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "Delta": "Δ", "lambda": "λ",
+    "mu": "μ", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "theta": "θ", "phi": "φ", "omega": "ω",
+    "left": "", "right": "", "quad": " ", "qquad": " ",
+}  # fmt: skip
+_ACCENTS = {
+    "tilde": "\N{COMBINING TILDE}",
+    "hat": "\N{COMBINING CIRCUMFLEX ACCENT}",
+    "bar": "\N{COMBINING MACRON}",
+}
+_LOW = str.maketrans("0123456789+-=()aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
+_HIGH = str.maketrans("0123456789+-=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
+_TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\s+|.", re.S)
+#: A formula in a docstring: $$ … $$, \( … \) or \[ … \].
+_FORMULA = re.compile(r"\$\$(.*?)\$\$|\\\((.*?)\\\)|\\\[(.*?)\\\]", re.S)
+NBSP = "\N{NO-BREAK SPACE}"
+
+
+def formulas_as_text(text: str) -> str:
+    """A text, each formula in it as Unicode."""
+    return _FORMULA.sub(
+        lambda found: tex_as_text(next(one for one in found.groups() if one is not None)), text
+    )
+
+
+def tex_as_text(tex: str) -> str:
+    r"""TeX's mathematics as a line: `\frac{x_i^2}{n}` is xᵢ² / n. Unknown commands keep their names."""
+    return " ".join(_sequence(iter(_TOKEN.findall(tex))).replace(NBSP, " ").split())
+
+
+def _sequence(tokens: Iterator[str]) -> str:
+    """All up to the closing brace."""
+    parts: list[str] = []
+    fractions: list[int] = []
+    for token in tokens:
+        if token == "}":
+            break
+        if token == "\\frac":
+            fractions.append(len(parts))
+            above, below = _argument(tokens), _argument(tokens)
+            parts.append(f"{_group(above, '+-')} / {_group(below, ' +-·/')}")
+        elif token in "_^":
+            parts.append(_script(token, _argument(tokens)))
+        else:
+            parts.append(_token(token, tokens))
+    for place in fractions:  # a fraction that is one factor of several
+        before, after = "".join(parts[:place]).rstrip(), "".join(parts[place + 1 :]).strip()
+        if (before and before[-1] not in "=+-(,") or (after and after[0] not in "=+-),"):
+            parts[place] = f"({parts[place]})"
+    return "".join(parts)
+
+
+def _token(token: str, tokens: Iterator[str]) -> str:
+    name = token[1:] if token.startswith("\\") else None
+    if token == "{":
+        return _sequence(tokens)
+    if name is None:
+        return token
+    if name in _ACCENTS:
+        return _argument(tokens) + _ACCENTS[name]
+    if name in ("text", "mathrm", "operatorname"):
+        return _argument(tokens).replace(" ", NBSP)
+    if name in ",;: !":
+        return "" if name == "!" else " "
+    return _SIGNS.get(name, name)
+
+
+def _argument(tokens: Iterator[str]) -> str:
+    """What a command applies to: a group in braces, or the next sign."""
+    token = next((one for one in tokens if not one.isspace()), "")
+    return _token(token, tokens)
+
+
+def _script(mark: str, text: str) -> str:
+    """A subscript or superscript; one that Unicode lacks keeps TeX's mark."""
+    table, text = (_LOW if mark == "_" else _HIGH), text.replace(" ", "")
+    if all(ord(sign) in table for sign in text):
+        return text.translate(table)
+    text = "".join(text.split(NBSP)) if mark == "_" else text
+    return f"{mark}{text}" if text.isalnum() else f"{mark}({text})"
+
+
+def _group(text: str, operators: str) -> str:
+    """In parentheses if there is more than one factor in it."""
+    text = text.strip()
+    inside = text[1:-1]
+    enclosed = text.startswith("(") and text.endswith(")") and "(" not in inside and ")" not in inside
+    return f"({text})" if not enclosed and any(sign in text for sign in operators) else text

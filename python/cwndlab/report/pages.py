@@ -1,0 +1,151 @@
+"""Pages about several runs: one that leads to the reports of studies, and one that compares two runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+from cwndlab.errors import OutputError, StudyError
+from cwndlab.files import save
+from cwndlab.spec.outputs import Figure
+from cwndlab.stats.difference import DatasetComparison
+from cwndlab.stats.results import CellInfo, Results, Value
+from cwndlab.stats.verdict import Verdict
+
+from . import render
+from .draft import tally
+from .figures import draw
+from .model import CountView
+from .wording import count
+
+#: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list: file, title and topic of each.
+LESSONS, LIST = "lessons", "lessons.json"
+#: What a report contains that contains the simulator (templates/simulator.html.j2).
+LIVE = b'id="live-engine"'
+
+
+class IndexEntry(NamedTuple):
+    """One study on the index page."""
+
+    title: str
+    source: str
+    href: str
+    """Path of the report, relative to the index."""
+    counts: tuple[CountView, ...]
+    claim_counts: tuple[CountView, ...]
+    ran: str
+    """How much was run, and how long it took."""
+    picture: str
+    """Path of one figure, relative to the index; empty if there is none."""
+    live: bool
+    """Whether the report contains the simulator."""
+
+
+def write_index(folder: Path) -> Path:
+    """Writes `index.html` into a folder whose sub-folders are results of studies; returns its path."""
+    entries = [_entry(report) for report in sorted(folder.glob("*/report.html"))]
+    if not entries:
+        raise OutputError(f"{folder}: holds no reports; `cwndlab run STUDY -o {folder}/STUDY` makes one")
+    live = {entry.live for entry in entries}
+    how_many = "some" if len(live) > 1 else "all" if live == {True} else "none"
+    page = folder / "index.html"
+    lessons = _lessons(folder / LESSONS)
+    save(page, render.page("index.html", entries=entries, live=how_many, lessons=lessons))
+    return page
+
+
+def _entry(report: Path) -> IndexEntry:
+    results = report.parent
+    title, source, ran = _provenance(results)
+    return IndexEntry(
+        title,
+        source,
+        f"{quote(results.name)}/report.html",
+        _counts(results / "verdicts.csv"),
+        _counts(results / "claims.csv"),
+        ran,
+        _picture(results),
+        LIVE in report.read_bytes(),
+    )
+
+
+def _lessons(folder: Path) -> list[tuple[str, str, str]]:
+    """Address, title and topic of the lessons in a folder, if it has some."""
+    try:
+        found = json.loads((folder / LIST).read_text(encoding="utf-8"))
+        return [(f"{quote(folder.name)}/{quote(file)}", title, topic) for file, title, topic in found]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def _provenance(results: Path) -> tuple[str, str, str]:
+    """The study's title and name, and what was run."""
+    try:
+        content = json.loads((results / "provenance.json").read_text(encoding="utf-8"))
+        title, study = str(content["title"]), str(content["study"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return results.name, "", ""
+    runs, seconds = content.get("replicates_run"), content.get("seconds")
+    ran = f"{runs} runs in {seconds:.1f} s" if runs and isinstance(seconds, float) else ""
+    return title, study, ran
+
+
+def _picture(results: Path) -> str:
+    """The lightest of a report's figures."""
+    found = sorted(results.glob("figures/*.svg"), key=lambda path: (path.stat().st_size, path.name))
+    return f"{quote(results.name)}/figures/{quote(found[0].name)}" if found else ""
+
+
+def _counts(path: Path) -> tuple[CountView, ...]:
+    """The number of each verdict in a CSV file of verdicts or claims, in the reports' order."""
+    return count([Verdict(word) for word, number in tally(path)[0].items() for _ in range(number)])
+
+
+#: The figures that have room for a second run; those of packets show one run each.
+OVERLAID = ("line", "bar", "cdf")
+#: The axis that distinguishes the runs, unless the study has one of that name.
+AXIS = "run"
+
+
+def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
+    """The results of both runs as those of one study, with an axis more that names the run."""
+    axis = AXIS
+    while axis in a.axes or axis in b.axes:
+        axis += "_"
+    cells: list[CellInfo] = []
+    data: dict[tuple[str, str], Sequence[Value]] = {}
+    deterministic: set[str] = set()
+    for name, results in zip(names, (a, b), strict=True):
+        for cell in results.cells:
+            made = CellInfo(f"{axis}={name},{cell.id}", {**cell.axes, axis: name})
+            cells.append(made)
+            deterministic |= {made.id} if cell.id in results.deterministic else set()
+            data |= {(made.id, q): values for (id_, q), values in results.data.items() if id_ == cell.id}
+
+    return replace(
+        a,
+        cells=tuple(cells),
+        data=data,
+        units={**b.units, **a.units},
+        ranges={**b.ranges, **a.ranges},
+        deterministic=deterministic,
+        study_axes=(*a.study_axes, axis),
+    )
+
+
+def comparison(
+    title: str, names: tuple[str, str], found: DatasetComparison, figures: Sequence[Figure], both: Results
+) -> str:
+    """Two runs on one self-contained page: what moved, and the figures that can show both (`overlay`)."""
+    axis = list(both.study_axes)[-1]
+    drawings = []
+    for spec in figures:
+        if spec.kind in OVERLAID:
+            with suppress(StudyError):  # neither has its cells
+                drawings.append(draw(spec.model_copy(update={"series": [*spec.series, axis]}), both))
+    return render.page("comparison.html", drawings=drawings, title=title, names=names, found=found).decode()
