@@ -355,8 +355,8 @@ impl Connection {
                 self.sender.note_write(self.in_flight_measured());
             }
             self.sender.snd.end = self.sender.snd.end.saturating_add(bytes);
-            if let Some(extra) = &mut self.sender.extra {
-                (extra.socket.more, extra.socket.pushed) = (false, false);
+            if let Some(socket) = self.sender.socket_mut() {
+                (socket.more, socket.pushed) = (false, false);
             }
         }
     }

@@ -71,11 +71,12 @@ impl Flight {
         }
     }
 
-    /// As [`Flight::on_sent`], for new data while other data is outstanding. Returns false, with no effect, if the
-    /// caller must call [`Flight::on_sent`] instead.
+    /// As [`Flight::on_sent`], for new data while other data is outstanding.
     #[inline]
-    pub fn on_next_sent(&mut self, start: u64, end: u64, now: Time) -> bool {
-        self.record.as_mut().is_some_and(|record| record.send_next(start, end, now))
+    pub fn on_next_sent(&mut self, start: u64, end: u64, now: Time) {
+        if let Some(record) = &mut self.record {
+            record.send_next(start, end, now);
+        }
     }
 
     /// Prepares the record for an ACK. The caller then passes the ACK's blocks ([`Flight::on_block`]), and finally the

@@ -67,11 +67,14 @@ pub(crate) struct Sender {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Extra {
     pub pacer: Option<Pacer>,
-    pub socket: SocketOptions,
+    /// Socket options, once the application has set one.
+    pub socket: Option<Box<SocketOptions>>,
     /// The random number generator, if the controller draws random numbers.
     pub random: Option<Rng>,
     /// AccECN state, if configured.
     pub accecn: Option<AccEcn>,
+    /// Whether the controller uses one-way delays.
+    pub delays: bool,
 }
 
 impl Sender {
@@ -97,7 +100,7 @@ impl Sender {
             .then(|| {
                 let pacer = cfg.paces().then(Pacer::default);
                 let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
-                Box::new(Extra { pacer, accecn, ..Extra::default() })
+                Box::new(Extra { pacer, accecn, delays: cfg.window_law.needs().delays, ..Extra::default() })
             }),
         }
     }
@@ -115,14 +118,27 @@ impl Sender {
         self.cc.on_start(Start { now, mss: self.snd.mss, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 
-    /// Whether the sender has no [`Extra`] state, which most of the short paths in `connection/fast` do not handle.
+    /// Whether the sender has none of the [`Extra`] state that the short paths for arriving segments do not handle:
+    /// socket options, AccECN, and a controller that uses one-way delays.
+    #[inline]
     pub fn is_plain(&self) -> bool {
-        self.extra.is_none()
+        self.extra.as_ref().is_none_or(|extra| extra.socket.is_none() && extra.accecn.is_none() && !extra.delays)
+    }
+
+    /// The socket options, if the application has set any.
+    #[inline]
+    pub fn socket(&self) -> Option<&SocketOptions> {
+        self.extra.as_ref()?.socket.as_deref()
+    }
+
+    /// As [`Self::socket`], to change them.
+    pub fn socket_mut(&mut self) -> Option<&mut SocketOptions> {
+        self.extra.as_mut()?.socket.as_deref_mut()
     }
 
     /// Whether the application requests that less than a full segment wait for more data (`TCP_CORK`, `MSG_MORE`).
     pub fn holds(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.socket.holds())
+        self.socket().is_some_and(SocketOptions::holds)
     }
 
     /// Marks the delivery rate sampler as application-limited if less than a segment is left to send, cwnd has room,
@@ -305,7 +321,7 @@ impl Sender {
 
     /// Returns how many of the `len` bytes that begin at `start` belong to the same record (`MSG_EOR`) as `start`.
     pub fn within_record(&self, start: u64, len: u64) -> u64 {
-        self.extra.as_ref().map_or(len, |extra| len.min(extra.socket.record_left(start)))
+        self.socket().map_or(len, |socket| len.min(socket.record_left(start)))
     }
 
     fn only_fin(&self, cfg: &TcpConfig, Room { window, in_flight }: Room) -> Result<Piece, Stop> {

@@ -132,9 +132,6 @@ impl Bbr {
 
     /// `bbr_main`: returns the new window, in packets, after an ACK.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
-        if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
-            return cwnd; // the kernel does not call congestion control for such ACKs
-        }
         let sample = Sample::new(ack, after, self.mss, self.delivered);
         (self.delivered, self.delivered_at) = (after.total_delivered_packets, after.delivered_at);
         self.lost += sample.losses;
@@ -432,6 +429,9 @@ impl Law for Bbr {
     }
 
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
+        if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
+            return true; // the kernel does not call congestion control for such ACKs
+        }
         let mss = u64::from(ack.mss);
         let cwnd = self.on_ack(ack, after, u64::from(windows.cwnd / ack.mss));
         // bbr_check_drain sets snd_ssthresh.

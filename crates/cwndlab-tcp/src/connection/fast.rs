@@ -22,4 +22,5 @@ pub(super) mod comparison;
 mod poll;
 mod receive;
 
+pub(super) use poll::Outlook;
 pub use poll::{Polled, Quick};

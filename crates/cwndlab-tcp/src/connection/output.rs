@@ -2,6 +2,7 @@
 
 use cwndlab_units::Time;
 
+use super::fast::Outlook;
 use super::handshake::wanted_shift;
 use super::{Connection, Control};
 use crate::config::TcpConfig;
@@ -24,6 +25,7 @@ impl Connection {
     #[inline]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         let outlook = self.outlook(cfg);
+        let outlook = self.paced(cfg, now, outlook);
         self.follow(cfg, now, outlook)
     }
 
@@ -291,7 +293,10 @@ impl Connection {
         let header = match control {
             Control::None => return None,
             Control::Probe => return Some(self.window_probe(cfg, now)),
-            Control::AskPacer => return self.held_segment(cfg, now),
+            Control::AskPacer => {
+                let awaits_ack = self.waits_for_ack(self.outlook(cfg) == Outlook::FullWindow);
+                return self.held_segment(cfg, now, awaits_ack);
+            }
             Control::AckBefore(ack) => return Some(self.ack_before(cfg, now, ack)),
             Control::EchoSynAck => return Some(self.mark_echo(cfg, now)),
             Control::Abort => {

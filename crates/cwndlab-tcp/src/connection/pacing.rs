@@ -4,8 +4,9 @@ use cwndlab_units::Time;
 
 use super::{Connection, Control};
 use crate::config::TcpConfig;
-use crate::pacing::Pace;
+use crate::pacing::{Pace, Pacer};
 use crate::segment::Segment;
+use crate::sender::Sender;
 use crate::timers::Timer;
 
 impl Connection {
@@ -16,33 +17,39 @@ impl Connection {
         if self.control != Control::AskPacer {
             return false; // another segment is to be sent first
         }
-        let Some(mut pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.take()) else { return true };
-        pacer.charge(self.stats.bytes_sent);
         let waits = self.state.may_send() && self.sender.snd.una < self.sender.limit();
+        let recovery = &self.recovery;
+        let Sender { extra, snd, cc, outstanding, .. } = &mut self.sender;
+        let Some(pacer) = extra.as_mut().and_then(|extra| extra.pacer.as_mut()) else { return true };
+        pacer.charge(self.stats.bytes_sent);
         if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
             pacer.on_pure_ack(now); // the ACK goes before any data
         }
-        let recovery = &self.recovery;
-        let s = &mut self.sender;
-        let admitted = !waits
+        !waits
             || pacer.admits(now, || {
-                if recovery.in_flight(&s.snd, &s.outstanding) == 0
-                    && s.outstanding.rate().is_some_and(|rate| rate.is_app_limited())
+                if recovery.in_flight(snd, outstanding) == 0
+                    && outstanding.rate().is_some_and(|rate| rate.is_app_limited())
                 {
-                    s.cc.on_app_restart(now, s.snd.mss);
+                    cc.on_app_restart(now, snd.mss);
                 }
-                Pace::of_grant(cfg, &s.snd, &s.cc, s.cc.grant())
-            });
-        if !admitted {
-            self.timers.set(Timer::Pacer, pacer.next());
-        }
-        self.sender.extra.get_or_insert_default().pacer = Some(pacer);
-        admitted
+                Pace::of_grant(cfg, snd, cc, cc.grant())
+            })
     }
 
-    /// Records how much of cwnd is in use, and returns the ACK that is due, if any. Called while the pacer permits no
-    /// data.
-    pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
+    /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. `full`: cwnd is
+    /// full. Other laws than those that control their recovery note at each poll how long cwnd has been full.
+    #[inline]
+    pub(super) fn waits_for_ack(&self, full: bool) -> bool {
+        full && self.sender.cc.owns_recovery()
+    }
+
+    /// Sets the timer of the pacer, unless an ACK is awaited anyway, records how much of cwnd is in use, and returns
+    /// the ACK that is due, if any. Called while the pacer permits no data.
+    pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time, awaits_ack: bool) -> Option<Segment> {
+        let pacer = self.sender.extra.as_ref().and_then(|extra| extra.pacer.as_ref());
+        if let Some(at) = pacer.filter(|_| !awaits_ack).map(Pacer::next) {
+            self.timers.set(Timer::Pacer, at);
+        }
         self.note_usage(cfg, now);
         self.receiver.ack_now.then(|| self.pure_ack(cfg, now))
     }

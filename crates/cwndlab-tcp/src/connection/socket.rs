@@ -4,7 +4,6 @@ use cwndlab_units::Time;
 
 use super::Connection;
 use crate::segment::{Flags, Segment};
-use crate::sender::Extra;
 use crate::socket_options::SocketOptions;
 use crate::state::{CloseReason, State};
 use crate::timers::Timer;
@@ -32,7 +31,7 @@ impl Connection {
     /// Sets whether less than a full segment waits for more data (`TCP_CORK`), regardless of the flags of writes. With
     /// nothing in flight, it waits for at most one retransmission timeout.
     pub fn set_corked(&mut self, corked: bool) {
-        if corked || !self.sender.is_plain() {
+        if corked || self.sender.socket().is_some() {
             self.socket_options().corked = corked;
         }
     }
@@ -40,8 +39,8 @@ impl Connection {
     /// Permits all data written so far to be sent without waiting for more, corked or not (as setting `TCP_NODELAY`
     /// does on Linux).
     pub fn push(&mut self) {
-        if let Some(extra) = &mut self.sender.extra {
-            extra.socket.pushed = true;
+        if let Some(socket) = self.sender.socket_mut() {
+            socket.pushed = true;
         }
     }
 
@@ -49,7 +48,7 @@ impl Connection {
     /// after a number of retransmissions (`TCP_USER_TIMEOUT`; RFC 5482). As in Linux, the time counts from the first
     /// retransmission.
     pub fn set_user_timeout(&mut self, timeout: Option<Time>) {
-        if timeout.is_some() || !self.sender.is_plain() {
+        if timeout.is_some() || self.sender.socket().is_some() {
             self.socket_options().user_timeout = timeout;
         }
     }
@@ -61,14 +60,14 @@ impl Connection {
     }
 
     fn socket_options(&mut self) -> &mut SocketOptions {
-        &mut self.sender.extra.get_or_insert_default().socket
+        self.sender.extra.get_or_insert_default().socket.get_or_insert_default()
     }
 
     /// Aborts the connection and queues a RST if new data arrives after the application has closed and stopped reading.
     /// Returns whether it did.
     pub(super) fn refuses_data(&mut self, seg: &Segment) -> bool {
         use State::{Closing, FinWait1, FinWait2, LastAck, TimeWait};
-        let read_closed = self.sender.extra.as_ref().is_some_and(|extra| extra.socket.read_closed);
+        let read_closed = self.sender.socket().is_some_and(|socket| socket.read_closed);
         let refuses = read_closed && matches!(self.state, FinWait1 | FinWait2 | Closing | TimeWait | LastAck);
         if refuses {
             self.fail(CloseReason::Aborted);
@@ -79,7 +78,7 @@ impl Connection {
 
     /// When the user timeout expires; [`Time::MAX`] if it is not running.
     pub(super) fn gives_up_at(&self) -> Time {
-        self.sender.extra.as_ref().and_then(|extra| extra.socket.gives_up_at).unwrap_or(Time::MAX)
+        self.sender.socket().and_then(|socket| socket.gives_up_at).unwrap_or(Time::MAX)
     }
 
     /// Starts the user timeout, if one is set, when the retransmission timer expires for the first time since the last
@@ -87,7 +86,7 @@ impl Connection {
     pub(super) fn start_user_timeout(&mut self, now: Time) {
         let unanswered = self.retries > 0 || self.sender.snd.una == self.sender.snd.max;
         let waits = unanswered && self.timers.is_running(Timer::Retransmit);
-        let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() else { return };
+        let Some(socket) = self.sender.socket_mut() else { return };
         if waits && socket.gives_up_at.is_none() {
             socket.gives_up_at = socket.user_timeout.map(|timeout| now + timeout);
         }
@@ -102,7 +101,7 @@ impl Connection {
     /// Notes an arriving ACK, which ends `MSG_MORE` and, with `progress`, stops the user timeout. `progress`: the ACK
     /// acknowledges something new, or opens a window that was probed.
     pub(super) fn note_ack(&mut self, progress: bool) {
-        if let Some(Extra { socket, .. }) = self.sender.extra.as_deref_mut() {
+        if let Some(socket) = self.sender.socket_mut() {
             socket.more = false;
             if progress {
                 socket.gives_up_at = None;

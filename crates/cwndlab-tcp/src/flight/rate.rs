@@ -167,9 +167,7 @@ impl RateSampler {
         if let Some(rtt) = rtt {
             self.min_rtt.note(now, rtt);
         }
-        if self.delivered_packets > self.app_limited_until {
-            self.app_limited_until = 0;
-        }
+        self.on_idle_ack();
         let (newest, sent) = self.newest.take()?;
         self.first_sent_at = whole_micros(sent.at);
         self.delivered_at = now;
@@ -192,6 +190,14 @@ impl RateSampler {
             retransmission: sent.flags & REPEATED != 0,
             min_rtt,
         })
+    }
+
+    /// Does what [`Self::sample`] would for an ACK while nothing is outstanding: ends the time in which the application
+    /// limits the sender, if the data that was outstanding when it began has been delivered.
+    pub fn on_idle_ack(&mut self) {
+        if self.delivered_packets > self.app_limited_until {
+            self.app_limited_until = 0;
+        }
     }
 
     /// Records that the application has no data to send while `in_flight` segments are outstanding

@@ -203,31 +203,21 @@ impl Record {
             self.repeated_to = known.max(end);
         }
         if end > known {
-            let sent = Sent { start: known, end, at: now, flags: 0 };
-            self.tally.add(&sent);
-            self.list.push_back(sent);
-            if self.keeps.order {
-                self.order.push_back((now, end));
-            }
-            if let Some(rate) = &mut self.rate {
-                rate.stamps.push_back(rate.sampler.stamp(&self.tally));
-            }
+            self.send_next(known, end, now);
         }
     }
 
-    /// As [`Record::send`], for new data while other data is outstanding. Returns false, with no effect, if the
-    /// delivery rate is measured.
-    pub fn send_next(&mut self, start: u64, end: u64, now: Time) -> bool {
-        if self.rate.is_some() {
-            return false;
-        }
+    /// As [`Record::send`], for new data while other data is outstanding.
+    pub fn send_next(&mut self, start: u64, end: u64, now: Time) {
         debug_assert!(self.list.back().is_none_or(|last| last.end == start));
         self.tally.pipe += end - start;
         self.list.push_back(Sent { start, end, at: now, flags: 0 });
         if self.keeps.order {
             self.order.push_back((now, end));
         }
-        true
+        if let Some(rate) = &mut self.rate {
+            rate.stamps.push_back(rate.sampler.stamp(&self.tally));
+        }
     }
 
     fn send_again(&mut self, start: u64, end: u64, now: Time) {

@@ -16,7 +16,7 @@ use crate::state::State;
 impl Connection {
     /// Whether a segment without SACK blocks passes header prediction (Jacobson 1990): it is in order or beyond a hole
     /// and has no flags other than ACK and PSH, the connection is established and has received no FIN, and the sender
-    /// has no extra state ([`Sender::is_plain`](crate::sender::Sender::is_plain)).
+    /// has no extra state that matters ([`Sender::is_plain`](crate::sender::Sender::is_plain)).
     pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
         self.state == State::Established
             && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
@@ -66,8 +66,19 @@ impl Connection {
     /// Whether an ACK that acknowledges nothing new and has no SACK blocks needs no report. If this returns true, RACK
     /// has already processed the ACK.
     pub(in crate::connection) fn is_unreported(&mut self) -> bool {
-        let s = &self.sender;
-        self.recovery.rack().is_none_or(|rack| s.snd.una == s.snd.max && !s.cc.needs().every_ack && rack.take_idle())
+        let s = &mut self.sender;
+        let idle = s.snd.una == s.snd.max;
+        let Some(rack) = self.recovery.rack() else { return idle || !s.outstanding.measures_rate() };
+        if !idle || s.cc.needs().every_ack || !rack.take_idle() {
+            return false;
+        }
+        if let Some(rate) = s.outstanding.rate() {
+            rate.on_idle_ack();
+            if s.cc.limits_itself() {
+                rate.on_app_limited(0);
+            }
+        }
+        true
     }
 
     /// Processes an ACK of new data that passed [`Self::is_expected`], with the same effect as

@@ -23,6 +23,8 @@ pub(in crate::connection) enum Outlook {
     FullSegment,
     /// Nothing, because the congestion window is full; [`Connection::follow`] records this.
     FullWindow,
+    /// No data, because the pacer does not permit it. If `awaits_ack` is set, no data can go before the next ACK.
+    Held { awaits_ack: bool },
     /// Unknown: [`Connection::poll_any`] decides.
     #[default]
     Open,
@@ -61,6 +63,7 @@ impl Connection {
             _ => self.outlook(cfg),
         };
         debug_assert_eq!(outlook, self.outlook(cfg));
+        let outlook = self.paced(cfg, now, outlook);
         *last = Polled(outlook);
         match outlook {
             Outlook::Nothing => Quick::Nothing,
@@ -73,6 +76,15 @@ impl Connection {
             }
             _ => Quick::Ask,
         }
+    }
+
+    /// Corrects a prediction that does not consider pacing: asks the pacer, if the connection paces.
+    #[inline(always)]
+    pub(in crate::connection) fn paced(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Outlook {
+        if self.control == Control::None || outlook == Outlook::Open || self.pacer_admits(cfg, now) {
+            return outlook;
+        }
+        Outlook::Held { awaits_ack: self.waits_for_ack(outlook == Outlook::FullWindow) }
     }
 
     /// Does what `outlook` predicts. Returns the segment to send, if any.
@@ -90,16 +102,17 @@ impl Connection {
                 self.note_usage(cfg, now);
                 None
             }
+            Outlook::Held { awaits_ack } => self.held_segment(cfg, now, awaits_ack),
             Outlook::Open => self.poll_any(cfg, now),
         }
     }
 
     /// Predicts the result of [`Connection::poll_any`] from a few fields; [`Outlook::Open`] if these do not decide it,
-    /// for example in loss recovery.
+    /// for example in loss recovery. Pacing is not considered: see [`Self::paced`].
     #[inline(always)]
     pub(in crate::connection) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
-        if self.control != Control::None {
+        if !matches!(self.control, Control::None | Control::AskPacer) {
             return Outlook::Open;
         }
         let no_data = if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
@@ -111,7 +124,7 @@ impl Connection {
             && s.snd.dup_acks == 0
             && s.snd.inflation == 0
             && !s.snd.resend_first
-            && s.is_plain()
+            && s.socket().is_none()
             && s.outstanding.reported.is_empty()
             && self.recovery.is_calm(&s.outstanding);
         if !plain {
@@ -160,7 +173,7 @@ impl Connection {
 
     /// Whether the segments sent now carry neither SACK blocks nor the AccECN option.
     fn needs_no_options(&self) -> bool {
-        self.receiver.beyond.is_none() && self.sender.is_plain()
+        self.receiver.beyond.is_none() && !self.sender.snd.ecn.is_accurate()
     }
 
     /// Whether sending a full segment changes only the positions: more data follows, and the retransmission timer is
@@ -209,13 +222,13 @@ impl Connection {
     fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
         let sent = Transmission { now, piece, end, again: false, was_quiet: false };
         if let Some(rack) = self.recovery.rack() {
-            if self.sender.outstanding.on_next_sent(piece.start, end, now) {
-                return rack.on_next_sent(&mut self.sender.view(cfg), &sent, &mut self.timers);
-            }
-        } else if self.keeps_timer(cfg, now) && self.sender.outstanding.on_next_sent(piece.start, end, now) {
-            return;
+            self.sender.outstanding.on_next_sent(piece.start, end, now);
+            rack.on_next_sent(&mut self.sender.view(cfg), &sent, &mut self.timers);
+        } else if self.keeps_timer(cfg, now) {
+            self.sender.outstanding.on_next_sent(piece.start, end, now);
+        } else {
+            self.record_sent(cfg, &sent);
         }
-        self.record_sent(cfg, &sent);
     }
 
     /// Whether [`Self::time_first`] would leave the timer unchanged: the first outstanding segment stays the same, and
