@@ -12,7 +12,7 @@
 //!   [`AccEcn::read_option`].
 
 use crate::ecn::{CE, ECT_0, ECT_1};
-use crate::segment::{AccEcnOption, Flags, Segment};
+use crate::segment::{AccEcnOption, Flags, Header, Segment};
 
 /// Initial value of the ACE field. It is not 0, so that a field cleared by the network is recognized
 /// (`TCP_ACCECN_CEP_INIT_OFFSET`).
@@ -89,7 +89,7 @@ pub(crate) struct AccEcn {
     received_ce: u32,
     /// Packets that arrived with CE and have not been reported yet.
     pending: u8,
-    /// Payload bytes that arrived, by codepoint: ECT(1), ECT(0), CE.
+    /// Payload bytes that arrived, in the order of the fields of the option: ECT(1), CE, ECT(0).
     received_bytes: [u32; 3],
     /// The codepoint of the last arrival.
     last_codepoint: u8,
@@ -128,9 +128,16 @@ pub(crate) struct Progress {
     pub acked_before: u64,
 }
 
-/// Returns the initial value of a counter of the option (`tcp_accecn_field_init_offset`).
-fn first_value(codepoint: u8) -> u32 {
-    u32::from(codepoint != CE)
+/// Initial values of the option's counters, in either order (`tcp_accecn_field_init_offset`).
+const FIRST_VALUES: [u32; 3] = [1, 0, 1];
+
+/// Returns the field that counts the bytes of a codepoint in the options that this end sends, which have order 1.
+fn sent_field(codepoint: u8) -> usize {
+    match codepoint {
+        ECT_1 => 0,
+        CE => 1,
+        _ => 2,
+    }
 }
 
 /// Returns the codepoint whose bytes a field of the option counts (table 5).
@@ -197,10 +204,9 @@ impl AccEcn {
             self.received_ce = self.received_ce.wrapping_add(u32::from(marked));
             self.pending = (self.pending + marked).min(15);
             if seg.len > 0 {
-                let bytes = &mut self.received_bytes[usize::from(seg.ecn) - 1];
-                *bytes = bytes.wrapping_add(seg.len);
-                let fields = (0..3).find(|&field| field_codepoint(1, field) == seg.ecn).map_or(0, |field| field + 1);
-                self.least_fields = self.least_fields.max(fields);
+                let field = sent_field(seg.ecn);
+                self.received_bytes[field] = self.received_bytes[field].wrapping_add(seg.len);
+                self.least_fields = self.least_fields.max(field + 1);
             }
         }
         let changed = std::mem::replace(&mut self.last_codepoint, seg.ecn) != seg.ecn;
@@ -241,13 +247,15 @@ impl AccEcn {
     }
 
     fn counters(&self, fields: usize) -> AccEcnOption {
-        let mut option = AccEcnOption { order: 1, fields: fields as u8, counters: [0; 3] };
-        for (field, counter) in option.counters.iter_mut().enumerate().take(fields) {
-            let codepoint = field_codepoint(1, field);
-            let value = self.received_bytes[usize::from(codepoint) - 1].wrapping_add(first_value(codepoint));
-            *counter = value & ((1 << FIELD_BITS) - 1);
-        }
-        option
+        let counter = |field: usize| {
+            let value = self.received_bytes[field].wrapping_add(FIRST_VALUES[field]) & ((1 << FIELD_BITS) - 1);
+            if field < fields {
+                value
+            } else {
+                0
+            }
+        };
+        AccEcnOption { order: 1, fields: fields as u8, counters: [counter(0), counter(1), counter(2)] }
     }
 
     /// Reads the counters in a segment. If the segment has no option, adds the `delivered` bytes to the counter of the
@@ -281,7 +289,7 @@ impl AccEcn {
             let bytes = &mut self.delivered_bytes[usize::from(codepoint) - 1];
             // A signed difference of 24 bits.
             let shift = u32::BITS - FIELD_BITS;
-            let delta = (counter.wrapping_sub(first_value(codepoint)).wrapping_sub(*bytes) << shift) as i32 >> shift;
+            let delta = (counter.wrapping_sub(FIRST_VALUES[field]).wrapping_sub(*bytes) << shift) as i32 >> shift;
             *bytes = bytes.wrapping_add_signed(delta);
             if delta < 0 || (delta != 0 && codepoint != estimated && changed != 0) {
                 (known, ambiguous) = (false, true);
@@ -293,6 +301,17 @@ impl AccEcn {
             self.estimated = 0;
         }
         known
+    }
+
+    /// Returns the smallest number of further packets that arrived at the peer with CE, according to the ACE field.
+    fn least_marked(&self, seg: &Header) -> u32 {
+        let field = u32::from(seg.flags.ace()).wrapping_sub(ACE_OFFSET);
+        field.wrapping_sub(self.delivered_ce) & ACE_MASK
+    }
+
+    /// Whether [`AccEcn::newly_marked`] returns 0 for an ACK that delivers this many packets.
+    pub fn reports_no_marks(&self, seg: &Header, delivered_packets: u64) -> bool {
+        delivered_packets <= u64::from(ACE_MASK) && self.least_marked(seg) == 0
     }
 
     /// Returns how many further packets arrived at the peer with CE, according to an ACK with this `progress`
@@ -320,8 +339,7 @@ impl AccEcn {
         if self.distrusted {
             return 0;
         }
-        let field = u32::from(seg.flags.ace()).wrapping_sub(ACE_OFFSET);
-        let least = field.wrapping_sub(self.delivered_ce) & ACE_MASK;
+        let least = self.least_marked(seg);
         let packets = progress.delivered_packets;
         let marked = if packets <= ACE_MASK {
             least

@@ -44,6 +44,14 @@ pub use crate::flight::{AckKind, AckReport, AfterAck};
 
 use cwndlab_units::Time;
 
+/// Returns `a * b / c`, at most [`u64::MAX`]. Computes with 128 bits only if the product needs them.
+pub(crate) fn product_over(a: u64, b: u64, c: u64) -> u64 {
+    match a.checked_mul(b) {
+        Some(product) => product / c,
+        None => (u128::from(a) * u128::from(b) / u128::from(c)).min(u128::from(u64::MAX)) as u64,
+    }
+}
+
 /// What a law permits the sender. If the law states no rate and the endpoint paces ([`crate::TcpConfig::pacing`]), the
 /// pacing rate is computed from the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,15 +4,15 @@
 
 use cwndlab_units::Time;
 
-use crate::congestion::{Controller, Grant, Quantum};
+use crate::congestion::{product_over, Controller, Grant, Quantum};
 use crate::send_state::SendState;
 use crate::TcpConfig;
 
 /// Number of segments that a connection sends before pacing starts (Linux: ten).
 const FREE_SEGMENTS: u8 = 10;
 /// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`, in per cent of cwnd per round trip.
-const SLOW_START_PERCENT: u128 = 200;
-const AVOIDANCE_PERCENT: u128 = 120;
+const SLOW_START_PERCENT: u64 = 200;
+const AVOIDANCE_PERCENT: u64 = 120;
 /// `sk_pacing_shift`: a train has as many bytes as the pacing rate sends in 2^-10 s.
 const TRAINS_PER_SECOND: u64 = 1 << 10;
 /// `sk_gso_max_size`: maximum bytes of a train.
@@ -68,9 +68,8 @@ impl Pace {
         }
         let (cwnd, ssthresh) = (cc.cwnd(), cc.ssthresh());
         let percent = if cwnd < ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-        let window = u128::from(cwnd.max(snd.flight()).max(u64::from(snd.mss)));
-        let rate = window * percent * 10_000_000 / u128::from(srtt); // 10^9 ns per second, over 100 %
-        Some(rate.min(u128::from(u64::MAX)) as u64)
+        let window = cwnd.max(snd.flight()).max(u64::from(snd.mss));
+        Some(product_over(window * percent, 10_000_000, srtt)) // 10^9 ns per second, over 100 %
     }
 }
 
@@ -137,7 +136,7 @@ impl Pacer {
         self.bytes += new;
         self.sent = (self.sent + 1).min(FREE_SEGMENTS);
         if self.sent == FREE_SEGMENTS && self.rate > 0 {
-            let takes = Time::from_nanos((u128::from(self.bytes) * 1_000_000_000 / u128::from(self.rate)) as u64);
+            let takes = Time::from_nanos(product_over(self.bytes, 1_000_000_000, self.rate));
             let forgiven = self.late.min(Time::from_nanos(takes.as_nanos() / 2));
             self.next = self.began + (takes - forgiven);
         }

@@ -119,10 +119,10 @@ impl Sender {
     }
 
     /// Whether the sender has none of the [`Extra`] state that the short paths for arriving segments do not handle:
-    /// socket options, AccECN, and a controller that uses one-way delays.
+    /// socket options, and a controller that uses one-way delays. (They handle AccECN apart.)
     #[inline]
     pub fn is_plain(&self) -> bool {
-        self.extra.as_ref().is_none_or(|extra| extra.socket.is_none() && extra.accecn.is_none() && !extra.delays)
+        self.extra.as_ref().is_none_or(|extra| extra.socket.is_none() && !extra.delays)
     }
 
     /// The socket options, if the application has set any.

@@ -19,7 +19,7 @@ use super::bbr::Repair;
 use super::law::{Law, Windows};
 use super::needs::Needs;
 use super::rounds::Rounds;
-use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Start};
+use super::{product_over, AckKind, AckReport, AfterAck, CongestionEvent, Grant, Start};
 use crate::config::{Bbr3Config, TcpConfig};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -74,7 +74,7 @@ fn scaled(value: u64, gain: f64) -> u64 {
 
 /// Bytes sent in `time` at `rate`.
 fn bytes_in(rate: u64, time: Time) -> u64 {
-    (u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).min(u128::from(u64::MAX)) as u64
+    product_over(rate, time.as_nanos(), 1_000_000_000)
 }
 
 /// Detects that the pipe is full (section 5.3.1.2).

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 
 use super::law::{Law, Windows, NO_THRESHOLD};
 use super::needs::Needs;
-use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
+use super::{product_over, AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
@@ -160,9 +160,8 @@ impl Prague {
             return;
         }
         let mss = u64::from(mss);
-        let segments = u128::from((self.window as u64).max(in_flight));
-        let rate = segments * u128::from(mss) * 1_000_000_000 / u128::from(srtt.as_nanos());
-        let mut rate = (rate.min(u128::from(u64::MAX / 2)) as u64).max(LEAST_RATE);
+        let segments = (self.window as u64).max(in_flight);
+        let mut rate = product_over(segments * mss, 1_000_000_000, srtt.as_nanos()).clamp(LEAST_RATE, u64::MAX / 2);
         if windows.cwnd < windows.ssthresh / 2 {
             rate *= 2;
         }
@@ -196,7 +195,7 @@ impl Prague {
 
 impl Law for Prague {
     // Prague does not use the delivery rate, but `AfterAck::in_flight_bytes` is known only if the rate is measured.
-    const NEEDS: Needs = Needs::RATE;
+    const NEEDS: Needs = Needs { idle_acks: true, ..Needs::RATE };
     const MODELS_PATH: bool = true;
 
     /// Initializes the state when the connection is established (`prague_init`).

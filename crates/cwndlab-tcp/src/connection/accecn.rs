@@ -27,7 +27,7 @@ impl Feedback {
 }
 
 impl Connection {
-    fn accecn(&mut self) -> Option<&mut AccEcn> {
+    pub(super) fn accecn(&mut self) -> Option<&mut AccEcn> {
         self.sender.extra.as_mut()?.accecn.as_mut()
     }
 

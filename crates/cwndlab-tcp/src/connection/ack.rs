@@ -36,7 +36,10 @@ impl Connection {
         }
         self.sender.note_largest_window(seg.window);
         if ack > self.sender.snd.una {
-            let plain = seg.sack.len == 0 && !seg.flags.has(Flags::ECE) && self.sender.is_plain();
+            let plain = seg.sack.len == 0
+                && !seg.flags.has(Flags::ECE)
+                && self.sender.is_plain()
+                && !self.sender.snd.ecn.is_accurate();
             if !plain || !self.take_calm_ack_with(cfg, now, seg, ack) {
                 self.take_new_ack(cfg, now, seg, Some(seg));
             }
@@ -67,9 +70,9 @@ impl Connection {
     /// Processes an ACK that acknowledges nothing new.
     fn on_other_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) {
         let idle = self.sender.snd.una == self.sender.snd.max;
-        let bare = seg.sack.len == 0 && self.sender.is_plain();
+        let bare = seg.sack.len == 0 && self.sender.is_plain() && !self.sender.snd.ecn.is_accurate();
         let by_time = self.recovery.detects_by_time();
-        if idle && (!by_time || bare && self.is_unreported()) {
+        if idle && (!by_time || bare && self.is_unreported(cfg, now)) {
             return self.note_window_update(); // there is nothing to report
         }
         let report = self.account_report(cfg, now, seg, window_changed);
@@ -168,7 +171,7 @@ impl Connection {
         let s = &self.sender;
         let acked_bytes = acked - u64::from(s.fin && ack > s.snd.end);
         let delivered_bytes = acked_bytes + sacked_bytes - known;
-        let feedback = match options.filter(|_| !s.is_plain()) {
+        let feedback = match options.filter(|_| !s.is_plain() || s.snd.ecn.is_accurate()) {
             Some(seg) => self.feedback(cfg, now, seg, acked_bytes, delivered_bytes),
             None => Feedback::of_echo(seg, delivered_bytes),
         };
@@ -286,7 +289,7 @@ impl Connection {
 
     /// Passes the ACK to the controller after loss detection. `may_grow` is false if an ECN echo forbids the ACK to
     /// open the window.
-    fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, outcome: &Outcome, may_grow: bool) {
+    pub(super) fn conclude(&mut self, cfg: &TcpConfig, report: &AckReport, outcome: &Outcome, may_grow: bool) {
         let measured = if self.sender.outstanding.measures_rate() { self.measured() } else { AfterAck::default() };
         let s = &mut self.sender;
         let after = AfterAck {

@@ -18,6 +18,9 @@ impl Connection {
             return self.handle_bare(cfg, now, &seg.header);
         }
         self.stats.segments_received += 1;
+        if self.is_expected_accurate(seg) && self.take_expected(cfg, now, &seg.header, Some(seg)) {
+            return;
+        }
         self.take_any(cfg, now, seg);
     }
 
@@ -25,7 +28,7 @@ impl Connection {
     #[inline(always)]
     pub fn handle_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
         self.stats.segments_received += 1;
-        if self.is_expected(seg) && self.take_expected(cfg, now, seg) {
+        if self.is_expected(seg) && self.take_expected(cfg, now, seg, None) {
             return;
         }
         self.take_any_bare(cfg, now, seg);

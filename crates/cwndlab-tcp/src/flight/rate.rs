@@ -78,6 +78,14 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// Takes the arrival of the first `count` segments, from `start` to the end of `last`, each of which was sent once.
+    pub fn arrive_in_order(&mut self, count: usize, start: u64, last: &Sent) {
+        self.sampler.delivered += last.end - start;
+        self.sampler.delivered_packets += count as u64;
+        self.sampler.newest = Some((self.stamps[count - 1], *last));
+        self.stamps.drain(..count);
+    }
+
     /// Records a segment as lost, for the report to the controller. `index` is its place in the record.
     pub fn lose(&mut self, index: usize, sent: &Sent) {
         let stamp = self.stamps[index];

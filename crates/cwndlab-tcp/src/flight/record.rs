@@ -270,9 +270,9 @@ impl Record {
 
     /// As [`Self::acknowledge`], for the usual case: `una` is the end of a segment, and each acknowledged segment was
     /// sent once and not reported by SACK. Returns the first and the last of these segments. Returns `None`, with no
-    /// effect, in any other case, or if the record also keeps round trips, acknowledged segments or the delivery rate.
+    /// effect, in any other case, or if the record also keeps round trips or acknowledged segments.
     pub fn acknowledge_plain(&mut self, una: u64) -> Option<(Sent, Sent)> {
-        if self.rate.is_some() || self.keeps.acknowledged || self.keeps.round_trips {
+        if self.keeps.acknowledged || self.keeps.round_trips {
             return None;
         }
         let first = *self.list.front()?;
@@ -288,6 +288,9 @@ impl Record {
             self.list.pop_front();
         }
         self.tally.pipe -= last.end - first.start;
+        if let Some(rate) = &mut self.rate {
+            rate.arrive_in_order(count, first.start, &last);
+        }
         self.forget_order(una);
         Some((first, last))
     }

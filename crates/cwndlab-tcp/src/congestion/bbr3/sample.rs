@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use crate::congestion::bbr::Repair;
-use crate::congestion::{AckReport, AfterAck};
+use crate::congestion::{product_over, AckReport, AfterAck};
 use crate::flight::LostSegment;
 
 /// The information about the path in an ACK or a lost segment. The names in draft-ietf-ccwg-bbr-06,
@@ -58,7 +58,7 @@ impl Sample {
         };
         let Some(rate) = rate else { return ack_only };
         Sample {
-            rate: (u128::from(rate.delivered_bytes) * 1_000_000_000 / u128::from(rate.interval.as_nanos())) as u64,
+            rate: product_over(rate.delivered_bytes, 1_000_000_000, rate.interval.as_nanos()),
             delivered: rate.delivered_bytes,
             prior_delivered: Some(rate.prior_delivered_packets),
             app_limited: rate.app_limited,

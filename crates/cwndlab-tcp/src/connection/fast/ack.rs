@@ -7,19 +7,39 @@
 use cwndlab_units::Time;
 
 use crate::config::{RttSamples, TcpConfig};
-use crate::congestion::PlainAck;
+use crate::congestion::{AckKind, AckReport, PlainAck};
 use crate::connection::Connection;
-use crate::segment::{Flags, Header};
+use crate::recovery::Outcome;
+use crate::segment::{Flags, Header, Segment};
 use crate::sequence::to_wire;
 use crate::state::State;
+use crate::timers::Timer;
 
 impl Connection {
-    /// Whether a segment without SACK blocks passes header prediction (Jacobson 1990): it is in order or beyond a hole
-    /// and has no flags other than ACK and PSH, the connection is established and has received no FIN, and the sender
-    /// has no extra state that matters ([`Sender::is_plain`](crate::sender::Sender::is_plain)).
+    /// Whether a segment passes header prediction (Jacobson 1990): it is in order or beyond a hole and has no flags
+    /// other than ACK and PSH, the connection is established and has received no FIN, and the sender has no extra state
+    /// that matters ([`Sender::is_plain`](crate::sender::Sender::is_plain)). The segment must have neither SACK blocks
+    /// nor AccECN's option.
     pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
+        self.is_predicted(seg, Flags::PSH) && !self.sender.snd.ecn.is_accurate()
+    }
+
+    /// As [`Self::is_expected`], for a connection that uses AccECN. The segment must report no marks and have no SACK
+    /// blocks.
+    pub(in crate::connection) fn is_expected_accurate(&mut self, seg: &Segment) -> bool {
+        let s = &self.sender;
+        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.snd.una)));
+        let packets = acked.div_ceil(u64::from(s.snd.mss));
+        seg.sack.len == 0
+            && self.is_predicted(seg, Flags::PSH | Flags::AE | Flags::CWR | Flags::ECE)
+            && self.sender.snd.ecn.is_accurate()
+            && self.accecn().is_some_and(|accecn| accecn.reports_no_marks(seg, packets))
+    }
+
+    /// Whether a segment passes header prediction, apart from ECN and these `other` flags.
+    fn is_predicted(&self, seg: &Header, other: Flags) -> bool {
         self.state == State::Established
-            && seg.flags.0 & !Flags::PSH.0 == Flags::ACK.0
+            && seg.flags.0 & !other.0 == Flags::ACK.0
             && self.distance_ahead(seg) <= self.receiver.edge.saturating_sub(self.receiver.nxt)
             && self.receiver.fin_at == 0
             && self.sender.is_plain()
@@ -32,14 +52,20 @@ impl Connection {
 
     /// Processes a pure ACK of new data, or data that acknowledges nothing new, with the same effect as
     /// [`Self::take_any`], but without the tests for other kinds of segment. Returns false, with no effect, if the
-    /// segment is neither.
+    /// segment is neither. `accurate`: the whole segment, if the connection uses AccECN.
     #[inline(always)]
-    pub(in crate::connection) fn take_expected(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
+    pub(in crate::connection) fn take_expected(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        accurate: Option<&Segment>,
+    ) -> bool {
         let s = &self.sender;
         let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.snd.una)));
         let data = seg.len > 0;
         let plain = if data {
-            acked == 0 && !s.snd.ecn.affects_echo(seg) && self.is_unreported()
+            acked == 0 && !s.snd.ecn.affects_echo(seg) && self.is_unreported(cfg, now)
         } else {
             acked > 0 && acked <= s.snd.max - s.snd.una
         };
@@ -50,31 +76,43 @@ impl Connection {
         if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {
             self.note_timestamp(now, start as i64, seg.ts_val);
         }
+        if let Some(seg) = accurate {
+            self.count_arrival(seg);
+        }
         let ack = self.sender.snd.una + acked;
         self.note_window(ack, seg);
         if data {
+            if let Some(seg) = accurate.filter(|_| self.recovery.detects_by_time()) {
+                self.feedback(cfg, now, seg, 0, 0);
+            }
             self.note_window_update();
             self.share_timer(cfg);
             self.on_payload::<true>(cfg, now, seg, start, start + u64::from(seg.len));
-        } else if !self.take_calm_ack(cfg, now, seg, ack) {
-            self.take_new_ack(cfg, now, seg, None);
+        } else if !self.take_calm_ack(cfg, now, seg, accurate, ack) {
+            self.take_new_ack(cfg, now, seg, accurate);
             self.share_timer(cfg);
         }
         true
     }
 
     /// Whether an ACK that acknowledges nothing new and has no SACK blocks needs no report. If this returns true, RACK
-    /// has already processed the ACK.
-    pub(in crate::connection) fn is_unreported(&mut self) -> bool {
+    /// and the controller have already processed the ACK.
+    pub(in crate::connection) fn is_unreported(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let s = &mut self.sender;
         let idle = s.snd.una == s.snd.max;
-        let Some(rack) = self.recovery.rack() else { return idle || !s.outstanding.measures_rate() };
+        let Some(rack) = self.recovery.rack() else {
+            return idle || !s.outstanding.measures_rate() && !s.snd.ecn.is_accurate();
+        };
         if !idle || s.cc.needs().every_ack || !rack.take_idle() {
             return false;
         }
         if let Some(rate) = s.outstanding.rate() {
             rate.on_idle_ack();
-            if s.cc.limits_itself() {
+            if s.cc.needs().idle_acks {
+                let report = s.snd.report(cfg, now);
+                s.cc.on_feedback(&report);
+                self.conclude(cfg, &report, &Outcome::NOTHING, true);
+            } else if s.cc.limits_itself() {
                 rate.on_app_limited(0);
             }
         }
@@ -85,12 +123,21 @@ impl Connection {
     /// [`Connection::take_new_ack`]. Returns false, with no effect, if the ACK may do more than open the window,
     /// restart the timer and provide a round-trip sample.
     #[inline(always)]
-    fn take_calm_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> bool {
+    fn take_calm_ack(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        accurate: Option<&Segment>,
+        ack: u64,
+    ) -> bool {
         if self.recovery.detects_by_time() {
-            return self.take_calm_ack_by_record(cfg, now, ack);
+            return self.take_calm_ack_by_record(cfg, now, accurate, ack);
         }
         let s = &self.sender;
-        let calm = s.snd.dup_acks == 0
+        let calm = accurate.is_none()
+            && !s.outstanding.measures_rate()
+            && s.snd.dup_acks == 0
             && s.outstanding.reported.is_empty()
             && s.cc.cwnd() > 0
             && s.cc.takes_plain_acks()
@@ -123,29 +170,53 @@ impl Connection {
         seg: &Header,
         ack: u64,
     ) -> bool {
-        !self.recovery.detects_by_time() && self.take_calm_ack(cfg, now, seg, ack)
+        !self.recovery.detects_by_time() && self.take_calm_ack(cfg, now, seg, None, ack)
     }
 
     /// As [`Self::take_calm_ack`], with RACK, which takes the round trip from its records of segments.
     #[inline(never)]
-    fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, ack: u64) -> bool {
+    fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, accurate: Option<&Segment>, ack: u64) -> bool {
+        let prior_in_flight_bytes = self.in_flight_measured();
         let Some(rack) = self.recovery.rack() else { return false };
         let s = &mut self.sender;
-        let calm = s.outstanding.reported.is_empty()
-            && s.cc.cwnd() > 0
-            && s.cc.takes_plain_acks()
-            && cfg.rto.samples == RttSamples::RoundTrip;
+        let calm = s.outstanding.reported.is_empty() && s.cc.cwnd() > 0 && cfg.rto.samples == RttSamples::RoundTrip;
         if !calm {
             return false;
         }
+        let prior_flight_bytes = s.snd.flight_size();
         let Some((first, last)) = rack.take_calm(&mut s.snd, &mut s.outstanding, now, ack) else { return false };
         let acked_bytes = self.advance(ack);
         let s = &mut self.sender;
         s.timed_end = 0;
         s.snd.rtt.on_sample(&cfg.rto, now, first, (s.snd.una, s.snd.max));
         s.snd.rtt.clear_backoff();
-        self.grow_plainly(cfg, now, acked_bytes, Some(last));
-        self.restart_timer(cfg, now);
+        if let Some(seg) = accurate {
+            let feedback = self.feedback(cfg, now, seg, acked_bytes, acked_bytes);
+            debug_assert!(!feedback.ece);
+        }
+        if self.sender.cc.takes_plain_acks() && !self.sender.outstanding.measures_rate() {
+            self.grow_plainly(cfg, now, acked_bytes, Some(last));
+        } else {
+            let s = &mut self.sender;
+            let (rtt, rate) = s.outstanding.sample(now, Some(last));
+            let report = AckReport {
+                kind: AckKind::New,
+                acked_bytes,
+                delivered_bytes: acked_bytes,
+                fresh_bytes: acked_bytes,
+                prior_flight_bytes,
+                prior_in_flight_bytes,
+                rtt,
+                rate,
+                ..s.snd.report(cfg, now)
+            };
+            s.cc.on_feedback(&report);
+            self.conclude(cfg, &report, &Outcome::GROW, true);
+        }
+        let is_replaced = cfg.recovery.has_linux_timers() && self.timers.is_running(Timer::Retransmit);
+        if !is_replaced || self.sender.snd.una == self.sender.snd.max {
+            self.restart_timer(cfg, now); // with Linux's timers, `share_timer` replaces a running timer
+        }
         if let Some(rack) = self.recovery.rack() {
             rack.set_calm_timer(&self.sender.view(cfg), now);
         }

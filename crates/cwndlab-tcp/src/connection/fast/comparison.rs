@@ -17,7 +17,9 @@ pub fn state(end: &Connection) -> String {
 /// Delivers a segment. If `compare` is set and the segment is expected, a copy of the connection processes the segment
 /// by the full path, which must have the same result.
 pub fn deliver(cfg: &TcpConfig, end: &mut Connection, now: Time, segment: &Segment, compare: bool) {
-    let full = (compare && segment.sack.len == 0 && segment.accecn.is_none() && end.is_expected(segment)).then(|| {
+    let bare = segment.sack.len == 0 && segment.accecn.is_none();
+    let expected = if bare { end.is_expected(segment) } else { end.is_expected_accurate(segment) };
+    let full = (compare && expected).then(|| {
         let mut full = end.clone();
         full.stats.segments_received += 1;
         full.take_any(cfg, now, segment);

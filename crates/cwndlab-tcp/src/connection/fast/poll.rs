@@ -8,7 +8,7 @@ use cwndlab_units::Time;
 use crate::config::TcpConfig;
 use crate::connection::{Connection, Control};
 use crate::recovery::Transmission;
-use crate::segment::{Flags, Header, Segment};
+use crate::segment::{Flags, Header, SackBlocks, Segment};
 use crate::send_state::Piece;
 use crate::sequence::to_wire;
 use crate::timers::Timer;
@@ -24,7 +24,9 @@ pub(in crate::connection) enum Outlook {
     /// Nothing, because the congestion window is full; [`Connection::follow`] records this.
     FullWindow,
     /// No data, because the pacer does not permit it. If `awaits_ack` is set, no data can go before the next ACK.
-    Held { awaits_ack: bool },
+    Held {
+        awaits_ack: bool,
+    },
     /// Unknown: [`Connection::poll_any`] decides.
     #[default]
     Open,
@@ -72,7 +74,7 @@ impl Connection {
                 Quick::Segment { header: self.bare(cfg, now, position, 0, cfg.ack_bytes), last: true }
             }
             Outlook::FullSegment if self.needs_no_options() && self.is_simple() => {
-                Quick::Segment { header: self.full_segment(cfg, now), last: false }
+                Quick::Segment { header: self.full_segment(cfg, now, 0), last: false }
             }
             _ => Quick::Ask,
         }
@@ -93,6 +95,9 @@ impl Connection {
         match outlook {
             Outlook::Nothing => None,
             Outlook::PureAck => Some(self.pure_ack(cfg, now)),
+            Outlook::FullSegment if self.receiver.beyond.is_none() && self.is_simple() => {
+                Some(self.full_accurate_segment(cfg, now))
+            }
             Outlook::FullSegment => {
                 let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
                 Some(self.data_segment(cfg, now, Piece { start, len }))
@@ -184,9 +189,9 @@ impl Connection {
     }
 
     /// The next full segment of new data, as [`Self::data_segment`] would make it. Call it only if [`Self::is_simple`]
-    /// returns true.
+    /// returns true. `option_bytes`: the size of AccECN's option.
     #[inline(always)]
-    fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
+    fn full_segment(&mut self, cfg: &TcpConfig, now: Time, option_bytes: u32) -> Header {
         let s = &mut self.sender;
         let piece = Piece { start: s.snd.nxt, len: s.snd.mss };
         let end = piece.start + u64::from(piece.len);
@@ -198,7 +203,15 @@ impl Connection {
             self.record_next(cfg, now, piece, end);
         }
         self.stats.bytes_sent += u64::from(piece.len);
-        self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
+        self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes + option_bytes)
+    }
+
+    /// As [`Self::full_segment`], with AccECN's option if it is in use.
+    #[inline(never)]
+    fn full_accurate_segment(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
+        let accecn = self.accurate_option(cfg, &mut SackBlocks::default());
+        let header = self.full_segment(cfg, now, accecn.map_or(0, |option| option.padded_bytes()));
+        Segment { accecn, ..Segment::from(header) }
     }
 
     /// A segment with `len` bytes of payload and, apart from timestamps, no options. Without payload and options it
