@@ -222,9 +222,11 @@ impl Flight {
         Some(&mut self.record.as_mut()?.rate.as_mut()?.sampler)
     }
 
-    /// Takes the segments deemed lost since the last call; empty if the delivery rate is not measured.
-    pub fn take_lost(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
-        self.record.iter_mut().flat_map(|record| &mut record.rate).flat_map(|rate| rate.lost.drain(..))
+    /// Takes the segments deemed lost since the last call, with the number of segments known to have arrived. `None` if
+    /// there are none, or if the delivery rate is not measured.
+    pub fn take_lost(&mut self) -> Option<(u64, impl Iterator<Item = LostSegment> + '_)> {
+        let rate = self.record.as_mut()?.rate.as_mut().filter(|rate| !rate.lost.is_empty())?;
+        Some((rate.sampler.total().0, rate.lost.drain(..)))
     }
 
     /// Whether the delivery rate is measured.

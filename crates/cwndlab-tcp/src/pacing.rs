@@ -94,6 +94,7 @@ pub(crate) struct Pacer {
 impl Pacer {
     /// Whether a segment may be sent at `now`, in the current train or as the first of a new one. `pace` returns the
     /// pace of a new train.
+    #[inline]
     pub fn admits(&mut self, now: Time, pace: impl FnOnce() -> Option<Pace>) -> bool {
         if now == self.began && self.bytes < self.most_bytes {
             return true;
@@ -127,12 +128,16 @@ impl Pacer {
 
     /// Charges the current train for the data sent since the last call, which is at most one segment. `bytes`: total
     /// bytes that the connection has sent.
+    #[inline]
     pub fn charge(&mut self, bytes: u64) {
         let new = bytes - self.charged_bytes;
-        if new == 0 {
-            return;
+        if new > 0 {
+            self.charge_segment(new);
         }
-        self.charged_bytes = bytes;
+    }
+
+    fn charge_segment(&mut self, new: u64) {
+        self.charged_bytes += new;
         self.bytes += new;
         self.sent = (self.sent + 1).min(FREE_SEGMENTS);
         if self.sent == FREE_SEGMENTS && self.rate > 0 {

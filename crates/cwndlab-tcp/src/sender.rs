@@ -7,7 +7,7 @@ use crate::accecn::AccEcn;
 use crate::config::{NagleRule, TcpConfig};
 use crate::congestion::{CongestionEvent, Controller, Episode, Start};
 use crate::flight::Flight;
-use crate::pacing::Pacer;
+use crate::pacing::{Pace, Pacer};
 use crate::recovery::{Allow, Next, Proportional, Recovery, Step, Steps, View, ViewRef};
 use crate::send_state::{Piece, Room, SendState, SendWindow};
 use crate::socket_options::SocketOptions;
@@ -163,6 +163,17 @@ impl Sender {
         if u64::from(window) >> self.window_bits != 0 {
             self.window_bits = (u32::BITS - window.leading_zeros()) as u8;
         }
+    }
+
+    /// Returns the pace of a new train. If nothing is in the network because the application had no data to send, the
+    /// controller first learns that sending resumes.
+    #[inline(never)]
+    pub fn new_pace(&mut self, cfg: &TcpConfig, now: Time, recovery: &Recovery) -> Option<Pace> {
+        let is_limited = self.outstanding.rate().is_some_and(|rate| rate.is_app_limited());
+        if is_limited && recovery.in_flight(&self.snd, &self.outstanding) == 0 {
+            self.cc.on_app_restart(now, self.snd.mss);
+        }
+        Pace::of_grant(cfg, &self.snd, &self.cc, self.cc.grant())
     }
 
     /// Whether new data must wait until the data that was outstanding at a timeout is acknowledged.

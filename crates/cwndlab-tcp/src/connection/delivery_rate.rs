@@ -53,8 +53,8 @@ impl Connection {
     /// Reports each segment newly deemed lost to the controller, if the delivery rate is measured.
     pub(super) fn report_lost(&mut self, now: Time) {
         let s = &mut self.sender;
-        let Some((delivered, _)) = s.outstanding.rate().map(|rate| rate.total()) else { return };
-        let cc = &mut s.cc;
-        s.outstanding.take_lost().for_each(|lost| cc.on_lost(&lost, delivered, now));
+        if let Some((delivered, lost)) = s.outstanding.take_lost() {
+            lost.for_each(|lost| s.cc.on_lost(&lost, delivered, now));
+        }
     }
 }

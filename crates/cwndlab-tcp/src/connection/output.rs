@@ -166,7 +166,7 @@ impl Connection {
 
     /// Returns a segment of an established connection. `header` has the flags, the payload length, and the wire bytes
     /// without options.
-    fn segment(&mut self, cfg: &TcpConfig, now: Time, position: u64, header: Header) -> Segment {
+    pub(super) fn segment(&mut self, cfg: &TcpConfig, now: Time, position: u64, header: Header) -> Segment {
         let window = self.receiver.offer(cfg);
         let mut sack = if self.receiver.beyond.is_some() && self.agreed.sack {
             self.blocks(cfg, header.len)

@@ -4,9 +4,8 @@ use cwndlab_units::Time;
 
 use super::{Connection, Control};
 use crate::config::TcpConfig;
-use crate::pacing::{Pace, Pacer};
+use crate::pacing::Pacer;
 use crate::segment::Segment;
-use crate::sender::Sender;
 use crate::timers::Timer;
 
 impl Connection {
@@ -18,22 +17,18 @@ impl Connection {
             return false; // another segment is to be sent first
         }
         let waits = self.state.may_send() && self.sender.snd.una < self.sender.limit();
-        let recovery = &self.recovery;
-        let Sender { extra, snd, cc, outstanding, .. } = &mut self.sender;
-        let Some(pacer) = extra.as_mut().and_then(|extra| extra.pacer.as_mut()) else { return true };
-        pacer.charge(self.stats.bytes_sent);
-        if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
-            pacer.on_pure_ack(now); // the ACK goes before any data
+        let (sender, recovery) = (&mut self.sender, &self.recovery);
+        let Some(mut extra) = sender.extra.take() else { return true };
+        let mut admits = true;
+        if let Some(pacer) = &mut extra.pacer {
+            pacer.charge(self.stats.bytes_sent);
+            if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
+                pacer.on_pure_ack(now); // the ACK goes before any data
+            }
+            admits = !waits || pacer.admits(now, || sender.new_pace(cfg, now, recovery));
         }
-        !waits
-            || pacer.admits(now, || {
-                if recovery.in_flight(snd, outstanding) == 0
-                    && outstanding.rate().is_some_and(|rate| rate.is_app_limited())
-                {
-                    cc.on_app_restart(now, snd.mss);
-                }
-                Pace::of_grant(cfg, snd, cc, cc.grant())
-            })
+        sender.extra = Some(extra);
+        admits
     }
 
     /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. `full`: cwnd is

@@ -8,7 +8,7 @@ use cwndlab_units::Time;
 use crate::config::TcpConfig;
 use crate::connection::{Connection, Control};
 use crate::recovery::Transmission;
-use crate::segment::{Flags, Header, SackBlocks, Segment};
+use crate::segment::{Flags, Header, Segment};
 use crate::send_state::Piece;
 use crate::sequence::to_wire;
 use crate::timers::Timer;
@@ -23,10 +23,10 @@ pub(in crate::connection) enum Outlook {
     FullSegment,
     /// Nothing, because the congestion window is full; [`Connection::follow`] records this.
     FullWindow,
-    /// No data, because the pacer does not permit it. If `awaits_ack` is set, no data can go before the next ACK.
-    Held {
-        awaits_ack: bool,
-    },
+    /// No data, because the pacer does not permit it.
+    Held,
+    /// As `Held`, but no data can go before the next ACK anyway: see [`Connection::waits_for_ack`].
+    HeldByWindow,
     /// Unknown: [`Connection::poll_any`] decides.
     #[default]
     Open,
@@ -74,7 +74,7 @@ impl Connection {
                 Quick::Segment { header: self.bare(cfg, now, position, 0, cfg.ack_bytes), last: true }
             }
             Outlook::FullSegment if self.needs_no_options() && self.is_simple() => {
-                Quick::Segment { header: self.full_segment(cfg, now, 0), last: false }
+                Quick::Segment { header: self.full_segment(cfg, now), last: false }
             }
             _ => Quick::Ask,
         }
@@ -86,7 +86,11 @@ impl Connection {
         if self.control == Control::None || outlook == Outlook::Open || self.pacer_admits(cfg, now) {
             return outlook;
         }
-        Outlook::Held { awaits_ack: self.waits_for_ack(outlook == Outlook::FullWindow) }
+        if self.waits_for_ack(outlook == Outlook::FullWindow) {
+            Outlook::HeldByWindow
+        } else {
+            Outlook::Held
+        }
     }
 
     /// Does what `outlook` predicts. Returns the segment to send, if any.
@@ -95,9 +99,7 @@ impl Connection {
         match outlook {
             Outlook::Nothing => None,
             Outlook::PureAck => Some(self.pure_ack(cfg, now)),
-            Outlook::FullSegment if self.receiver.beyond.is_none() && self.is_simple() => {
-                Some(self.full_accurate_segment(cfg, now))
-            }
+            Outlook::FullSegment if self.is_simple() => Some(self.full_segment_with_options(cfg, now)),
             Outlook::FullSegment => {
                 let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
                 Some(self.data_segment(cfg, now, Piece { start, len }))
@@ -107,7 +109,8 @@ impl Connection {
                 self.note_usage(cfg, now);
                 None
             }
-            Outlook::Held { awaits_ack } => self.held_segment(cfg, now, awaits_ack),
+            Outlook::Held => self.held_segment(cfg, now, false),
+            Outlook::HeldByWindow => self.held_segment(cfg, now, true),
             Outlook::Open => self.poll_any(cfg, now),
         }
     }
@@ -189,9 +192,24 @@ impl Connection {
     }
 
     /// The next full segment of new data, as [`Self::data_segment`] would make it. Call it only if [`Self::is_simple`]
-    /// returns true. `option_bytes`: the size of AccECN's option.
+    /// returns true.
     #[inline(always)]
-    fn full_segment(&mut self, cfg: &TcpConfig, now: Time, option_bytes: u32) -> Header {
+    fn full_segment(&mut self, cfg: &TcpConfig, now: Time) -> Header {
+        let piece = self.send_full(cfg, now);
+        self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
+    }
+
+    /// As [`Self::full_segment`], with options.
+    #[inline(never)]
+    fn full_segment_with_options(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
+        let Piece { start, len } = self.send_full(cfg, now);
+        let header = Header { flags: Flags::ACK, len, wire_bytes: len + cfg.header_bytes, ..Header::default() };
+        self.segment(cfg, now, start, header)
+    }
+
+    /// Moves SND.NXT beyond the next full segment of new data, and records the segment.
+    #[inline(always)]
+    fn send_full(&mut self, cfg: &TcpConfig, now: Time) -> Piece {
         let s = &mut self.sender;
         let piece = Piece { start: s.snd.nxt, len: s.snd.mss };
         let end = piece.start + u64::from(piece.len);
@@ -203,15 +221,7 @@ impl Connection {
             self.record_next(cfg, now, piece, end);
         }
         self.stats.bytes_sent += u64::from(piece.len);
-        self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes + option_bytes)
-    }
-
-    /// As [`Self::full_segment`], with AccECN's option if it is in use.
-    #[inline(never)]
-    fn full_accurate_segment(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
-        let accecn = self.accurate_option(cfg, &mut SackBlocks::default());
-        let header = self.full_segment(cfg, now, accecn.map_or(0, |option| option.padded_bytes()));
-        Segment { accecn, ..Segment::from(header) }
+        piece
     }
 
     /// A segment with `len` bytes of payload and, apart from timestamps, no options. Without payload and options it
