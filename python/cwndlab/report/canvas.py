@@ -55,8 +55,11 @@ INK = "#010203"
 
 Row: TypeAlias = dict[str, Any]
 
-WIDTH, HEIGHT, LOW = 620, 300, 220
-"""Of one panel, in pixels; low where there are more than two."""
+WIDTH, HEIGHT, LOW = 510, 290, 220
+"""Of one panel, in pixels; low where there are more than two. With its axes it fits half a page."""
+
+WHOLE = 840
+"""The width of all panels next to each other, in pixels."""
 
 LONGEST_TITLE = 44
 """Characters that fit along the y axis."""
@@ -153,7 +156,7 @@ def in_columns(spec: Figure, panels: int) -> Figure:
 def panel_width(spec: Figure) -> int:
     """The width of one panel in pixels: what the figure asks for, or what its columns leave."""
     columns = spec.columns or 1
-    return spec.width or (WIDTH if columns == 1 else (WIDTH + 220) // columns)
+    return spec.width or (WIDTH if columns == 1 else WHOLE // columns)
 
 
 def panel_height(spec: Figure) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -228,14 +229,26 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
 
 
 def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
-    """The channel of x with a tick at each place, if there are few."""
-    whole = all(isinstance(v, int) for v in places) and len(places) <= 20
-    axis = {}
+    """The channel of x, with a tick at each of few places; logarithmic if these are spaced by ratios."""
+    at = sorted(map(_number, places))
+    few = len(at) <= 20
+    log = spec.log_x or (few and _by_ratios(at))
+    whole = few and all(isinstance(v, int) for v in places)
+    axis: Spec = {}
     # For a single place Vega would round its label to a whole number.
-    if whole or len(places) == 1 or (spec.log_x and len(places) <= 20):
-        axis = {"values": sorted(map(_number, places)), "format": "d" if whole else "~g"}
-    scale = {"zero": False, "nice": not whole}
-    return field("x:Q", title=title, axis=axis, scale=LOG if spec.log_x else scale)
+    if whole or len(at) == 1 or log or len(at) <= FEW_PLACES:
+        axis = {"values": at, "format": "d" if whole else "~g"} if few else {}
+    scale = {"zero": False, "nice": not whole and not axis}
+    return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
+
+
+def _by_ratios(at: Sequence[float]) -> bool:
+    """Whether sorted numbers grow by about the same factor each, such as 0.5, 1, 2, 4 or 10, 20, 50, 100."""
+    if len(at) < 3 or at[0] <= 0:
+        return False
+    ratios = [b / a for a, b in pairwise(at)]
+    steps = [b - a for a, b in pairwise(at)]
+    return max(ratios) <= ALIKE * min(ratios) and max(steps) > ALIKE * min(steps)
 
 
 def _category(spec: Figure, results: Results, value: AxisValue) -> str:
@@ -256,6 +269,10 @@ def _widths(names: Sequence[str], many: bool) -> list[float]:
     return [1.2 + step * (len(names) - 1 - k) for k in range(len(names))]
 
 
+#: Up to so many places on an axis each have a tick.
+FEW_PLACES = 8
+#: Ratios, or steps, that differ by no more than this factor count as equal.
+ALIKE = 1.6
 #: A logarithmic scale.
 LOG: Spec = {"type": "log", "nice": False}
 

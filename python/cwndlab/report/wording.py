@@ -39,6 +39,14 @@ Key: TypeAlias = tuple[str, str]
 """Cell and quantity of a number."""
 #: Calls every axis and every value as the study does.
 NO_WORDS = Results((), {}, {})
+#: What the method of an interval does, where its name does not say it.
+METHODS = {
+    "t": "Student's t over the runs",
+    "log t": "Student's t on the logarithm, so that no interval goes below 0",
+    "logit t": "Student's t on the logit, so that no interval leaves the possible range",
+    "log t, at least Poisson": "Student's t on the logarithm, and at least that of a Poisson count",
+    "order statistics": "from two of the sorted runs, whatever their distribution",
+}
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
@@ -176,7 +184,8 @@ def table_view(
     remarks = []
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
-        remarks.append("95 % intervals: " + ", ".join(random) + "." + _unseen(judged))
+        explained = dict.fromkeys(METHODS.get(method, method) for method in random)
+        remarks.append("95 % intervals: " + "; ".join(explained) + "." + _unseen(judged))
     elif EXACT in methods:
         remarks.append("Nothing in these cells is random: every number is exact.")
         rows = tuple(r._replace(numbers=tuple(n._replace(interval="") for n in r.numbers)) for r in rows)

@@ -17,6 +17,7 @@ from cwndlab.stats.verdict import rule_text
 from . import render
 from .contents import Outputs, count_claims, finding_text
 from .draft import Draft
+from .headline import headline
 from .judge import Judged, Omitted, omissions
 from .model import (
     Definition,
@@ -100,8 +101,9 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     """The view model of a report."""
     outputs, judged, drawings = report.outputs, report.judged, report.drawings
     outcomes, results = report.outcomes, report.results
-    finding = _finding(outputs, judged, results)
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
+    shows = next((one for one in outputs.figures if key is not None and one.id == key.figure), None)
+    finding = _finding(outputs, judged, results) or (headline(shows, results) if shows is not None else "")
     rest = [drawing for drawing in drawings if drawing is not key]
     at = places(judged.tables, outputs.figures, results)
     grounds = grounds_of(judged.claims, judged.grids)

@@ -260,13 +260,13 @@ class Figure(Strict):
         False, description="line: a logarithmic axis along y; values that are not above 0 are left out"
     )
     width: int | None = Field(
-        default=None, ge=100, le=2000, description="of one panel, in pixels; default: 620"
+        default=None, ge=100, le=2000, description="of one panel, in pixels; default: 510"
     )
     height: int | None = Field(
         default=None,
         ge=60,
         le=2000,
-        description="of one panel, in pixels; default: 300, or 220 with more than two panels",
+        description="of one panel, in pixels; default: 290, or 220 with more than two panels",
     )
     columns: int | None = Field(
         default=None,

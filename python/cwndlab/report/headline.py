@@ -1,0 +1,112 @@
+"""What a figure of two lines, or of one, shows, as a sentence that says no more than its intervals do."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cwndlab.errors import StudyError
+from cwndlab.spec.outputs import Figure
+from cwndlab.stats import series
+from cwndlab.stats.field import INDEX
+from cwndlab.stats.intervals import Interval
+from cwndlab.stats.results import Results
+
+from .wording import estimate_text
+
+
+@dataclass(frozen=True)
+class Axes:
+    """How a sentence calls what is along x and y."""
+
+    x: str
+    x_unit: str
+    y: str
+    y_unit: str
+
+    def at(self, places: Sequence[str]) -> str:
+        """Places along x in words: "buffer = 0.5 and 1 BDP"."""
+        listed = ", ".join(places[:-1]) + " and " + places[-1] if len(places) > 1 else places[0]
+        return f"{self.x}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{listed} {self.x_unit}".rstrip()
+
+
+Line = Mapping[str, Interval]
+"""The numbers of one line of a figure by their places along x, in order."""
+
+
+def headline(spec: Figure, results: Results) -> str:
+    """A sentence on a line or bar figure of one panel; empty for other figures, or if too little is known."""
+    if spec.kind not in ("line", "bar") or spec.panels or spec.compare or spec.x in (None, INDEX):
+        return ""
+    assert spec.x is not None
+    try:
+        found = series.points(spec, results)
+    except StudyError:  # the figure itself reports it
+        return ""
+    lines: dict[str, dict[str, Interval]] = {}
+    for point in found:
+        lines.setdefault(point.series, {})[results.value_title(spec.x, point.x)] = point.interval
+    name = spec.y_title or results.title(spec.drawn[0])
+    x = re.sub(r" \([^()]*\)$", "", results.title(spec.x))
+    axes = Axes(
+        x,
+        results.axis_units.get(spec.x, ""),
+        re.sub(r" \([^()]*\)$", "", name),
+        series.unit_of(spec, results),
+    )
+    if len(lines) == 2:
+        return two_lines(lines, axes)
+    return one_line(*lines.values(), axes) if len(lines) == 1 else ""
+
+
+def two_lines(lines: Mapping[str, Line], axes: Axes) -> str:
+    """Which of two lines is higher, and where the runs do not tell."""
+    (first, a), (second, b) = lines.items()
+    places = [place for place in a if place in b]
+    above = [place for place in places if _below(b[place], a[place])]
+    below = [place for place in places if _below(a[place], b[place])]
+    open_ = [place for place in places if place not in (*above, *below) and _known(a[place], b[place])]
+    parts = []
+    for name, high, low, where in ((first, a, b, above), (second, b, a, below)):
+        if where:
+            numbers = f"{_range(high, where)} against {_range(low, where)} {axes.y_unit}".rstrip()
+            parts.append(
+                (places.index(where[0]), f"at {axes.at(where)}, {name} has the larger {axes.y} ({numbers})")
+            )
+    if not parts:
+        return ""
+    text = "; ".join(part for _, part in sorted(parts))
+    text = text[0].upper() + text[1:] + "."
+    return text + (
+        f" At {axes.at(open_)}, the 95 % intervals overlap: the runs do not tell." if open_ else ""
+    )
+
+
+def one_line(line: Line, axes: Axes) -> str:
+    """Whether the line ends higher or lower than it begins."""
+    if len(line) < 2:
+        return ""
+    (start, a), *_, (end, b) = line.items()
+    if not (_below(a, b) or _below(b, a)):
+        return ""
+    verb = "rises" if _below(a, b) else "falls"
+    numbers = f"from {estimate_text(a)} to {estimate_text(b)} {axes.y_unit}".rstrip()
+    return f"{axes.y[0].upper()}{axes.y[1:]} {verb} {numbers}, from {axes.at([start])} to {axes.at([end])}."
+
+
+def _known(*intervals: Interval) -> bool:
+    return not any(math.isnan(end) for one in intervals for end in (one.low, one.high))
+
+
+def _below(a: Interval, b: Interval) -> bool:
+    """Whether one interval lies below the other."""
+    return _known(a, b) and a.high < b.low
+
+
+def _range(line: Line, places: Iterable[str]) -> str:
+    """The line's numbers at these places, from the least to the greatest."""
+    chosen = sorted((line[place] for place in places), key=lambda one: one.value)
+    ends = dict.fromkeys(estimate_text(one) for one in (chosen[0], chosen[-1]))
+    return " to ".join(ends)

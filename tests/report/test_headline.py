@@ -1,0 +1,48 @@
+"""The sentence at the head of a report says what the intervals of its figure show, and no more."""
+
+from __future__ import annotations
+
+import math
+
+from cwndlab.report.headline import Axes, one_line, two_lines
+from cwndlab.stats.intervals import Interval
+
+AXES = Axes("buffer", "BDP", "share of the goodput", "%")
+
+
+def around(value: float, reach: float) -> Interval:
+    return Interval(value, value - reach, value + reach, 10, "t")
+
+
+def plain(text: str) -> str:
+    return text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_higher_line_is_named_where_the_intervals_are_apart() -> None:
+    cubic = {"0.5": around(11, 1), "1": around(12, 1), "2": around(45, 9), "4": around(69, 5)}
+    bbr = {"0.5": around(89, 1), "1": around(88, 1), "2": around(55, 9), "4": around(31, 5)}
+    assert plain(two_lines({"cubic": cubic, "bbr1": bbr}, AXES)) == (
+        "At buffer = 0.5 and 1 BDP, bbr1 has the larger share of the goodput "
+        "(88 to 89 against 11 to 12 %); "
+        "at buffer = 4 BDP, cubic has the larger share of the goodput (69 against 31 %). "
+        "At buffer = 2 BDP, the 95 % intervals overlap: the runs do not tell."
+    )
+
+
+def test_nothing_is_said_where_no_two_intervals_are_apart() -> None:
+    lines = {"a": {"1": around(5, 2), "2": around(6, 2)}, "b": {"1": around(6, 2), "2": around(7, 2)}}
+    assert two_lines(lines, AXES) == ""
+
+
+def test_a_single_run_says_nothing() -> None:
+    single = Interval(5.0, math.nan, math.nan, 1, "1 replicate: no interval")
+    assert two_lines({"a": {"1": single}, "b": {"1": around(9, 1)}}, AXES) == ""
+    assert one_line({"1": single, "2": around(9, 1)}, AXES) == ""
+
+
+def test_the_only_line_rises_or_falls_if_its_ends_are_apart() -> None:
+    assert plain(one_line({"1": around(5, 1), "2": around(9, 3), "4": around(12, 1)}, AXES)) == (
+        "Share of the goodput rises from 5 to 12 %, from buffer = 1 BDP to buffer = 4 BDP."
+    )
+    assert one_line({"1": around(12, 1), "2": around(5, 1)}, AXES).startswith("Share of the goodput falls")
+    assert one_line({"1": around(5, 1), "2": around(6, 1)}, AXES) == ""
