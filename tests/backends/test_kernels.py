@@ -13,7 +13,7 @@ import pytest
 
 from cwndlab.backends.linux_virtual import boot, build, images, recipe
 from cwndlab.backends.linux_virtual.recipe import Law, Recipe
-from cwndlab.commands.new_law import write_law_c
+from cwndlab.commands.new import write_law_c
 from cwndlab.errors import OutputError, RunError, StudyError
 
 LAW = """
