@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
 from cwndlab import metrics
 from cwndlab.cli import app
-from cwndlab.commands import reference
 from cwndlab.commands.reference import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
 from cwndlab.spec.measures import ALIASES
 
 SECTIONS = (QUEUES, APPLICATIONS, IMPAIRMENTS)
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = runpy.run_path(str(ROOT / "tools" / "reference.py"))["pages"](DOCS)
 
 
 def output(capsys: pytest.CaptureFixture[str], *words: str) -> str:
@@ -26,9 +28,9 @@ def output(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return out if not caught.value.code else err
 
 
-@pytest.mark.parametrize("path", sorted(reference.pages(DOCS)), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(PAGES), ids=lambda path: path.name)
 def test_the_generated_pages_are_current(path: Path) -> None:
-    wanted = reference.pages(DOCS)[path]
+    wanted = PAGES[path]
     if "CWNDLAB_REGENERATE" in os.environ:
         path.write_text(wanted)
     assert path.read_text() == wanted, "run: CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,19 +125,22 @@ def evaluate(
         stack=stack,
         kernel=kernel,
     )
-
-    def shown(study: str) -> AbstractContextManager[Progress]:
-        if not quiet:
-            echo(study, err=True)
-        return progress(quiet, "  ")
-
     began = time.monotonic()
-    made = evaluation.evaluate(chosen, wanted, out, options, changes=changes_of(set_ or []), progress=shown)
+    made = evaluation.evaluate(
+        chosen, wanted, out, options, changes=changes_of(set_ or []), progress=partial(_progress, quiet)
+    )
     if json_:
         echo((out / "scorecard.json").read_text(encoding="utf-8"))
     elif not quiet:
         _show(made, time.monotonic() - began)
     _end(made, strict)
+
+
+def _progress(quiet: bool, study: str) -> AbstractContextManager[Progress]:
+    """What is shown while a study runs, below its name."""
+    if not quiet:
+        echo(study, err=True)
+    return progress(quiet, "  ")
 
 
 def _show(made: Evaluation, seconds: float) -> None:

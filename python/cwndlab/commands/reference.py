@@ -1,4 +1,4 @@
-"""What metrics, knobs and kinds there are: the commands that list them, and pages of docs/reference."""
+"""The commands that list metrics, knobs, queues, applications and impairments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -67,32 +66,6 @@ class Section:
         """A kind in a line, with its source."""
         described = self.kinds[kind]
         return described.about + (f" ({described.source})" if described.source else "")
-
-    def page(self) -> str:
-        """The page of docs/reference."""
-        lines = [
-            f"# {self.plural.capitalize()}",
-            "",
-            self.intro,
-            f"`cwndlab {self.plural} NAME` prints the same.",
-            "",
-            "<!-- Made from python/cwndlab/spec and the engine's defaults; remake it with",
-            "`CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py`. -->",
-        ]
-        for kind, described in self.kinds.items():
-            data = self.data(kind)
-            lines += [
-                "",
-                f"## {kind}",
-                "",
-                f"{self.sourced(kind)} Model: [{described.page}](../models/{described.page}.md).",
-            ]
-            if data["keys"]:
-                lines += ["", "| key | default | |", "|---|---|---|"]
-            for key, words in data["keys"].items():
-                default = f"`{words['default']}`" if words["default"] else ""
-                lines.append(f"| `{key}` | {default} | {words['about']} |")
-        return "\n".join(lines) + "\n"
 
 
 @cache
@@ -260,7 +233,7 @@ def _show(section: Section, name: str | None, as_json: bool) -> None:
 # ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _options(metric: Metric) -> dict[str, tuple[str, str | None]]:
+def metric_options(metric: Metric) -> dict[str, tuple[str, str | None]]:
     """Each option's type in words, and its default as TOML (None: required; "": none)."""
     hints = get_type_hints(metric.measure)
     return {
@@ -304,12 +277,13 @@ def _metric_data(metric: Metric) -> dict[str, Any]:
         "range": [None if abs(end) == float("inf") else end for end in (metric.range.low, metric.range.high)],
         "returns": _returns(metric),
         "tables": list(metric.tables),
-        "options": {n: {"type": t, "default": d} for n, (t, d) in _options(metric).items()},
+        "options": {n: {"type": t, "default": d} for n, (t, d) in metric_options(metric).items()},
         "definition": metric.formula,
     }
 
 
-def _facts(metric: Metric) -> list[tuple[str, str]]:
+def metric_facts(metric: Metric) -> list[tuple[str, str]]:
+    """Its unit, range, form and tables in words."""
     return [
         ("unit", "none (a plain number)" if metric.unit == "1" else metric.unit),
         ("range", _range(metric)),
@@ -326,60 +300,9 @@ def _metric_text(metric: Metric) -> str:
             f"  {name}",
             kind + (" (required)" if default is None else f" (default {default})" if default else ""),
         )
-        for name, (kind, default) in _options(metric).items()
+        for name, (kind, default) in metric_options(metric).items()
     ]
-    parts = [f"{metric.name}: {formulas_as_text(metric.formula)}", columns(_facts(metric))]
+    parts = [f"{metric.name}: {formulas_as_text(metric.formula)}", columns(metric_facts(metric))]
     if options:
         parts.append("options\n" + columns(options))
     return "\n\n".join(parts)
-
-
-def metrics_page() -> str:
-    """docs/reference/metrics.md."""
-    from cwndlab import metrics as known
-
-    lines = [
-        "# Metrics",
-        "",
-        'A quantity of a study names a metric: `metric = "goodput"`, with `options`, and may ask for another',
-        "unit of the same kind. It is measured in the window that the quantity asks for, by default from",
-        "the warm-up to the end of the run.",
-        "`cwndlab metrics NAME` prints the same. For other names the error says what to write: "
-        + ", ".join(f"`{name}` for `{alias}`" for alias, name in sorted(ALIASES.items()))
-        + ".",
-        "",
-        "<!-- Made from python/cwndlab/metrics; remake it with",
-        "`CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py`. -->",
-        "",
-        "| metric | unit | what it measures |",
-        "|---|---|---|",
-    ]
-    found = [known.get(name) for name in known.built_in()]
-    lines += [f"| [`{m.name}`](#{m.name.replace('_', '-')}) | {m.unit} | {m.title} |" for m in found]
-    for metric in found:
-        lines += [
-            "",
-            f"({metric.name.replace('_', '-')})=",
-            f"## {metric.name}",
-            "",
-            _markdown(metric.formula),
-            "",
-        ]
-        lines += [f"- {fact}: {words}" for fact, words in _facts(metric)]
-        for name, (kind, default) in _options(metric).items():
-            more = " (required)" if default is None else f" (default `{default}`)" if default else ""
-            lines.append(f"- option `{name}`: {kind.replace('|', 'or')}{more}")
-    return "\n".join(lines) + "\n"
-
-
-def _markdown(doc: str) -> str:
-    """A docstring with its formulas as the manual writes them."""
-    return re.sub(r"\\\((.*?)\\\)", r"$\1$", doc, flags=re.DOTALL)
-
-
-def pages(docs: Path) -> dict[Path, str]:
-    """The generated pages of the manual."""
-    made = {docs / "reference/metrics.md": metrics_page()}
-    for section in (QUEUES, APPLICATIONS, IMPAIRMENTS):
-        made[docs / f"reference/{section.plural}.md"] = section.page()
-    return made

@@ -142,8 +142,7 @@ def metric(
         tables: the record tables that it reads; their probes are switched on.
 
     Raises:
-        StudyError: the name is taken or not usable, a table does not exist, or the function has no run
-            or no docstring, or returns a list without `many=True`.
+        StudyError: the name or a table is wrong, or the function has no run or docstring, or returns a list.
 
     """
 

@@ -83,31 +83,23 @@ def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
     rows: dict[str, list[Row]] = {}
     charts = []
     for number, (panel, places) in enumerate(found.items()):
+        bars_by_label = [
+            (
+                ", ".join(
+                    part for part in ("" if x is None else results.value_title(spec.x, x), name) if part
+                ),
+                mean,
+            )
+            for x, bars in places.items()
+            for name, mean in bars.items()
+        ]
         rows[f"panel{number}"] = [
             {"x": label, "y": spent, "part": name, "order": names.index(name)}
-            for place, bars in places.items()
-            for label, mean in _bars_with_labels(results, spec.x, place, bars)
+            for label, mean in bars_by_label
             for name, spent in _fold_small_parts(mean, shown).items()
         ]
-        title = "" if panel is None or spec.panels is None else results.setting(spec.panels, panel)
-        charts.append(
-            panel_of_size(
-                _chart(
-                    spec,
-                    results,
-                    f"panel{number}",
-                    [
-                        label
-                        for place, bars in places.items()
-                        for label, _ in _bars_with_labels(results, spec.x, place, bars)
-                    ],
-                    names,
-                    kind,
-                ),
-                title,
-                spec,
-            )
-        )
+        chart = _chart(spec, results, f"panel{number}", [label for label, _ in bars_by_label], names, kind)
+        charts.append(panel_of_size(chart, series.panel_title(spec, results, panel), spec))
     present = [n for n in names if any(row["part"] == n for panel in rows.values() for row in panel)]
     return stack(charts, spec), rows, f"mean time of a {kind} by part: {', '.join(present)}"
 
@@ -168,14 +160,6 @@ def changes(before: MeanTimes, after: MeanTimes) -> str:
     parts = sorted((p for p in parts if abs(p[2] - p[1]) > CHANGED * whole), key=lambda p: p[1] - p[2])
     changed = ", ".join(f"{part} {1e3 * a:.0f} → {1e3 * b:.0f}" for part, a, b in parts)
     return changed or f"no part differs by {100 * CHANGED:.0f} % of it"
-
-
-def _bars_with_labels(
-    results: Results, axis: str, place: Scalar | None, bars: dict[str, dict[str, float]]
-) -> list[tuple[str, dict[str, float]]]:
-    """The bars at one place of an axis, each with its label."""
-    at = "" if place is None else results.value_title(axis, place)
-    return [(", ".join(part for part in (at, name) if part), mean) for name, mean in bars.items()]
 
 
 def _fold_small_parts(mean: dict[str, float], shown: list[str]) -> dict[str, float]:

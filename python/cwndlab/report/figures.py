@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -132,10 +132,6 @@ def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
     return interactive(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 
 
-def _panel_title(spec: Figure, results: Results, panel: AxisValue | None) -> str:
-    return "" if panel is None or spec.panels is None else results.setting(spec.panels, panel)
-
-
 # ── from values: line, bar, cdf ────────────────────────────────────────────
 
 
@@ -157,14 +153,6 @@ def _xy(spec: Figure, results: Results) -> tuple[str, str]:
     y = spec.y_title or (f"{name} ({unit})" if unit else name)
     x = spec.x_title or ("number" if spec.x == INDEX else results.title(spec.x or ""))
     return x, y
-
-
-def _line(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    return _points(spec, results, bars=False)
-
-
-def _bar(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
-    return _points(spec, results, bars=True)
 
 
 def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[str, list[Row]], str]:
@@ -222,7 +210,7 @@ def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[s
                 layers.append(mark("rule", {**ends, "color": colour, "strokeWidth": nested}, opacity=0.7))
         if not bars and not many:
             layers.append(mark("point", shown, filled=True, size=42, opacity=1))
-        charts.append(panel_of_size(layered(name, layers), _panel_title(spec, results, panel), spec))
+        charts.append(panel_of_size(layered(name, layers), series.panel_title(spec, results, panel), spec))
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(names)}" if len(names) > 1 else ""
     return stack(charts, spec), rows, words
@@ -304,7 +292,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             "strokeDash": look_by_name("series:N", names, DASHES, legend=legend),
         }
         chart = single(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
-        charts.append(panel_of_size(chart, _panel_title(spec, results, panel), spec))
+        charts.append(panel_of_size(chart, series.panel_title(spec, results, panel), spec))
     return stack(charts, spec), rows, f"cumulative distribution of {x_title}"
 
 
@@ -340,7 +328,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
                 single(centres, mark("point", at, filled=True, size=50, opacity=1)),
             ]
         }
-        charts.append(panel_of_size(layers, _panel_title(spec, results, panel), spec))
+        charts.append(panel_of_size(layers, series.panel_title(spec, results, panel), spec))
     words = f"{y_title} against {x_title}: median and 1-sigma ellipse of the runs for {', '.join(names)}"
     return stack(charts, spec), rows, words
 
@@ -352,7 +340,7 @@ def _records(spec: Figure, results: Results) -> list[tuple[str, str, Columns]]:
     """Cell, panel title and records of each panel; missing records are an error that names the probe."""
     table, found = RECORDED[spec.kind], []
     for panel, name, cell in series.figure_cells(spec, results):
-        title = ", ".join(part for part in (_panel_title(spec, results, panel), name) if part)
+        title = ", ".join(part for part in (series.panel_title(spec, results, panel), name) if part)
         try:
             found.append((cell.id, title, results.records.table(cell.id, table)))
         except KeyError:
@@ -503,8 +491,8 @@ def _against_time(
 
 
 _KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]] = {
-    "line": _line,
-    "bar": _bar,
+    "line": partial(_points, bars=False),
+    "bar": partial(_points, bars=True),
     "cdf": _cdf,
     "ellipse": _ellipse,
     "time-sequence": _time_sequence,

@@ -5,9 +5,10 @@ Statistics come ready from `cwndlab.stats`; here they are only put into words, d
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,6 +31,7 @@ from .model import (
 )
 
 if TYPE_CHECKING:
+    from cwndlab.spec.outputs import Table
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.listing import JudgedListing, PublishedLine
     from cwndlab.stats.sensitivity import Verdicts
@@ -162,9 +164,7 @@ def table_view(
             tuple(words.value_title(axis, v) for axis, v in zip(spec.rows, key, strict=True)),
             tuple(
                 _number_view(judged, cell, notes)._replace(
-                    claims=tuple(
-                        k for k, ground in enumerate(grounds, start=1) if _key(judged, cell) in ground
-                    ),
+                    claims=_claims_resting_on(_key(judged, cell), grounds),
                     why=why.get((k, at)),
                 )
                 for at, cell in enumerate(line)
@@ -172,14 +172,6 @@ def table_view(
         )
         for k, (key, line) in enumerate(zip(judged.rows, judged.cells, strict=True))
     )
-    groups: list[tuple[str, int]] = []
-    if any(c.group for c in spec.columns):
-        for column in spec.columns:
-            text = column.group or ""
-            if groups and groups[-1][0] == text and text:
-                groups[-1] = (text, groups[-1][1] + 1)
-            else:
-                groups.append((text, 1))
     methods = dict.fromkeys(c.estimate.method for c in judged.numbers if c.estimate is not None)
     remarks = []
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
@@ -198,13 +190,25 @@ def table_view(
         spec.title,
         spec.about or "",
         tuple(words.title(axis) for axis in spec.rows),
-        tuple(groups),
+        tuple(_groups(spec)) if any(c.group for c in spec.columns) else (),
         tuple(c.heading for c in spec.columns),
         rows,
         tuple(notes.texts),
         tuple(remarks),
         any(c.published for c in judged.numbers),
     )
+
+
+def _groups(spec: Table) -> Iterator[tuple[str, int]]:
+    """The headings of groups of columns, each with the number of its columns; a column of none is alone."""
+    for text, columns in itertools.groupby(spec.columns, lambda column: column.group or ""):
+        count = len(list(columns))
+        yield from [(text, count)] if text else [("", 1)] * count
+
+
+def _claims_resting_on(number: Key, grounds: Sequence[Collection[Key]]) -> tuple[int, ...]:
+    """The claims that rest on a number, by their own numbers on the page."""
+    return tuple(k for k, ground in enumerate(grounds, start=1) if number in ground)
 
 
 def _key(table: JudgedTable, cell: JudgedCell) -> Key:

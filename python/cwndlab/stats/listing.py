@@ -97,7 +97,9 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
     6, say), so that one line more or less does not shift all the others.
     """
     what = f"tables.{spec.id}"
-    published = _published(spec, results, read_published(folder, spec.published, what), what)
+    needed = [*(("published", name) for name in COLUMNS), *(("axes", name) for name in spec.axes)]
+    rows = read_published(folder, spec.published, what, needed)
+    published = _published(spec, results, rows, what)
     own = [m for m in marks if m.table == spec.id]
     grid: list[list[JudgedCell]] = [[] for _ in published]
     for index, variant in enumerate(spec.variants or (None,)):
@@ -146,18 +148,7 @@ def _published(
 ) -> list[PublishedLine]:
     lines = []
     for number, row in enumerate(rows, start=1):
-        for column in (*COLUMNS, *spec.axes):
-            if column not in row:
-                raise StudyError(
-                    f"no column {column!r}",
-                    file=spec.published,
-                    key=what,
-                    right=f"a listing needs {', '.join(COLUMNS)} and the columns of `axes`",
-                )
-        axes: dict[str, AxisValue] = {}
-        for column, axis in spec.axes.items():
-            text = row[column]
-            axes[axis] = results.axis_value(axis, text)
+        axes = {axis: results.axis_value(axis, row[column]) for column, axis in spec.axes.items()}
         try:
             rounding = spec.rounding.half_width if spec.rounding else half_unit(row["time_s"])
             time = Published(float(row["time_s"]), rounding, row["time_s"])

@@ -92,6 +92,11 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
         yield panel, name, cell
 
 
+def panel_title(spec: Figure, results: Results, panel: AxisValue | None) -> str:
+    """The axis of the panels at its value in words; empty without such an axis."""
+    return "" if panel is None or spec.panels is None else results.setting(spec.panels, panel)
+
+
 def _legend_text(results: Results, axis: str, value: AxisValue) -> str:
     """A value in a legend: a name alone, a number with what it is of."""
     is_name = isinstance(value, str) and not value[:1].isdigit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -75,12 +75,20 @@ class JudgedTable(NamedTuple):
         return self.spec.columns[cell.column]
 
 
-def read_published(folder: Path, name: str, what: str) -> list[dict[str, str]]:
-    """The rows of a published CSV file, which lies inside the study's folder."""
+def read_published(folder: Path, name: str, what: str, needed: Iterable[tuple[str, str]]) -> list[Row]:
+    """The rows of a published CSV file, which lies inside the study's folder.
+
+    `needed` are the columns that it must have, each with the key below `what` that names it.
+    """
     try:
-        return read_csv(folder, name).lines
+        rows: list[Row] = list(read_csv(folder, name).lines)
     except StudyError as error:
         raise error.located(file=name, line=None, key=what) from None
+    for key, column in needed if rows else ():
+        if column not in rows[0]:
+            right = nearest(column, rows[0])
+            raise StudyError(f"no column {column!r}", file=name, key=f"{what}.{key}", right=right)
+    return rows
 
 
 def measure(
@@ -141,16 +149,17 @@ def _draft(
             results.values_on(axis)
         except StudyError as error:
             raise error.located(file=None, line=None, key=f"{what}.rows") from None
-    printed = read_published(folder, spec.published, what) if spec.published else []
-    rows = _rows(spec, results, printed, what)
+    needed = [("rows", axis) for axis in spec.rows]
+    needed += [("columns", column.published) for column in spec.columns if column.published is not None]
+    needed += [("compared_within", name) for name in spec.compared_within or ()]
+    printed = read_published(folder, spec.published, what, needed) if spec.published else []
+    rows = _rows(spec, results, printed)
     return [row for row, _ in rows], [
         [_draft_number(spec, results, row, line, k) for k in range(len(spec.columns))] for row, line in rows
     ]
 
 
-def _rows(
-    spec: Table, results: Results, printed: Sequence[Row], what: str
-) -> list[tuple[tuple[AxisValue, ...], Row]]:
+def _rows(spec: Table, results: Results, printed: Sequence[Row]) -> list[tuple[tuple[AxisValue, ...], Row]]:
     """The rows in the order of the paper, or of the axes when nothing is printed."""
     axes = results.axes
     if not printed:
@@ -160,28 +169,7 @@ def _rows(
         present = {tuple(label(cell.axes[axis]) for axis in spec.rows) for cell in cells}
         combos = itertools.product(*(axes[axis] for axis in spec.rows))
         return [(row, {}) for row in combos if tuple(label(value) for value in row) in present]
-    rows: list[tuple[tuple[AxisValue, ...], Row]] = []
-    for line in printed:
-        row: list[AxisValue] = []
-        for axis in spec.rows:
-            if axis not in line:
-                raise StudyError(
-                    f"no column {axis!r} for the axis of that name",
-                    file=spec.published,
-                    key=what,
-                    right=f"its columns: {', '.join(line)}",
-                )
-            text = line[axis]
-            row.append(results.axis_value(axis, text))
-        rows.append((tuple(row), line))
-        asked = [("columns", column.published) for column in spec.columns]
-        asked += [("compared_within", name) for name in spec.compared_within or ()]
-        for key, name in asked:
-            if name is not None and name not in line:
-                raise StudyError(
-                    f"no column {name!r}", file=spec.published, key=f"{what}.{key}", right=nearest(name, line)
-                )
-    return rows
+    return [(tuple(results.axis_value(axis, line[axis]) for axis in spec.rows), line) for line in printed]
 
 
 class _Draft(NamedTuple):
