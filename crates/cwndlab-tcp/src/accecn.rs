@@ -100,6 +100,8 @@ pub(crate) struct AccEcn {
     pub delivered_ce: u32,
     /// Payload bytes of this end that arrived at the peer, by codepoint, as the peer reports them.
     pub delivered_bytes: [u32; 3],
+    /// The option that was read last, if `delivered_bytes` still has its counters.
+    last_option: Option<AccEcnOption>,
     /// The codepoint whose counter was last seen to grow (`est_ecnfield`). If an ACK has no option, the bytes that it
     /// delivers are counted for this codepoint. 0 if no counter has grown yet, or if the last option was ambiguous.
     estimated: u8,
@@ -269,10 +271,15 @@ impl AccEcn {
             if !self.saw_option || estimated == 0 {
                 return false;
             }
+            self.last_option = None;
             let bytes = &mut self.delivered_bytes[usize::from(estimated) - 1];
             *bytes = bytes.wrapping_add(delivered);
             return true;
         };
+        if self.last_option == Some(option) {
+            return estimated != 0; // no counter has changed
+        }
+        self.last_option = Some(option);
         let fields = usize::from(option.fields).min(3);
         if !self.saw_option && fields > 0 {
             // Neither ECT counter starts at 0, so one that begins with 0 was cleared by the network.

@@ -184,6 +184,12 @@ impl Controller {
         each_law!(&mut self.law, law => law.on_measured_ack(ack, after, &mut self.windows))
     }
 
+    /// As [`Controller::on_feedback`] and [`Controller::on_measured_ack`], for an ACK that arrives while nothing is
+    /// outstanding and no loss is being repaired.
+    pub(crate) fn on_idle_ack(&mut self, ack: &PlainAck, srtt: Time) {
+        each_law!(&mut self.law, law => law.on_idle_ack(ack, srtt, &mut self.windows));
+    }
+
     /// Whether the law keeps its window so small that the measured delivery rate does not reflect the path.
     pub fn limits_itself(&self) -> bool {
         each_law!(&self.law, law => law.limits_itself())

@@ -110,6 +110,10 @@ pub(crate) trait Law {
         false
     }
 
+    /// As [`Law::on_feedback`] and [`Law::on_measured_ack`], for an ACK that arrives while nothing is outstanding and no
+    /// loss is being repaired.
+    fn on_idle_ack(&mut self, _ack: &PlainAck, _srtt: Time, _windows: &mut Windows) {}
+
     /// Opens the window for one ACK, regardless of how many bytes the ACK acknowledges. Returns false if the law counts
     /// bytes instead.
     fn count_ack(&mut self, _windows: &mut Windows, _mss: u32) -> bool {

@@ -16,8 +16,6 @@ pub struct Needs {
     pub delays: bool,
     /// Whether the law needs every ACK, including those that acknowledge nothing new, neither cumulatively nor by SACK.
     pub every_ack: bool,
-    /// Whether the law uses the delivery rate and ACKs that arrive while nothing is outstanding.
-    pub(crate) idle_acks: bool,
     /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` also has. A `PlainAck` is an
     /// ACK of new data that reports nothing by SACK.
     pub(crate) plain_acks: bool,
@@ -34,7 +32,6 @@ impl Needs {
         draws: false,
         delays: false,
         every_ack: false,
-        idle_acks: false,
         plain_acks: false,
         plain_feedback: false,
     };

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 
 use super::law::{Law, Windows, NO_THRESHOLD};
 use super::needs::Needs;
-use super::{product_over, AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
+use super::{product_over, AckReport, AfterAck, CongestionEvent, Grant, PlainAck, Quantum, Start};
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
@@ -64,6 +64,14 @@ impl Segments {
     fn in_slow_start(self) -> bool {
         self.cwnd < self.ssthresh
     }
+
+    /// Sets the windows in bytes.
+    fn set(self, windows: &mut Windows, mss: u32) {
+        if self.ssthresh != u64::MAX {
+            windows.set_ssthresh(self.ssthresh * u64::from(mss));
+        }
+        windows.set_cwnd(self.cwnd * u64::from(mss));
+    }
 }
 
 impl Prague {
@@ -95,7 +103,7 @@ impl Prague {
         if !grown {
             self.adjust(&mut windows);
         }
-        self.update_alpha(ack, windows);
+        self.update_alpha(ack.now, (ack.snd_una, ack.snd_nxt), windows);
         self.pace(ack.srtt, ack.mss, after.in_flight_bytes / u64::from(ack.mss), windows);
         windows
     }
@@ -138,17 +146,17 @@ impl Prague {
 
     /// Updates alpha once per round or, if growth is independent of the round trip, at most once per target round trip
     /// (`prague_update_alpha`).
-    fn update_alpha(&mut self, ack: &AckReport, windows: Segments) {
-        let waits = self.is_rtt_independent(windows) && ack.now.saturating_sub(self.alpha_at) < TARGET_RTT;
-        if ack.snd_una < self.round_end || waits {
+    fn update_alpha(&mut self, now: Time, (una, nxt): (u64, u64), windows: Segments) {
+        let waits = self.is_rtt_independent(windows) && now.saturating_sub(self.alpha_at) < TARGET_RTT;
+        if una < self.round_end || waits {
             return;
         }
         if self.saw_ce {
             let share = self.marked as f64 / self.delivered.max(1) as f64;
             self.alpha = (self.alpha + GAIN * (share - self.alpha)).min(1.0);
-            self.alpha_at = ack.now;
+            self.alpha_at = now;
         }
-        (self.delivered, self.marked, self.round_end) = (0, 0, ack.snd_nxt);
+        (self.delivered, self.marked, self.round_end) = (0, 0, nxt);
         if !windows.in_slow_start() {
             self.round = self.round.saturating_add(1);
         }
@@ -195,7 +203,7 @@ impl Prague {
 
 impl Law for Prague {
     // Prague does not use the delivery rate, but `AfterAck::in_flight_bytes` is known only if the rate is measured.
-    const NEEDS: Needs = Needs { idle_acks: true, ..Needs::RATE };
+    const NEEDS: Needs = Needs::RATE;
     const MODELS_PATH: bool = true;
 
     /// Initializes the state when the connection is established (`prague_init`).
@@ -210,13 +218,18 @@ impl Law for Prague {
     }
 
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
-        let Segments { cwnd, ssthresh } = self.on_ack(ack, after, Prague::segments(*windows, ack.mss));
-        let mss = u64::from(ack.mss);
-        if ssthresh != u64::MAX {
-            windows.set_ssthresh(ssthresh * mss);
-        }
-        windows.set_cwnd(cwnd * mss);
+        self.on_ack(ack, after, Prague::segments(*windows, ack.mss)).set(windows, ack.mss);
         true
+    }
+
+    /// As `on_feedback` and `on_ack`, for an ACK that delivers nothing.
+    fn on_idle_ack(&mut self, ack: &PlainAck, srtt: Time, windows: &mut Windows) {
+        let mut segments = Prague::segments(*windows, ack.mss);
+        (self.now, self.in_loss) = (ack.now, false);
+        self.adjust(&mut segments);
+        self.update_alpha(ack.now, (ack.snd_una, ack.snd_nxt), segments);
+        self.pace(srtt, ack.mss, 0, segments);
+        segments.set(windows, ack.mss);
     }
 
     /// Reduces the fractional window; cwnd follows with the next ACKs.

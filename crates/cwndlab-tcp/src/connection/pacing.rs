@@ -12,10 +12,17 @@ impl Connection {
     /// Whether the pacer permits data now; false if a segment outside the data stream is to be sent first. The pace is
     /// determined once per train, from the window at that time. Data sent since the last call is charged first, so that
     /// the code that sends does not depend on pacing.
+    #[inline]
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {
             return false; // another segment is to be sent first
         }
+        let is_idle = self.sender.snd.una == self.sender.limit() && !self.receiver.ack_now;
+        is_idle || self.ask_pacer(cfg, now) // with nothing outstanding, everything sent has been charged
+    }
+
+    #[inline(never)]
+    fn ask_pacer(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let waits = self.state.may_send() && self.sender.snd.una < self.sender.limit();
         let (sender, recovery) = (&mut self.sender, &self.recovery);
         let Some(mut extra) = sender.extra.take() else { return true };

@@ -11,6 +11,7 @@ use crate::congestion::{AckKind, AckReport, PlainAck};
 use crate::connection::Connection;
 use crate::recovery::Outcome;
 use crate::segment::{Flags, Header, Segment};
+use crate::send_state::SendState;
 use crate::sequence::to_wire;
 use crate::state::State;
 use crate::timers::Timer;
@@ -108,11 +109,10 @@ impl Connection {
         }
         if let Some(rate) = s.outstanding.rate() {
             rate.on_idle_ack();
-            if s.cc.needs().idle_acks {
-                let report = s.snd.report(cfg, now);
-                s.cc.on_feedback(&report);
-                self.conclude(cfg, &report, &Outcome::NOTHING, true);
-            } else if s.cc.limits_itself() {
+            let SendState { mss, una: snd_una, nxt: snd_nxt, .. } = s.snd;
+            let ack = PlainAck { now, mss, acked_bytes: 0, rtt: None, snd_una, snd_nxt };
+            s.cc.on_idle_ack(&ack, s.snd.rtt.srtt(&cfg.rto));
+            if s.cc.limits_itself() {
                 rate.on_app_limited(0);
             }
         }
