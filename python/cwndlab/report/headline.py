@@ -58,7 +58,7 @@ def headline(spec: Figure, results: Results) -> str:
     )
     if len(lines) == 2:
         return two_lines(lines, axes)
-    return one_line(*lines.values(), axes) if len(lines) == 1 else ""
+    return one_line(next(iter(lines.values())), axes) if len(lines) == 1 else ""
 
 
 def two_lines(lines: Mapping[str, Line], axes: Axes) -> str:

@@ -17,7 +17,6 @@ from cwndlab.stats.verdict import rule_text
 from . import render
 from .contents import Outputs, count_claims, finding_text
 from .draft import Draft
-from .headline import headline
 from .judge import Judged, Omitted, omissions
 from .model import (
     Definition,
@@ -103,7 +102,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     outcomes, results = report.outcomes, report.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((one for one in outputs.figures if key is not None and one.id == key.figure), None)
-    finding = _finding(outputs, judged, results) or (headline(shows, results) if shows is not None else "")
+    finding = _finding(outputs, judged, results) or _headline(shows, results)
     rest = [drawing for drawing in drawings if drawing is not key]
     at = places(judged.tables, outputs.figures, results)
     grounds = grounds_of(judged.claims, judged.grids)
@@ -170,6 +169,15 @@ def _twin_view(report: Draft, evidence: Evidence) -> TwinView | None:
     return twin.view(
         report.twin, report.twin_rows, report.results, titles, outputs.quantities, evidence.twin_budgets
     )
+
+
+def _headline(figure: Figure | None, results: Results) -> str:
+    """What a figure shows, in a sentence."""
+    if figure is None:
+        return ""
+    from .headline import headline
+
+    return headline(figure, results)
 
 
 def _claim_verdicts(outcomes: Sequence[ChoiceOutcome]) -> Mapping[str, tuple[Verdicts, Verdicts]]:
