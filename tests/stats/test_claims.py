@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Claim
-from cwndlab.stats.claims import JudgedClaim, check_claims, judge_claim
+from cwndlab.stats.claims import JudgedClaim, check_values, judge_claim
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.results import Floats, Results
 from cwndlab.stats.verdict import Verdict
@@ -227,9 +227,9 @@ def test_what_is_wrong_is_named_with_its_place(expression: str, column: int, say
 
 
 def test_syntax_is_checked_without_a_run() -> None:
-    check_claims([claim("all(anything[x=1] < 2)")])
+    check_values([claim("all(page_delay[iw=1] < 2)")], WEB)
     with pytest.raises(StudyError, match=r"claims\.c\.assert"):
-        check_claims([claim("all(anything[x=1] <)")])
+        check_values([claim("all(page_delay[iw=1] <)")], WEB)
 
 
 def test_nothing_in_a_claim_can_execute() -> None:

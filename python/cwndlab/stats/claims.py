@@ -55,16 +55,6 @@ def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.
                 raise _locate(claim, error, file) from None
 
 
-def check_claims(claims: Sequence[Claim], file: str = "claims.toml") -> None:
-    """Finds what can be found wrong without a run: the syntax of every expression."""
-    for claim in claims:
-        if claim.assert_ is not None:
-            try:
-                parse(claim.assert_)
-            except ExpressionError as error:
-                raise _locate(claim, error, file) from None
-
-
 def _locate(claim: Claim, error: ExpressionError, file: str) -> StudyError:
     around = (claim.assert_ or "").replace("\n", " ")[max(0, error.column - 1) :][:24]
     return StudyError(
