@@ -21,11 +21,13 @@ __all__ = [
     "Records",
     "RunStopped",
     "Scenario",
+    "ScenarioRefused",
     "Table",
     "check_scenario",
     "complete_scenario",
     "default_budget",
     "engine_digest",
+    "kinds",
     "packetdrill",
     "parse_bytes",
     "parse_quantity",
@@ -129,14 +131,23 @@ def packetdrill(
 def tcp_knobs() -> str:
     """Every knob: a JSON list of name, type, what it does, and the source of each profile's value."""
 
-def check_scenario(json: str) -> None:
-    """Checks a scenario.
+def kinds() -> str:
+    """The kinds of `queue`, `impairment` and `app`: a JSON schema of each, with descriptions and defaults."""
 
-    If it cannot be run, raises ValueError, which states the place and what would be right.
+class ScenarioRefused(ValueError):  # noqa: N818
+    """A scenario that cannot be run."""
+
+    refusals: list[tuple[list[str], str, tuple[bool, str, list[str]] | None]]
+    """Each reason: the keys and indices that lead to the value in the scenario, and what is wrong.
+
+    If the problem is a name that is not known: whether it is a key, the name, and the known names.
     """
 
+def check_scenario(json: str) -> None:
+    """Checks a scenario. If it cannot be run, raises ScenarioRefused."""
+
 def complete_scenario(json: str) -> str:
-    """The scenario with every default filled in. Raises ValueError as `check_scenario` does."""
+    """The scenario with every default filled in. Raises ScenarioRefused as `check_scenario` does."""
 
 @final
 class CapturedSegment:

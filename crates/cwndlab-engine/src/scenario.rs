@@ -4,16 +4,16 @@
 //! says where they are.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
 
 use cwndlab_net::impair::{ImpairmentConfig, Impairments};
 use cwndlab_net::queue::QueueConfig;
 use cwndlab_net::{CapacityConfig, Link, Packet, Rng};
-use cwndlab_tcp::{ConfigError, TcpConfig};
+use cwndlab_tcp::TcpConfig;
 use cwndlab_traffic::{AppSpec, Distributions};
 use cwndlab_units::{Rate, Serializer, Time};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+
+use crate::refusal::{invalid, unreadable, KnobError, Place, ScenarioError};
 
 /// One cell of a study, ready to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -168,54 +168,6 @@ pub struct ProbeSpec {
     pub accecn: bool,
 }
 
-/// Why a scenario cannot be run. The message says where the error is.
-#[derive(Debug, Error)]
-pub enum ScenarioError {
-    /// The text is not the JSON of a scenario.
-    #[error("scenario: {0}")]
-    Json(#[from] serde_json::Error),
-    /// An invalid value.
-    #[error("{place}: {why}")]
-    Invalid {
-        /// Where the value is, like `links[2].to`.
-        place: String,
-        /// What is wrong and what would be right.
-        why: String,
-    },
-    /// All invalid knobs of endpoint configurations, one per line.
-    #[error("{}", lines(.0))]
-    Knobs(Vec<KnobError>),
-}
-
-/// An invalid knob of an endpoint configuration.
-#[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[error("tcp[{group}].{}: {error}", error.knob())]
-pub struct KnobError {
-    /// Index of the configuration.
-    pub group: usize,
-    /// What is wrong.
-    pub error: ConfigError,
-}
-
-fn lines(errors: &[KnobError]) -> String {
-    errors.iter().map(KnobError::to_string).collect::<Vec<_>>().join("\n")
-}
-
-/// Makes a [`ScenarioError::Invalid`].
-#[allow(clippy::needless_pass_by_value)] // accepts texts and errors
-pub(crate) fn invalid(place: impl Into<String>, why: impl Display) -> ScenarioError {
-    ScenarioError::Invalid { place: place.into(), why: why.to_string() }
-}
-
-/// The error for a scenario that cannot be parsed. If the reason is a knob of an earlier version, the error names the
-/// knob that replaced it.
-fn unreadable(error: serde_json::Error) -> ScenarioError {
-    let text = error.to_string();
-    let old = text.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()).unwrap_or_default();
-    let renamed = cwndlab_tcp::RENAMED.iter().find(|(name, _)| name.rsplit('.').next() == Some(old));
-    renamed.map_or(error.into(), |(_, new)| invalid("tcp", format!("the knob {old:?} has another place: write {new}")))
-}
-
 /// The longest propagation delay: a day. For comparison, light from Saturn takes about 80 minutes.
 const LONGEST_DELAY: Time = Time::from_secs(86_400);
 const YEAR: Time = Time::from_secs(366 * 86_400);
@@ -241,7 +193,7 @@ impl Scenario {
         for (i, link) in self.links.iter().enumerate() {
             for name in link.queue.traffic() {
                 if !self.traffic.iter().any(|traffic| traffic.is_of(name)) {
-                    let place = format!("links[{i}] ({}).queue", link.name);
+                    let place = Place::in_list("links", i, &link.name, "queue");
                     return Err(invalid(place, format!("there is no traffic {name:?} for a class")));
                 }
             }
@@ -258,7 +210,7 @@ impl Scenario {
     ///
     /// If the text is not a scenario, or an index or a value is out of range.
     pub fn from_json(text: &str) -> Result<Scenario, ScenarioError> {
-        let scenario: Scenario = serde_json::from_str(text).map_err(unreadable)?;
+        let scenario: Scenario = serde_json::from_str(text).map_err(|error| unreadable(text, error))?;
         scenario.check()?;
         Ok(scenario)
     }
@@ -277,7 +229,7 @@ impl Scenario {
     ///
     /// Never, if the scenario was parsed from JSON.
     pub fn to_json(&self) -> Result<String, ScenarioError> {
-        Ok(serde_json::to_string(self)?)
+        serde_json::to_string(self).map_err(|error| ScenarioError::Json { path: Vec::new(), error })
     }
 
     /// Checks every index and value.
@@ -288,7 +240,7 @@ impl Scenario {
     /// knobs.
     pub fn check(&self) -> Result<(), ScenarioError> {
         let nodes = self.nodes.len();
-        let node = |place: String, index: u32| {
+        let node = |place: Place, index: u32| {
             if (index as usize) < nodes {
                 Ok(())
             } else {
@@ -310,7 +262,7 @@ impl Scenario {
             }
         }
         for (i, link) in self.links.iter().enumerate() {
-            let place = |field: &str| format!("links[{i}] ({}).{field}", link.name);
+            let place = |field: &str| Place::in_list("links", i, &link.name, field);
             node(place("from"), link.from)?;
             node(place("to"), link.to)?;
             if link.from == link.to {
@@ -342,7 +294,7 @@ impl Scenario {
         }
         let distributions = self.distributions.samplers().map_err(|why| invalid("distributions", why))?;
         for (i, traffic) in self.traffic.iter().enumerate() {
-            let place = |field: &str| format!("traffic[{i}] ({}).{field}", traffic.name);
+            let place = |field: &str| Place::in_list("traffic", i, &traffic.name, field);
             node(place("client"), traffic.client)?;
             node(place("server"), traffic.server)?;
             if traffic.client == traffic.server {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use crate::scenario::{invalid, Scenario, ScenarioError};
+use crate::refusal::{invalid, ScenarioError};
+use crate::scenario::Scenario;
 
 /// The mark that ends each route in [`Routes::hops`]: the packet has reached its destination.
 pub(crate) const DELIVER: u32 = u32::MAX;

@@ -3,6 +3,7 @@
 
 mod applications;
 mod captures;
+mod kinds;
 mod laws;
 mod packetdrill;
 mod profiles;
@@ -33,6 +34,8 @@ mod _core {
     #[pymodule_export]
     use super::captures::{read_capture, Capture, CapturedSegment};
     #[pymodule_export]
+    use super::kinds::kinds;
+    #[pymodule_export]
     use super::laws::{AckReport, CongestionControl, LawFailed, LossEvent, RateSample};
     #[pymodule_export]
     use super::packetdrill::packetdrill;
@@ -41,7 +44,9 @@ mod _core {
     #[pymodule_export]
     use super::records::{read_kernel_run, record_tables, time_budgets, Records};
     #[pymodule_export]
-    use super::scenario::{check_scenario, complete_scenario, default_budget, run, BudgetError, RunStopped, Scenario};
+    use super::scenario::{check_scenario, complete_scenario, default_budget, run};
+    #[pymodule_export]
+    use super::scenario::{BudgetError, RunStopped, Scenario, ScenarioRefused};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

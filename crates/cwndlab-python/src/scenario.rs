@@ -5,7 +5,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use cwndlab_engine::{Budget, RunError, Simulation};
+use cwndlab_engine::{Budget, RunError, ScenarioError, Simulation};
 use cwndlab_records::Recorder;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,8 +22,28 @@ pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to
 /// a second.
 const LOOKS_PER_QUESTION: u32 = 8;
 
+pyo3::create_exception!(
+    _core,
+    ScenarioRefused,
+    PyValueError,
+    "A scenario that cannot be run. `refusals` has the path, the problem, and an unknown name of each reason."
+);
+
 pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
-    cwndlab_engine::Scenario::from_json(json).map_err(|error| PyValueError::new_err(error.to_string()))
+    cwndlab_engine::Scenario::from_json(json).map_err(|error| refused(&error))
+}
+
+/// The exception for a scenario that cannot be run. A refusal is the path, the problem and, if the problem is a name
+/// that is not known: whether it is a key, the name, and the names that are known.
+fn refused(error: &ScenarioError) -> PyErr {
+    let made = ScenarioRefused::new_err(error.to_string());
+    let refusals = error.refusals().into_iter();
+    let plain =
+        refusals.map(|one| (one.path, one.problem, one.unknown.map(|name| (name.is_key, name.name, name.known))));
+    match Python::attach(|py| made.value(py).setattr("refusals", plain.collect::<Vec<_>>())) {
+        Ok(()) => made,
+        Err(other) => other,
+    }
 }
 
 /// Checks a scenario. If it cannot be run, raises ValueError, which states the place and what would be right.
@@ -35,7 +55,7 @@ pub fn check_scenario(json: &str) -> PyResult<()> {
 /// The scenario with every default filled in.
 #[pyfunction]
 pub fn complete_scenario(json: &str) -> PyResult<String> {
-    parse(json)?.to_json().map_err(|error| PyValueError::new_err(error.to_string()))
+    parse(json)?.to_json().map_err(|error| refused(&error))
 }
 
 /// The default budget of a run: number of events, and bytes of memory.

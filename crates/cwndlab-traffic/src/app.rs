@@ -61,6 +61,7 @@ macro_rules! applications {
 
         /// The specification of one application in a scenario.
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
         pub enum AppSpec {
             $($(#[$doc])+ $spec($spec_type),)+

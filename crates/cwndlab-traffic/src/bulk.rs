@@ -15,6 +15,7 @@ const MAX_SEGMENTS: u64 = 1 << 34;
 
 /// One transfer on one connection, without a request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BulkSpec {
     /// Payload bytes; without `bytes` and `segments` the transfer is unlimited.
@@ -30,7 +31,7 @@ pub struct BulkSpec {
     /// soon as it arrives. A reader slower than the network fills the receive buffer, and the window closes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_rate_bps: Option<u64>,
-    /// Seconds from the application's start to the opening of the connection; 0 if left out.
+    /// Time from the application's start to the opening of the connection; 0 if left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_s: Option<Box<Dist>>,
 }

@@ -11,6 +11,7 @@ use crate::spec::{zero, Application, Clock, ServerCloses, Setup, Spec, Transacti
 
 /// Connect-request-response transactions without a pause. The time of a transaction starts with its SYN.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CrrSpec {
     /// Bytes of a request.
@@ -20,7 +21,7 @@ pub struct CrrSpec {
     /// When a transaction ends. The next one then begins.
     #[serde(default = "closed")]
     pub ends: TransactionEnd,
-    /// Seconds from the application's start to the first transaction.
+    /// Time from the application's start to the first transaction.
     #[serde(default = "zero")]
     pub first_s: Dist,
     /// When the server closes a connection.

@@ -19,6 +19,7 @@ pub type Rng = rand_pcg::Pcg64Mcg;
 /// A distribution as written in a scenario. Its unit, bytes or seconds, is that of the field that holds the
 /// distribution.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum Dist {
     /// Always the same value.
@@ -93,6 +94,7 @@ pub enum Dist {
 
 /// Distributions that the applications of a scenario share by name, so that a measured table is stored once.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Distributions(pub BTreeMap<String, Dist>);
 

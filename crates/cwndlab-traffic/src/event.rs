@@ -7,6 +7,7 @@ use crate::datagrams::EcnField;
 
 /// An end of a connection: the client opens it, the server accepts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
     /// The end that opens actively.
@@ -190,6 +191,7 @@ impl Command {
 
 /// The kind of an [`ObjectRecord`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ObjectKind {
     /// A web page: primary object and in-line objects.

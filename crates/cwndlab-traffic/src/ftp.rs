@@ -11,6 +11,7 @@ use crate::spec::{zero, Application, Clock, ServerCloses, Setup, Spec, Transacti
 
 /// Files, one after another, each on a connection of its own: the client sends a request, the server the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct FtpSpec {
     /// Bytes of a file.
@@ -21,10 +22,10 @@ pub struct FtpSpec {
     /// The event at which a file's delay starts.
     #[serde(default = "syn")]
     pub clock: Clock,
-    /// Seconds between a file's last byte and the next connection.
+    /// Time between a file's last byte and the next connection.
     #[serde(default = "zero")]
     pub pause_s: Dist,
-    /// Seconds from the application's start to the first connection.
+    /// Time from the application's start to the first connection.
     #[serde(default = "zero")]
     pub first_s: Dist,
     /// When the server closes a connection.

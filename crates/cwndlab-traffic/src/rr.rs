@@ -11,16 +11,17 @@ use crate::spec::{zero, Application, Setup, Spec};
 
 /// Requests and responses in turn over one connection.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RrSpec {
     /// Bytes of a request.
     pub request_bytes: Dist,
     /// Bytes of a response.
     pub response_bytes: Dist,
-    /// Seconds between a response's last byte and the next request.
+    /// Time between a response's last byte and the next request.
     #[serde(default = "zero")]
     pub think_s: Dist,
-    /// Seconds from the application's start to the opening of the connection.
+    /// Time from the application's start to the opening of the connection.
     #[serde(default = "zero")]
     pub first_s: Dist,
     /// Stop after this number of transactions.

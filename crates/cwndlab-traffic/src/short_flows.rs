@@ -13,6 +13,7 @@ use crate::spec::{client, zero, Application, Setup, Spec};
 
 /// Transfers that begin at the times of a Poisson process, each on a connection of its own.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ShortFlowsSpec {
     /// Mean number of flows per second.
@@ -22,7 +23,7 @@ pub struct ShortFlowsSpec {
     /// The sending end.
     #[serde(default = "client")]
     pub from: Side,
-    /// Seconds from the application's start to the beginning of the process.
+    /// Time from the application's start to the beginning of the process.
     #[serde(default = "zero")]
     pub first_s: Dist,
     /// Stop after this number of flows.

@@ -63,6 +63,7 @@ pub struct Setup<'a> {
 
 /// The event at which the measured time of a page, object or file starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
     /// When the client opens the (first) connection.
@@ -73,6 +74,7 @@ pub enum Clock {
 
 /// When the server closes a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerCloses {
     /// Together with the response, whose last segment carries the FIN.
@@ -84,6 +86,7 @@ pub enum ServerCloses {
 
 /// How a page's objects share connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Protocol {
     /// A connection for each object; the connections of in-line objects are opened at the same time.
     #[serde(rename = "http/1.0")]
@@ -95,6 +98,7 @@ pub enum Protocol {
 
 /// The event that makes the client request the in-line objects.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum InlineTrigger {
     /// The first data of the primary object.
@@ -105,6 +109,7 @@ pub enum InlineTrigger {
 
 /// When a transaction ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TransactionEnd {
     /// When the server's FIN has arrived. The client of netperf's `TCP_CRR` waits for this FIN before it closes.

@@ -23,6 +23,7 @@ use crate::spec::{zero, Application, Clock, InlineTrigger, Protocol, ServerClose
 
 /// Web pages, one after another, with reading time in between.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WebSpec {
     /// How objects share connections.
@@ -37,9 +38,9 @@ pub struct WebSpec {
     /// Number of in-line objects of a page.
     #[serde(default = "three")]
     pub inline_objects: u32,
-    /// Seconds between a page's last byte and the next page.
+    /// Time between a page's last byte and the next page.
     pub think_s: Dist,
-    /// Seconds from the application's start to the first page.
+    /// Time from the application's start to the first page.
     #[serde(default = "zero")]
     pub first_s: Dist,
     /// The event at which the delays of pages and objects start.

@@ -6,6 +6,7 @@ use crate::Time;
 
 /// A bit rate in bit/s. A link's rate is never zero, because loading a study rejects a rate of zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Rate(u64);
 

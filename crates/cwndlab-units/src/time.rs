@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// `MAX` returns `MAX`. Subtracting a later time from an earlier one panics in every build, because it is always a bug.
 /// If the order is not known, use [`Time::saturating_sub`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Time(u64);
 

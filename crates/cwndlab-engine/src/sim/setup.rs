@@ -12,7 +12,8 @@ use super::{Simulation, Summary, Wire};
 use crate::events::{EventQueue, MAX_SOURCES};
 use crate::packet::SackTable;
 use crate::probe::Probe;
-use crate::scenario::{invalid, Scenario, ScenarioError};
+use crate::refusal::{invalid, Place, ScenarioError};
+use crate::scenario::Scenario;
 use crate::streams::Streams;
 use crate::topology::Routes;
 
@@ -105,7 +106,7 @@ fn check_round_trip(scenario: &Scenario, index: usize, path: impl Iterator<Item 
     if trip <= LONGEST_ROUND_TRIP || traffic.app.is_unresponsive() {
         return Ok(());
     }
-    let place = format!("traffic[{index}] ({}).server", traffic.name);
+    let place = Place::in_list("traffic", index, &traffic.name, "server");
     Err(invalid(place, format!("is a round trip of {} min away; TCP's may take 35", trip.as_nanos() / 60_000_000_000)))
 }
 
@@ -154,7 +155,8 @@ fn application(
         shared,
         stream: &mut |purpose| streams.traffic(&traffic.name, purpose),
     };
-    App::new(&traffic.app, &mut setup).map_err(|why| invalid(format!("traffic[{index}] ({}).app", traffic.name), why))
+    App::new(&traffic.app, &mut setup)
+        .map_err(|why| invalid(Place::in_list("traffic", index, &traffic.name, "app"), why))
 }
 
 /// The value of [`Simulation::traffic_numbers`].

@@ -9,6 +9,7 @@ use crate::schedule::{self, ScheduleError};
 /// One impairment as a scenario states it. A link has a list of impairments. Each acts either at the link's entrance,
 /// before the queue, or at its exit; those at the same end act in the list's order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ImpairmentConfig {
     /// Entrance: drops each packet with probability `p`, independently.
@@ -78,12 +79,12 @@ pub enum ImpairmentConfig {
     DelayNth {
         /// Numbers, in increasing order.
         packets: Vec<u64>,
-        /// The extra delay, in nanoseconds.
+        /// The extra delay.
         extra_ns: Time,
     },
     /// Exit: an extra delay for each packet, uniform on 0 to `max_ns`.
     Jitter {
-        /// Longest extra delay, in nanoseconds.
+        /// Longest extra delay.
         max_ns: Time,
         /// Whether a packet waits for those ahead of it. Otherwise packets may overtake each other.
         #[serde(default = "yes")]
@@ -92,7 +93,7 @@ pub enum ImpairmentConfig {
     /// Exit: an extra delay for each packet, drawn from a normal distribution that is truncated on both sides: values
     /// beyond either cut are drawn again.
     NormalJitter {
-        /// Standard deviation before truncation, in nanoseconds.
+        /// Standard deviation before truncation.
         sigma_ns: Time,
         /// Distance of the truncation from the mean, in standard deviations.
         #[serde(default = "three")]
@@ -109,7 +110,7 @@ pub enum ImpairmentConfig {
     DelaySteps {
         /// Start times of the delays, in increasing order. The first is 0.
         at_ns: Vec<Time>,
-        /// The extra delays, in nanoseconds.
+        /// The extra delays.
         extra_ns: Vec<Time>,
         /// Period after which the steps repeat.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,14 +122,14 @@ pub enum ImpairmentConfig {
     /// Exit: packets leave in bursts, as over Wi-Fi. The first packet of a burst waits for `hold_ns`; packets that
     /// arrive in this time leave with it.
     Aggregate {
-        /// How long the first packet waits, in nanoseconds.
+        /// How long the first packet waits.
         hold_ns: Time,
     },
     /// Exit: delays a packet with probability `p`, so that later packets may overtake it.
     Reorder {
         /// Probability of the delay.
         p: f64,
-        /// The extra delay, in nanoseconds.
+        /// The extra delay.
         extra_ns: Time,
     },
 }

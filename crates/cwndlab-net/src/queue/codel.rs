@@ -12,11 +12,12 @@ use crate::{DropCause, Ecn, Packet};
 /// Parameters of [`Codel`]. The defaults are those of RFC 8289, sections 4.4 and 5.2, and Linux's where the RFC has
 /// none.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct CodelConfig {
-    /// Acceptable standing delay, in nanoseconds. The default is 5 ms.
+    /// Acceptable standing delay. The default is 5 ms.
     pub target_ns: Time,
-    /// Time within which the delay must fall below the target at least once, in nanoseconds: about a round trip. The
+    /// Time within which the delay must fall below the target at least once: about a round trip. The
     /// default is 100 ms.
     pub interval_ns: Time,
     /// Maximum number of waiting packets; a packet that exceeds it is dropped at arrival. The default is 1000, as in

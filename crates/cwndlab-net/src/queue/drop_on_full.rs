@@ -12,6 +12,7 @@ use crate::{DropCause, Packet, Rng};
 
 /// The packet that is dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Victim {
     /// The packet that has waited longest.
@@ -22,6 +23,7 @@ pub enum Victim {
 
 /// Parameters of [`DropOnFull`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DropOnFullConfig {
     /// Maximum number of waiting packets.

@@ -8,6 +8,7 @@ use crate::DropCause;
 
 /// Parameters of [`DropTail`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct DropTailConfig {
     /// Capacity, in `unit`.

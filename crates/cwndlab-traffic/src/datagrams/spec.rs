@@ -10,6 +10,7 @@ use crate::spec::{client, zero, Setup, Spec};
 
 /// The ECN codepoint that a sender sets (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum EcnField {
@@ -28,6 +29,7 @@ macro_rules! datagram_specs {
     ($($(#[$about:meta])* $name:ident, $packet:literal { $($own:tt)* })+) => {$(
         $(#[$about])*
         #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             /// Bytes of an IP packet: 28 bytes of headers, and the payload. Drawn values are limited to 29 to 65,535.
@@ -39,10 +41,10 @@ macro_rules! datagram_specs {
             /// The sending end.
             #[serde(default = "client")]
             pub from: Side,
-            /// Seconds from the application's start to its first packet.
+            /// Time from the application's start to its first packet.
             #[serde(default = "zero")]
             pub first_s: Dist,
-            /// Seconds from the first packet to the end of the flow; if left out, the flow lasts until the end of the
+            /// Time from the first packet to the end of the flow; if left out, the flow lasts until the end of the
             /// run.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub duration_s: Option<Dist>,
@@ -96,7 +98,7 @@ datagram_specs! {
 
     /// One direction of a voice call: packets at a fixed interval, with or without silence suppression.
     VoipSpec, "g711_packet" {
-        /// Seconds between packets, which is the amount of speech in each packet (RFC 3551, section 4.2).
+        /// Time between packets, which is the amount of speech in each packet (RFC 3551, section 4.2).
         #[serde(default = "g711_interval")]
         pub interval_s: Dist,
         /// Length of a talkspurt in seconds, rounded up to a whole number of packets; if left out, the call is never

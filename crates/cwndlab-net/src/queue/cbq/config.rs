@@ -8,6 +8,7 @@ use crate::queue::{ClassError, QueueConfig, QueueError};
 
 /// The ancestors from which a class over its limit may borrow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharing {
     /// A class may borrow from an ancestor within its limit, unless a class at a lower level than that ancestor is
@@ -21,6 +22,7 @@ pub enum Sharing {
 
 /// Parameters of [`super::Cbq`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CbqConfig {
     /// The classes, each after its parent.
@@ -34,6 +36,7 @@ pub struct CbqConfig {
 
 /// One class of [`CbqConfig`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CbqClassConfig {
     /// Index in `classes` of the parent; none for a root.
@@ -66,7 +69,7 @@ pub struct CbqClassConfig {
     /// estimator's upper bound `maxidle`.
     #[serde(default = "default_max_burst")]
     pub max_burst: u32,
-    /// The absolute value of the estimator's negative lower bound `minidle`, in nanoseconds. It limits the excess that
+    /// The absolute value of the estimator's negative lower bound `minidle`. It limits the excess that
     /// a class has to repay after borrowing. If left out, there is no limit.
     #[serde(default)]
     pub min_idle_ns: Option<Time>,

@@ -16,6 +16,7 @@ use crate::{DropCause, Ecn, Packet, Rng};
 
 /// The form of [`DualPi2`]'s signals and scheduler. Both forms have the same controller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DualPi2Form {
     /// RFC 9332, appendix A: evenly spaced signals, and a ramp in the low-latency queue.
@@ -27,15 +28,16 @@ pub enum DualPi2Form {
 
 /// Parameters of [`DualPi2`]; the defaults are those of RFC 9332, appendix A.1.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct DualPi2Config {
     /// The form of signals and scheduler.
     pub form: DualPi2Form,
     /// Maximum number of packets waiting in both queues together. The default is 10,000, as in Linux.
     pub limit: u32,
-    /// Target delay, in nanoseconds. The default is 15 ms.
+    /// Target delay. The default is 15 ms.
     pub target_ns: Time,
-    /// Interval of the controller's updates, in nanoseconds. The default is 16 ms.
+    /// Interval of the controller's updates. The default is 16 ms.
     pub update_ns: Time,
     /// Integral gain, in Hz. The default is 0.16.
     pub alpha: f64,
@@ -44,13 +46,13 @@ pub struct DualPi2Config {
     /// Coupling factor k: the marking probability of the low-latency queue is k times the square root of the drop
     /// probability of the classic queue.
     pub coupling: f64,
-    /// Delay below which the low-latency queue marks nothing by itself, in nanoseconds. The default is 800 µs. If a
+    /// Delay below which the low-latency queue marks nothing by itself. The default is 800 µs. If a
     /// packet of 1500 bytes takes longer to send, its transmission time is used instead. Only in the RFC's form.
     pub min_th_ns: Time,
-    /// Width of the ramp from `min_th_ns` to the delay at which all packets are marked, in nanoseconds. The default is
+    /// Width of the ramp from `min_th_ns` to the delay at which all packets are marked. The default is
     /// 400 µs. Only in the RFC's form.
     pub range_ns: Time,
-    /// Delay above which the low-latency queue marks all packets, in nanoseconds. The default is 1 ms. Only in Linux's
+    /// Delay above which the low-latency queue marks all packets. The default is 1 ms. Only in Linux's
     /// form.
     pub step_ns: Time,
     /// Share of the link guaranteed to the classic queue. The default is 0.1.

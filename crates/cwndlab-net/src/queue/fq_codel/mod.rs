@@ -14,6 +14,7 @@ use crate::{DropCause, Packet};
 
 /// Parameters of [`FqCodel`]; the defaults are those of RFC 8290, section 5.2.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct FqCodelConfig {
     /// Number of queues to which flows are hashed (5.2.4).
@@ -25,9 +26,9 @@ pub struct FqCodelConfig {
     /// Maximum number of packets dropped at once when the limit is exceeded, from the flow with the most bytes (4.1.2).
     /// At most half of the flow's packets are dropped, but at least one.
     pub drop_batch: u32,
-    /// `CoDel`'s target, in nanoseconds.
+    /// `CoDel`'s target.
     pub target_ns: Time,
-    /// `CoDel`'s interval, in nanoseconds.
+    /// `CoDel`'s interval.
     pub interval_ns: Time,
     /// No drop while at most this many bytes are left in the flow's queue.
     pub mtu: u32,

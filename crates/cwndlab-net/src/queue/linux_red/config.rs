@@ -10,6 +10,7 @@ use crate::queue::QueueError;
 
 /// Versions of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum LinuxRedVersion {
     /// Linux 2.2.4 to 2.3.14: the decay of the average during an idle time comes only from the kernel's table of idle
     /// times.
@@ -24,6 +25,7 @@ pub enum LinuxRedVersion {
 
 /// Parameters of [`super::LinuxRed`], those of `tc qdisc add … red`. All sizes are in bytes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LinuxRedConfig {
     /// Capacity: a packet that finds more bytes than this waiting is dropped regardless of the average.

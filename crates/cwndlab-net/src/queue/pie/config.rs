@@ -8,6 +8,7 @@ use crate::queue::QueueError;
 
 /// The source of PIE's estimate of the queueing delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DelayEstimate {
     /// The waiting time of the last packet sent; 0 once the queue is empty (RFC 8033, section 4.2; Linux).
@@ -19,19 +20,20 @@ pub enum DelayEstimate {
 
 /// Parameters of [`super::Pie`]; the defaults are those of RFC 8033, with the optional elements that Linux has.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct PieConfig {
     /// Maximum number of waiting packets; a packet that exceeds it is dropped. The default is 1000, as in Linux.
     pub limit: u32,
-    /// Target delay (`QDELAY_REF`), in nanoseconds. The default is 15 ms.
+    /// Target delay (`QDELAY_REF`). The default is 15 ms.
     pub target_ns: Time,
-    /// Interval of the updates (`T_UPDATE`), in nanoseconds. The default is 15 ms.
+    /// Interval of the updates (`T_UPDATE`). The default is 15 ms.
     pub update_ns: Time,
     /// Weight of the delay's distance from the target, in Hz. The default is 1/8.
     pub alpha: f64,
     /// Weight of the change in delay since the last update, in Hz. The default is 1 + 1/4.
     pub beta: f64,
-    /// Length of a burst that passes without drops when there was no congestion (`MAX_BURST`), in nanoseconds. The
+    /// Length of a burst that passes without drops when there was no congestion (`MAX_BURST`). The
     /// default is 150 ms.
     pub max_burst_ns: Time,
     /// Size of a typical packet, in bytes. Nothing is dropped while at most two packets of this size wait.

@@ -9,6 +9,7 @@ use crate::queue::{QueueError, Unit};
 
 /// Interpretations of the algorithm of Floyd and Jacobson 1993, "the paper".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RedRules {
     /// The paper's text: spacings (numbers of packets from one drop or mark to the next) are uniform on 1..1/p, and an
@@ -24,6 +25,7 @@ pub enum RedRules {
 
 /// Parameters of [`super::Red`]. Thresholds and limit are in `unit`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RedConfig {
     /// Capacity; a packet that exceeds it is dropped regardless of the average.
