@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cwndlab.core import replace_core
-from fake_core import FakeCore
+from fake_core import FakeCore, replace_core
 
 # In the background or under nohup SIGINT is ignored, which the processes that tests interrupt would inherit.
 signal.signal(signal.SIGINT, signal.default_int_handler)

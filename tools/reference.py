@@ -70,27 +70,22 @@ def pages(docs: Path) -> dict[Path, str]:
 
 
 def kinds_page(section: Section) -> str:
-    """docs/reference/queues.md, apps.md or impairments.md."""
+    """The kinds of one part of a study."""
     lines = [
         f"# {section.plural.capitalize()}",
         "",
         section.intro,
         f"`cwndlab {section.plural} NAME` prints the same.",
         "",
-        "<!-- Made from python/cwndlab/spec and the engine's defaults; remake it with",
+        "<!-- Made from the engine's documentation and defaults; remake it with",
         "`CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py`. -->",
     ]
-    for kind, described in section.kinds.items():
-        data = section.data(kind)
-        lines += [
-            "",
-            f"## {kind}",
-            "",
-            f"{section.sourced(kind)} Model: [{described.page}](../models/{described.page}.md).",
-        ]
-        if data["keys"]:
+    for kind, found in section.kinds.items():
+        page = section.pages.get(kind) or section.page or kind.replace("-", "_")
+        lines += ["", f"## {kind}", "", f"{found['about']} Model: [{page}](../models/{page}.md)."]
+        if found["keys"]:
             lines += ["", "| key | default | |", "|---|---|---|"]
-        for key, words in data["keys"].items():
+        for key, words in found["keys"].items():
             default = f"`{words['default']}`" if words["default"] else ""
             lines.append(f"| `{key}` | {default} | {words['about']} |")
     return "\n".join(lines) + "\n"

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from cwndlab.metrics import RunView
     from cwndlab.metrics._declared import metric
     from cwndlab.plan.plan import Cell, Plan
-    from cwndlab.runs.explain import explain_capture
-    from cwndlab.runs.options import OptionFields, RunOptions
+    from cwndlab.runs.explanation import explain_capture
     from cwndlab.runs.records import RecordTables
     from cwndlab.runs.result import RunResult
+    from cwndlab.runs.run_options import OptionFields, RunOptions
     from cwndlab.runs.stream import Replicate, Stream
-    from cwndlab.spec.outputs import Claim, Column, Compare, Figure, Table
+    from cwndlab.spec.outputs import Claim, Column, Figure, Table
     from cwndlab.spec.schema import (
         App,
         Axis,
@@ -59,7 +59,6 @@ __all__ = [
     "Claim",
     "ClusterError",
     "Column",
-    "Compare",
     "CongestionControl",
     "CwndlabError",
     "Diagnosis",
@@ -106,14 +105,14 @@ _HOMES = {
     "cwndlab.metrics": ("RunView",),
     "cwndlab.metrics._declared": ("metric",),
     "cwndlab.diagnosis.diagnosis": ("Diagnosis",),
-    "cwndlab.runs.explain": ("explain_capture",),
+    "cwndlab.runs.explanation": ("explain_capture",),
     "cwndlab.runs.result": ("RunResult",),
     "cwndlab.runs.stream": ("Replicate", "Stream"),
     "cwndlab.runs.records": ("RecordTables",),
-    "cwndlab.runs.options": ("RunOptions",),
+    "cwndlab.runs.run_options": ("RunOptions",),
     "cwndlab.study": ("Study", "open", "open_results"),
     "cwndlab.plan.plan": ("Cell", "Plan"),
-    "cwndlab.spec.outputs": ("Claim", "Column", "Compare", "Figure", "Table"),
+    "cwndlab.spec.outputs": ("Claim", "Column", "Figure", "Table"),
     "cwndlab.spec.schema": (
         *("App", "Axis", "AxisValue", "Direction", "Distribution", "Grid", "Impairment", "Link", "Probes"),
         *("Quantity", "Queue", "Run", "Tcp", "TcpGroup", "Topology", "Traffic"),
@@ -169,7 +168,7 @@ def run(
     """
     from cwndlab.errors import ArgumentError
     from cwndlab.laws import given
-    from cwndlab.runs.run import run_study
+    from cwndlab.runs.execution import run_study
     from cwndlab.study import Study
 
     if "set" in more:

@@ -13,31 +13,17 @@ import subprocess
 import sys
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Event, Lock, Thread
-from typing import Any
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _PROCESS = Path(__file__).with_name("converting.py")
 
 
-class Conversion:
-    """What the converter makes of a request, once it is known."""
-
-    def __init__(self, request: bytes) -> None:
-        self.request = request
-        self._known = Event()
-        self._made: bytes | Exception = b""
-
-    def result(self) -> bytes:
-        """Waits for it. RuntimeError if the converter failed."""
-        self._known.wait()
-        if isinstance(self._made, Exception):
-            raise self._made
-        return self._made
-
-    def set(self, made: bytes | Exception) -> None:
-        """Makes it known."""
-        self._made = made
-        self._known.set()
+#: What the converter makes of a request; RuntimeError if it failed.
+Conversion: TypeAlias = "Future[bytes]"
 
 
 class _Process:
@@ -52,17 +38,17 @@ class _Process:
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
-        self.waiting: SimpleQueue[Conversion] = SimpleQueue()
+        self.waiting: SimpleQueue[tuple[bytes, Conversion]] = SimpleQueue()
         Thread(target=self._serve, daemon=True).start()
         atexit.register(self._end)
 
     def _serve(self) -> None:
         while True:
-            one = self.waiting.get()
+            request, made = self.waiting.get()
             try:
-                one.set(self._ask(one.request))
+                made.set_result(self._ask(request))
             except (OSError, RuntimeError) as error:
-                one.set(error)
+                made.set_exception(error)
 
     def _ask(self, request: bytes) -> bytes:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -102,8 +88,11 @@ def start() -> _Process:
 
 def submit(function: str, source: str, **options: Any) -> Conversion:
     """Asks for what a function of vl-convert makes of JSON; returns without waiting for it."""
-    conversion = Conversion(f"[{json.dumps(function)}, {source}, {json.dumps(options)}]".encode())
-    start().waiting.put(conversion)
+    from concurrent.futures import Future  # only a figure needs it
+
+    conversion: Conversion = Future()
+    request = f"[{json.dumps(function)}, {source}, {json.dumps(options)}]".encode()
+    start().waiting.put((request, conversion))
     return conversion
 
 

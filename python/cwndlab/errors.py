@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import partial
 from numbers import Integral
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import TracebackType
+from typing import TypeAlias
 
 #: Keys and indices that lead to a value in the tables of a study.
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -20,49 +23,38 @@ class CwndlabError(Exception):
     exit_code = 2
 
 
+@dataclass(eq=False, repr=False)
 class StudyError(CwndlabError):
-    """A problem of a study: what is wrong, where, and what would be right.
+    """A problem of a study: what is wrong, where, and what would be right."""
 
-    Attributes:
-        problem: what is wrong.
-        path: the keys and indices that lead to it in the tables of the study. `cwndlab.spec.place` derives
-            `file`, `key`, `line` and `column` from it.
-        file: the file that contains it, if any.
-        key: the dotted key, for instance ``topology.links.modem.rate``.
-        line: line of the key in the file, 1-based, if it could be found.
-        column: and its column.
-        right: what would be right.
-        others: what else is wrong with the study.
+    #: What is wrong.
+    problem: str
+    _: KW_ONLY
+    #: The file that contains it, if any.
+    file: Path | str | None = None
+    #: The dotted key, for instance ``topology.links.modem.rate``.
+    key: str | None = None
+    #: Line and column of the key in the file, 1-based, if it could be found.
+    line: int | None = None
+    column: int | None = None
+    #: What would be right.
+    right: str | None = None
+    #: The keys and indices that lead to it in the tables of the study. `cwndlab.spec.place` derives `file`,
+    #: `key`, `line` and `column` from it.
+    path: KeyPath | None = None
+    #: What else is wrong with the study.
+    others: Sequence[StudyError] = ()
 
-    """
-
-    def __init__(
-        self,
-        problem: str,
-        *,
-        file: Path | str | None = None,
-        key: str | None = None,
-        line: int | None = None,
-        column: int | None = None,
-        right: str | None = None,
-        path: KeyPath | None = None,
-        others: Sequence[StudyError] = (),
-    ) -> None:
-        self.problem = problem
-        self.file = str(file) if file is not None else None
-        self.key = key
-        self.line = line
-        self.column = column
-        self.right = right
-        self.path = path
-        self.others = tuple(others)
+    def __post_init__(self) -> None:
+        self.file = str(self.file) if self.file is not None else None
+        self.others = tuple(self.others)
         super().__init__(self._text())
 
     def _text(self) -> str:
         place = ""
         if self.file:
             numbers = [str(number) for number in (self.line, self.column) if number is not None]
-            place = ":".join([self.file, *numbers]) + ": "
+            place = ":".join([str(self.file), *numbers]) + ": "
         if key := self.key or ".".join(map(str, self.path or ())):
             place += f"{key}: "
         own = place + self.problem + (f"; {self.right}" if self.right else "")
@@ -70,31 +62,20 @@ class StudyError(CwndlabError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles whole, so that a worker's error arrives as it was."""
-        return (_rebuild_study_error, (self._fields(),))
+        return (partial(StudyError, **{one.name: getattr(self, one.name) for one in fields(self)}), ())
 
-    def _fields(self) -> dict[str, Any]:
-        names = ("problem", "file", "key", "line", "column", "right", "path", "others")
-        return {name: getattr(self, name) for name in names}
-
-    def replace(self, **fields: object) -> StudyError:
+    def replace(self, **changes: object) -> StudyError:
         """The same error with other values of these attributes."""
-        return _rebuild_study_error({**self._fields(), **fields})
+        return replace(self, **changes)  # type: ignore[arg-type]
 
     def without_others(self) -> StudyError:
         """The same error without others."""
         return self.replace(others=())
 
     def located(self, *, file: Path | str | None, line: int | None, key: str | None = None) -> StudyError:
-        """The same error with its place filled in."""
-        return self.replace(
-            file=self.file or file,
-            key=self.key or key,
-            line=self.line if self.line is not None else line,
-        )
-
-
-def _rebuild_study_error(fields: Mapping[str, Any]) -> StudyError:
-    return StudyError(**fields)
+        """The same error with its place filled in where it has none."""
+        own_line = self.line if self.line is not None else line
+        return replace(self, file=self.file or file, key=self.key or key, line=own_line)
 
 
 def problem_at(path: KeyPath, problem: str, right: str | None = None) -> StudyError:
@@ -172,3 +153,52 @@ def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
         return "none is defined"
     shown = ", ".join(known[:limit]) + (", …" if len(known) > limit else "")
     return f"known: {shown}"
+
+
+#: Errors that are reported at once.
+MOST = 30
+
+
+class Findings:
+    """Used as a context, again and again: an error inside is noted, and what follows continues."""
+
+    def __init__(self) -> None:
+        self.errors: list[StudyError] = []
+        self._places: set[object] = set()
+        self._texts: set[str] = set()
+
+    def __enter__(self) -> Findings:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, StudyError):
+            return False
+        self.note(error)
+        return True
+
+    def note(self, error: StudyError) -> None:
+        """Notes an error, and those that it brings along; of several at one key the first."""
+        for one in (error, *error.others):
+            alone = one.without_others()
+            text, place = str(alone), (one.file, one.key, one.line, one.column, one.path)
+            if (place in self._places) if one.key or one.path else (text in self._texts):
+                continue
+            self._texts.add(text)
+            self._places.add(place)
+            self.errors.append(alone)
+
+    def error(self) -> StudyError:
+        """All that was found, of which there must be something, in the order of the file."""
+        errors = {str(error): error for error in self.errors}.values()
+        first, *others = sorted(errors, key=lambda e: (e.line is None, e.line or 0, e.column or 0))
+        if len(others) >= MOST:
+            kept = others[: MOST - 2]
+            others = [*kept, StudyError(f"and {len(others) - len(kept)} more errors")]
+        return first.replace(others=others)
+
+    def report(self) -> None:
+        """StudyError with all that was found, if anything was."""
+        if self.errors:
+            raise self.error()

@@ -52,6 +52,11 @@ class LawCode:
         text = "\0".join((_FORMAT, self.class_name, self.source, *([self.imports] if self.imports else [])))
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
+    def described(self) -> dict[str, Any]:
+        """What provenance.json says of it."""
+        about = {"name": self.name, "class": self.class_name, "file": self.file, "digest": self.digest}
+        return about | {"uses_random": self.uses_random, "imports": self.imports}
+
     @property
     def knob(self) -> dict[str, Any]:
         """The value of the knob `window_law` that asks for this control."""

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import ExtraError, StudyError, nearest
-from cwndlab.files import csv_text, save
-from cwndlab.plan.check import rebuild
-from cwndlab.runs.options import RunOptions
+from cwndlab.plan.load import rebuild
+from cwndlab.runs.execution import run_study
 from cwndlab.runs.result import RunResult
-from cwndlab.runs.run import run_study
-from cwndlab.runs.trace import trace
+from cwndlab.runs.run_options import RunOptions
+from cwndlab.runs.single_run import trace
 from cwndlab.spec.toml import dumps
 from cwndlab.stats.results import AxisValue, Estimate
 from cwndlab.study import Study
+from cwndlab.writing import csv_text, save
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})(?P<unit>[A-Za-z%/]*)\.\.(?P<high>{_NUMBER})(?P<last>[A-Za-z%/]*)\Z")

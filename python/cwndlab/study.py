@@ -9,24 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
 from cwndlab.errors import OutputError, StudyError, check_mapping
-from cwndlab.files import write_atomic, writing
 from cwndlab.metrics._catalogue import CATALOGUE
-from cwndlab.plan.check import build_checked, rebuild
+from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
-from cwndlab.runs import run
-from cwndlab.runs.folder import files_of
+from cwndlab.runs import execution
+from cwndlab.runs.result_folder import files_of
 from cwndlab.spec import toml
 from cwndlab.spec.document import CLAIMS, Document, document_of_text, is_short, read_document
 from cwndlab.spec.files import STUDY
 from cwndlab.spec.modify import modify
 from cwndlab.spec.sections import Keys, Sections, plain
-from cwndlab.spec.study import StudySpec
+from cwndlab.spec.study_spec import StudySpec
+from cwndlab.writing import write_atomic, writing
 
 if TYPE_CHECKING:
     from cwndlab.explore.page import ExplorePage
     from cwndlab.laws import LawCode
-    from cwndlab.runs.options import FurtherOptions
     from cwndlab.runs.result import RunResult
+    from cwndlab.runs.run_options import FurtherOptions
     from cwndlab.runs.stream import Stream
 
 
@@ -126,7 +126,7 @@ class Study(StudySpec):
             StudyError: there is no such axis.
 
         """
-        from cwndlab.spec.laws import naming_laws  # few studies have such laws
+        from cwndlab.spec.congestion import naming_laws  # few studies have such laws
 
         study = rebuild(self, naming_laws(self, laws))
         own = {name: law for name, law in laws.items() if law is not None}
@@ -223,7 +223,7 @@ class Study(StudySpec):
             StudyError, ClusterError, OutputError: as `cwndlab.run`.
 
         """
-        return run.run_study(self, out=out, **options)
+        return execution.run_study(self, out=out, **options)
 
     def explore(self) -> ExplorePage:
         """A page with a slider for each parameter and graphs that follow, as `cwndlab explore` opens it.
@@ -253,7 +253,7 @@ class Study(StudySpec):
             StudyError: the study or an option is wrong. The iteration raises what ends the run.
 
         """
-        return run.stream(self, out=out, **options)
+        return execution.stream(self, out=out, **options)
 
 
 def open_results(folder: str | Path) -> RunResult:
@@ -263,4 +263,4 @@ def open_results(folder: str | Path) -> RunResult:
         OutputError: the folder has no results.
 
     """
-    return run.open_results(folder, Study)
+    return execution.open_results(folder, Study)

@@ -14,8 +14,8 @@ import pytest
 from users import User
 
 import cwndlab
-from cwndlab.backends.linux import doctor
-from cwndlab.backends.linux.backend import find_router
+from cwndlab.backends.linux import kernel_doctor as doctor
+from cwndlab.backends.linux.real_kernel import find_router
 from cwndlab.backends.linux_virtual import doctor as virtual_doctor
 
 #: "nobody" of most systems; any that owns nothing will do.

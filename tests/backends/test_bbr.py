@@ -23,7 +23,7 @@ import pytest
 from cwndlab.backends.linux import stack
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
-from cwndlab.runs.trace import trace
+from cwndlab.runs.single_run import trace
 from cwndlab.study import Study
 
 HERE = Path(__file__).parent

@@ -18,12 +18,12 @@ import pytest
 from users import User
 
 import cwndlab
+from cwndlab.arrow_tables import decode_tables
 from cwndlab.backends.linux import netns, stack
-from cwndlab.backends.linux.backend import Kernel, capture_name
+from cwndlab.backends.linux.real_kernel import Kernel, capture_name
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
-from cwndlab.tables import decode_tables
 
 pytestmark = pytest.mark.usefixtures("kernel")
 

@@ -18,7 +18,7 @@ from cwndlab.runs.work import MeasuredRuns
 if sys.platform != "linux":
     pytest.skip("the kernel backends need Linux", allow_module_level=True)
 
-from cwndlab.backends.linux import backend
+from cwndlab.backends.linux import real_kernel as backend
 from cwndlab.backends.linux.stack import load
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from cwndlab import _core
 from cwndlab.backends.linux import stack
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
-from cwndlab.core import core
-from cwndlab.records.view import RunView
+from cwndlab.records.run_view import RunView
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
 
@@ -55,7 +55,7 @@ def outcome(rate: str, kernel: VirtualKernel | None = None) -> Outcome:
     records = (
         kernel.record(cell, plan.seed, 0, MeasuredRuns(()))
         if kernel
-        else core().run(cell.scenario, plan.seed, 0)
+        else _core.run(cell.scenario, plan.seed, 0)
     )
     view = RunView(records, cell.compiled.scenario)
     columns = view.columns("segments")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from cwndlab import _core
-from cwndlab.backends.linux import records
+from cwndlab.backends.linux import run_records as records
 from cwndlab.plan.scenario import kernel_run, kernel_snapshot_times, watched
 from cwndlab.study import Study
 

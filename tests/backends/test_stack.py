@@ -14,7 +14,7 @@ from cwndlab.backends.linux import netns, stack, validity
 from cwndlab.backends.protocol import repeatable
 from cwndlab.errors import StudyError
 from cwndlab.runs.estimate import real_seconds
-from cwndlab.runs.options import RunOptions
+from cwndlab.runs.run_options import RunOptions
 from cwndlab.spec.schema import Limits
 from cwndlab.study import Study
 

@@ -21,7 +21,7 @@ from cwndlab.backends.linux_virtual.backend import seed_of
 from cwndlab.backends.protocol import Job
 from cwndlab.errors import RunError
 from cwndlab.evaluate import evaluation, pack, subjects
-from cwndlab.runs.options import RunOptions
+from cwndlab.runs.run_options import RunOptions
 
 
 def run(folder: Path, **options: Any) -> Path:

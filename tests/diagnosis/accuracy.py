@@ -13,11 +13,10 @@ from typing import Any
 from prepared_stalls import STALLS, study
 
 from cwndlab import Study
-from cwndlab.runs.again import OneCell, OneKernelCell
-from cwndlab.runs.explain import explain_capture, explain_run
-from cwndlab.runs.options import RunOptions
-from cwndlab.runs.run import kernel_of
-from cwndlab.runs.trace import trace
+from cwndlab.runs.execution import kernel_of
+from cwndlab.runs.explanation import explain_capture, explain_run
+from cwndlab.runs.run_options import RunOptions
+from cwndlab.runs.single_run import OneCell, OneKernelCell, trace
 
 VARIANTS: list[dict[str, Any]] = [
     {"topology.links.path.delay": delay, **change}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cwndlab.diagnosis import from_capture
 from cwndlab.errors import StudyError
-from cwndlab.runs.explain import explain_capture
+from cwndlab.runs.explanation import explain_capture
 from fuzzing import tries
 
 RAW, ETHERNET = 101, 1

@@ -17,11 +17,10 @@ from cwndlab.backends.linux_virtual.doctor import reason_not_virtual
 from cwndlab.cli import app
 from cwndlab.diagnosis.diagnosis import Diagnosis
 from cwndlab.errors import StudyError
-from cwndlab.runs.again import OneCell, OneKernelCell
-from cwndlab.runs.explain import explain_capture, explain_run
-from cwndlab.runs.options import RunOptions
-from cwndlab.runs.run import kernel_of
-from cwndlab.runs.trace import trace
+from cwndlab.runs.execution import kernel_of
+from cwndlab.runs.explanation import explain_capture, explain_run
+from cwndlab.runs.run_options import RunOptions
+from cwndlab.runs.single_run import OneCell, OneKernelCell, trace
 
 
 def of_records(prepared: Study, at_s: float | None = None) -> Diagnosis:

@@ -16,7 +16,7 @@ from cwndlab.plan import plan
 from cwndlab.plan.compile import compile_model
 from cwndlab.plan.scenario import Compiled
 from cwndlab.report.contents import unmeasured_results
-from cwndlab.runs.options import RunOptions
+from cwndlab.runs.run_options import RunOptions
 from cwndlab.spec.schema import Model
 
 LAWS = Path(__file__).parent.parent / "laws" / "stubborn.py"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cwndlab.errors import ExtraError, StudyError
-from cwndlab.runs.options import RunOptions
+from cwndlab.runs.run_options import RunOptions
 from cwndlab.search import Found, Goal, goal_of, parse_ranges, search, space_of
 from cwndlab.study import Study
 

@@ -180,7 +180,7 @@ def test_the_embedded_scenarios_are_those_that_ran(report: Path) -> None:
 def test_writing_a_report_again_measures_no_cell(report: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = cells_of(report.read_text())
     monkeypatch.setattr(cwndlab._core, "Scenario", None)
-    cwndlab.runs.run.report_again(report.parent)
+    cwndlab.runs.execution.report_again(report.parent)
     assert cells_of(report.read_text()) == before
 
 

@@ -8,7 +8,7 @@ import pytest
 from cwndlab import metrics
 from cwndlab.errors import StudyError
 from cwndlab.metrics._numbers import quantile
-from cwndlab.spec.derived import expression_of
+from cwndlab.spec.grammar import expression_of
 from cwndlab.spec.schema import Quantity
 from cwndlab.study import Study
 from small_study import edited

@@ -13,7 +13,7 @@ import pytest
 
 from cwndlab import _core, metrics
 from cwndlab.errors import StudyError
-from cwndlab.records.view import RunView
+from cwndlab.records.run_view import RunView
 from cwndlab.records.window import WindowedRun
 from cwndlab.runs.reporting import windows_of
 from cwndlab.study import Study
@@ -184,7 +184,7 @@ def test_counters_that_a_run_did_not_keep_are_no_numbers() -> None:
 @pytest.mark.parametrize(
     ("key", "problem", "right"),
     [
-        ('window = ["10s", "40s"]', "this window ends at 40 s", "the run ends at 0.05 s"),
+        ('window = ["10s", "40s"]', "this window ends at 40 s", 'write run.duration = "40s" or more'),
         ('window = ["20ms", "10ms"]', "before it begins", ""),
         ('window = ["20", "10ms"]', "it has no unit", ""),
         ('window = "late"', 'there is no phase "late"', ""),

@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cwndlab import Study
+from cwndlab import Study, _core
 from cwndlab.backends.linux import senders
-from cwndlab.core import core
-from cwndlab.records.budget import PARTS, PROBES, time_budgets
-from cwndlab.runs.again import OneKernelCell
-from cwndlab.runs.options import RunOptions
-from cwndlab.runs.run import kernel_of
+from cwndlab.records.critical_path import PARTS, PROBES, time_budgets
+from cwndlab.runs.execution import kernel_of
+from cwndlab.runs.run_options import RunOptions
+from cwndlab.runs.single_run import OneKernelCell
 
 QUIET = ("application", "idle", "closed", "handshake")
 #: Runs whose budgets cover most of the parts.
@@ -41,7 +40,7 @@ STUDIES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def tables_of(scenario: Mapping[str, Any], seed: int = 1, **probes: Any) -> dict[str, pa.Table]:
     changed = {**scenario, "probes": {**scenario["probes"], **PROBES, **probes}}
-    records = core().run(json.dumps(changed), seed, 0)
+    records = _core.run(json.dumps(changed), seed, 0)
     return {name: pa.table(records.table(name)) for name in records.names}
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cwndlab.core import core
+from cwndlab import _core
+from cwndlab.arrow_tables import read_table
 from cwndlab.plan.plan import make_plan
-from cwndlab.records import view
-from cwndlab.records.view import Columns, EngineColumns, RunView, to_numpy
+from cwndlab.records import run_view as view
+from cwndlab.records.run_view import Columns, EngineColumns, RunView, to_numpy
 from cwndlab.records.window import Rows, equals
 from cwndlab.study import Study
-from cwndlab.tables import read_table
 
 NUMBERS = list(range(20))
 WORDS = ["a", "b", "c", "a"] * 5
@@ -71,7 +71,7 @@ def traced():
     """A run with segments, queue samples and files that its end cuts short."""
     plan = make_plan(Study.load("rfc2884").set({"workload": "traced", "run.duration": "30s"}))
     (cell,) = plan.cells
-    return core().Scenario(cell.scenario).run(plan.seed, 0), cell.compiled.scenario
+    return _core.Scenario(cell.scenario).run(plan.seed, 0), cell.compiled.scenario
 
 
 def test_columns_of_the_engine_are_those_that_arrow_would_give(traced):

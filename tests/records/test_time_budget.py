@@ -10,7 +10,7 @@ import pytest
 from budget_accuracy import Budget, budgets, tables_of
 
 from cwndlab import Study
-from cwndlab.records.budget import PARTS
+from cwndlab.records.critical_path import PARTS
 from cwndlab.spec.document import shipped
 
 MS = 1_000_000

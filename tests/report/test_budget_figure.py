@@ -11,7 +11,7 @@ from colours import lightness
 from cwndlab import Dumbbell, Flow, Run, Study
 from cwndlab._core import BudgetError
 from cwndlab.backends.protocol import Job
-from cwndlab.records.budget import PARTS
+from cwndlab.records.critical_path import PARTS
 from cwndlab.report.budget_figure import COLOURS, OTHER
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.time_budgets import budget_columns

@@ -43,7 +43,7 @@ def figure(**keys: Any) -> Figure:
                 "quantity": "delivery",
                 "series": ["variant"],
                 "where": {"iw": 4, "size": "as-traced"},
-                "compare": {"kind": "difference", "to": {"iw": 1}},
+                "compare": "difference(iw=1)",
             },
             TRACE,
         ),

@@ -60,7 +60,7 @@ def outputs(folder: Path, say: str = "", **more: Any) -> Outputs:
                     "quantity": "page_delay",
                     "where": {"iw": 3},
                     "published": "iw3",
-                    "compare": {"kind": "decrease", "to": {"iw": 1}},
+                    "compare": "decrease(iw=1)",
                 },
             ],
         }

@@ -283,7 +283,7 @@ UNREACHED = {
     ),
     *(f"cwndlab.stats.{name}" for name in ("claims", "expression", "listing", "sensitivity", "series")),
     *(f"cwndlab.runs.{name}" for name in ("agreement", "compare", "plot", "stream")),
-    *("cwndlab.spec.edit", "cwndlab.spec.laws", "cwndlab.store.shared"),
+    *("cwndlab.spec.edit", "cwndlab.store.shared"),
 }
 
 

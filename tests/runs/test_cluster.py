@@ -14,24 +14,22 @@ import pytest
 from test_store import content
 
 from cwndlab import Dumbbell, Flow, Run
-from cwndlab.core import replace_core
 from cwndlab.errors import ClusterError
 from cwndlab.evaluate import evaluation, pack, subjects
 from cwndlab.laws import given
 from cwndlab.metrics import _declared
-from cwndlab.runs.options import RunOptions
+from cwndlab.runs.execution import run_study
 from cwndlab.runs.progress import Progress
-from cwndlab.runs.run import run_study
+from cwndlab.runs.run_options import RunOptions
 from cwndlab.study import Study
-from fake_core import FakeCore
+from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
 
 HERE = Path(__file__).parent.parent
 PRELOAD = """
 import sys
 sys.path.insert(0, {here!r})
-from fake_core import FakeCore
-from cwndlab.core import replace_core
+from fake_core import FakeCore, replace_core
 replace_core(FakeCore(sleep_s=0.005, version={version!r}))
 """
 

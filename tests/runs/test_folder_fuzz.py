@@ -16,7 +16,7 @@ import cwndlab
 from cwndlab import OutputError, Study, metrics
 from cwndlab.errors import CwndlabError
 from cwndlab.metrics import _declared
-from cwndlab.runs.run import report_again
+from cwndlab.runs.execution import report_again
 from cwndlab.store.lines import _checksum
 from cwndlab.study import open_results
 from fuzzing import tries

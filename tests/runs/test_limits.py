@@ -16,7 +16,7 @@ import pytest
 from cwndlab import _core, converter
 from cwndlab.converter import convert
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.runs.run import run_study
+from cwndlab.runs.execution import run_study
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
 from fake_core import FakeCore
@@ -229,7 +229,7 @@ try:
     study.run(backend="linux")
 except StudyError as error:
     print(error)
-from cwndlab.runs.doctor import examine
+from cwndlab.runs.installation import examine
 print(*(item.detail for item in examine() if item.name.startswith("linux")))
 """
 

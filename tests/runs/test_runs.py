@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import cwndlab
-from cwndlab.core import replace_core
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.runs import folder, result
+from cwndlab.runs import result
+from cwndlab.runs import result_folder as folder
 from cwndlab.study import Study
-from fake_core import FakeCore
+from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
 
 

@@ -17,10 +17,10 @@ from test_store import content
 import cwndlab
 from cwndlab.errors import ClusterError
 from cwndlab.metrics import _code, built_in
-from cwndlab.runs.run import run_study
+from cwndlab.runs.execution import run_study
 from cwndlab.runs.work import WORTH_KEEPING, MeasuredRuns
 from cwndlab.store import shared
-from cwndlab.store.folder import FolderStore
+from cwndlab.store.folder_store import FolderStore
 from cwndlab.store.provenance import Commit, git_hash
 from cwndlab.study import Study, open_results
 from fake_core import FakeCore

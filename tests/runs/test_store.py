@@ -16,14 +16,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from cwndlab.arrow_tables import decode_about, decode_tables, encode_tables
 from cwndlab.backends.protocol import Job, Outcome
-from cwndlab.core import replace_core
 from cwndlab.errors import OutputError
-from cwndlab.runs.run import run_study
-from cwndlab.store.folder import FolderStore
+from cwndlab.runs.execution import run_study
+from cwndlab.store.folder_store import FolderStore
 from cwndlab.study import Study
-from cwndlab.tables import decode_about, decode_tables, encode_tables
-from fake_core import FakeCore
+from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
 
 MANY = edited(("replicates = 3", "replicates = 40"))
@@ -149,7 +148,7 @@ def test_a_full_disk_is_said_and_what_is_finished_is_kept(
     def add_until_full(store: FolderStore, done: Outcome) -> None:
         room[0] -= 1
         if room[0] < 0:
-            from cwndlab.files import writing
+            from cwndlab.writing import writing
 
             with writing(store.folder):
                 raise OSError(28, "No space left on device")
@@ -170,7 +169,7 @@ def test_a_real_limit_of_the_file_system_is_said(tmp_path: Path) -> None:
     """A file-size limit fails a write half-way, as a full disk does."""
     script = (
         "import resource, sys; sys.path.insert(0, sys.argv[1]);"
-        "from cwndlab.store.folder import FolderStore; from cwndlab.errors import OutputError;"
+        "from cwndlab.store.folder_store import FolderStore; from cwndlab.errors import OutputError;"
         "from cwndlab.backends.protocol import Job, Outcome; from pathlib import Path;"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); store = FolderStore(Path(sys.argv[2]))\n"
         "try:\n"
@@ -212,9 +211,8 @@ def test_a_kill_while_the_pack_is_written_changes_no_byte(tmp_path: Path, fake_c
 RUNNER = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from fake_core import FakeCore
-from cwndlab.core import replace_core
-from cwndlab.runs.run import run_study
+from fake_core import FakeCore, replace_core
+from cwndlab.runs.execution import run_study
 from cwndlab.study import Study
 replace_core(FakeCore(sleep_s=0.002))
 run_study(Study.load(sys.argv[2]), out=sys.argv[3], threads=2)

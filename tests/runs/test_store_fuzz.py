@@ -10,10 +10,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cwndlab.arrow_tables import encode_tables
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.errors import OutputError
-from cwndlab.store.folder import FolderStore
-from cwndlab.tables import encode_tables
+from cwndlab.store.folder_store import FolderStore
 from fuzzing import tries
 
 KEYS = [f"{prefix}{k:039}" for k, prefix in enumerate("aab")]

@@ -184,7 +184,7 @@ def test_no_public_signature_has_any() -> None:
 def test_the_options_of_a_run_are_typed_as_the_options_object() -> None:
     from dataclasses import fields
 
-    from cwndlab.runs.options import OptionFields, RunOptions
+    from cwndlab.runs.run_options import OptionFields, RunOptions
 
     own = {option.name: option.type for option in fields(RunOptions)}
     typed = {name: kind.__forward_arg__ for name, kind in OptionFields.__annotations__.items()}

@@ -116,7 +116,7 @@ CASES = {
         ("rto =", 'dup_thresh = 0\nack_policy = { delayed = { timeout = "0s" } }\nrto ='),
         "tcp.dup_thresh",
         "0 does not fit",
-        "also ack_policy.delayed.timeout: 0ms does not fit",
+        "tcp.ack_policy.delayed.timeout: 0ms does not fit",
     ),
     "an unknown knob of an acknowledgment policy": (
         ("rto =", 'ack_policy = { delayed = { timeout = "1ms", tmeout = "2ms" } }\nrto ='),
@@ -390,7 +390,9 @@ def test_mistakes_in_what_is_asked_and_shown_are_named_together(tmp_path: Path) 
     columns = 'columns = [{ heading = "x", quantity = "goodpt" }]\n'
     shown = f'[[tables]]\nid = "t"\ntitle = "T"\nrows = ["ivv"]\n{columns}'
     error = error_of(edited(('metric = "goodput"', 'metric = "goodputt"')) + shown, tmp_path)
-    assert [one.key for one in (error, *error.others)] == ["quantities.goodput.metric", "tables.t.rows"]
+    assert [one.key for one in (error, *error.others)] == [
+        *("quantities.goodput.metric", "tables.t.rows", "tables.t.columns.1.quantity")
+    ]
     error = error_of(edited(("$webs", "$wbs")) + shown.replace("ivv", "iw"), tmp_path)
     assert [one.key for one in (error, *error.others)] == [
         "traffic.bulk.count",

@@ -42,7 +42,7 @@ def table(folder: Path, text: str = PUBLISHED, **more: Any) -> Table:
                     "quantity": "page_delay",
                     "where": {"iw": 3},
                     "published": "iw3_pct",
-                    "compare": {"kind": "decrease", "to": {"iw": 1}},
+                    "compare": "decrease(iw=1)",
                 },
             ],
             **more,
@@ -308,7 +308,7 @@ def test_a_column_may_show_how_single_runs_scatter(tmp_path: Path) -> None:
         "heading": "q",
         "quantity": "page_delay",
         "runs": 0.5,
-        "compare": {"kind": "ratio", "to": {"iw": 1}},
+        "compare": "ratio(iw=1)",
     }
     with pytest.raises(ValueError, match="nothing is compared"):
         Table.model_validate(spec | {"columns": [compared]})
@@ -316,7 +316,7 @@ def test_a_column_may_show_how_single_runs_scatter(tmp_path: Path) -> None:
 
 def test_a_cell_compared_with_itself_shows_a_dash(tmp_path: Path) -> None:
     itself: dict[str, Any] = {"heading": "IW=1", "quantity": "page_delay", "where": {"iw": 1}}
-    itself["compare"] = {"kind": "decrease", "to": {"iw": 1}}
+    itself["compare"] = "decrease(iw=1)"
     spec = Table.model_validate({"id": "t", "title": "T", "rows": ["webs", "ftps"], "columns": [itself]})
     view = table_view(judged(tmp_path, spec))
     assert {(n.measured, n.interval) for row in view.rows for n in row.numbers} == {("–", "")}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cwndlab import _core, metrics
-from cwndlab.records.view import RunView
+from cwndlab.records.run_view import RunView
 from cwndlab.study import Study
 
 

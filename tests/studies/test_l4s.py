@@ -10,7 +10,7 @@ import pytest
 
 import cwndlab
 from cwndlab import _core, metrics
-from cwndlab.records.view import RunView
+from cwndlab.records.run_view import RunView
 from cwndlab.study import Study
 
 

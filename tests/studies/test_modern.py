@@ -8,7 +8,7 @@ import pytest
 
 from cwndlab import _core, metrics
 from cwndlab.backends.linux import stack
-from cwndlab.records.view import RunView
+from cwndlab.records.run_view import RunView
 from cwndlab.study import Study
 
 

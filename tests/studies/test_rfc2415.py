@@ -10,7 +10,7 @@ import pytest
 
 from cwndlab import _core, metrics
 from cwndlab.plan.plan import Cell
-from cwndlab.records.view import RunView
+from cwndlab.records.run_view import RunView
 from cwndlab.records.window import window_of
 from cwndlab.study import Study
 

@@ -14,7 +14,7 @@ import pytest
 import cwndlab
 from cwndlab import _core, metrics
 from cwndlab.plan.plan import Cell
-from cwndlab.records.view import RunView
+from cwndlab.records.run_view import RunView
 from cwndlab.records.window import WindowedRun
 from cwndlab.study import Study
 

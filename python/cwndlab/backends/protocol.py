@@ -84,6 +84,28 @@ class Outcome(NamedTuple):
     budgets: Mapping[str, pa.Table] | None = None
 
 
+class Progress:
+    """Hears of a run as it continues, and shows nothing. What shows something derives from it."""
+
+    def start(self, cells: int, replicates: int, done: int) -> None:
+        """At the beginning: all cells, all replicates, those that were kept from before."""
+
+    def advance(self, packets: int) -> None:
+        """After each replicate."""
+
+    def cell_done(self) -> None:
+        """After the last replicate of a cell."""
+
+    def more(self, replicates: int) -> None:
+        """Sequential stopping asks for so many more."""
+
+    def note(self, line: str) -> None:
+        """Something to report at once, such as a run that is repeated."""
+
+    def time_left(self, seconds: float | None) -> None:
+        """Every second while runs on a kernel are under way: how long they will take, if that is known."""
+
+
 class Work(Protocol):
     """What is done with jobs where they run; it travels to the workers of a cluster."""
 

@@ -99,7 +99,7 @@ def evaluate(
     """Evaluate congestion controls or queues by the standards' criteria, next to known ones."""
     from cwndlab.evaluate import evaluation, subjects
     from cwndlab.evaluate import pack as packs
-    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.run_options import RunOptions
 
     if list_:
         _list(pack)

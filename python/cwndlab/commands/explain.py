@@ -16,7 +16,7 @@ from .output import echo, echo_json
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
-    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.run_options import RunOptions
     from cwndlab.study import Study
 
 
@@ -85,14 +85,14 @@ def explain(
     longest = longest or LONGEST
     if is_capture(Path(study)):
         reject_options("a capture", given, ("--at", "--longest", "--json"))
-        from cwndlab.runs.explain import explain_capture
+        from cwndlab.runs.explanation import explain_capture
 
         return _show(explain_capture(study, moment, longest), json_)
     if Path(study, "provenance.json").is_file():
         reject_options("a finished run", given, ("--set", "--budgets", "--json"))
         return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
     reject_options("a study", {"--budgets": budgets})
-    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.run_options import RunOptions
 
     options = RunOptions(backend=backend, stack=stack, kernel=kernel)
     loaded = load(study, set_, more, cc=cc, metrics=metric)
@@ -109,9 +109,9 @@ def _explain_cell(
     longest: int,
 ) -> Diagnosis:
     """The diagnosis of one run of the first cell of a study."""
-    from cwndlab.runs.again import OneCell, OneKernelCell
-    from cwndlab.runs.explain import explain_run
-    from cwndlab.runs.run import kernel_of
+    from cwndlab.runs.execution import kernel_of
+    from cwndlab.runs.explanation import explain_run
+    from cwndlab.runs.single_run import OneCell, OneKernelCell
 
     kernel = kernel_of(options, loaded)
     plan = loaded.plan(seed=seed)

@@ -64,7 +64,7 @@ def explore(
 
 
 def _write(pages: dict[str, str], out: Path) -> None:
-    from cwndlab.files import write_atomic, writing
+    from cwndlab.writing import write_atomic, writing
 
     if len(pages) == 1:
         if out.is_dir():

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cwndlab.errors import StudyError
-from cwndlab.files import plain_row
+from cwndlab.writing import plain_row
 
 from .arguments import JsonOption
 from .output import echo, echo_json
@@ -23,7 +23,7 @@ def report(
     png: Annotated[bool, typer.Option("--png", help="also write the figures as PNG, for slides")] = False,
 ) -> None:
     """Rewrite the report of a finished run."""
-    from cwndlab.runs.run import report_again
+    from cwndlab.runs.execution import report_again
 
     page = report_again(folder, png=png)
     echo(f"report: {page}")
@@ -77,8 +77,8 @@ def compare(
             echo(f"{cell}: {difference}" if cell else str(difference))
         return
     if html is not None:
-        from cwndlab.files import write_atomic, writing
         from cwndlab.runs.compare import compare_page
+        from cwndlab.writing import write_atomic, writing
 
         page = compare_page(a, b)
         with writing(html):

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.files import write_atomic, writing
+from cwndlab.writing import write_atomic, writing
 
 from .output import echo
 

@@ -6,18 +6,15 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from cwndlab import _core
 from cwndlab.errors import StudyError, nearest
-from cwndlab.spec.applications import APPLICATIONS as _APPLICATIONS
-from cwndlab.spec.described import Kind
-from cwndlab.spec.impairments import IMPAIRMENTS as _IMPAIRMENTS
 from cwndlab.spec.measures import ALIASES
-from cwndlab.spec.queues import QUEUES as _QUEUES
 
 from .arguments import JsonOption
 from .output import columns, echo, echo_json
@@ -26,6 +23,8 @@ if TYPE_CHECKING:
     from cwndlab.metrics import Metric
 
 _SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
+#: Keys that a study does not write: what names the kind, and the unit that its limit has.
+_IMPLIED = ("kind", "unit")
 
 
 @dataclass(frozen=True)
@@ -35,53 +34,44 @@ class Section:
     what: str
     plural: str
     intro: str
-    kinds: Mapping[str, Kind]
-    #: The part in a scenario: puts it in, given the scenario, and finds it again.
-    put: Callable[[dict[str, Any], dict[str, Any]], None]
-    find: Callable[[dict[str, Any]], dict[str, Any]]
+    #: Pages of docs/models/ by kind; any other kind has `page`, or the page of its own name.
+    pages: Mapping[str, str] = field(default_factory=dict)
+    page: str | None = None
 
-    def engine_keys(self, kind: str) -> dict[str, Any]:
-        """The keys of a kind with their defaults, as the engine completes them; without their units."""
-        from cwndlab.core import core
+    @cached_property
+    def kinds(self) -> Mapping[str, Mapping[str, Any]]:
+        """What there is to know of each kind, by its name."""
+        schema = json.loads(_core.kinds())[self.what]
+        found = [_of_schema(one, schema.get("$defs", {})) for one in schema["oneOf"]]
+        return {kind["kind"]: kind for kind in found}
 
-        scenario = json.loads(_scenario())
-        example = self.kinds[kind].example
-        self.put(scenario, {"kind": kind, **example})
-        completed = self.find(json.loads(core().complete_scenario(json.dumps(scenario))))
-        return {
-            _SUFFIX.sub("", key): "" if key in example else _shown(key, value)
-            for key, value in completed.items()
-            if key not in ("kind", "unit")
+
+def _of_schema(kind: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """A kind's name, description and keys, of its JSON schema."""
+    shared = definitions[kind["$ref"].rpartition("/")[2]] if "$ref" in kind else {}
+    properties = {**shared.get("properties", {}), **kind["properties"]}
+    keys = {
+        _SUFFIX.sub("", key): {
+            "about": _one_line(value.get("description", "")) + _listed_one_line(value, definitions),
+            "default": _shown(key, value.get("default")),
         }
-
-    def data(self, kind: str) -> dict[str, Any]:
-        """What there is to know of a kind."""
-        described, defaults = self.kinds[kind], self.engine_keys(kind)
-        keys = {
-            key: {"about": about, "default": defaults.get(key, "")} for key, about in described.keys.items()
-        }
-        return {"kind": kind, "about": described.about, "source": described.source, "keys": keys}
-
-    def sourced(self, kind: str) -> str:
-        """A kind in a line, with its source."""
-        described = self.kinds[kind]
-        return described.about + (f" ({described.source})" if described.source else "")
+        for key, value in properties.items()
+        if key not in _IMPLIED
+    }
+    about = _one_line(kind.get("description", shared.get("description", "")))
+    return {"kind": kind["properties"]["kind"]["const"], "about": about, "keys": keys}
 
 
-@cache
-def _scenario() -> str:
-    """A scenario with one link and one application."""
-    from cwndlab.study import Study
+def _listed_one_line(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """The words that a key takes, if they are listed."""
+    listed = definitions.get(value.get("$ref", "").rpartition("/")[2], {})
+    words = listed.get("enum") or [one["const"] for one in listed.get("oneOf", ()) if "const" in one]
+    return f" One of {', '.join(map(json.dumps, words))}." if words else ""
 
-    study = Study.from_dict(
-        {
-            "title": "one link",
-            "topology": {"nodes": ["a", "b"], "links": [{"between": ["a", "b"], "rate": "1Mbps"}]},
-            "traffic": [{"name": "x", "client": "a", "server": "b", "app": {"kind": "bulk"}}],
-            "run": {"duration": "1s"},
-        }
-    )
-    return study.plan().cells[0].scenario
+
+def _one_line(text: str) -> str:
+    """A doc comment in one line, without its links."""
+    return re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", " ".join(text.split()))
 
 
 def _shown(key: str, value: object) -> str:
@@ -100,28 +90,23 @@ QUEUES = Section(
     "queue",
     "queues",
     'The `queue` of a link: `queue = { kind = "codel", target = "5ms" }`. `[dumbbell]` takes the name\n'
-    "of a kind, too. There is neither CAKE nor FQ-PIE (`fq_pie`).",
-    _QUEUES,
-    lambda scenario, queue: scenario["links"][0].update(queue=queue),
-    lambda scenario: scenario["links"][0]["queue"],
+    'of a kind, too. A `limit` is written as "25pkt", "64KiB" or "1BDP". There is neither CAKE nor FQ-PIE\n'
+    "(`fq_pie`).",
+    pages={"infinite": "link", "drop-on-full": "drop_tail"},
 )
 APPLICATIONS = Section(
-    "application",
+    "app",
     "apps",
     "The `app` of a `[[traffic]]` entry, and of a group of flows of `[dumbbell]`:\n"
     '`app = { kind = "cbr", rate = "5Mbps" }`.',
-    _APPLICATIONS,
-    lambda scenario, app: scenario["traffic"][0].update(app=app),
-    lambda scenario: scenario["traffic"][0]["app"],
+    page="applications",
 )
 IMPAIRMENTS = Section(
     "impairment",
     "impairments",
     'The `impairments` of a link: `impairments = [{ kind = "jitter", max = "2ms" }]`, also in `forward`\n'
     "and `reverse`.",
-    _IMPAIRMENTS,
-    lambda scenario, impairment: scenario["links"][0].update(impairments=[impairment]),
-    lambda scenario: scenario["links"][0]["impairments"][0],
+    page="loss",
 )
 
 
@@ -132,9 +117,7 @@ def _metric_names() -> list[str]:
 
 
 def _knob_names() -> list[str]:
-    from cwndlab._core import tcp_knobs
-
-    return [str(knob["name"]) for knob in json.loads(tcp_knobs())]
+    return [str(knob["name"]) for knob in json.loads(_core.tcp_knobs())]
 
 
 def _argument(names: Callable[[], list[str]]) -> Any:
@@ -216,17 +199,16 @@ def _show(section: Section, name: str | None, as_json: bool) -> None:
     if name is not None and name not in section.kinds:
         raise StudyError(f'there is no {section.what} "{name}"', right=nearest(name, section.kinds))
     if as_json:
-        data = section.data(name) if name is not None else [section.data(kind) for kind in section.kinds]
-        echo_json(data)
+        echo_json(section.kinds[name] if name is not None else list(section.kinds.values()))
     elif name is None:
-        echo(columns([(kind, section.sourced(kind)) for kind in section.kinds]))
+        echo(columns([(kind, found["about"]) for kind, found in section.kinds.items()]))
     else:
-        keys: dict[str, dict[str, str]] = section.data(name)["keys"]
-        shown = {
-            key: f"(default {words['default']})" if words["default"] else "" for key, words in keys.items()
-        }
-        rows = [(key, f"{words['about']} {shown[key]}") for key, words in keys.items()]
-        echo(f"{name}: {section.sourced(name)}\n")
+        found = section.kinds[name]
+        rows = [
+            (key, words["about"] + (f" (default {words['default']})" if words["default"] else ""))
+            for key, words in found["keys"].items()
+        ]
+        echo(f"{name}: {found['about']}\n")
         echo(columns(rows) if rows else "It has no keys.")
 
 

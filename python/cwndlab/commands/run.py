@@ -22,8 +22,8 @@ from .start import importing, without_collection
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
-    from cwndlab.runs.options import RunOptions
     from cwndlab.runs.result import RunResult
+    from cwndlab.runs.run_options import RunOptions
     from cwndlab.study import Study
 
 
@@ -75,10 +75,10 @@ def run(
     if backend == "simulator" and not cc and not cluster and _has_figures(study):
         converter.start()
     with importing():
-        from cwndlab.runs.options import RunOptions
+        from cwndlab.runs.run_options import RunOptions
 
         import_module("cwndlab.commands.summary")
-        import_module("cwndlab.runs.run")
+        import_module("cwndlab.runs.execution")
     with without_collection():
         loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
     options = RunOptions(
@@ -137,7 +137,7 @@ class _Printer(NamedTuple):
 
 def _perform(loaded: "Study", options: "RunOptions", printer: _Printer, strict: bool) -> None:
     """Runs the study and prints results as soon as they are known, which is before figures are drawn."""
-    from cwndlab.runs.run import checked_plan, run_plan
+    from cwndlab.runs.execution import checked_plan, run_plan
 
     from .summary import failed_claims
 
@@ -175,7 +175,7 @@ def _perform(loaded: "Study", options: "RunOptions", printer: _Printer, strict: 
 
 def _warn_of_real_time(loaded: "Study", options: "RunOptions") -> None:
     """A note before runs in real time that take more than ten minutes."""
-    from cwndlab.backends.linux.backend import AT_ONCE
+    from cwndlab.backends.linux.real_kernel import AT_ONCE
     from cwndlab.runs.estimate import real_seconds
 
     plan = loaded.plan(replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)

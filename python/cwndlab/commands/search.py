@@ -54,7 +54,7 @@ def search(
 ) -> None:
     """Search a parameter space for the point at which a quantity is worst."""
     from cwndlab import search as searching
-    from cwndlab.runs.options import RunOptions
+    from cwndlab.runs.run_options import RunOptions
 
     asked: dict[searching.Direction | None, str | None] = {None: worst, "lowest": lowest, "highest": highest}
     given = [(direction, quantity) for direction, quantity in asked.items() if quantity is not None]

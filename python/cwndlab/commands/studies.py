@@ -32,7 +32,7 @@ def expand(
 
 def doctor() -> None:
     """Report what is installed and works, and what each extra would add."""
-    from cwndlab.runs.doctor import examine
+    from cwndlab.runs.installation import examine
 
     good = True
     for item in examine():

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.files import plain_row
 from cwndlab.report.draft import incompatible, tally
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Incompatible, Verdict
+from cwndlab.writing import plain_row
 
 from .output import echo, echo_json, estimate_text, number_of
 

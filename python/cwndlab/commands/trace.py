@@ -37,10 +37,10 @@ def trace(
     limit: opt.LimitOption = None,
 ) -> None:
     """Print the packets of one run, of the first cell that --set leaves, as seen at the observation point."""
-    from cwndlab.files import write_atomic, writing
-    from cwndlab.runs.options import RunOptions
-    from cwndlab.runs.run import kernel_of
-    from cwndlab.runs.trace import trace as make
+    from cwndlab.runs.execution import kernel_of
+    from cwndlab.runs.run_options import RunOptions
+    from cwndlab.runs.single_run import trace as make
+    from cwndlab.writing import write_atomic, writing
 
     if format_ == "pcapng" and out is None and sys.stdout.isatty():
         right = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .conversation import Conversation
+from .conversation import ACK, FIN, Conversation, Packet
 from .waits import CAUSES, ORDINARY, Wait, find_waits
-from .words import Explanation, explain
 
 
 @dataclass(frozen=True)
@@ -74,3 +74,181 @@ def _longest(found: Sequence[tuple[Conversation, Wait]], count: int) -> list[tup
     stalls = [pair for pair in found if pair[1].cause not in ORDINARY] or list(found)
     kept = sorted(stalls, key=lambda pair: -pair[1].duration_ns)[:count]
     return sorted(kept, key=lambda pair: (pair[0].name, pair[1].start_ns))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One event of the chain that led to a wait."""
+
+    time_ns: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A wait explained."""
+
+    conversation: str
+    start_s: float
+    end_s: float
+    cause: str
+    #: In one sentence.
+    summary: str
+    #: False if the cause is only the likeliest one.
+    certain: bool
+    steps: tuple[Step, ...]
+    #: The connection's number in the run; None of captures.
+    serial: int | None = None
+
+    def __str__(self) -> str:
+        sure = "" if self.certain else " (inferred)"
+        span = f"{self.start_s:.6f} to {self.end_s:.6f} s ({_span(self.end_s - self.start_s)})"
+        head = f"{span}: {self.summary}{sure}"
+        lines = [f"  {step.time_ns / 1e9:.6f} s  {step.text}" for step in self.steps]
+        return "\n".join([head, *lines])
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            "conversation": self.conversation,
+            "start_s": self.start_s,
+            "end_s": self.end_s,
+            "cause": self.cause,
+            "summary": self.summary,
+            "certain": self.certain,
+            "steps": [{"time_s": step.time_ns / 1e9, "text": step.text} for step in self.steps],
+        }
+
+
+#: Causes in words where they are only the likeliest.
+_UNSURE = {"policer": "a policer, or a queue too short to delay anything, had dropped segments"}
+
+
+def explain(conversation: Conversation, wait: Wait) -> Explanation:
+    """A wait in sentences."""
+    steps = [*_losses(wait), *_dupacks(conversation, wait), *_window(conversation, wait)]
+    steps += _request(conversation, wait) + _timer(wait) + _end(conversation, wait)
+    return Explanation(
+        conversation=conversation.name,
+        start_s=wait.start_ns / 1e9,
+        end_s=wait.end_ns / 1e9,
+        cause=wait.cause,
+        summary=_UNSURE.get(wait.cause, CAUSES[wait.cause]) if not wait.certain else CAUSES[wait.cause],
+        certain=wait.certain,
+        steps=tuple(sorted(steps, key=lambda step: step.time_ns)),
+        serial=conversation.serial,
+    )
+
+
+def _losses(wait: Wait) -> list[Step]:
+    """The earlier transmissions of what was sent again, and what became of them."""
+    steps = []
+    for count, packet in enumerate(wait.earlier):
+        again = " again" if count else ""
+        if packet.unseen:
+            steps.append(Step(packet.time_ns, f"{_packet_name(packet)} is missing in the capture"))
+            continue
+        steps.append(Step(packet.time_ns, f"{_packet_name(packet)} sent{again}"))
+        if packet.drop is not None:
+            drop = packet.drop
+            steps.append(Step(drop.time_ns, f"{_packet_name(packet)} dropped at {drop.link}: {drop.why}"))
+    return steps
+
+
+def _dupacks(conversation: Conversation, wait: Wait) -> list[Step]:
+    if not wait.cause.startswith(("rto", "lost-re", "policer")) or wait.next is None or wait.next.is_syn:
+        return []
+    count = "no" if not wait.dupacks else str(wait.dupacks)
+    flight = wait.nxt - wait.una
+    last = next((p for p in reversed(conversation.packets[: wait.at]) if not p.out), None)
+    time = min(last.time_ns, wait.end_ns) if last is not None else wait.start_ns
+    plural = "" if wait.dupacks == 1 else "s"
+    others = sum(
+        p.drop is not None
+        and p.out
+        and p.seq > wait.next.seq
+        and p.time_ns < wait.end_ns
+        and p.end > wait.una
+        for p in conversation.packets[: wait.at]
+    )
+    lost = f"; {others} of the later segments had been dropped, too" if others else ""
+    size = f"{flight} bytes ({-(-flight // conversation.mss)} segments) were outstanding"
+    arrived = "had arrived since the last new ACK, 3 cause a fast retransmit"
+    return [Step(time, f"{count} duplicate ACK{plural} {arrived}; {size}{lost}")]
+
+
+def _window(conversation: Conversation, wait: Wait) -> list[Step]:
+    """What the windows were when the wait began."""
+    if wait.cause in ("zero-window", "receive-window"):
+        last = next(
+            (p for p in reversed(conversation.packets[: wait.at]) if not p.out and p.time_ns < wait.end_ns),
+            None,
+        )
+        if last is not None:
+            text = f"the receiver offered a window of {last.window} bytes"
+            return [Step(max(last.time_ns, wait.start_ns), text)]
+    if wait.cause == "ecn-one-segment":
+        last = next(p for p in reversed(conversation.packets[: wait.at]) if not p.out)
+        return [Step(last.time_ns, "an ACK with an ECN echo arrived while one segment was outstanding")]
+    known = conversation.known
+    if known is None or not known.windows or wait.cause not in ("cwnd", "recovery"):
+        return []
+    at = max(bisect_right(known.windows, wait.start_ns, key=lambda row: row[0]) - 1, 0)
+    end = bisect_left(known.windows, wait.end_ns, key=lambda row: row[0])
+    _, before, _ = known.windows[at]
+    time, cwnd, ssthresh = min(known.windows[at : max(end, at + 1)], key=lambda row: row[1])
+    fell = cwnd < before
+    verb = f"fell from {before} to" if fell else "was"
+    threshold = f"ssthresh {ssthresh} bytes" if ssthresh >= 0 else "no ssthresh yet"
+    text = f"cwnd {verb} {cwnd} bytes, {threshold}; {_outstanding(conversation, wait)} bytes were outstanding"
+    # Linux's tcp_bbr.c, bbr_cwnd_min_target
+    if fell and wait.cause == "cwnd" and known.law == "bbr1" and cwnd <= 4 * conversation.mss:
+        text += " (ProbeRTT: BBR sends at most 4 segments for 200 ms, to measure the round-trip time)"
+    return [Step(max(time, wait.start_ns), text)]
+
+
+def _outstanding(conversation: Conversation, wait: Wait) -> int:
+    """What was sent and not acknowledged when a wait began, in bytes."""
+    for packet in reversed(conversation.packets[: wait.at]):
+        if not packet.out and packet.time_ns <= wait.start_ns:
+            return wait.nxt - packet.ack
+    return wait.nxt
+
+
+def _request(conversation: Conversation, wait: Wait) -> list[Step]:
+    """The data that arrived last while the application had nothing to send: it may have waited for that."""
+    if wait.cause != "application":
+        return []
+    last = next((p for p in reversed(conversation.packets[: wait.at]) if not p.out and p.len), None)
+    if last is None or not wait.start_ns < last.time_ns < wait.end_ns:
+        return []
+    return [Step(last.time_ns, f"{last.len} bytes arrived from the peer")]
+
+
+def _timer(wait: Wait) -> list[Step]:
+    if wait.timer is None:
+        return []
+    name, since, count = wait.timer
+    words = {"rto": "retransmission timer", "probe": "tail loss probe timer"}.get(name, f"{name} timer")
+    times = f", after {count - 1} before it without progress" if count > 1 else ""
+    return [Step(wait.end_ns, f"the {words} of {_span((wait.end_ns - since) / 1e9)} expired{times}")]
+
+
+def _end(conversation: Conversation, wait: Wait) -> list[Step]:
+    if wait.next is None:
+        return []
+    again = " again" if wait.earlier else ""
+    return [Step(wait.end_ns, f"{_packet_name(wait.next)} sent{again}")]
+
+
+def _packet_name(packet: Packet) -> str:
+    if packet.is_syn:
+        return "the SYN-ACK" if packet.flags & ACK else "the SYN"
+    if not packet.len:
+        return "the FIN" if packet.flags & FIN else "a window probe"
+    return f"bytes {packet.seq} to {packet.end - 1}"
+
+
+def _span(seconds: float) -> str:
+    """A length of time, for people."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

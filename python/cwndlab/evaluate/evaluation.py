@@ -14,18 +14,18 @@ from cwndlab import __version__
 from cwndlab.backends.linux.stack import Stack
 from cwndlab.backends.linux.stack import load as load_stack
 from cwndlab.errors import StudyError
-from cwndlab.files import save, write_atomic
 from cwndlab.plan.plan import Cell, Plan
 from cwndlab.report import render
 from cwndlab.report.contents import unmeasured_results
 from cwndlab.report.model import Fact
-from cwndlab.runs.options import RunOptions
+from cwndlab.runs.execution import checked_plan, run_plan
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.result import RunResult
-from cwndlab.runs.run import checked_plan, run_plan
+from cwndlab.runs.run_options import RunOptions
 from cwndlab.spec.knobs import word
 from cwndlab.spec.units import parse_time
 from cwndlab.study import Study
+from cwndlab.writing import save, write_atomic
 
 from .pack import Pack
 from .scorecard import MARKS, Scorecard, as_data, as_junit, judge

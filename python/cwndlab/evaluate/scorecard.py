@@ -14,7 +14,6 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from cwndlab.errors import StudyError
-from cwndlab.files import plain_row
 from cwndlab.report.model import VerdictMark
 from cwndlab.report.wording import estimate_text, interval_text
 from cwndlab.spec.grammar import ExpressionError
@@ -23,6 +22,7 @@ from cwndlab.stats.expression import Evaluator, every
 from cwndlab.stats.field import Field
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, was_not_run
+from cwndlab.writing import plain_row
 
 from .pack import AXIS, PLACEHOLDER, Criterion, Pack
 from .subjects import Subject

@@ -10,7 +10,7 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.laws import LawCode, built_in
-from cwndlab.plan.check import rebuild
+from cwndlab.plan.load import rebuild
 from cwndlab.spec.congestion import NAMES
 from cwndlab.spec.congestion import congestion_control as spec_of
 from cwndlab.study import Study

@@ -15,14 +15,14 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab.errors import StudyError
-from cwndlab.plan.check import rebuild
+from cwndlab.plan.load import rebuild
 from cwndlab.plan.plan import Cell, make_plan
 from cwndlab.plan.scenario import bottleneck
 from cwndlab.spec import schema
 from cwndlab.spec.document import Document, is_short
 from cwndlab.spec.expand import SHORT
 from cwndlab.spec.resolve import references
-from cwndlab.spec.study import StudySpec, assignments
+from cwndlab.spec.study_spec import StudySpec, assignments
 from cwndlab.spec.values import label, same_value, text
 
 from .table import SettingCompiler, SettingTable, State

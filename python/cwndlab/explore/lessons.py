@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.metrics._catalogue import CATALOGUE
-from cwndlab.plan.check import build_checked
+from cwndlab.plan.load import build_checked
 from cwndlab.report import render
 from cwndlab.report.pages import LIST
 from cwndlab.spec.document import read_document, read_toml
 from cwndlab.spec.files import read_text
-from cwndlab.spec.study import StudySpec
+from cwndlab.spec.study_spec import StudySpec
 
 from . import page as pages_of
 from .controls import derive_study

@@ -13,16 +13,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from cwndlab import metrics
-from cwndlab.core import core
+from cwndlab import _core, metrics
 from cwndlab.errors import OutputError
-from cwndlab.files import write_atomic, writing
 from cwndlab.report import embed, render
 from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.report.wording import paragraphs
 from cwndlab.spec import toml
-from cwndlab.spec.study import StudySpec
+from cwndlab.spec.study_spec import StudySpec
 from cwndlab.spec.values import text
+from cwndlab.writing import write_atomic, writing
 
 from .controls import Control, Explored
 from .table import SettingTable
@@ -74,7 +73,7 @@ def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str 
         OutputError: this cwndlab has no engine for pages.
 
     """
-    module = embed.engine_module(core().engine_digest())
+    module = embed.engine_module(_core.engine_digest())
     if isinstance(module, str):
         raise OutputError(module)
     found, tables = derived.tables()

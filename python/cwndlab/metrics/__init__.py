@@ -21,8 +21,9 @@ import numpy as np
 
 from cwndlab._core import unit_factor
 from cwndlab.core import Value as Value
-from cwndlab.records.view import Column as Column
-from cwndlab.records.window import FullRun, WindowedRun, window_of
+from cwndlab.records.run_view import Column as Column
+from cwndlab.records.run_view import RunView as FullRun
+from cwndlab.records.window import WindowedRun, window_of
 from cwndlab.spec.measures import nearest_metric
 from cwndlab.spec.schema import Quantity
 

@@ -11,9 +11,9 @@ from pydantic import create_model
 
 from cwndlab.errors import StudyError, problem_at
 from cwndlab.spec.base import Strict
-from cwndlab.spec.catalogue import Catalogue
 from cwndlab.spec.measures import Shape, nearest_metric
 from cwndlab.spec.schema import Quantity
+from cwndlab.spec.study_spec import Catalogue
 from cwndlab.spec.validate import validate
 
 from . import Metric, built_in, get, names, scale_of

@@ -145,7 +145,7 @@ def network_power(
     B is the megabytes transferred (see `transferred`), the delay is the median of pages (`kind = "page"`)
     or files (`kind = "file"`) in seconds. The memo says "Mbytes/ms"; only megabytes of the run per second
     of delay fit its tables (8 webs, 1 ftp: about 41 MB over 8.8 s = 4.7). Its *normalized* power is the
-    ratio to the same cell at IW = 1: in a study, `compare = { kind = "ratio", to = { iw = 1 } }`.
+    ratio to the same cell at IW = 1: in a study, `compare = "ratio(iw=1)"`.
 
     NaN if there is no such traffic.
     """

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from cwndlab.records.budget import TABLES as _TABLES
-from cwndlab.records.budget import Part
+from cwndlab.records.critical_path import TABLES as _TABLES
+from cwndlab.records.critical_path import Part
 
 from . import RunView
 from ._declared import metric

@@ -12,16 +12,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from cwndlab import _core
 from cwndlab._core import parse_quantity
-from cwndlab.core import Core
-from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
+from cwndlab.errors import Findings, KeyPath, StudyError, nearest, problem_at
 from cwndlab.laws import LawCode
 from cwndlab.spec import congestion, knobs, schema
 from cwndlab.spec.base import Drawn
-from cwndlab.spec.catalogue import Catalogue
+from cwndlab.spec.engine_kinds import PACKET_QUEUES, is_unresponsive
 from cwndlab.spec.files import read_csv
-from cwndlab.spec.findings import Findings
-from cwndlab.spec.unresponsive import is_unresponsive
+from cwndlab.spec.study_spec import Catalogue
 from cwndlab.spec.windows import named_windows
 
 from .direction import direction
@@ -31,8 +30,7 @@ from .scenario import Compiled, not_finite, origin
 #: RED's thresholds, in what its limit counts.
 RED_KINDS = ("red", "linux-red")
 RED_LEVELS = ("min_th", "max_th")
-#: Queues whose limit is a number of packets, as in Linux, and the size of a packet that a size is divided by.
-PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "dualpi2")
+#: The size of a packet by which a limit in bytes is divided where the queue counts packets.
 PACKET_BYTES = 1500
 #: The scenario's traffic entries of all instances may not be more than this.
 MAX_INSTANCES = 200_000
@@ -42,7 +40,6 @@ MAX_LINKS = 100_000
 
 def compile_model(
     model: schema.Model,
-    core: Core,
     folder: Path | None = None,
     quantities: Sequence[schema.Quantity] = (),
     catalogue: Catalogue | None = None,
@@ -53,7 +50,7 @@ def compile_model(
     engine's own. StudyError says what in the model is wrong.
     """
     laws = catalogue.laws if catalogue is not None else {}
-    compiled = _Compiler(model, core, folder, laws).compile(named_windows(model, quantities))
+    compiled = _Compiler(model, folder, laws).compile(named_windows(model, quantities))
     if catalogue is not None:
         switch_on(compiled.scenario, model, quantities, catalogue.metrics.tables_of)
     if not compiled.is_finite:
@@ -63,18 +60,15 @@ def compile_model(
 
 
 @lru_cache(maxsize=64)
-def _read_profile(core: Core, name: str) -> tuple[Mapping[str, Any], knobs.Choices]:
+def _read_profile(name: str) -> tuple[Mapping[str, Any], knobs.Choices]:
     """A profile's configuration, and what its words stand for: the same in all cells, not to be changed."""
-    return json.loads(core.tcp_profile(name)), knobs.Choices(**json.loads(core.tcp_choices(name)))
+    return json.loads(_core.tcp_profile(name)), knobs.Choices(**json.loads(_core.tcp_choices(name)))
 
 
 class _Compiler:
-    def __init__(
-        self, model: schema.Model, core: Core, folder: Path | None, laws: Mapping[str, LawCode]
-    ) -> None:
+    def __init__(self, model: schema.Model, folder: Path | None, laws: Mapping[str, LawCode]) -> None:
         self.model = model
         self.laws = laws
-        self.core = core
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
         self.links: list[dict[str, Any]] = []
@@ -285,7 +279,7 @@ class _Compiler:
     def _profile(self, name: str, at: KeyPath) -> tuple[dict[str, Any], knobs.Choices]:
         """The profile's configuration, and what its words stand for."""
         try:
-            profile, choices = _read_profile(self.core, name)
+            profile, choices = _read_profile(name)
             return dict(profile), choices
         except ValueError as error:
             raise problem_at((*at, "profile"), str(error)) from None
@@ -330,7 +324,7 @@ class _Compiler:
         A knob that only the profile sets may be without effect.
         """
         try:
-            idle = [dict(self.core.tcp_without_effect(json.dumps(config))) for config in configs]
+            idle = [dict(_core.tcp_without_effect(json.dumps(config))) for config in configs]
         except ValueError:
             return  # check_scenario says what is wrong, and where
         for knob, needs in idle[0].items():

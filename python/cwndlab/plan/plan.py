@@ -9,20 +9,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from cwndlab.core import core
+from cwndlab import _core
+from cwndlab._core import ScenarioRefused
 from cwndlab.errors import StudyError, check_whole
 from cwndlab.spec import schema
 from cwndlab.spec.choices import Wanted, parse_choices, variations_around
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.resolve import Names
 from cwndlab.spec.schema import GRID
-from cwndlab.spec.study import StudySpec
+from cwndlab.spec.study_spec import StudySpec
 from cwndlab.spec.values import label, same_value, text
 
 from .compile import compile_model
-from .kernel import refusal
-from .refusals import core_error
-from .scenario import Compiled
+from .probes import refusal
+from .scenario import Compiled, core_error
 
 #: A sweep of more cells is rejected before anything is expanded.
 MAX_CELLS = 100_000
@@ -56,7 +56,7 @@ class Cell:
             self.axes,
             lambda model: CompiledCell(
                 model,
-                compile_model(model, core(), study.folder, study.outline.quantities, study.catalogue),
+                compile_model(model, study.folder, study.outline.quantities, study.catalogue),
             ),
         )
 
@@ -83,7 +83,7 @@ class Cell:
     @cached_property
     def completed(self) -> str:
         """The scenario as the core reads it, with every default filled in."""
-        return core().complete_scenario(self.scenario)
+        return _core.complete_scenario(self.scenario)
 
     @property
     def deterministic(self) -> bool:
@@ -94,9 +94,8 @@ class Cell:
         """StudyError if the cell does not compile or the core refuses its scenario."""
         try:
             _ = self.completed
-        except ValueError as error:
-            refused = core_error(self.compiled, self.scenario, str(error))
-            raise self.study.refused(refused, self.axes) from None
+        except ScenarioRefused as error:
+            raise self.study.refused(core_error(self.compiled, error), self.axes) from None
 
 
 #: So many cells of a plan are printed.

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from cwndlab.errors import KeyPath
-from cwndlab.spec.unresponsive import draws, is_unresponsive
+from cwndlab._core import ScenarioRefused
+from cwndlab.errors import Findings, KeyPath, StudyError, nearest, problem_at
+from cwndlab.spec.engine_kinds import DETERMINISTIC_QUEUES, SCRIPTED, draws, sends_from_client
 
 KERNEL_SNAPSHOT_NS = 1_000_000_000
-
-#: Kinds that draw no random number; a scenario of these alone gives the same in every replicate.
-_SCRIPTED = {"drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay-steps", "aggregate"}
-_DETERMINISTIC_QUEUES = {"infinite", "drop-tail", "codel"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,8 +43,8 @@ class Compiled:
         """Whether nothing in the scenario is random, so that one replicate says it all."""
         links = self.scenario["links"]
         return (
-            all(link["queue"]["kind"] in _DETERMINISTIC_QUEUES for link in links)
-            and all(i["kind"] in _SCRIPTED for link in links for i in link["impairments"])
+            all(link["queue"]["kind"] in DETERMINISTIC_QUEUES for link in links)
+            and all(i["kind"] in SCRIPTED for link in links for i in link["impairments"])
             and all(_is_fixed(entry["app"]) for entry in self.scenario["traffic"])
             and not any(law["random"] for law in self._laws)
         )
@@ -126,6 +124,37 @@ def watched(scenario: Mapping[str, Any]) -> int:
 
 def sender(entry: Mapping[str, Any]) -> int:
     """The host that sends the data of a traffic entry, or most of them."""
-    pushes = entry["app"]["kind"] in ("bulk", "short-flows") or is_unresponsive(entry["app"])
-    from_client = pushes and entry["app"].get("from", "client") == "client"
-    return int(entry["client" if from_client else "server"])
+    return int(entry["client" if sends_from_client(entry["app"]) else "server"])
+
+
+_UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
+_UNITS = {
+    "ns": 'a time with its unit, like "20ms"',
+    "s": 'a time with its unit, like "20ms"',
+    "bytes": 'a size with its unit, like "500B"',
+    "bps": 'a rate with its unit, like "10Mbps"',
+}
+
+
+def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
+    """What the engine says of a scenario, each reason at the study's own key."""
+    findings = Findings()
+    for path, problem, unknown in refused.refusals:
+        at = tuple(step if isinstance(step, int) else _plain(step) for step in origin(compiled, path))
+        right = None
+        if unknown is not None:
+            is_key, name, names = unknown
+            known, given = [_plain(one) for one in names], _plain(name)
+            if given in known:  # the key is right, and its value has not the unit that it needs
+                suffix = _UNIT_SUFFIX.search(names[known.index(given)])
+                problem, right = "the value does not fit", suffix and f"write {_UNITS[suffix[1]]}"
+            else:
+                problem = f"unknown {'key' if is_key else 'name'} {given!r}"
+                right = nearest(given, known)
+        findings.note(problem_at(at, problem, right))
+    return findings.error()
+
+
+def _plain(step: str) -> str:
+    """A key as a study may write it, without its unit."""
+    return _UNIT_SUFFIX.sub("", step)

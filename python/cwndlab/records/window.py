@@ -8,8 +8,8 @@ ends there.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,8 @@ from cwndlab.errors import NotFoundError
 from cwndlab.plan.scenario import snapshot_times
 from cwndlab.spec.windows import interval_edges
 
-from .view import Columns as TableColumns
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from .run_view import Columns as TableColumns
+from .run_view import Computed, RunView
 
 Column = NDArray[Any]
 Columns = Mapping[str, Column]
@@ -44,30 +42,10 @@ def window_of(scenario: Mapping[str, Any], name: str | None) -> tuple[int, int]:
     return int(start), int(end)
 
 
-class FullRun(Protocol):
-    """The records of a whole run."""
-
-    @property
-    def scenario(self) -> Mapping[str, Any]:
-        """The compiled scenario."""
-
-    def table(self, name: str) -> pa.Table:
-        """A record table as Arrow."""
-
-    def columns(self, table: str) -> Columns:
-        """The columns of a record table as numpy arrays; null is -1 in whole numbers, NaN elsewhere."""
-
-    def traffic(self, name: str | None = None) -> list[int]:
-        """Indices of the traffic entries with this name in the study (all its instances), or of all."""
-
-    def link(self, name: str | None = None) -> int:
-        """Index of a direction of a link; without a name that of the bottleneck."""
-
-
 class WindowedRun:
     """What a metric sees of a run: the records of one window, and nothing else."""
 
-    def __init__(self, run: FullRun, start_ns: int, end_ns: int) -> None:
+    def __init__(self, run: RunView, start_ns: int, end_ns: int) -> None:
         self._run = run
         self._start = start_ns
         self._end = end_ns
@@ -145,7 +123,7 @@ class WindowedRun:
 
         `traffic`, `kind`, `index`, `start_ns`, `end_ns`, and nanoseconds by part, as `slow-start_ns`.
         """
-        from .budget import time_budgets
+        from .critical_path import time_budgets
 
         full = TableColumns(time_budgets(self._run.table, self.scenario, self._end, kind))
         return Rows(full, np.flatnonzero(full["start_ns"] >= self._start))
@@ -300,55 +278,16 @@ def equals(columns: Columns, name: str, word: str) -> NDArray[np.bool_]:
     return np.asarray(columns[name] == word)
 
 
-class Computed(Mapping[str, Column]):
-    """Columns that a function makes of their names, each on first access."""
-
-    def __init__(self, names: Collection[str], make: Callable[[str], Column]) -> None:
-        self._names = names
-        self._make = make
-        self._made: dict[str, Column] = {}
-
-    def __getitem__(self, name: str) -> Column:
-        if name not in self._made:
-            if name not in self._names:
-                raise NotFoundError(name)
-            self._made[name] = self._make(name)
-        return self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-class Rows(Mapping[str, Column]):
+class Rows(Computed):
     """Some rows of a table, some of its columns replaced; columns are computed on first access."""
 
     def __init__(self, full: Columns, index: Index, changed: Mapping[str, Column] | None = None) -> None:
-        self._full = full
-        self._index = index
-        self._changed = changed or {}
-        self._taken: dict[str, Column] = {}
-
-    def __getitem__(self, name: str) -> Column:
-        if name in self._changed:
-            return self._changed[name]
-        if name not in self._taken:
-            self._taken[name] = self._full[name][self._index]
-        return self._taken[name]
+        taken = changed or {}
+        self._full, self._index, self._changed = full, index, taken
+        super().__init__(full, lambda name: taken[name] if name in taken else full[name][index])
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
         """As that of a table."""
         if name in self._changed:
             return np.asarray(self._changed[name] == word)
         return equals(self._full, name, word)[self._index]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._full)
-
-    def __len__(self) -> int:
-        return len(self._full)

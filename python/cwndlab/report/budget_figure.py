@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.errors import StudyError
-from cwndlab.records.budget import PARTS
+from cwndlab.records.critical_path import PARTS
 from cwndlab.spec.outputs import Figure, Scalar
 from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results

@@ -13,7 +13,7 @@ import numpy as np
 from cwndlab import metrics
 from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.outputs import AnyTable, Claim, Column, Figure, Mark, Table
-from cwndlab.spec.study import StudySpec
+from cwndlab.spec.study_spec import StudySpec
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results, Value
 from cwndlab.stats.tables import check_table, reference
 from cwndlab.stats.verdict import Verdict

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from cwndlab.files import plain_row
 from cwndlab.stats.sensitivity import Move, Moves, moves_of
 from cwndlab.stats.verdict import Verdict, relative_difference
+from cwndlab.writing import plain_row
 
 from .budget_figure import BudgetKey, MeanTimes, changes
 from .wording import number, percent

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
-from cwndlab.files import csv_text, save
 from cwndlab.stats.results import Results, Variation
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Incompatible, Verdict
+from cwndlab.writing import csv_text, save
 
 from .contents import Outputs
 from .judge import Judged, Omitted, judge

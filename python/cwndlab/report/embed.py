@@ -12,13 +12,12 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cwndlab.core import core
+from cwndlab import _core
 
 from .model import LiveView, Simulator
 
 if TYPE_CHECKING:
-    from cwndlab.diagnosis.diagnosis import Diagnosis
-    from cwndlab.diagnosis.words import Explanation
+    from cwndlab.diagnosis.diagnosis import Diagnosis, Explanation
 
 #: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
 MAX_HOPS = 40_000_000
@@ -100,7 +99,7 @@ def engine_module(engine: str) -> bytes | str:
             "This cwndlab was built without the Rust target wasm32-unknown-unknown, so the page cannot run "
             "its cells; `make setup` says how to install it."
         )
-    if folder.joinpath("engine.txt").read_text().strip() != engine or core().engine_digest() != engine:
+    if folder.joinpath("engine.txt").read_text().strip() != engine or _core.engine_digest() != engine:
         return (
             "Another version of the engine made these runs, or pages have an older one (`make setup` renews "
             "it), so the page cannot run its cells."

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.files import save
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats.difference import DatasetComparison
 from cwndlab.stats.results import CellInfo, Results, Value
 from cwndlab.stats.verdict import Verdict
+from cwndlab.writing import save
 
 from . import render
 from .draft import tally

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from cwndlab.errors import OutputError
-from cwndlab.files import write_atomic, writing
+from cwndlab.writing import write_atomic, writing
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 #: Seconds after which printing is given up.

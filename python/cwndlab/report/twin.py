@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cwndlab.files import csv_text
 from cwndlab.stats.difference import difference_of_cells
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
+from cwndlab.writing import csv_text
 
 from .budget_figure import BudgetKey, MeanTimes, changes
 from .discrepancies import objects_of

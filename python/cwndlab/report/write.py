@@ -9,10 +9,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cwndlab.errors import StudyError
-from cwndlab.files import save
 from cwndlab.spec.outputs import Figure, Margin, Table
 from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
 from cwndlab.stats.verdict import rule_text
+from cwndlab.writing import save
 
 from . import render
 from .contents import Outputs, count_claims, finding_text

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cwndlab import metrics
+from cwndlab.arrow_tables import decode_about, decode_tables
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, repeatable
 from cwndlab.core import Value
 from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run
-from cwndlab.records.view import Columns
+from cwndlab.records.run_view import Columns
 from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
 from cwndlab.spec.schema import AxisValue
 from cwndlab.spec.values import label, text
 from cwndlab.stats.results import CellInfo, NotRunError, Results, Variation
 from cwndlab.stats.tables import reference
-from cwndlab.store.folder import FolderStore, Kept
-from cwndlab.tables import decode_about, decode_tables
+from cwndlab.store.folder_store import FolderStore, Kept
 
 from .progress import Progress
 from .work import MeasuredRuns, cell_key, lean, replicate_key
@@ -472,7 +472,7 @@ class Campaign:
                 f"the records of replicate {replicate} are not kept, and opening results runs no code; "
                 "run the study again with its congestion controls (--cc)"
             )
-        from .again import simulated, with_keys  # for records that were not kept
+        from .single_run import simulated, with_keys  # for records that were not kept
 
         scenario = with_keys(self.cells[cell].scenario, changes)
         return simulated(scenario, self.plan.seed, replicate, self.work.laws)

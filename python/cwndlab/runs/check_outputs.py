@@ -15,7 +15,7 @@ from cwndlab.spec.place import Place
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Figure
-    from cwndlab.spec.study import StudySpec
+    from cwndlab.spec.study_spec import StudySpec
     from cwndlab.stats.results import Results
 
 
@@ -54,7 +54,7 @@ def _locate(study: StudySpec, error: StudyError) -> StudyError:
             if section != "claims":
                 return study.place.locate(error, path)
             file = study.folder / CLAIMS if study.folder is not None else None
-            text = file.read_text(encoding="utf-8") if file is not None and file.exists() else None
+            text = study.document.claims if isinstance(study.document.claims, str) else None
             raw = {section: [{"id": claim.id} for claim in study.claims.claims]}
             return Place(raw, file, text).error(path, error.problem, error.right)
     return error

@@ -6,12 +6,12 @@ import csv
 from pathlib import Path
 
 from cwndlab.errors import OutputError
-from cwndlab.records.tracediff import Difference, Event, first_difference, of_columns
+from cwndlab.records.traces import Difference, Event, first_difference, of_columns
 from cwndlab.report.pages import comparison, overlay
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
 
-from . import folder
-from .stated import damage_as_error
+from . import result_folder as folder
+from .result_folder import damage_as_error
 
 
 def compare(a: Path, b: Path) -> DatasetComparison:

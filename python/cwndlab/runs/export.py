@@ -8,11 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cwndlab.files import writing
+from cwndlab.writing import writing
 
-from . import folder as folders
-from .folder import with_cell
-from .stated import damage_as_error
+from . import result_folder as folders
+from .result_folder import damage_as_error, with_cell
 
 
 def export(folder: Path, target: Path) -> list[Path]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cwndlab.core import KeptRecords
 from cwndlab.errors import NotFoundError, nearest
 from cwndlab.metrics import RunView
 from cwndlab.metrics._rows import connections_of
 from cwndlab.plan.scenario import bottleneck
-from cwndlab.records.kept import KeptRecords
-from cwndlab.records.view import Columns
-from cwndlab.records.view import RunView as FullRun
+from cwndlab.records.run_view import Columns
+from cwndlab.records.run_view import RunView as FullRun
 from cwndlab.report.canvas import (
     HEIGHT,
     PALETTE,
@@ -30,8 +30,7 @@ from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.units import seconds
 
-from .records import RecordTables, of_flow, queue, segments, with_intervals
-from .selection import without_axes
+from .records import RecordTables, of_flow, queue, segments, with_intervals, without_axes
 
 if TYPE_CHECKING:
     import altair as alt

@@ -5,52 +5,55 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
-
-class Progress:
-    """Hears of a run as it continues, and shows nothing. What shows something derives from it."""
-
-    def start(self, cells: int, replicates: int, done: int) -> None:
-        """At the beginning: all cells, all replicates, those that were kept from before."""
-
-    def advance(self, packets: int) -> None:
-        """After each replicate."""
-
-    def cell_done(self) -> None:
-        """After the last replicate of a cell."""
-
-    def more(self, replicates: int) -> None:
-        """Sequential stopping asks for so many more."""
-
-    def note(self, line: str) -> None:
-        """Something to report at once, such as a run that is repeated."""
-
-    def time_left(self, seconds: float | None) -> None:
-        """Every second while runs on a kernel are under way: how long they will take, if that is known."""
+from cwndlab.backends.protocol import Progress as Progress
 
 
-class _Counting(Progress):
-    """Counts replicates and cells."""
+class Shown(Progress):
+    """Counts replicates, cells and packets, and draws them at most once in `EVERY_S`, and at the end."""
+
+    EVERY_S = 0.5
 
     def __init__(self) -> None:
-        self._cells = self._total = self._done = self._finished = 0
+        self.cells = self.total = self.done = self.finished = self.packets = 0
+        self.left_s: float | None = None
+        self.began = self._drawn = time.monotonic()
+
+    def draw(self) -> None:
+        """Shows how far the run is."""
+        raise NotImplementedError
+
+    def _draw_if_due(self) -> None:
+        if time.monotonic() - self._drawn >= self.EVERY_S:
+            self._drawn = time.monotonic()
+            self.draw()
 
     def start(self, cells: int, replicates: int, done: int) -> None:
         """Notes how much there is to do."""
-        self._cells, self._total, self._done = cells, replicates, done
+        self.cells, self.total, self.done = cells, replicates, done
+
+    def advance(self, packets: int) -> None:
+        """Counts a replicate."""
+        self.done += 1
+        self.packets += packets
+        self._draw_if_due()
 
     def cell_done(self) -> None:
-        """Counts the cell."""
-        self._finished += 1
+        """Counts a cell."""
+        self.finished += 1
 
     def more(self, replicates: int) -> None:
         """Counts what is added."""
-        self._total += replicates
+        self.total += replicates
+
+    def time_left(self, seconds: float | None) -> None:
+        """Notes the time."""
+        self.left_s = seconds
+        self._draw_if_due()
 
 
-class Lines(_Counting):
+class Lines(Shown):
     """A line every ten seconds, where the output is not a terminal."""
 
     EVERY_S = 10.0
@@ -58,55 +61,39 @@ class Lines(_Counting):
     def __init__(self, write: Callable[[str], None]) -> None:
         super().__init__()
         self._write = write
-        self._shown = time.monotonic()
-
-    def advance(self, packets: int) -> None:
-        """Writes a line if it is time."""
-        self._done += 1
-        self._show("")
 
     def note(self, line: str) -> None:
         """Writes the line."""
         self._write(line)
 
-    def time_left(self, seconds: float | None) -> None:
-        """Writes a line if it is time."""
-        self._show("" if seconds is None else f", about {span(seconds)} left")
-
-    def _show(self, more: str) -> None:
-        now = time.monotonic()
-        if now - self._shown >= self.EVERY_S:
-            self._shown = now
-            done = f"{self._done} of {self._total} replicates"
-            self._write(f"{done}, {self._finished} of {self._cells} cells finished{more}")
+    def draw(self) -> None:
+        """Writes a line."""
+        left = "" if self.left_s is None else f", about {span(self.left_s)} left"
+        done = f"{self.done} of {self.total} replicates"
+        self.note(f"{done}, {self.finished} of {self.cells} cells finished{left}")
 
 
-class Notebook(_Counting):
-    """A line below a notebook's cell that is updated, at most twice a second."""
+class Notebook(Shown):
+    """A line below a notebook's cell that is updated."""
 
-    EVERY_S = 0.5
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._handle: Any = None
-        self._shown = 0.0
+    _handle: Any = None
 
     def start(self, cells: int, replicates: int, done: int) -> None:
         """Shows the line."""
         super().start(cells, replicates, done)
-        self._show()
+        self.draw()
 
     def advance(self, packets: int) -> None:
         """Updates the line if it is time, and at the end."""
-        self._done += 1
-        if self._done == self._total or time.monotonic() - self._shown >= self.EVERY_S:
-            self._show()
+        super().advance(packets)
+        if self.done == self.total:
+            self.draw()
 
-    def _show(self) -> None:
+    def draw(self) -> None:
+        """Updates the line."""
         display = sys.modules["IPython"].display
-        self._shown = time.monotonic()
-        share = 100 * self._done / max(self._total, 1)
-        words = f"{self._done} of {self._total} replicates, {self._finished} of {self._cells} cells"
+        share = 100 * self.done / max(self.total, 1)
+        words = f"{self.done} of {self.total} replicates, {self.finished} of {self.cells} cells"
         shown = display.HTML(f'<progress value="{share:.1f}" max="100"></progress> {words}')
         if self._handle is None:
             self._handle = display.display(shown, display_id=True)
@@ -121,14 +108,17 @@ def default() -> Progress:
     return Notebook() if type(shell).__name__ == "ZMQInteractiveShell" else Progress()
 
 
-class Bar(Progress):
+class Bar(Shown):
     """A bar on the terminal: cells, replicates, packets a second, time left."""
+
+    EVERY_S = 0.1
 
     def __init__(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
 
+        super().__init__()
         self._bar = RichProgress(
             TextColumn("{task.fields[cells]} cells"),
             BarColumn(),
@@ -138,45 +128,28 @@ class Bar(Progress):
             console=Console(stderr=True),
             transient=True,
         )
-        self._task: Any = None
-        self._cells = self._done = self._packets = 0
-        self._began = self._shown = time.monotonic()
-        self._pending = 0
+        self._task = self._bar.add_task("", start=False, cells="", rate="")
 
     def __enter__(self) -> Bar:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def start(self, cells: int, replicates: int, done: int) -> None:
         """Draws the bar."""
-        self._cells = cells
-        self._task = self._bar.add_task("", total=replicates, completed=done, cells=f"0/{cells}", rate="")
+        super().start(cells, replicates, done)
+        self._bar.start_task(self._task)
+        self.draw()
 
-    def advance(self, packets: int) -> None:
-        """Redraws at most ten times a second."""
-        self._packets += packets
-        self._pending += 1
-        now = time.monotonic()
-        if now - self._shown > 0.1:
-            rate = self._packets / max(now - self._began, 1e-9)
-            self._shown = now
-            self._bar.update(self._task, advance=self._pending, rate=f"{_short(rate)} packets/s")
-            self._pending = 0
+    def draw(self) -> None:
+        """Redraws the bar."""
+        from rich.filesize import decimal
 
-    def cell_done(self) -> None:
-        """Counts the cell."""
-        self._done += 1
-        self._bar.update(self._task, cells=f"{self._done}/{self._cells}")
-
-    def more(self, replicates: int) -> None:
-        """Lengthens the bar."""
-        total = self._bar.tasks[self._task].total or 0
-        self._bar.update(self._task, total=total + replicates)
+        cells = f"{self.finished}/{self.cells}"
+        rate = decimal(int(self.packets / max(time.monotonic() - self.began, 1e-9))).replace("B", "packets/s")
+        self._bar.update(self._task, completed=self.done, total=self.total, cells=cells, rate=rate)
 
     def note(self, line: str) -> None:
         """Prints the line above the bar."""
@@ -195,11 +168,3 @@ def span(seconds: float) -> str:
     if seconds < 90:
         return f"{max(seconds, 0.1):.2g} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def _short(number: float) -> str:
-    for unit in ("", "k", "M", "G"):
-        if number < 1000:
-            return f"{number:.3g}{unit}"
-        number /= 1000
-    return f"{number:.3g}T"

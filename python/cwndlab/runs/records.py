@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import NotFoundError, nearest
+from cwndlab.errors import ArgumentError, NotFoundError, nearest
 from cwndlab.plan.scenario import bottleneck, sender, watched
 from cwndlab.spec.windows import interval_edges
 
-from .folder import with_cell
+from .result_folder import with_cell
+from .single_run import Recorded, Tables, with_probes
 
-Tables = Mapping[str, pa.Table]
 #: Tables that a probe gives: what has to be in the scenario's probes for each.
 PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
     "cwnd": lambda scenario: {"cwnd": True},
@@ -27,26 +28,6 @@ PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
     "delays": lambda scenario: {"delays": True},
     "accecn": lambda scenario: {"accecn": True},
 }
-
-
-class RecordsSource(Protocol):
-    """Where the tables come from: a campaign."""
-
-    @property
-    def backend(self) -> str:
-        """Who ran; "" is the simulator."""
-
-    def tables(self, cell: str, replicate: int = 0) -> Tables:
-        """The record tables of a replicate."""
-
-    def scenario(self, cell: str) -> Mapping[str, Any]:
-        """The scenario of a cell."""
-
-    def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
-        """The time budgets of a replicate, if they were made with it."""
-
-    def simulate_again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
-        """The tables of the same replicate, simulated again with these keys of the scenario changed."""
 
 
 class RecordTables(Mapping[str, pa.Table]):
@@ -64,7 +45,7 @@ class RecordTables(Mapping[str, pa.Table]):
     A pyarrow Table has ``__arrow_c_stream__``: polars, pandas and DuckDB take it without a copy.
     """
 
-    def __init__(self, cells: Sequence[str], source: RecordsSource) -> None:
+    def __init__(self, cells: Sequence[str], source: Recorded) -> None:
         """`source` gives the tables of each cell's replicates."""
         self._cells = cells
         self._made: dict[tuple[str, int], pa.Table] = {}
@@ -139,13 +120,7 @@ def _some(cells: Sequence[str]) -> str:
     return cells[0] if len(cells) == 1 else f"{len(cells)} cells"
 
 
-def with_probes(source: RecordsSource, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
-    """The tables of a replicate, simulated again with these probes on."""
-    known = source.scenario(cell)["probes"]
-    return source.simulate_again(cell, replicate, {"probes": {**known, **probes}})
-
-
-def segments(source: RecordsSource, cell: str, replicate: int, flow: str | None) -> pa.Table:
+def segments(source: Recorded, cell: str, replicate: int, flow: str | None) -> pa.Table:
     """The named segments seen at the study's observation point; without one, at the flow's sender."""
     scenario = source.scenario(cell)
     entries = [e for e in scenario["traffic"] if flow in (None, e["name"], e["name"].split(".", 1)[0])]
@@ -155,7 +130,7 @@ def segments(source: RecordsSource, cell: str, replicate: int, flow: str | None)
     return with_names(tables["segments"], tables.get("connections"), scenario)
 
 
-def queue(source: RecordsSource, cell: str, replicate: int, link: int) -> pa.Table:
+def queue(source: Recorded, cell: str, replicate: int, link: int) -> pa.Table:
     """The samples of the queue of one direction of a link, by its index."""
     table = source.tables(cell, replicate).get("queues")
     if table is None or link not in table.column("link").to_pylist():
@@ -164,7 +139,7 @@ def queue(source: RecordsSource, cell: str, replicate: int, link: int) -> pa.Tab
 
 
 def with_intervals(
-    source: RecordsSource, cell: str, replicate: int, interval_s: float
+    source: Recorded, cell: str, replicate: int, interval_s: float
 ) -> tuple[Tables, Mapping[str, Any]]:
     """The tables of a run that has counters at the edges of intervals, and its scenario."""
     scenario = source.scenario(cell)
@@ -212,3 +187,26 @@ def _words(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:
     if isinstance(indices, pa.ChunkedArray):
         indices = indices.combine_chunks()
     return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), pa.array(words, pa.string()))
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def without_axes(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A method that says what to write for values of axes among its arguments."""
+    code = method.__code__
+    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+    @wraps(method)
+    def checked(*args: _P.args, **options: _P.kwargs) -> _R:
+        axes = {name: value for name, value in options.items() if name not in known}
+        if axes:
+            shown = ", ".join(f'"{name}": {value!r}' for name, value in axes.items())
+            raise ArgumentError(
+                f"{method.__name__}() has no argument {next(iter(axes))}; select cells first: "
+                f"run.sel({{{shown}}}).{method.__name__}(…)"
+            )
+        return method(*args, **options)
+
+    return checked

@@ -147,7 +147,7 @@ def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> 
 
 def _diagnosis(campaign: Campaign, cell: str) -> Diagnosis | None:
     """What kept the senders of a cell's first replicate from sending; None if it has no TCP."""
-    from .explain import explain_run  # only a page that runs its cells needs it
+    from .explanation import explain_run  # only a page that runs its cells needs it
 
     try:
         return explain_run(campaign, cell, 0, None, None, EXPLAINED)

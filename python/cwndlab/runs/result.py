@@ -19,8 +19,7 @@ from cwndlab.spec.units import seconds
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results, as_list
 
-from .records import RecordTables, of_flow
-from .selection import without_axes
+from .records import RecordTables, of_flow, without_axes
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from cwndlab.report.widget import PageWidget
     from cwndlab.spec.outputs import Figure
     from cwndlab.spec.schema import Scalar
-    from cwndlab.spec.study import StudySpec
+    from cwndlab.spec.study_spec import StudySpec
     from cwndlab.stats.results import Variation
 
     from .campaign import Campaign, Failure
@@ -366,7 +365,7 @@ class RunResult:
             OutputError: the run cannot be simulated again.
 
         """
-        from .explain import explain_run
+        from .explanation import explain_run
 
         moment = None if at is None else seconds("at", at)
         chosen = self.records.only_cell()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cwndlab.core import KeptRecords
 from cwndlab.errors import NotFoundError, OutputError
-from cwndlab.records.budget import PARTS, PROBES, time_budgets
-from cwndlab.records.kept import KeptRecords
-from cwndlab.records.view import Columns, RunView
+from cwndlab.records.critical_path import PARTS, PROBES, time_budgets
+from cwndlab.records.run_view import Columns, RunView
 
-from .again import Repeatable, view_again
+from .single_run import Recorded, view_again
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from cwndlab.report.discrepancies import Discrepancy
     from cwndlab.spec.outputs import Figure
     from cwndlab.stats.results import Results, Variation
-
-
-class Recorded(Repeatable, Protocol):
-    """Whose runs left records: a campaign."""
-
-    def tables(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
-        """The record tables of a replicate."""
-
-    def budgets(self, cell: str, replicate: int, kind: str | None) -> pa.Table | None:
-        """The time budgets of a replicate, if they were made with it (`time_budgets`)."""
 
 
 def budget_table(source: Recorded, cell: str, replicate: int, kind: str | None = None) -> pa.Table:
@@ -52,9 +42,7 @@ def budget_columns(
     scenario = source.scenario(cell)
     known = source.budgets(cell, replicate, kind)
     if known is None:
-        view = _recorded_view(source, cell, replicate) or view_again(
-            source, cell, replicate, scenario, PROBES
-        )
+        view = _recorded_view(source, cell, replicate) or view_again(source, cell, replicate, PROBES)
         try:
             known = time_budgets(view.table, scenario, int(scenario["duration_ns"]), kind)
         except ValueError as error:

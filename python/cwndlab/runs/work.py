@@ -12,20 +12,19 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from cwndlab import metrics
+from cwndlab import _core, metrics
 from cwndlab._core import BudgetError, CongestionControl, LawFailed, RunStopped, default_budget
+from cwndlab.arrow_tables import decode_tables, encode_tables
 from cwndlab.backends.protocol import Job, Outcome
-from cwndlab.core import Core, Records, RunRecords, Scenario, Value, core
+from cwndlab.core import KeptRecords, Records, Value
 from cwndlab.errors import ClusterError, OutputError, RunError
 from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
 from cwndlab.metrics._declared import MetricCode, ensure_known, own_code
 from cwndlab.plan.probes import SENDER_PROBES, only
 from cwndlab.plan.scenario import Compiled
-from cwndlab.records.kept import KeptRecords
-from cwndlab.records.view import RunView
+from cwndlab.records.run_view import RunView
 from cwndlab.records.window import SNAPSHOTS
-from cwndlab.tables import decode_tables, encode_tables
 from cwndlab.watch import watched
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class MeasuredRuns:
     #: Congestion controls in Python.
     laws: tuple[LawCode, ...] = ()
     #: Digest of the engine that must run.
-    engine: str = field(default_factory=lambda: core().engine_digest())
+    engine: str = field(default_factory=lambda: _core.engine_digest())
     #: What each quantity's value is stored under, which has the digest of its metric's code.
     ids: Mapping[str, str] = field(init=False)
     #: The metrics of the user's own among them, as they travel to other processes.
@@ -91,10 +90,10 @@ class MeasuredRuns:
 
     def check(self) -> None:
         """ClusterError if this process has another engine, or other metrics, than the one that asks."""
-        if core().engine_digest() != self.engine:
+        if _core.engine_digest() != self.engine:
             raise ClusterError(
-                f"worker {socket.gethostname()} runs another engine ({core().version()}, digest "
-                f"{core().engine_digest()[:12]}; expected {self.engine[:12]}); "
+                f"worker {socket.gethostname()} runs another engine ({_core.version()}, digest "
+                f"{_core.engine_digest()[:12]}; expected {self.engine[:12]}); "
                 "install the same build everywhere"
             )
         ensure_known(self.own_metrics)
@@ -177,9 +176,9 @@ class MeasuredRuns:
             kept = encode_tables({name: view.table(name) for name in names}, job.key, about)
         return Outcome(job, values, int(records.packets), kept, budgets=budgets)
 
-    def _run(self, job: Job, stopped: Callable[[], bool]) -> RunRecords:
+    def _run(self, job: Job, stopped: Callable[[], bool]) -> _core.Records:
         text = _with_budget_probes(job) if job.budgets else job.scenario
-        scenario, laws = _engine_scenario(core(), text), classes(self.laws)
+        scenario, laws = _engine_scenario(text), classes(self.laws)
         with watched(laws):
             return scenario.run(
                 job.seed,
@@ -223,12 +222,12 @@ class RunLimits(TypedDict, total=False):
 
 def run_here(
     scenario: str, seed: int, replicate: int, laws: Iterable[LawCode], **limits: Unpack[RunLimits]
-) -> RunRecords:
+) -> _core.Records:
     """One run in this process, whatever it is run for; a failure is a RunError, but for a BudgetError."""
     made = classes(laws)
     try:
         with watched(made):
-            return core().run(scenario, seed, replicate, laws=made, **limits)
+            return _core.run(scenario, seed, replicate, laws=made, **limits)
     except BudgetError:
         raise
     except (RuntimeError, ValueError, MemoryError) as error:
@@ -253,21 +252,21 @@ def measure_ids(quantities: Sequence[Quantity]) -> dict[str, str]:
 
 
 @lru_cache(maxsize=16)
-def _engine_scenario(engine: Core, scenario: str) -> Scenario:
+def _engine_scenario(scenario: str) -> _core.Scenario:
     """A cell's scenario as the engine reads it, once for all its replicates."""
-    return engine.Scenario(scenario)
+    return _core.Scenario(scenario)
 
 
 def _with_budget_probes(job: Job) -> str:
     """The job's scenario with the probes that time budgets need."""
-    from cwndlab.records.budget import PROBES  # few studies have figures of them
+    from cwndlab.records.critical_path import PROBES  # few studies have figures of them
 
     return Compiled({**job.parsed, "probes": {**job.parsed["probes"], **PROBES}}).json
 
 
-def _budgets(job: Job, records: RunRecords) -> tuple[Mapping[str, pa.Table], RunRecords]:
+def _budgets(job: Job, records: _core.Records) -> tuple[Mapping[str, pa.Table], _core.Records]:
     """The time budgets of a run with their probes, and its records as if it had run without those."""
-    from cwndlab.records.budget import PROBES, time_budgets
+    from cwndlab.records.critical_path import PROBES, time_budgets
 
     view, end = RunView(records, job.parsed), int(job.parsed["duration_ns"])
     try:
@@ -306,7 +305,7 @@ def lean(compiled: Compiled, quantities: Sequence[Quantity]) -> Compiled:
 
 def cell_key(completed: str, seed: int, backend: str = "") -> str:
     """Common part of the keys of a cell's runs; `backend` is "" for the simulator."""
-    parts = "\0".join((core().engine_digest(), str(seed), completed))
+    parts = "\0".join((_core.engine_digest(), str(seed), completed))
     if backend:
         parts += "\0" + backend
     return hashlib.sha256(parts.encode()).hexdigest()

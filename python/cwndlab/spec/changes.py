@@ -11,7 +11,7 @@ from cwndlab.errors import KeyPath, StudyError, problem_at
 
 from .base import Strict
 from .files import inside, read_text
-from .units import RateBps, TimeNs, parse_share, parse_time, parse_zero_rate
+from .units import AS_PERCENTAGE, RateBps, TimeNs, parse_share, parse_time, parse_zero_rate, written
 
 #: Bytes of a delivery opportunity of a trace.
 OPPORTUNITY_BYTES = 1500
@@ -110,11 +110,9 @@ def _form(value: object) -> str:
 
 
 def parse_loss(value: object) -> float:
-    """0.01 of "1%", or of 0.01."""
+    """0.01 of "1%"."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if not 0 <= value <= 1:
-            raise ValueError(f'{value!r} is not a share of packets; write for instance "1%"')
-        return float(value)
+        raise ValueError(f'{value!r} is not a share of packets; write "{100 * value:.12g}%"')
     share = parse_share(value)
     if share > 1:
         raise ValueError(f"{value!r} is more than all packets; write at most 100%")
@@ -122,9 +120,7 @@ def parse_loss(value: object) -> float:
 
 
 #: A share of packets, held as a number.
-Loss = Annotated[
-    float, BeforeValidator(parse_loss), Field(json_schema_extra={"type": "string", "examples": ["1%"]})
-]
+Loss = Annotated[float, BeforeValidator(parse_loss), AS_PERCENTAGE, written("1%", "a percentage")]
 Plain = Tag("plain")
 #: A rate that may change.
 AnyRate = Annotated[

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cwndlab.errors import StudyError, nearest
 
 from .schema import Scalar, Sensitivity, Where
-from .study import StudySpec
+from .study_spec import StudySpec
 from .values import same_value, text
 
 #: What `--sensitivity` calls the drawn combinations.

@@ -12,7 +12,7 @@ from cwndlab.errors import KeyPath, StudyError
 from . import toml
 from .resolve import steps
 from .schema import GRID, Scalar
-from .study import SETTABLE, StudySpec
+from .study_spec import SETTABLE, StudySpec
 from .values import same_value
 
 if TYPE_CHECKING:

@@ -12,16 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cwndlab.errors import KeyPath, problem_at
+from cwndlab.errors import Findings, KeyPath, StudyError, problem_at
 
 from . import measures
 from .base import Drawn
-from .findings import Findings
-from .partial import read_short_forms
-from .queues import SEVERAL_LINES
+from .engine_kinds import SEVERAL_LINES, is_endless, is_unresponsive, sends_from_client
 from .shorthand import NETWORKS, Flow, Network, ParkingLot, Short
 from .units import parse_rate, parse_share, parse_time, parse_zero_rate
-from .unresponsive import is_unresponsive
+from .validate import leave_out, validate
 from .values import text
 
 Raw = dict[str, Any]
@@ -62,7 +60,7 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
         return Expanded(dict(raw))
     _check_kinds(raw)
     made = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
-    short = read_short_forms({key: raw[key] for key in SHORT if key in raw}, made.wrong)
+    short = _read_short_forms({key: raw[key] for key in SHORT if key in raw}, made.wrong)
     networks = [name for name in NETWORKS if name in raw]
     if len(networks) > 1:
         raise problem_at((networks[1],), f"this study has a [{networks[0]}] already", "keep one of them")
@@ -82,6 +80,20 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     _measure(made, asked, metrics)
     made.raw = {key: made.raw[key] for key in sorted(made.raw, key=_position)}
     return made
+
+
+def _read_short_forms(given: dict[str, Any], wrong: Findings) -> Short:
+    """The short forms. What does not fit is noted and left out, so that the rest can be checked as well."""
+    with wrong:
+        return validate(Short, given)
+    given = copy.deepcopy(given)
+    for one in wrong.errors:
+        leave_out(given, one.path or ())
+    try:
+        return validate(Short, given)
+    except StudyError:
+        wrong.report()
+        raise
 
 
 def _check_kinds(raw: Mapping[str, Any]) -> None:
@@ -116,11 +128,7 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
     raw = made.raw
     if not made.flows:
         entries = [entry for entry in raw.get("traffic", []) if isinstance(entry, dict)]
-        for entry in entries:
-            app = entry.get("app", {})
-            endless = isinstance(app, dict) and app.get("kind") == "bulk"
-            endless = endless and not {"bytes", "segments"} & app.keys()
-            made.flows[str(entry.get("name"))] = endless or is_unresponsive(app)
+        made.flows = {str(entry.get("name")): is_endless(entry.get("app")) for entry in entries}
     flows = measures.Flows(
         dict(made.flows),
         made.bottlenecks,
@@ -225,18 +233,25 @@ class _Network:
 
     # ── fields that may be axes ───────────────────────────────────────────────────────────────────────────
 
+    def _numbers(self, name: str, values: Sequence[Any], at: KeyPath, title: str, unit: str) -> None:
+        """An axis of plain numbers in this unit."""
+        self._axis(name, [_tidy(value) for value in values], at, title=title, unit=unit)
+
+    def _choose(self, name: str, values: Sequence[Any], title: str, key: str) -> Any:
+        """An axis whose values set a key of the bottlenecks' links; its first value."""
+        labels = [_label(value) for value in values]
+        for table, value in zip(self._choices(name, labels, (name,), title), values, strict=True):
+            table |= {f"topology.links.{link}.{key}": value for link in self._bottleneck_names()}
+        return values[0]
+
     def _rate(self) -> str | Raw:
         rate = self.network.rate
         if not isinstance(rate, list):
             return rate
-        plain = [value for value in rate if isinstance(value, str)]
-        if len(plain) < len(rate):
-            sets = self._choices("rate", [_label(value) for value in rate], ("rate",), "bottleneck")
-            for table, value in zip(sets, rate, strict=True):
-                table |= {f"topology.links.{link}.rate": value for link in self._bottleneck_names()}
-            return rate[0]
-        numbers = [_tidy(parse_rate(value) / 1e6) for value in plain]
-        self._axis("rate", numbers, ("rate",), title="bottleneck", unit="Mbit/s")
+        if not all(isinstance(value, str) for value in rate):
+            chosen: str | Raw = self._choose("rate", rate, "bottleneck", "rate")
+            return chosen
+        self._numbers("rate", [parse_rate(value) / 1e6 for value in rate], ("rate",), "bottleneck", "Mbit/s")
         return "{rate}Mbps"
 
     def _rtt(self) -> str:
@@ -275,8 +290,7 @@ class _Network:
         """Half of a round-trip time: what the link of a sender delays, each way."""
         if isinstance(rtt, str | dict):
             return self._half(rtt)
-        plain = [value for value in rtt if isinstance(value, str)]
-        if len(plain) < len(rtt):
+        if not all(isinstance(value, str) for value in rtt):
             if name not in self.changing:
                 labels = [_label(value) for value in rtt]
                 self.changing[name] = self._choices(name, labels, at, "base round-trip time")
@@ -287,8 +301,8 @@ class _Network:
             return self._half(rtt[0])
         parameters = self.raw.setdefault("parameters", {})
         if f"half_{name}" not in parameters:
-            values = [_tidy(parse_time(value) / 1e6) for value in plain]
-            self._axis(name, values, at, title=f"base round-trip time{_of(name, '_rtt')}", unit="ms")
+            title = f"base round-trip time{_of(name, '_rtt')}"
+            self._numbers(name, [parse_time(value) / 1e6 for value in rtt], at, title, "ms")
             parameters[f"half_{name}"] = f"= {name} / 2"
         return f"{{half_{name}}}ms"
 
@@ -297,19 +311,16 @@ class _Network:
         if not isinstance(queue, list):
             return _queue_table(queue, limit)
         tables = [_queue_table(kind, limit) for kind in queue]
-        sets = self._choices("queue", [str(table["kind"]) for table in tables], ("queue",), "queue")
-        for keys, table in zip(sets, tables, strict=True):
-            keys |= {f"topology.links.{link}.forward.queue": table for link in self._bottleneck_names()}
-        return tables[0]
+        first: Raw = self._choose("queue", tables, "queue", "forward.queue")
+        return first
 
     def _buffer(self) -> str:
         """The limit of the bottleneck's queue."""
         buffer = self.network.buffer
         if not isinstance(buffer, list):
             return _limit(buffer)
-        multiples = [_tidy(value) for value in buffer if not isinstance(value, str)]
-        if len(multiples) == len(buffer):
-            self._axis("buffer", multiples, ("buffer",), title="buffer", unit="BDP")
+        if not any(isinstance(value, str) for value in buffer):
+            self._numbers("buffer", buffer, ("buffer",), "buffer", "BDP")
             return "{buffer}BDP"
         self._axis("buffer", [_limit(value) for value in buffer], ("buffer",), title="buffer")
         return "$buffer"
@@ -321,14 +332,9 @@ class _Network:
             return {} if loss is None else {"loss": loss}
         if isinstance(loss, str):
             return {"impairments": [{"kind": "bernoulli", "p": parse_share(loss)}]}
-        plain = [value for value in loss if isinstance(value, str)]
-        if len(plain) < len(loss):
-            sets = self._choices("loss", [_label(value) for value in loss], ("loss",), "random loss")
-            for table, value in zip(sets, loss, strict=True):
-                table |= {f"topology.links.{link}.forward.loss": value for link in self._bottleneck_names()}
-            return {"loss": loss[0]}
-        shares = [_tidy(100 * parse_share(value)) for value in plain]
-        self._axis("loss", shares, ("loss",), title="random loss", unit="%")
+        if not all(isinstance(value, str) for value in loss):
+            return {"loss": self._choose("loss", loss, "random loss", "forward.loss")}
+        self._numbers("loss", [100 * parse_share(value) for value in loss], ("loss",), "random loss", "%")
         return {"impairments": [{"kind": "bernoulli", "p": "= loss / 100"}]}
 
     def _fastest(self) -> int:
@@ -412,13 +418,10 @@ class _Network:
         app: Raw = {"kind": "bulk"} if flow.app is None else copy.deepcopy(flow.app)
         if flow.bytes is not None:
             app["bytes"] = flow.bytes
-        unresponsive = is_unresponsive(app)
-        pushes = (app.get("kind") in ("bulk", "short-flows") or unresponsive) and app.get(
-            "from", "client"
-        ) == "client"
-        ends = (f"{name}_sender", f"{name}_receiver") if pushes else (f"{name}_receiver", f"{name}_sender")
-        entry: Raw = {"name": name, "client": ends[0], "server": ends[1], "count": count}
-        if not unresponsive:
+        ends = (f"{name}_sender", f"{name}_receiver")
+        client, server = ends if sends_from_client(app) else ends[::-1]
+        entry: Raw = {"name": name, "client": client, "server": server, "count": count}
+        if not is_unresponsive(app):
             entry["tcp"] = name
         if "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
             start = flow.start
@@ -426,8 +429,7 @@ class _Network:
         where: KeyPath = ("traffic", len(self.traffic))
         self.origin(where, at)
         self.traffic.append({**entry, "app": app})
-        endless = app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys()
-        self.made.flows[name] = endless or unresponsive
+        self.made.flows[name] = is_endless(app)
 
     def _alone(self, key: str) -> bool:
         """Whether only one group of flows has several values for this key."""
@@ -441,7 +443,7 @@ def _label(value: str | Raw) -> str:
         return value
     steps = value.get("at")
     if not isinstance(steps, dict):
-        return str(value.get("trace", "changing"))
+        return str(value.get("kind", value.get("trace", "changing")))
     every = f" every {value['repeat']}" if "repeat" in value else ""
     return " to ".join(map(str, steps.values())) + every
 

@@ -14,8 +14,10 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Mapping
 from functools import lru_cache
 from keyword import iskeyword
+from typing import NamedTuple, TypeAlias
 
 LONGEST = 2000
 DEEPEST = 40
@@ -136,3 +138,79 @@ def _depth(node: ast.AST) -> int:
         deepest += 1
         level = [child for parent in level for child in ast.iter_child_nodes(parent)]
     return deepest
+
+
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "sum",
+    ast.Sub: "difference",
+    ast.Mult: "product",
+    ast.Div: "ratio",
+}
+_RIGHT = 'write "a / b", "a - b", "a + b", "a * b", or "increase(a, b)", in % from a to b'
+#: What a cell's number may be compared by.
+COMPARISONS = ("decrease", "increase", "ratio", "difference")
+
+
+#: A value of an axis, or several.
+Wanted: TypeAlias = bool | int | float | str | list[bool | int | float | str]
+
+
+class Operation(NamedTuple):
+    """What is computed of two quantities."""
+
+    kind: str
+    of: str
+    by: str
+
+
+class Compare(NamedTuple):
+    """A quantity of a cell set against the same quantity of another cell, replicate by replicate."""
+
+    #: decrease = 100 (1 - cell/other) %, increase = 100 (cell/other - 1) %, ratio = cell/other,
+    #: difference = cell - other.
+    kind: str
+    #: The axes in which the other cell differs, and their values there.
+    to: Mapping[str, Wanted]
+
+    def __str__(self) -> str:
+        return f"{self.kind}({', '.join(f'{axis}={value!r}' for axis, value in self.to.items())})"
+
+
+def _parsed(text: str, right: str) -> ast.expr:
+    try:
+        return parse(text)
+    except ExpressionError as error:
+        raise ValueError(f"{text!r} is no expression: {error.problem}; {right}") from None
+
+
+def operation(text: str) -> Operation:
+    """The operation of an expression; ValueError if it is none of two quantities."""
+    match _parsed(text, _RIGHT):
+        case ast.BinOp(left=ast.Name(id=of), op=op, right=ast.Name(id=by)) if type(op) in _OPERATORS:
+            return Operation(_OPERATORS[type(op)], of, by)
+        case ast.Call(func=ast.Name(id="increase"), args=[ast.Name(id=by), ast.Name(id=of)], keywords=[]):
+            return Operation("increase", of, by)
+    raise ValueError(f"{text!r} does not combine two quantities; {_RIGHT}")
+
+
+def comparison(given: object) -> Compare:
+    """The comparison of an expression; ValueError if it is none with another cell."""
+    if isinstance(given, Compare):
+        return given
+    if isinstance(given, Mapping):  # until 0.2
+        former = Compare(str(given.get("kind", "ratio")), dict(given.get("to", {})))
+        raise ValueError(f'a comparison is an expression; write compare = "{former}"')
+    right = f'write for instance "decrease(iw=1)"; known: {", ".join(COMPARISONS)}'
+    match _parsed(str(given), right):
+        case ast.Call(func=ast.Name(id=kind), args=[], keywords=[*axes]) if kind in COMPARISONS and axes:
+            try:
+                return Compare(kind, {str(axis.arg): ast.literal_eval(axis.value) for axis in axes})
+            except ValueError:
+                pass
+    raise ValueError(f"{given!r} compares with no other cell; {right}")
+
+
+def expression_of(kind: str, of: str, by: str) -> str:
+    """The expression of an operation."""
+    signs = {"sum": "+", "difference": "-", "product": "*", "ratio": "/"}
+    return f"increase({by}, {of})" if kind == "increase" else f"{of} {signs.get(kind, '/')} {by}"

@@ -14,9 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cwndlab._core import parse_quantity, tcp_renamed
-from cwndlab.errors import KeyPath, nearest, problem_at
-
-from .findings import Findings
+from cwndlab.errors import Findings, KeyPath, nearest, problem_at
 
 #: Something that looks like a number with a unit, known or not.
 _QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*[A-Za-zµ%/]+\s*\Z")

@@ -14,7 +14,7 @@ from cwndlab.errors import StudyError, nearest
 from . import schema, values
 from .document import Document
 from .schema import GRID, Scalar
-from .study import SETTABLE, StudySpec
+from .study_spec import SETTABLE, StudySpec
 
 
 def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:

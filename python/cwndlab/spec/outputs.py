@@ -6,9 +6,18 @@ schema includes them; `cwndlab.stats` judges by them and `cwndlab.report` lays t
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import (
+    Discriminator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
 from .base import Strict
+from .grammar import Compare, comparison
 from .units import Seconds
 
 Scalar = bool | int | float | str
@@ -24,14 +33,13 @@ Slug = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 """A name that is valid in a file name or an anchor."""
 
 
-class Compare(Strict):
-    """A quantity of a cell set against the same quantity of another cell, replicate by replicate."""
-
-    kind: Literal["decrease", "increase", "ratio", "difference"] = Field(
-        description="decrease = 100 (1 - cell/other) %, increase = 100 (cell/other - 1) %, "
-        "ratio = cell/other, difference = cell - other"
-    )
-    to: Where = Field(description="the axes in which the other cell differs, as { iw = 1 }")
+Comparison = Annotated[
+    Compare,
+    PlainValidator(comparison, json_schema_input_type=str),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string", "examples": ["decrease(iw=1)"]}),
+]
+"""A comparison with another cell, as an expression."""
 
 
 class Rounding(Strict):
@@ -88,8 +96,9 @@ class Column(Strict):
     heading: str = Field(description="over the column")
     quantity: Name = Field(description="the quantity that is shown")
     where: Where = Field({}, description="axes fixed for this column")
-    compare: Compare | None = Field(
-        None, description="shows a comparison with another cell in place of the value"
+    compare: Comparison | None = Field(
+        None,
+        description='shows decrease, increase, ratio or difference from another cell, as "decrease(iw=1)"',
     )
     published: str | None = Field(None, description="name of the column in the table's published CSV")
     published_scale: float = Field(
@@ -192,7 +201,9 @@ class Mark(Strict):
     """A verdict given to published cells in advance, with its reason (`[[marks]]`)."""
 
     table: Slug = Field(description="id of the table or listing")
-    rows: Where = Field({}, description="the rows meant: axis -> value (empty: all)")
+    rows: dict[str, Scalar | list[Scalar]] = Field(
+        {}, description="the rows meant: axis -> value (empty: all)"
+    )
     columns: list[str] = Field([], description="published columns meant (empty = all)")
     lines: list[int] = Field(
         [], description="for a listing: the lines meant, 1-based in the CSV without its heading"
@@ -237,8 +248,8 @@ class Figure(Strict):
     traffic: list[str] = Field(
         [], description="budget: a bar for each of these traffic entries, in place of one for all of a cell"
     )
-    compare: Compare | None = Field(
-        None, description="line, bar: draws a comparison with another cell in place of the value"
+    compare: Comparison | None = Field(
+        None, description='line, bar: draws a comparison with another cell, as "decrease(iw=1)"'
     )
     x_title: str | None = Field(None, description="along x; default: the axis and its unit")
     y_title: str | None = Field(None, description="along y; default: the quantity and its unit")

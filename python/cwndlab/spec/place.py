@@ -9,9 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from cwndlab._core import toml_places
-from cwndlab.errors import KeyPath, StudyError
-
-from .findings import Findings
+from cwndlab.errors import Findings, KeyPath, StudyError
 
 
 class Place(NamedTuple):

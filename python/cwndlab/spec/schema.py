@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import Field, model_validator
 
 from .base import Drawn, Label, Open, Renamed, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
-from .derived import Operation, expression_of, operation
+from .grammar import Operation, expression_of, operation
 from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
-from .units import SizeBytes, TimeNs, parse_share, parse_time
+from .units import Share, SizeBytes, TimeNs, parse_time
 from .values import label
 
 __all__ = [
@@ -159,12 +159,7 @@ class Tcp(Open):
     groups: dict[Label, TcpGroup] = Field({}, description="further groups by name, for [[traffic]] `tcp`")
 
 
-Percent = Annotated[
-    float,
-    BeforeValidator(parse_share),
-    PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str, when_used="json"),
-    Field(gt=0, lt=1, json_schema_extra={"type": "string", "examples": ["2%"]}),
-]
+Percent = Annotated[Share, Field(gt=0, lt=1)]
 
 
 class Run(Strict):

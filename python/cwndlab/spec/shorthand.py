@@ -9,8 +9,8 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, Field, model_validator
 
 from .base import Drawn, Label, Strict
+from .engine_kinds import is_unresponsive
 from .units import parse_bytes, parse_rate, parse_share, parse_time
-from .unresponsive import is_unresponsive
 
 T = TypeVar("T")
 

@@ -69,7 +69,8 @@ def parse_share(value: object) -> float:
     return share
 
 
-def _written(example: str, what: str) -> Any:
+def written(example: str, what: str) -> Any:
+    """The JSON schema of a value that is written as text."""
     return WithJsonSchema({"type": "string", "examples": [example], "description": what})
 
 
@@ -83,26 +84,30 @@ def _as_text(*units: tuple[str, int]) -> PlainSerializer:
     return PlainSerializer(write, return_type=str, when_used="json")
 
 
+#: Writes a share as a percentage.
+AS_PERCENTAGE = PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str, when_used="json")
+#: A share, held as a number.
+Share = Annotated[float, BeforeValidator(parse_share), AS_PERCENTAGE, written("2%", "a percentage")]
 #: A time, held in nanoseconds.
 TimeNs = Annotated[
     int,
     BeforeValidator(parse_time),
     _as_text(("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)),
-    _written("50ms", "a time: ns us ms s min h"),
+    written("50ms", "a time: ns us ms s min h"),
 ]
 #: A rate, held in bit/s.
 RateBps = Annotated[
     int,
     BeforeValidator(parse_rate),
     _as_text(("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1000), ("bps", 1)),
-    _written("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s"),
+    written("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s"),
 ]
 #: A size, held in bytes.
 SizeBytes = Annotated[
     int,
     BeforeValidator(parse_bytes),
     _as_text(("B", 1)),
-    _written("1460B", "a size: B kB KiB MB MiB GB GiB"),
+    written("1460B", "a size: B kB KiB MB MiB GB GiB"),
 ]
 
 
@@ -124,4 +129,4 @@ def seconds(name: str, value: object) -> float:
 
 
 #: A time, held in seconds.
-Seconds = Annotated[float, BeforeValidator(parse_seconds), _written("15s", "a time: ns us ms s min h")]
+Seconds = Annotated[float, BeforeValidator(parse_seconds), written("15s", "a time: ns us ms s min h")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import types
 from collections.abc import Mapping, Sequence
@@ -207,3 +208,36 @@ def _example(model: type[BaseModel], path: KeyPath, data: Any) -> str | None:
         return f'write for instance {path[-1]} = "{examples[0]}"'
     text = here.get("description")
     return f"it says: {text}" if text else None
+
+
+#: Stand for keys that do not fit and cannot be left out, while the rest is checked.
+STAND_INS: dict[str | int, Any] = {
+    "duration": "1h",
+    "rate": "1Mbps",
+    "delay": "1ms",
+    "rtt": "1ms",
+    "flows": [{}],
+}
+
+
+def leave_out(given: dict[str, Any], path: KeyPath) -> None:
+    """Takes the key at a path out; one that must be there gets a value that fits."""
+    if not path:
+        return
+    key, *further = path
+    inside = given.get(str(key))
+    index = further[0] if further else None
+    entry = None
+    if isinstance(inside, list) and isinstance(index, int) and index < len(inside):  # or left out
+        entry = inside[index]
+    if isinstance(entry, dict):
+        if len(further) > 1:
+            leave_out(entry, tuple(further[1:]))
+        else:
+            entry.clear()
+    elif further and isinstance(inside, dict):
+        leave_out(inside, tuple(further))
+    elif key in STAND_INS:
+        given[str(key)] = copy.deepcopy(STAND_INS[key])
+    else:
+        given.pop(str(key), None)

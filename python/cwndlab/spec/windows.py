@@ -69,6 +69,6 @@ def _checked(edges: list[int], duration: int, at: KeyPath) -> list[int]:
     if start >= end:
         raise problem_at(at, "this window ends before it begins", 'write for instance ["0s", "20s"]')
     if end > duration:
-        problem = f"this window ends at {end / 1e9:g} s"
-        raise problem_at(at, problem, f"the run ends at {duration / 1e9:g} s")
+        problem = f"this window ends at {end / 1e9:g} s, and the run at {duration / 1e9:g} s"
+        raise problem_at(at, problem, f'write run.duration = "{end / 1e9:g}s" or more, or an earlier window')
     return edges

@@ -21,7 +21,8 @@ from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, as_lis
 from cwndlab.stats.verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Column, Compare, Margin, Mark, Table
+    from cwndlab.spec.grammar import Compare
+    from cwndlab.spec.outputs import Column, Margin, Mark, Table
 
 Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[str, str]

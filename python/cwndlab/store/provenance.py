@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.core import core
+from cwndlab import _core
 
 if TYPE_CHECKING:
     from cwndlab.plan.plan import Plan
@@ -73,8 +73,8 @@ def provenance(
     return {
         "study": study.name,
         "title": study.title,
-        "cwndlab": core().version(),
-        "engine": core().engine_digest(),
+        "cwndlab": _core.version(),
+        "engine": _core.engine_digest(),
         "git": commit,
         "seed": plan.seed,
         "set": {axis: list(values) for axis, values in study.document.chosen.items()},

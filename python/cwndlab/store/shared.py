@@ -22,13 +22,13 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
+from cwndlab.arrow_tables import is_whole
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.errors import ExtraError, OutputError
-from cwndlab.files import writing
-from cwndlab.tables import is_whole
+from cwndlab.writing import writing
 
 from .lines import line_key, line_of, line_values
 
@@ -39,16 +39,6 @@ _MARK = "cwndlab-store"
 _LAYOUT = b"cwndlab store, layout 2\n"
 #: Requests to an object store under way at a time.
 _CONCURRENT = 32
-
-
-class Objects(Protocol):
-    """Objects by name."""
-
-    def get(self, names: Sequence[str]) -> list[bytes | None]:
-        """The objects; None for one that is not there."""
-
-    def put(self, objects: Mapping[str, bytes], *, overwrite: bool = False) -> None:
-        """Creates those that are not there; the others stay as they are, unless `overwrite`."""
 
 
 class FolderObjects:
@@ -117,6 +107,10 @@ class RemoteObjects:
                 obstore.put(self._store, name, objects[name], mode=mode, use_multipart=False)
 
         list(self._threads.map(one, objects))
+
+
+#: Objects by name. What `put` finds there stays as it is, unless `overwrite`.
+Objects: TypeAlias = FolderObjects | RemoteObjects
 
 
 # ── opening ───────────────────────────────────────────────────────────────────────────────────────────────

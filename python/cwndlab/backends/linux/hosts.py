@@ -9,7 +9,7 @@ from typing import Any
 
 from cwndlab._core import Application
 from cwndlab.errors import nearest
-from cwndlab.spec.unresponsive import is_unresponsive
+from cwndlab.spec.engine_kinds import is_unresponsive
 
 from . import stack as stacks
 from .applications import Bed, Driver, SocketEnd

@@ -22,7 +22,7 @@ from typing import Any
 
 from cwndlab._core import Scenario
 from cwndlab.plan.scenario import kernel_snapshot_times
-from cwndlab.spec.unresponsive import is_unresponsive
+from cwndlab.spec.engine_kinds import is_unresponsive
 
 from .applications import Bed, Driver
 from .hosts import DEVICE, Hosts

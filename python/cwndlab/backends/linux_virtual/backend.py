@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cwndlab.backends.linux.backend import Kernel, length_s
+from cwndlab.backends.linux.real_kernel import Kernel, length_s
 from cwndlab.backends.protocol import Job
 from cwndlab.backends.threads import available
 

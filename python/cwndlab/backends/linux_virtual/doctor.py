@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cwndlab.backends.linux.doctor import Finding
+from cwndlab.backends.linux.kernel_doctor import Finding
 from cwndlab.errors import CwndlabError, RunError
 
 from . import boot, build, images

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.errors import RunError, nearest
-from cwndlab.files import user_cache
+from cwndlab.writing import user_cache
 
 from .recipe import DEFAULT, SERIES, Recipe
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from cwndlab.errors import KeyPath, StudyError
+from cwndlab.errors import Findings, KeyPath, StudyError
 from cwndlab.laws import LawCode
 
 from . import schema
-from .catalogue import Catalogue
 from .document import Document
-from .findings import Findings
-from .partial import leave_out
+from .measures import Shape
 from .place import Place, dotted_key
 from .resolve import Names, put, resolve, steps
-from .validate import validate
+from .schema import Quantity
+from .validate import leave_out, validate
 from .values import label
 from .windows import named_windows
 
@@ -33,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class StudySpec:
-    """A study's document, and what `cwndlab.spec.build` derives from it."""
+    """A study's document, and what `cwndlab.spec.building` derives from it."""
 
     document: Document
     catalogue: Catalogue = field(repr=False)
@@ -196,3 +195,25 @@ def place_in(document: Document, raw: Mapping[str, Any], origins: Mapping[KeyPat
     """The place of errors in a study's full tables."""
     written = document.written if origins else None
     return Place(raw, document.file, document.text, written, origins, tuple(document.changes))
+
+
+class Metrics(Protocol):
+    """The metrics, as far as a study has to know them."""
+
+    def shapes(self) -> Mapping[str, Shape]:
+        """What `measure` needs to know about each metric."""
+
+    def tables_of(self, quantity: Quantity) -> Collection[str]:
+        """The record tables that a quantity's metric reads: their probes are switched on."""
+
+    def faults(self, quantities: Sequence[Quantity]) -> Iterator[StudyError]:
+        """The quantities whose metric, options or unit do not fit, each with its path in the study."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What the names in a study mean."""
+
+    metrics: Metrics = field(repr=False)
+    #: Congestion controls of the user's own, by what the study calls them; never from a study file.
+    laws: Mapping[str, LawCode] = field(default_factory=dict)

@@ -4,27 +4,29 @@ that are there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cwndlab.errors import KeyPath, StudyError, nearest
+from pydantic import BaseModel
+
+from cwndlab.errors import Findings, KeyPath, StudyError, nearest
 
 from . import schema
 from .expr import names_in
 from .files import read_csv
-from .findings import Findings
-from .outputs import FIGURE_KEYS, Figure, Listing, Table
+from .grammar import Compare
+from .outputs import FIGURE_KEYS, Column, Figure, Listing, Mark, Table, Variant
 from .resolve import Names, references
-from .study import StudySpec
+from .study_spec import StudySpec
 from .values import same_value
 
 #: Columns of the tables of results, next to one for each axis.
-COLUMNS = ("cell", "replicate", "quantity", "unit", "value", "ci_low", "ci_high", "replicates", "method")
+COLUMNS = {"cell", "replicate", "quantity", "unit", "value", "ci_low", "ci_high", "replicates", "method"}
 
 
 def check_study(study: StudySpec, findings: Findings) -> set[str]:
     """Notes where parts of the study contradict each other; returns the sections that cannot be relied on."""
-    for check in (_axes, _names, _parameters, _grids, _tables, _published, _figures, _marks):
+    for check in (_axes, _names, _parameters, _references, _grids, _published, _figures):
         with findings:
             check(study)
     before = len(findings.errors)
@@ -60,10 +62,10 @@ def _axes(study: StudySpec) -> None:
                     "this axis names no parameter: it sets nothing and is used nowhere",
                     f'give it sets = "tcp.initial_window" (say), or write "${name}" where the value belongs',
                 )
-    for name in outline.axes:
-        if name in COLUMNS:
+        for name in COLUMNS & axis_of.keys():
             problem = f'the tables of results have a column "{name}" of their own'
-            raise _fail(study, ("axes", name), problem, "give the axis another name")
+            raise _fail(study, (section, name), problem, "give the axis another name")
+    for name in outline.axes:
         # in a cell without the axis the parameter counts, and without grids there is no such cell
         if name in outline.parameters and not outline.grids:
             line = study.place.error(("parameters", name), "").line
@@ -73,11 +75,6 @@ def _axes(study: StudySpec) -> None:
     for name in outline.sensitivity:
         if name in outline.axes:
             raise _fail(study, ("sensitivity", name), f'"{name}" is an axis already', "give it another name")
-        _selection(study, outline.sensitivity[name].where, ("sensitivity", name, "where"))
-        for k, value in enumerate(outline.sensitivity[name].values):
-            if isinstance(value, schema.Choice):
-                for quantity in (*value.read, *value.read.values()):
-                    _quantity(study, quantity, ("sensitivity", name, "values", k, "read"))
 
 
 def _parameters(study: StudySpec) -> None:
@@ -117,41 +114,91 @@ def _texts(value: Any, path: KeyPath) -> Iterable[tuple[KeyPath, str]]:
             yield from _texts(item, (*path, index))
 
 
-def _axis(study: StudySpec, axis: str, path: KeyPath) -> None:
-    if axis not in study.outline.axes:
-        raise _fail(study, path, f'there is no axis "{axis}"', nearest(axis, study.outline.axes))
+#: The keys that name axes, quantities, tables, or cells by values of axes.
+_NAMES: Mapping[type[BaseModel], Mapping[str, str]] = {
+    schema.Sensitivity: {"where": "cells"},
+    schema.Choice: {"read": "quantity"},
+    schema.Grid: {"axes": "axis", "zip": "axis", "where": "cells", "cells": "cells"},
+    Table: {"rows": "axis", "where": "cells"},
+    Column: {"quantity": "quantity", "where": "cells", "compare": "cells"},
+    Listing: {"axes": "axis", "where": "cells"},
+    Variant: {"where": "cells"},
+    Figure: {"where": "cells", "panels": "axis", "series": "axis", "quantity": "quantity"}
+    | {"quantities": "quantity", "compare": "cells"},
+    Mark: {"table": "table"},
+}
 
 
-def _once(study: StudySpec, what: str, names: Sequence[str], index: int, path: KeyPath) -> None:
-    if names.index(names[index]) != index:
-        raise _fail(study, path, f'{what} "{names[index]}" is defined twice')
+def _references(study: StudySpec) -> None:
+    """What names an axis, a value of one, a quantity or a table that the study lacks; names given twice."""
+    outline, findings = study.outline, Findings()
+    for section in type(outline).model_fields:
+        for to, value, path in _named(getattr(outline, section), (section,)):
+            with findings:
+                _known(study, to, value, path)
+    for name, cell in outline.cells.items():
+        with findings:
+            _known(study, "cells", cell, ("cells", name))
+    for section, key, what in _UNIQUE:
+        names = [getattr(one, key) for one in getattr(outline, section)]
+        for index, name in enumerate(names):
+            if names.index(name) != index:
+                findings.note(_fail(study, (section, index, key), f'{what} "{name}" is defined twice'))
+    findings.report()
 
 
-def _axis_value(study: StudySpec, axis: str, value: Any, path: KeyPath) -> None:
-    axes = study.outline.axes
-    _axis(study, axis, path)
-    for wanted in value if isinstance(value, list) else [value]:
-        if not any(same_value(wanted, known) for known in axes[axis].names):
-            names = [str(name) for name in axes[axis].names]
-            raise _fail(study, path, f"axis {axis} has no value {wanted!r}", nearest(str(wanted), names))
+#: Sections of named things, the key that has the name, and what they are.
+_UNIQUE = (("quantities", "name", "quantity"), ("tables", "id", "table"), ("figures", "id", "figure"))
 
 
-def _selection(study: StudySpec, where: Mapping[str, Any], path: KeyPath) -> None:
-    for axis, value in where.items():
-        _axis_value(study, axis, value, (*path, axis))
+def _named(value: Any, at: KeyPath) -> Iterator[tuple[str, Any, KeyPath]]:
+    """What of a part of the study is named, by what, and where."""
+    if isinstance(value, BaseModel):
+        keys = _NAMES.get(type(value), {})
+        for key in type(value).model_fields:
+            if (found := getattr(value, key)) is not None:
+                inside = _named(found, (*at, key)) if key not in keys else [(keys[key], found, (*at, key))]
+                yield from inside
+    elif isinstance(value, list | dict):
+        for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _named(item, (*at, step))
+
+
+def _known(study: StudySpec, what: str, named: Any, path: KeyPath) -> None:
+    """StudyError if the study lacks an axis, a quantity, a table or a value of an axis that is named."""
+    outline = study.outline
+    if isinstance(named, Compare):
+        named = named.to
+    if what == "cells" and not isinstance(named, list):
+        for axis, value in named.items():
+            at = path if path[-1] == "compare" else (*path, axis)
+            _known(study, "axis", axis, at)
+            names = outline.axes[axis].names
+            for wanted in value if isinstance(value, list) else [value]:
+                if not any(same_value(wanted, known) for known in names):
+                    right = nearest(str(wanted), map(str, names))
+                    raise _fail(study, at, f"axis {axis} has no value {wanted!r}", right)
+        return
+    if isinstance(named, list):
+        for index, one in enumerate(named):
+            _known(study, what, one, (*path, index) if what == "cells" else path)
+        return
+    if isinstance(named, dict):
+        _known(study, what, [*(named if what == "quantity" else ()), *named.values()], path)
+        return
+    known = {
+        "axis": outline.axes,
+        "quantity": [quantity.name for quantity in outline.quantities],
+        "table": [table.id for table in outline.tables],
+    }[what]
+    if named not in known:
+        raise _fail(study, path, f'there is no {what} "{named}"', nearest(named, known))
 
 
 def _grids(study: StudySpec) -> None:
-    outline = study.outline
-    axes = outline.axes
-    known = {*axes, *outline.parameters}
-    for index, grid in enumerate(outline.grids):
+    known = {*study.outline.axes, *study.outline.parameters}
+    for index, grid in enumerate(study.outline.grids):
         at: KeyPath = ("grids", index)
-        for axis in [*grid.axes, *(axis for group in grid.zip for axis in group)]:
-            _axis(study, axis, (*at, "axes"))
-        _selection(study, grid.where, (*at, "where"))
-        for position, cell in enumerate(grid.cells):
-            _selection(study, cell, (*at, "cells", position))
         if grid.cells and (grid.axes or grid.zip):
             raise _fail(study, (*at, "cells"), "a grid has either `cells` or `axes`", "make two grids")
         if grid.when is not None:
@@ -160,18 +207,12 @@ def _grids(study: StudySpec) -> None:
             except StudyError as error:
                 raise study.place.locate(error, (*at, "when")) from None
             if unknown:
-                raise _fail(
-                    study,
-                    (*at, "when"),
-                    f'"{unknown[0]}" is neither axis nor parameter',
-                    nearest(unknown[0], known),
-                )
+                problem = f'"{unknown[0]}" is neither axis nor parameter'
+                raise _fail(study, (*at, "when"), problem, nearest(unknown[0], known))
         for name, value in grid.where.items():
             if isinstance(value, list) and name not in grid.swept_axes:
                 problem = f'axis "{name}" is held at one value, since it is not among the axes of the grid'
                 raise _fail(study, (*at, "where", name), problem, "write one value, or name it in `axes`")
-    for name, cell in outline.cells.items():
-        _selection(study, cell, ("cells", name))
 
 
 def _published(study: StudySpec) -> None:
@@ -205,102 +246,37 @@ def locate_outside(study: StudySpec, error: StudyError, path: KeyPath) -> StudyE
 
 
 def _quantities(study: StudySpec) -> None:
+    """What quantities are derived from: quantities, and not themselves."""
     quantities = {quantity.name: quantity for quantity in study.outline.quantities}
     findings = Findings()
     for index, quantity in enumerate(study.outline.quantities):
-        at: KeyPath = ("quantities", index)
-        with findings:
-            _once(study, "quantity", [q.name for q in study.outline.quantities], index, (*at, "name"))
         for name in quantity.operands:
             with findings:
-                _quantity(study, name, (*at, "derived"))
+                _known(study, "quantity", name, ("quantities", index, "derived"))
     findings.report()
-    _no_circles(study, quantities)
-
-
-def _no_circles(study: StudySpec, quantities: Mapping[str, schema.Quantity]) -> None:
-    for name in quantities:
+    for index, name in enumerate(quantities):
         seen: list[str] = []
-        todo = [name]
+        todo = list(quantities[name].operands)
         while todo:
             here = todo.pop()
-            if here == name and seen:
-                index = list(quantities).index(name)
-                raise _fail(
-                    study, ("quantities", index, "derived"), f'quantity "{name}" is derived from itself'
-                )
+            if here == name:
+                problem = f'quantity "{name}" is derived from itself'
+                raise _fail(study, ("quantities", index, "derived"), problem)
             if here not in seen:
                 seen.append(here)
                 todo += quantities[here].operands
 
 
-def _quantity(study: StudySpec, name: str, path: KeyPath) -> None:
-    known = [quantity.name for quantity in study.outline.quantities]
-    if name not in known:
-        raise _fail(study, path, f'there is no quantity "{name}"', nearest(name, known))
-
-
-def _tables(study: StudySpec) -> None:
-    findings = Findings()
-    for index, table in enumerate(study.outline.tables):
-        with findings:
-            _table(study, index, table)
-    findings.report()
-
-
-def _table(study: StudySpec, index: int, table: Table | Listing) -> None:
-    findings, at = Findings(), ("tables", index)
-    with findings:
-        _once(study, "table", [known.id for known in study.outline.tables], index, (*at, "id"))
-        _selection(study, table.where, (*at, "where"))
-    with findings:
-        if isinstance(table, Table):
-            for axis in table.rows:
-                _axis(study, axis, (*at, "rows"))
-            for position, column in enumerate(table.columns):
-                here: KeyPath = (*at, "columns", position)
-                with findings:
-                    _quantity(study, column.quantity, (*here, "quantity"))
-                    _selection(study, column.where, (*here, "where"))
-                    if column.compare is not None:
-                        _selection(study, column.compare.to, (*here, "compare", "to"))
-        else:
-            for axis in table.axes.values():
-                _axis(study, axis, (*at, "axes"))
-            for position, variant in enumerate(table.variants):
-                _selection(study, variant.where, (*at, "variants", position, "where"))
-    findings.report()
-
-
 def _figures(study: StudySpec) -> None:
     findings = Findings()
     for index, figure in enumerate(study.outline.figures):
+        at = ("figures", index)
         with findings:
-            _figure(study, index, figure)
-    findings.report()
-
-
-def _figure(study: StudySpec, index: int, figure: Figure) -> None:
-    findings, at = Findings(), ("figures", index)
-    with findings:
-        _once(study, "figure", [known.id for known in study.outline.figures], index, (*at, "id"))
-        _selection(study, figure.where, (*at, "where"))
-    with findings:
-        for name in figure.drawn:
-            key = "quantities" if figure.quantities else "quantity" if name == figure.quantity else "x"
-            _quantity(study, name, (*at, key))
-        if figure.compare is not None:
-            _selection(study, figure.compare.to, (*at, "compare", "to"))
-    for key, names in (
-        ("panels", [figure.panels] if figure.panels else []),
-        ("series", figure.series),
-        ("x", [figure.x] if figure.x and figure.x not in ("index", *figure.drawn) else []),
-    ):
-        for axis in names:
-            with findings:
-                _axis(study, axis, (*at, key))
-    with findings:
-        _figure_keys(study, figure, at)
+            if figure.x and figure.x != "index":
+                what = "quantity" if figure.kind == "ellipse" else "axis"
+                _known(study, what, figure.x, (*at, "x"))
+        with findings:
+            _figure_keys(study, figure, at)
     findings.report()
 
 
@@ -317,15 +293,3 @@ def _figure_keys(study: StudySpec, figure: Figure, at: KeyPath) -> None:
             if isinstance(value, bool | str) or value <= 0:
                 problem = f"axis {figure.x} has the value {value!r}, which a logarithmic axis cannot show"
                 raise _fail(study, (*at, "log_x"), problem, "leave out log_x")
-
-
-def _marks(study: StudySpec) -> None:
-    ids = [table.id for table in study.outline.tables]
-    for index, mark in enumerate(study.outline.marks):
-        if mark.table not in ids:
-            raise _fail(
-                study,
-                ("marks", index, "table"),
-                f'there is no table "{mark.table}"',
-                nearest(mark.table, ids),
-            )

@@ -6,20 +6,21 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cwndlab.backends.threads import Threads
-from cwndlab.errors import OutputError
-from cwndlab.files import write_atomic, writing
+from cwndlab.errors import CwndlabError, OutputError
 from cwndlab.laws import LawCode
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.metrics._declared import MetricCode, describe_metric, reopen_metric
-from cwndlab.plan.check import build_checked, rebuild
+from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
 from cwndlab.spec import toml
@@ -27,18 +28,16 @@ from cwndlab.spec.changes import RateTrace
 from cwndlab.spec.document import read_document
 from cwndlab.spec.files import inside
 from cwndlab.spec.modify import modify
-from cwndlab.spec.study import StudySpec
-from cwndlab.store.folder import FolderStore
+from cwndlab.spec.study_spec import StudySpec
+from cwndlab.store.folder_store import FolderStore
+from cwndlab.writing import write_atomic, writing
 
 from .campaign import Campaign
-from .stated import damage_as_error, read_statements
 
 _MARK = "provenance.json"
 _PACKAGE = Path(__file__).parent.parent
-#: Sources of congestion controls in Python.
-_LAWS = "congestion_controls"
-#: Sources of metrics of the user's own.
-_METRICS = "own_metrics"
+#: Folders of the sources of congestion controls and metrics in Python.
+_SOURCES = {"congestion_controls": "congestion_controls", "metrics": "own_metrics"}
 
 
 def prepare(folder: Path, study: StudySpec) -> FolderStore:
@@ -169,58 +168,29 @@ def _lines(content: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def keep_laws(folder: Path, study: StudySpec) -> dict[str, Any]:
-    """Copies the sources of congestion controls in Python; returns their entries for provenance.json."""
-    if not study.laws:
-        return {}
-    listed = []
-    with writing(folder):
-        (folder / _LAWS).mkdir(exist_ok=True)
-        for law in study.laws.values():
-            write_atomic(folder / _LAWS / f"{law.name}.py", law.source.encode())
-            listed.append(
-                {
-                    "name": law.name,
-                    "class": law.class_name,
-                    "file": law.file,
-                    "copy": f"{_LAWS}/{law.name}.py",
-                    "digest": law.digest,
-                    "uses_random": law.uses_random,
-                    "imports": law.imports,
-                }
-            )
-    return {"congestion_controls": listed}
+def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[MetricCode]) -> dict[str, Any]:
+    """Copies the sources of the user's own code; what provenance.json says of it."""
+    kept = {}
+    for key, codes in (("congestion_controls", laws), ("metrics", metrics)):
+        sources = folder / _SOURCES[key]
+        if codes:
+            with writing(folder):
+                sources.mkdir(exist_ok=True)
+                for code in codes:
+                    write_atomic(sources / f"{code.name}.py", code.source.encode())
+            about = [
+                code.described() if isinstance(code, LawCode) else describe_metric(code) for code in codes
+            ]
+            kept[key] = [{**one, "copy": f"{sources.name}/{one['name']}.py"} for one in about]
+    return kept
 
 
-def keep_metrics(folder: Path, codes: Sequence[MetricCode]) -> dict[str, Any]:
-    """Copies the sources of metrics of the user's own; what provenance.json says of them."""
-    if not codes:
-        return {}
-    with writing(folder):
-        (folder / _METRICS).mkdir(exist_ok=True)
-        for code in codes:
-            write_atomic(folder / _METRICS / f"{code.name}.py", code.source.encode())
-    return {"metrics": [{**describe_metric(code), "copy": f"{_METRICS}/{code.name}.py"} for code in codes]}
-
-
-def _reopen_metrics(folder: Path, content: Mapping[str, Any]) -> None:
-    """Makes the metrics of a finished run known; none is run."""
-    for item in content.get("metrics", []):
+def _kept_code(folder: Path, content: Mapping[str, Any], key: str) -> Iterator[tuple[Any, str]]:
+    """What a finished run says of the user's own code, and each source; none is run."""
+    for item in content.get(key, []):
         with writing(folder):
-            source = (folder / _METRICS / Path(f"{item['name']}.py").name).read_text(encoding="utf-8")
-        reopen_metric(item, source)
-
-
-def _laws(folder: Path, content: Mapping[str, Any]) -> dict[str, LawCode]:
-    """The controls of a finished run, as sources; none is run."""
-    found = {}
-    for item in content.get("congestion_controls", []):
-        with writing(folder):
-            source = (folder / _LAWS / Path(f"{item['name']}.py").name).read_text(encoding="utf-8")
-        found[item["name"]] = LawCode(
-            item["name"], item["class"], item["file"], source, item["uses_random"], item.get("imports", "")
-        )
-    return found
+            source = folder / _SOURCES[key] / Path(f"{item['name']}.py").name
+            yield item, source.read_text(encoding="utf-8")
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
@@ -257,9 +227,16 @@ def load(folder: Path, kind: type[StudySpec] = StudySpec) -> tuple[Campaign, Fol
 def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     content = read_provenance(folder)
     counts = {cell.id: cell.replicates for cell in read_statements(folder / _MARK, content).cells}
-    _reopen_metrics(folder, content)
+    for item, source in _kept_code(folder, content, "metrics"):
+        reopen_metric(item, source)
+    laws = {
+        item["name"]: LawCode(
+            item["name"], item["class"], item["file"], source, item["uses_random"], item.get("imports", "")
+        )
+        for item, source in _kept_code(folder, content, "congestion_controls")
+    }
     study = build_checked(kind, read_document(folder / "study.toml"), CATALOGUE)
-    study = replace(study, catalogue=replace(CATALOGUE, laws=_laws(folder, content)))
+    study = replace(study, catalogue=replace(CATALOGUE, laws=laws))
     study = rebuild(study, modify(study, content.get("set", {})))
     sensitivity = content.get("sensitivity")
     plan = make_plan(
@@ -291,3 +268,87 @@ def _whole(
             f"`cwndlab run {folder / 'study.toml'} -o DIR` makes them again"
         )
     return campaign
+
+
+#: More replicates than any run has.
+MOST_REPLICATES = 10_000_000
+_Count = Annotated[int, Field(ge=0, le=MOST_REPLICATES)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+class StatedCell(_Part):
+    """A cell and its replicates."""
+
+    id: str
+    replicates: _Count
+
+
+class StatedMetric(_Part):
+    """A metric of the user's own, without its code."""
+
+    name: str
+    unit: str
+    range: Annotated[list[float | int | bool | None], Field(min_length=3, max_length=3)]
+    formula: str
+    tables: list[str]
+    options: list[str]
+    list_: bool = Field(alias="list")
+    file: str
+
+
+class StatedLaw(_Part):
+    """A congestion control in Python, without its code."""
+
+    name: str
+    class_: str = Field(alias="class")
+    file: str
+    uses_random: bool
+
+
+class Stated(_Part):
+    """What is read of provenance.json; whatever else it holds is for people."""
+
+    study: str
+    seed: Annotated[int, Field(ge=0, lt=2**64)]
+    replicates: _Count | None = None
+    sensitivity: str | None = None
+    backend_key: str = ""
+    set_: dict[str, Any] = Field(default={}, alias="set")
+    cells: list[StatedCell]
+    metrics: list[StatedMetric] = []
+    congestion_controls: list[StatedLaw] = []
+
+
+def read_statements(file: Path, content: object) -> Stated:
+    """The statements of a provenance.json; OutputError with the first key that is wrong."""
+    try:
+        return Stated.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        raise OutputError(f"{file}: {key}: {first['msg']}; run the study again") from None
+
+
+@contextmanager
+def damage_as_error(folder: Path) -> Iterator[None]:
+    """Turns what the content of a folder, which no run has written so, leads to into an OutputError."""
+    try:
+        yield
+    except CwndlabError:
+        raise
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        AssertionError,
+        RecursionError,
+        OSError,
+        pa.ArrowException,
+    ) as error:
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise OutputError(f"{folder}: holds what no run writes ({what}); run the study again") from None

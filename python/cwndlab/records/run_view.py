@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -114,7 +114,7 @@ class RunView:
     def table(self, name: str) -> pa.Table:
         """A record table as Arrow, taken over without a copy."""
         if name not in self._tables:
-            from cwndlab.tables import read_table
+            from cwndlab.arrow_tables import read_table
 
             self._tables[name] = read_table(self._recorded(name))
         return self._tables[name]
@@ -158,23 +158,38 @@ class RunView:
         return names.index(name)
 
 
-class Columns(Mapping[str, Column]):
-    """The columns of a table as numpy arrays, each converted on first access."""
+class Computed(Mapping[str, Column]):
+    """Columns that a function makes of their names, each on first access."""
+
+    def __init__(self, names: Collection[str], make: Callable[[str], Column]) -> None:
+        self._names = names
+        self._make = make
+        self._made: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._made:
+            if name not in self._names:
+                raise NotFoundError(f"no column {name!r}; {nearest(name, self._names)}")
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class Columns(Computed):
+    """The columns of a table as numpy arrays."""
 
     def __init__(self, table: pa.Table) -> None:
         self._table = table
-        self._names = table.column_names  # Arrow would build this list on each access
-        self._done: dict[str, Column] = {}
-
-    def __getitem__(self, name: str) -> Column:
-        if name not in self._done:
-            if name not in self._names:
-                raise NotFoundError(f"no column {name!r}; {nearest(name, self._names)}")
-            self._done[name] = self._read(name)
-        return self._done[name]
-
-    def _read(self, name: str) -> Column:
-        return to_numpy(self._table.column(name))
+        # Arrow would build this list on each access.
+        super().__init__(table.column_names, lambda name: to_numpy(table.column(name)))
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
         """Which rows have this word in a column of words; compares codes where Arrow has them."""
@@ -183,18 +198,7 @@ class Columns(Mapping[str, Column]):
         column = self._table.column(name)
         if not pa.types.is_dictionary(column.type) or column.null_count or column.num_chunks != 1:
             return np.asarray(self[name] == word)
-        words: list[str] = column.chunk(0).dictionary.to_pylist()
-        codes = _numbers(column.chunk(0).indices)
-        return codes == words.index(word) if word in words else np.zeros(len(codes), dtype=np.bool_)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Any:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+        return _coded(_numbers(column.chunk(0).indices), column.chunk(0).dictionary.to_pylist(), word)
 
 
 class EngineColumns(Columns):
@@ -204,24 +208,29 @@ class EngineColumns(Columns):
     """
 
     def __init__(self, table: Table) -> None:
-        self._engine_table = table
-        self._names = table.column_names
-        self._done: dict[str, Column] = {}
-
-    def _read(self, name: str) -> Column:
-        found = self._engine_table.column(name)
-        if found is None:
-            from cwndlab.tables import read_table
-
-            return to_numpy(read_table(self._engine_table).column(name))
-        kind, data, words = found
-        values = np.frombuffer(data, kind)
-        return values if words is None else np.array([*words, None], dtype=object)[values]
+        self._table = table
+        # The function must not refer to these columns, or they would stay alive.
+        Computed.__init__(self, table.column_names, lambda name: _engine_column(table, name))
 
     def equals(self, name: str, word: str) -> NDArray[np.bool_]:
         """Which rows have this word in a column of words; compares codes."""
-        kind, data, words = self._engine_table.column(name) or ("", b"", None)
+        kind, data, words = self._table.column(name) or ("", b"", None)
         if words is None:
             return np.asarray(self[name] == word)
-        codes = np.frombuffer(data, kind)
-        return codes == words.index(word) if word in words else np.zeros(len(codes), dtype=np.bool_)
+        return _coded(np.frombuffer(data, kind), words, word)
+
+
+def _engine_column(table: Table, name: str) -> Column:
+    found = table.column(name)
+    if found is None:
+        from cwndlab.arrow_tables import read_table
+
+        return to_numpy(read_table(table).column(name))
+    kind, data, words = found
+    values = np.frombuffer(data, kind)
+    return values if words is None else np.array([*words, None], dtype=object)[values]
+
+
+def _coded(codes: Column, words: Sequence[str], word: str) -> NDArray[np.bool_]:
+    """Which codes stand for this word."""
+    return codes == words.index(word) if word in words else np.zeros(len(codes), dtype=np.bool_)

@@ -21,11 +21,11 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, TypeAlias
 
+from cwndlab.arrow_tables import is_whole
 from cwndlab.errors import OutputError
-from cwndlab.files import write_atomic, writing
-from cwndlab.tables import is_whole
+from cwndlab.writing import write_atomic, writing
 
 from .lines import line_key, line_of, line_values
 
@@ -47,24 +47,6 @@ def _lock(file: IO[str]) -> None:
 
 
 _JOURNAL = re.compile(r"journal-[0-9]+\.log\Z")
-
-
-class Kept(Protocol):
-    """Where outcomes are kept."""
-
-    def __contains__(self, key: object) -> bool: ...
-
-    def add(self, outcome: Outcome) -> None:
-        """Keeps one outcome; its values take the place of those kept under the same ids."""
-
-    def values(self, key: str) -> Mapping[str, Value]:
-        """What was measured, by the measures' ids."""
-
-    def records(self, key: str) -> bytes | None:
-        """The record tables (`tables.decode_tables`), if they were kept and are undamaged."""
-
-    def finish(self) -> None:
-        """Called once no more outcomes come."""
 
 
 class MemoryStore:
@@ -268,6 +250,10 @@ class FolderStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+#: Where outcomes are kept.
+Kept: TypeAlias = MemoryStore | FolderStore
 
 
 def _number(journal: Path) -> int:

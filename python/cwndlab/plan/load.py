@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cwndlab.errors import StudyError, nearest
+from cwndlab.errors import Findings, StudyError, nearest
 from cwndlab.spec import schema
-from cwndlab.spec.build import S, build
-from cwndlab.spec.catalogue import Catalogue
+from cwndlab.spec.building import S, build
 from cwndlab.spec.changes import RateTrace
-from cwndlab.spec.check import locate_outside
+from cwndlab.spec.consistency import locate_outside
 from cwndlab.spec.document import Document
 from cwndlab.spec.files import inside
-from cwndlab.spec.findings import Findings
-from cwndlab.spec.study import StudySpec
+from cwndlab.spec.study_spec import Catalogue, StudySpec
 from cwndlab.spec.values import label
 
 from .plan import Cell, make_plan

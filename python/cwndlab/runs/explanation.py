@@ -10,10 +10,10 @@ from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.diagnosis.from_records import conversations
 from cwndlab.errors import NotFoundError, nearest
 from cwndlab.plan.scenario import sender
+from cwndlab.spec.engine_kinds import is_unresponsive
 from cwndlab.spec.units import seconds
-from cwndlab.spec.unresponsive import is_unresponsive
 
-from .again import Repeatable, view_again
+from .single_run import Repeatable, view_again
 
 
 def explain_run(
@@ -30,7 +30,7 @@ def explain_run(
     traffic = _traffic(scenario["traffic"], flow)
     node = sender(scenario["traffic"][traffic])
     on = {"connections": True, "limits": True, "states": True, "cwnd": True, "segments_at": node}
-    view = view_again(source, cell, replicate, scenario, on)
+    view = view_again(source, cell, replicate, on)
     found = conversations(view.columns, scenario, traffic, node, simulated=not source.backend)
     return diagnose(found, at_s, longest)
 

@@ -97,7 +97,7 @@ def time_budgets(
         ValueError: a table does not fit.
 
     """
-    from cwndlab.tables import read_table  # pyarrow takes longer to load than a short command runs
+    from cwndlab.arrow_tables import read_table  # pyarrow takes longer to load than a short command runs
 
     tables = {name: table(name) for name in TABLES}
     return read_table(_core.time_budgets(json.dumps(scenario), tables, end_ns, kind))

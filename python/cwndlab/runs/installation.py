@@ -13,9 +13,9 @@ from pathlib import Path
 from cwndlab.backends.threads import available
 from cwndlab.errors import install
 from cwndlab.metrics._catalogue import CATALOGUE
-from cwndlab.plan.check import build_checked
+from cwndlab.plan.load import build_checked
 from cwndlab.spec.document import read_document, shipped
-from cwndlab.spec.study import StudySpec
+from cwndlab.spec.study_spec import StudySpec
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ def examine() -> Iterator[Item]:
         yield Item(tool, path is not None, False, path or f"not installed; it is for {use}")
     if sys.platform == "linux":
         # Elsewhere these modules cannot be imported.
-        from cwndlab.backends.linux import doctor as linux
-        from cwndlab.backends.linux_virtual import doctor as linux_virtual
+        from cwndlab.backends.linux import kernel_doctor
+        from cwndlab.backends.linux_virtual import doctor as virtual_doctor
 
-        for found in (*linux.examine(), linux_virtual.examine()):
+        for found in (*kernel_doctor.examine(), virtual_doctor.examine()):
             yield Item(f"linux: {found.name}", found.works, False, found.detail)
     else:
         yield Item("linux", False, False, f"the kernel backends need Linux; this is {sys.platform}")
@@ -79,10 +79,10 @@ def examine() -> Iterator[Item]:
 
 def _live() -> Item:
     """Whether reports contain the simulator."""
-    from cwndlab.core import core
+    from cwndlab import _core
     from cwndlab.report.embed import engine_module
 
-    works = not isinstance(engine_module(core().engine_digest()), str)
+    works = not isinstance(engine_module(_core.engine_digest()), str)
     detail = "contain the simulator" if works else "do not contain the simulator; `make setup` says why"
     return Item("reports", works, False, detail)
 

@@ -17,19 +17,18 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import pyarrow as pa
-
-from cwndlab.backends.protocol import Job, Outcome, Work
+from cwndlab.arrow_tables import decode_tables, encode_tables
+from cwndlab.backends.protocol import Job, Outcome, Progress, Work
+from cwndlab.core import KeptRecords
 from cwndlab.errors import RunError
-from cwndlab.files import write_atomic
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched
 from cwndlab.spec.schema import Limits
-from cwndlab.tables import decode_tables, encode_tables
+from cwndlab.writing import write_atomic
 
-from . import records, stack, validity
+from . import run_records, stack, validity
 from .netns import make_folder, sweep
 
 #: Number of simultaneous testbeds; a run takes real time but little CPU time.
@@ -65,33 +64,6 @@ def capture_name(cell: str) -> str:
     return re.sub(r"[^\w=,.+-]", "_", cell) + ".pcapng"
 
 
-class KernelRecords:
-    """Record tables of a run on the kernel."""
-
-    def __init__(self, tables: Mapping[str, pa.Table], packets: int, capture: bytes | None = None) -> None:
-        self._tables, self._packets, self._capture = dict(tables), packets, capture
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the tables."""
-        return list(self._tables)
-
-    @property
-    def packets(self) -> int:
-        """Packets that the router delivered."""
-        return self._packets
-
-    def table(self, name: str, /) -> pa.Table:
-        """A table."""
-        return self._tables[name]
-
-    def write_trace(self, path: str, format: str) -> None:
-        """Writes what was captured: pcapng only."""
-        if format != "pcapng" or self._capture is None:
-            raise RunError(f"a run on a kernel is not written as {format}; csv, text and pcapng are there")
-        Path(path).write_bytes(self._capture)
-
-
 @dataclass
 class _Running:
     job: Job
@@ -115,16 +87,6 @@ def length_s(scenario: Mapping[str, Any]) -> float:
     return float(scenario["duration_ns"]) / 1e9
 
 
-class Watcher(Protocol):
-    """Is notified while runs are under way."""
-
-    def note(self, line: str) -> None:
-        """Something that the user should know at once: an attempt that was discarded, and why."""
-
-    def time_left(self, seconds: float | None) -> None:
-        """About once a second: how long the runs will take; None while that is not known."""
-
-
 @dataclass
 class Kernel:
     """The executor for this machine's kernel."""
@@ -142,7 +104,7 @@ class Kernel:
     device: str | None = None
     stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
     attempts: int = ATTEMPTS
-    watcher: Watcher | None = None
+    watcher: Progress | None = None
     #: Wall time of a simulated second; None until a run has shown it.
     pace: float | None = 1.0
 
@@ -308,12 +270,12 @@ class Kernel:
             return Outcome(job, {}, 0, error=said, advice=validity.advice(reasons)), reasons
         try:
             watch = watched(run.scenario) if job.is_first else None
-            made, zero = records.tables(run.scenario, result, run.folder / "trace.csv", watch)
+            made, zero = run_records.tables(run.scenario, result, run.folder / "trace.csv", watch)
             capture = run.folder / "capture.pcapng"
             if self.keep is not None and capture.is_file():
-                records.set_zero(capture, zero)
+                run_records.set_zero(capture, zero)
                 shutil.move(capture, self.keep / capture_name(job.cell))
-            kernel = KernelRecords(made, int(result["summary"]["packets"]))
+            kernel = KeptRecords(made, int(result["summary"]["packets"]))
             values = work.measure(job, kernel)
         except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
             return Outcome(job, {}, 0, error=f"records: {type(error).__name__}: {error}"), []
@@ -333,7 +295,7 @@ class Kernel:
 
     def record(
         self, cell: Cell, seed: int, replicate: int, work: Work, scenario: str | None = None
-    ) -> KernelRecords:
+    ) -> KeptRecords:
         """One run and what was captured of it; RunError if it failed or is invalid.
 
         `scenario`: the cell's own with other probes, as JSON.
@@ -349,7 +311,7 @@ class Kernel:
             path = Path(folder, capture_name(cell.id))
             capture = path.read_bytes() if path.is_file() else None
         tables = decode_tables(outcome.records, job.key)
-        return KernelRecords(tables, outcome.packets, capture)
+        return KeptRecords(tables, outcome.packets, capture)
 
     def _stamps(self) -> list[Path]:
         if self.keep is None or not self.keep.is_dir():

@@ -55,7 +55,7 @@ def examine() -> Iterator[Finding]:
         yield Finding("pyroute2", False, f"not installed; `{install('linux')}`")
         return
     try:
-        from .backend import find_router
+        from .real_kernel import find_router
 
         yield Finding("router", True, str(find_router()))
     except CwndlabError as error:

@@ -10,16 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from cwndlab.errors import KeyPath, StudyError, nearest
+from cwndlab.errors import Findings, KeyPath, StudyError, nearest
 
 from . import schema
-from .catalogue import Catalogue
-from .check import check_study
+from .consistency import check_study
 from .document import CLAIMS, MAX_DEPTH, Document, is_short, put_all, read_toml
 from .expand import SHORT, expand
-from .findings import Findings
 from .place import Place
-from .study import StudySpec, place_in
+from .study_spec import Catalogue, StudySpec, place_in
 from .validate import validate
 from .values import same_value
 
@@ -43,7 +41,7 @@ class Built(NamedTuple, Generic[S]):
 def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     """The study of a document, with everything that is wrong with it apart from its cells.
 
-    `cwndlab.plan.check` checks those, too. StudyError if nothing can be built.
+    `cwndlab.plan.load` checks those, too. StudyError if nothing can be built.
     """
     findings = Findings()
     raw = dict(document.written)

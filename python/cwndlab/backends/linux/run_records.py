@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow as pa
 
 from cwndlab._core import read_kernel_run
+from cwndlab.arrow_tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 from cwndlab.backends.protocol import ANSWER_S
 from cwndlab.plan.scenario import kernel_snapshot_times
-from cwndlab.tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 
 from . import senders, stack
 from .testbed import observed_port, starts_with_data

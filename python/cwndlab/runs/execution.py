@@ -11,30 +11,30 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cwndlab import converter
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.errors import ArgumentError, StudyError
-from cwndlab.files import write_atomic
 from cwndlab.metrics._declared import own_code
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
 from cwndlab.report.methods import STACK_FILE
-from cwndlab.store.folder import FolderStore, MemoryStore
+from cwndlab.store.folder_store import FolderStore, MemoryStore
 from cwndlab.store.provenance import Commit, provenance
 from cwndlab.usercode import check_not_loading
+from cwndlab.writing import write_atomic
 
-from . import folder as folders
+from . import result_folder as folders
 from .campaign import Campaign
 from .check_outputs import check_outputs
-from .options import OptionFields, RunOptions
 from .progress import Progress
 from .progress import default as default_progress
 from .reporting import write_report
 from .result import RunResult
-from .stated import damage_as_error
+from .result_folder import damage_as_error
+from .run_options import OptionFields, RunOptions
 from .time_budgets import shown_budgets
 
 if TYPE_CHECKING:
-    from cwndlab.backends.linux.backend import Kernel
+    from cwndlab.backends.linux.real_kernel import Kernel
     from cwndlab.backends.protocol import Executor
-    from cwndlab.spec.study import StudySpec
+    from cwndlab.spec.study_spec import StudySpec
     from cwndlab.stats.stopping import StoppingRule
 
     from .stream import Finished, Stream
@@ -142,8 +142,7 @@ def _run_into(
         judged(result)
         return result
     content = _provenance(campaign, options, kernel, began, commit or Commit())
-    content |= folders.keep_laws(folder, study)
-    content |= folders.keep_metrics(folder, campaign.work.own_metrics)
+    content |= folders.keep_code(folder, study.laws.values(), campaign.work.own_metrics)
     if kernel is not None and kernel.stack.text is not None:
         write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
     folders.write_provenance(folder, content)
@@ -268,7 +267,7 @@ def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:
             right="--backend simulator",
         )
     # Elsewhere these modules cannot be imported.
-    from cwndlab.backends.linux.backend import Kernel, find_router
+    from cwndlab.backends.linux.real_kernel import Kernel, find_router
     from cwndlab.backends.linux.stack import load
     from cwndlab.backends.linux_virtual.backend import VirtualKernel
 

@@ -1,0 +1,45 @@
+"""What of the engine's kinds of queues, impairments and applications decides how a study is read.
+
+What else there is to know of a kind, its keys among it, is the engine's (`_core.kinds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Queues in which packets wait in several lines, so that no delay is that of all packets that arrive.
+SEVERAL_LINES = ("fq-codel", "dualpi2", "cbq")
+#: Queues whose limit is a number of packets, as in Linux.
+PACKET_QUEUES = ("drop-on-full", "codel", "fq-codel", "pie", "dualpi2")
+#: Queues that draw no random number.
+DETERMINISTIC_QUEUES = ("infinite", "drop-tail", "codel")
+#: Impairments that draw no random number.
+SCRIPTED = ("drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay-steps", "aggregate")
+#: The applications that send datagrams without congestion control, and whether each draws random numbers
+#: regardless of its distributions.
+UNRESPONSIVE = {"cbr": False, "on-off": False, "poisson": True, "voip": False, "video": True}
+
+
+def is_unresponsive(app: object) -> bool:
+    """Whether an application, as a study or a scenario states it, sends datagrams."""
+    kind = app.get("kind") if isinstance(app, Mapping) else None
+    return isinstance(kind, str) and kind in UNRESPONSIVE
+
+
+def is_endless(app: object) -> bool:
+    """Whether an application, as a study states it, sends until the run ends."""
+    if not isinstance(app, Mapping):
+        return False
+    return is_unresponsive(app) or (app.get("kind") == "bulk" and not {"bytes", "segments"} & app.keys())
+
+
+def sends_from_client(app: Mapping[str, Any]) -> bool:
+    """Whether the client's end sends the data, or most of it."""
+    pushes = app.get("kind") in ("bulk", "short-flows") or is_unresponsive(app)
+    return pushes and app.get("from", "client") == "client"
+
+
+def draws(app: Mapping[str, Any]) -> bool:
+    """Whether an application draws random numbers in addition to those of its distributions."""
+    return app["kind"] == "short-flows" or UNRESPONSIVE.get(str(app["kind"]), False)
