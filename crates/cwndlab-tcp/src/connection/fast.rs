@@ -14,6 +14,9 @@
 //! | data that acknowledges nothing, with RACK | `ack.rs`, `is_unreported` | 19 % of `fq-codel-cell` |
 //! | prediction of what to send from a few fields | `poll.rs`, `outlook` | 23 % of `50x100M` |
 //! | a segment returned as a header | `poll.rs`, `poll_quick` | 14 % of `50x100M` |
+//! | the same, if the pacer permits it | `poll.rs`, `poll_paced` | 13 % of `8-bbr3` |
+//! | an ACK with RACK's records, for laws that need its report | `ack.rs`, `take_calm_ack_by_record` | 9 % of `8-prague`, 8 % of `8-bbr3` |
+//! | segments with AccECN's option | `ack.rs`, `is_expected_accurate` | 28 % of `8-prague` |
 //! | recording a full segment of new data | `poll.rs`, `record_next` | 4 % of `rfc2884-cell` |
 
 mod ack;

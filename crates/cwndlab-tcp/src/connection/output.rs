@@ -24,8 +24,8 @@ impl Connection {
     /// The next segment to send. Call it until it returns `None`.
     #[inline]
     pub fn poll_transmit(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
-        let outlook = self.outlook(cfg);
-        let outlook = self.paced(cfg, now, outlook);
+        let paces = self.control == Control::AskPacer;
+        let outlook = if paces { self.paced_outlook(cfg, now) } else { self.outlook(cfg) };
         self.follow(cfg, now, outlook)
     }
 
@@ -294,7 +294,7 @@ impl Connection {
             Control::None => return None,
             Control::Probe => return Some(self.window_probe(cfg, now)),
             Control::AskPacer => {
-                let awaits_ack = self.waits_for_ack(self.outlook(cfg) == Outlook::FullWindow);
+                let awaits_ack = self.waits_for_ack(self.data_outlook(cfg) == Outlook::FullWindow);
                 return self.held_segment(cfg, now, awaits_ack);
             }
             Control::AckBefore(ack) => return Some(self.ack_before(cfg, now, ack)),

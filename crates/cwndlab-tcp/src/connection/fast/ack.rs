@@ -98,13 +98,20 @@ impl Connection {
 
     /// Whether an ACK that acknowledges nothing new and has no SACK blocks needs no report. If this returns true, RACK
     /// and the controller have already processed the ACK.
+    #[inline(always)]
     pub(in crate::connection) fn is_unreported(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        if self.recovery.detects_by_time() {
+            return self.is_unreported_by_rack(cfg, now);
+        }
+        let s = &self.sender;
+        s.snd.una == s.snd.max || !s.outstanding.measures_rate() && !s.snd.ecn.is_accurate()
+    }
+
+    #[inline(never)]
+    fn is_unreported_by_rack(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let Some(rack) = self.recovery.rack() else { return false };
         let s = &mut self.sender;
-        let idle = s.snd.una == s.snd.max;
-        let Some(rack) = self.recovery.rack() else {
-            return idle || !s.outstanding.measures_rate() && !s.snd.ecn.is_accurate();
-        };
-        if !idle || s.cc.needs().every_ack || !rack.take_idle() {
+        if s.snd.una < s.snd.max || s.cc.needs().every_ack || !rack.take_idle() {
             return false;
         }
         if let Some(rate) = s.outstanding.rate() {

@@ -23,6 +23,8 @@ pub(in crate::connection) enum Outlook {
     FullSegment,
     /// Nothing, because the congestion window is full; [`Connection::follow`] records this.
     FullWindow,
+    /// As `FullSegment`, on a connection that paces: the next segment has to ask the pacer again.
+    PacedSegment,
     /// No data, because the pacer does not permit it.
     Held,
     /// As `Held`, but no data can go before the next ACK anyway: see [`Connection::waits_for_ack`].
@@ -65,8 +67,24 @@ impl Connection {
             _ => self.outlook(cfg),
         };
         debug_assert_eq!(outlook, self.outlook(cfg));
-        let outlook = self.paced(cfg, now, outlook);
         *last = Polled(outlook);
+        if outlook == Outlook::Open && self.control == Control::AskPacer {
+            return self.poll_paced(cfg, now, last);
+        }
+        self.quick(cfg, now, outlook)
+    }
+
+    /// As [`Self::poll_quick`], for a connection that paces.
+    #[inline(never)]
+    fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
+        let outlook = self.paced_outlook(cfg, now);
+        *last = Polled(if outlook == Outlook::FullSegment { Outlook::PacedSegment } else { outlook });
+        self.quick(cfg, now, outlook)
+    }
+
+    /// Does what `outlook` predicts, if the segment to send has no options.
+    #[inline(always)]
+    fn quick(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Quick {
         match outlook {
             Outlook::Nothing => Quick::Nothing,
             Outlook::PureAck if self.needs_no_options() => {
@@ -80,10 +98,10 @@ impl Connection {
         }
     }
 
-    /// Corrects a prediction that does not consider pacing: asks the pacer, if the connection paces.
-    #[inline(always)]
-    pub(in crate::connection) fn paced(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Outlook {
-        if self.control == Control::None || outlook == Outlook::Open || self.pacer_admits(cfg, now) {
+    /// As [`Self::outlook`], for a connection that paces. Asks the pacer.
+    pub(in crate::connection) fn paced_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
+        let outlook = self.data_outlook(cfg);
+        if outlook == Outlook::Open || self.pacer_admits(cfg, now) {
             return outlook;
         }
         if self.waits_for_ack(outlook == Outlook::FullWindow) {
@@ -99,8 +117,10 @@ impl Connection {
         match outlook {
             Outlook::Nothing => None,
             Outlook::PureAck => Some(self.pure_ack(cfg, now)),
-            Outlook::FullSegment if self.is_simple() => Some(self.full_segment_with_options(cfg, now)),
-            Outlook::FullSegment => {
+            Outlook::FullSegment | Outlook::PacedSegment if self.is_simple() => {
+                Some(self.full_segment_with_options(cfg, now))
+            }
+            Outlook::FullSegment | Outlook::PacedSegment => {
                 let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
                 Some(self.data_segment(cfg, now, Piece { start, len }))
             }
@@ -116,13 +136,20 @@ impl Connection {
     }
 
     /// Predicts the result of [`Connection::poll_any`] from a few fields; [`Outlook::Open`] if these do not decide it,
-    /// for example in loss recovery. Pacing is not considered: see [`Self::paced`].
+    /// for example in loss recovery, and for connections that pace.
     #[inline(always)]
     pub(in crate::connection) fn outlook(&self, cfg: &TcpConfig) -> Outlook {
-        let s = &self.sender;
-        if !matches!(self.control, Control::None | Control::AskPacer) {
-            return Outlook::Open;
+        if self.control == Control::None {
+            self.data_outlook(cfg)
+        } else {
+            Outlook::Open
         }
+    }
+
+    /// As [`Self::outlook`], if nothing but the windows limits what may be sent.
+    #[inline(always)]
+    pub(in crate::connection) fn data_outlook(&self, cfg: &TcpConfig) -> Outlook {
+        let s = &self.sender;
         let no_data = if self.receiver.ack_now { Outlook::PureAck } else { Outlook::Nothing };
         if s.snd.nxt >= s.limit() && s.snd.una >= s.snd.max {
             return no_data;
