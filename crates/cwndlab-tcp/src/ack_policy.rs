@@ -107,8 +107,8 @@ pub(crate) struct LinuxReceiver {
     pub linux: Linux,
     /// `None` if the buffer has its full size from the beginning.
     pub buffer: Option<TunedBuffer>,
-    /// RCV.NXT when `buffer` last determined the window to advertise, if no data has arrived or been read since: the
-    /// window is then the same again. 0 otherwise.
+    /// RCV.NXT when `buffer` last determined the window to advertise. As long as no data arrives or is read, the window
+    /// stays the same, so that it need not be determined again. 0 once data has arrived or been read.
     pub offered_at: u64,
 }
 
@@ -126,13 +126,13 @@ impl AckState {
         }
     }
 
-    /// Returns the receive buffer, if it grows.
+    /// Returns the receive buffer, if its size is tuned as in Linux.
     pub fn buffer(&self) -> Option<&TunedBuffer> {
         let AckState::Linux(state) = self else { return None };
         state.buffer.as_ref()
     }
 
-    /// Returns the receive buffer, if it grows.
+    /// Returns the receive buffer, if its size is tuned as in Linux.
     pub fn buffer_mut(&mut self) -> Option<&mut TunedBuffer> {
         let AckState::Linux(state) = self else { return None };
         state.buffer.as_mut()

@@ -414,8 +414,8 @@ impl Connection {
     pub fn is_finished(&self) -> bool {
         self.state == State::Closed
     }
-    /// Whether nothing is in flight or waiting to be sent. On a connection without FIN, an end that does not close has
-    /// finished when it is quiet and the other end is in CLOSED.
+    /// Whether nothing is in flight or waiting to be sent. Without FIN (as between ns-2's one-way agents), an end that
+    /// never closes has finished once it is quiet and the other end is in CLOSED.
     pub fn is_quiet(&self) -> bool {
         self.sender.snd.una == self.sender.limit()
     }

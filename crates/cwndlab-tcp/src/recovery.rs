@@ -110,8 +110,8 @@ pub(crate) enum Expiry {
 pub(crate) struct EchoEpisode {
     /// `RecoverFS` (RFC 9937, section 6.1).
     pub recover_fs: u32,
-    /// The ACK with the echo, which counts as the first ACK of the episode if it acknowledges new data. Loss recovery
-    /// has then already processed it.
+    /// The ACK that carries the ECN echo (ECE). If it acknowledges new data, it counts as the first ACK of the episode,
+    /// and loss recovery has already processed it.
     pub allow: Allow,
 }
 

@@ -33,7 +33,7 @@ impl End {
 /// Rows by end and time.
 #[derive(Debug)]
 pub(super) struct Timeline<R> {
-    /// Position of the first row of each end, followed by the number of all rows.
+    /// For each end of a connection, the position of its first row; then the number of all rows.
     starts: Vec<usize>,
     times: Vec<i64>,
     rows: Vec<R>,

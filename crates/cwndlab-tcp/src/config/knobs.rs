@@ -55,7 +55,7 @@ pub fn all_knobs() -> Vec<Knob> {
 /// How sources cite ns-2's one-way agents of 1998: as the origin of a value, and for a feature that they lack.
 pub(super) const NS2: &str = "ns-2 (1998): the one-way agents";
 pub(super) const NS2_NONE: &str = "ns-2 (1998): the one-way agents have none";
-/// The source of a value of Linux 2.0 or 2.2 that equals that of `rfc5681`.
+/// The text given as source where Linux 2.0 or 2.2 has the value of the profile `rfc5681`.
 pub(crate) const AS_RFC5681: &str = "as rfc5681; the kernel has nothing else";
 
 /// `knobs! { pub struct Name("prefix.") { field: type [kind; range] { profile: value => source, … } … } }`.

@@ -35,8 +35,8 @@ impl LossRule {
     fn finds_loss(self, v: &View<'_>, lost_below: u64) -> bool {
         match self {
             LossRule::Rfc6675 => lost_below > v.s.una, // RFC 6675, section 5, step 2
-            // Mathis and Mahdavi 1996, section 3.2: the highest report is more than three segments beyond the first
-            // hole.
+            // Mathis and Mahdavi 1996, section 3.2: the highest SACKed byte is more than three segments beyond the
+            // first hole.
             LossRule::Forward => lost_below - v.s.una > u64::from(v.cfg.dup_thresh) * u64::from(v.s.mss),
         }
     }
