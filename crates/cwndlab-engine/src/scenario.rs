@@ -271,7 +271,9 @@ impl Scenario {
             // At a higher rate, the transmission time of a small packet would round to zero; at a lower rate, that of a
             // large packet would overflow.
             if !(8..=400_000_000_000).contains(&link.rate_bps.as_bps()) {
-                return Err(invalid(place("rate_bps"), "must be at least 8 bit/s and at most 400 Gbit/s"));
+                let (name, rate) = (&link.name, link.rate_bps.as_bps());
+                let why = format!("{name} runs at {rate} bit/s; a link needs at least 8 bit/s and at most 400 Gbit/s");
+                return Err(invalid(place("rate_bps"), why));
             }
             if let Some(capacity) = &link.capacity {
                 capacity.check().map_err(|why| invalid(place("capacity"), why))?;

@@ -79,6 +79,14 @@ impl Flight {
         }
     }
 
+    /// Frees memory that is not in use; called when everything, including the FIN, is acknowledged. TIME-WAIT may last
+    /// much longer than the transfer.
+    pub fn shrink(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.shrink();
+        }
+    }
+
     /// Prepares the record for an ACK. The caller then passes the ACK's blocks ([`Flight::on_block`]), and finally the
     /// position that it acknowledges ([`Flight::on_ack`]).
     pub fn begin_ack(&mut self) {

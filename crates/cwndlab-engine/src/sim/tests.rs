@@ -7,7 +7,7 @@ use cwndlab_net::queue::Regions;
 use cwndlab_net::LinkCounters;
 use cwndlab_tcp::{RecoveryKind, Segment, TcpConfig};
 use cwndlab_traffic::ObjectRecord;
-use cwndlab_units::Time;
+use cwndlab_units::{Rate, Time};
 use proptest::prelude::*;
 
 use super::*;
@@ -209,6 +209,15 @@ fn a_class_of_traffic_that_is_not_there_is_refused() {
     scenario.traffic[0].name = "ones".into();
     let error = scenario.check().unwrap_err().to_string();
     assert_eq!(error, "links[2] (r>c).queue: there is no traffic \"one\" for a class");
+}
+
+#[test]
+fn a_rate_beyond_the_limits_is_refused_with_the_name_of_its_link() {
+    let mut scenario = merge(&classes("one"));
+    scenario.links[2].rate_bps = Rate::from_bps(400_000_000_001);
+    let error = scenario.check().unwrap_err().to_string();
+    let why = "r>c runs at 400000000001 bit/s; a link needs at least 8 bit/s and at most 400 Gbit/s";
+    assert_eq!(error, format!("links[2] (r>c).rate_bps: {why}"));
 }
 
 /// Two sources on links as fast as the bottleneck: packets arrive exactly as services end.

@@ -20,6 +20,7 @@ impl Connection {
 
     /// Enters the state that follows when our FIN is acknowledged.
     pub(super) fn on_fin_acked(&mut self, cfg: &TcpConfig, now: Time) {
+        self.sender.outstanding.shrink();
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,
             State::Closing => self.enter_time_wait(cfg, now),

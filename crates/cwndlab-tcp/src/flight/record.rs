@@ -180,6 +180,14 @@ impl Record {
         self.keeps.acknowledged |= what.acknowledged;
     }
 
+    /// See [`super::Flight::shrink`].
+    pub fn shrink(&mut self) {
+        self.list.shrink_to_fit();
+        self.order.shrink_to_fit();
+        self.acknowledged.shrink_to_fit();
+        self.arrived.shrink_to_fit();
+    }
+
     fn index(&self, position: u64) -> usize {
         self.list.partition_point(|sent| sent.end <= position)
     }

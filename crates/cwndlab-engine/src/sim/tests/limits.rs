@@ -67,3 +67,15 @@ fn a_run_stops_when_it_is_asked_to() {
     let at_once = Simulation::new(&scenario, 1, 0, NoProbe).unwrap().run_while(&mut || false);
     assert_eq!(at_once.err().unwrap().at(), Time::ZERO);
 }
+
+/// Ten thousand flows, of which at most a few are open at a time: the budget is enough for 100 connections.
+#[test]
+fn flows_in_sequence_need_the_memory_of_those_that_are_open() {
+    let mut scenario = transfer(1, 110);
+    scenario.tcp[0].fin.as_mut().unwrap().time_wait_ns = Time::from_millis(1);
+    let flows = r#"{"kind": "short-flows", "arrival_rate": 100, "flow_bytes": {"kind": "fixed", "value": 1000}, "flows": 10000}"#;
+    scenario.traffic[0].app = serde_json::from_str(flows).unwrap();
+    let bytes = 100 * size_of::<Conn>() as u64;
+    let summary = small(Budget { memory_bytes: bytes, ..Budget::default() }, &scenario).unwrap();
+    assert_eq!(summary.connections, 10_000);
+}

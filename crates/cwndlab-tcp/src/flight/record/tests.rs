@@ -24,6 +24,16 @@ fn a_timeout_does_not_count_again_as_lost_what_waits_to_be_sent_again() {
     assert_eq!((record.tally.lost_bytes, record.tally.waiting), (40, 3));
 }
 
+#[test]
+fn nothing_outstanding_takes_no_memory_once_the_record_has_shrunk() {
+    let mut record = recording();
+    record.send(1, 11, Time::from_secs(1), true);
+    record.acknowledge(11);
+    record.arrived.clear();
+    record.shrink();
+    assert_eq!((record.list.capacity(), record.order.capacity(), record.arrived.capacity()), (0, 0, 0));
+}
+
 proptest! {
     #[test]
     fn the_sums_are_those_of_the_segments_and_what_waits_is_found(
