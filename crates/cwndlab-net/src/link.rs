@@ -71,21 +71,6 @@ struct Served<P> {
     marked: Option<P>,
 }
 
-impl<P: Packet + Copy> Served<P> {
-    /// The integral of the number of waiting packets over the time since the last call, in packet-nanoseconds.
-    fn waited(&mut self, now: Time) -> Time {
-        let span = now - self.counted_until;
-        self.counted_until = now;
-        span * u64::from(self.queue.packets())
-    }
-
-    /// Whether packets have been dropped or marked that the caller has not taken.
-    #[inline]
-    fn has_signals(&self) -> bool {
-        !self.dropped.is_empty() || self.marked.is_some()
-    }
-}
-
 /// The link's losses, delays, reordering and duplication, with the packets that they have delayed or copied.
 #[derive(Debug)]
 struct Impaired<P> {

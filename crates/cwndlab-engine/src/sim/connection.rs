@@ -368,7 +368,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     pub(super) fn sample_window(&mut self, end: u32) {
         let side = (end & 1) as usize;
         let conn = &self.conns[(end >> 1) as usize];

@@ -2,17 +2,34 @@
 
 use cwndlab_units::Time;
 
-use super::{Discipline, Link, Offered};
+use super::{Discipline, Link, Offered, Served};
 use crate::queue::Dropped;
 use crate::Packet;
+
+impl<P: Packet + Copy> Served<P> {
+    /// The integral of the number of waiting packets over the time since the last call, in packet-nanoseconds. Their
+    /// number has been `packets` since that call.
+    #[inline]
+    fn waited(&mut self, now: Time, packets: u32) -> Time {
+        let span = now - self.counted_until;
+        self.counted_until = now;
+        span * u64::from(packets)
+    }
+
+    /// Whether packets have been dropped or marked that the caller has not taken.
+    #[inline]
+    fn has_signals(&self) -> bool {
+        !self.dropped.is_empty() || self.marked.is_some()
+    }
+}
 
 impl<P: Packet + Copy> Link<P> {
     #[inline(never)]
     pub(super) fn enqueue(&mut self, now: Time, packet: &P) -> Offered {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
-        self.counters.add_sojourn(served.waited(now), Time::ZERO);
-        let before = served.dropped.len();
-        let waited = served.queue.packets() > 0;
+        let waiting = served.queue.packets();
+        self.counters.add_sojourn(served.waited(now, waiting), Time::ZERO);
+        let (before, waited) = (served.dropped.len(), waiting > 0);
         let held = (now < served.held_until).then(|| served.queue.waiting_classes());
         let marked = served.queue.enqueue(now, *packet, &mut self.rng, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
@@ -78,7 +95,8 @@ impl<P: Packet + Copy> Link<P> {
     fn serve_next(&mut self, now: Time, waited: bool) {
         self.forget_departed(now);
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
-        self.counters.add_sojourn(served.waited(now), Time::ZERO);
+        let waiting = served.queue.packets();
+        self.counters.add_sojourn(served.waited(now, waiting), Time::ZERO);
         let before = served.dropped.len();
         let next = served.queue.dequeue(now, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);

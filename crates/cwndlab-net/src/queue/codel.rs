@@ -116,7 +116,8 @@ pub(super) struct ControlLaw {
 impl ControlLaw {
     /// Removes and returns the next packet to send (section 5.6). If `ecn` is set, ECN-capable packets are marked
     /// instead of dropped.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet; a call would copy it once more
+    #[inline(always)]
     pub(super) fn dequeue<P: Packet>(
         &mut self,
         config: &CodelConfig,
@@ -174,7 +175,8 @@ impl ControlLaw {
     }
 
     /// Removes and returns the packet at the head, with whether its delay allows a drop (`dodequeue` of section 5.5).
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet; a call would copy it once more
+    #[inline(always)]
     fn pop<P: Packet>(&mut self, config: &CodelConfig, fifo: &mut Fifo<P>, now: Time) -> Option<(P, bool)> {
         let Some((arrived, packet)) = fifo.pop() else {
             self.first_above = None;

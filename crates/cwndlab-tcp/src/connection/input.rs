@@ -155,7 +155,11 @@ impl Connection {
         }
         let Agreed { sack, timestamps } = self.agreed;
         let new = Arriving { start, end, seg, sack, timestamps, mss: self.offered_mss(cfg) };
-        let quick = if QUICK { self.receiver.take_next(cfg, now, &self.sender, &new) } else { None };
+        let quick = if QUICK && self.receiver.is_linux() {
+            self.receiver.take_next(cfg, now, &self.sender, &new)
+        } else {
+            None
+        };
         let due = match quick {
             Some(due) => due,
             None => self.receiver.take(cfg, now, &self.sender, new),

@@ -38,6 +38,7 @@ impl Connection {
     }
 
     /// Lets loss recovery set the shared timer after an event.
+    #[inline]
     pub(super) fn share_timer(&mut self, cfg: &TcpConfig) {
         self.recovery.share_timer(cfg, &self.sender.snd, &mut self.timers);
     }

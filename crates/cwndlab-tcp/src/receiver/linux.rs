@@ -13,7 +13,7 @@ use cwndlab_units::Time;
 impl Receiver {
     /// Whether this end has Linux's acknowledgment policy, or a buffer that grows.
     #[inline]
-    pub(super) fn is_linux(&self) -> bool {
+    pub fn is_linux(&self) -> bool {
         matches!(self.policy, AckState::Linux(_))
     }
 

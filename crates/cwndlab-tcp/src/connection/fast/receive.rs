@@ -11,7 +11,7 @@ use crate::sender::Sender;
 impl Receiver {
     /// Accepts a segment, with the same effect as [`Receiver::take`]. Returns the time at which its acknowledgment is
     /// due; `None`, with no effect, if the segment may do more than move RCV.NXT.
-    #[inline(always)]
+    #[inline(never)]
     pub(in crate::connection) fn take_next(
         &mut self,
         cfg: &TcpConfig,
@@ -52,5 +52,42 @@ impl Receiver {
             return Some(Due::Now);
         }
         Some(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::fast::comparison::{deliver, poll};
+    use crate::connection::Connection;
+    use crate::segment::{timestamp, Flags, Header, Segment};
+    use crate::Profile;
+
+    #[test]
+    fn the_short_path_takes_segments_of_a_steady_transfer_with_the_same_effect() {
+        let cfg = TcpConfig { handshake: None, ..Profile::Linux6.config() };
+        let mut end = Connection::server(&cfg, 0, Time::ZERO);
+        let (mss, mut taken) = (end.mss(), 0);
+        for n in 0..2000 {
+            let now = Time::from_micros(100_000 + 500 * n);
+            let header = Header {
+                seq: end.receiver.nxt as u32,
+                ack: 1,
+                window: 65_535,
+                len: mss,
+                wire_bytes: mss + 52,
+                flags: Flags::ACK,
+                has_timestamps: true,
+                ts_val: timestamp(now),
+                ts_ecr: timestamp(now - Time::from_millis(50)),
+                ..Header::default()
+            };
+            let (start, timestamps) = (end.receiver.nxt, true);
+            let new = Arriving { start, end: start + u64::from(mss), seg: &header, sack: true, timestamps, mss };
+            taken += u32::from(end.receiver.clone().take_next(&cfg, now, &end.sender, &new).is_some());
+            deliver(&cfg, &mut end, now, &Segment::from(header), true);
+            while poll(&mut end, &cfg, now, true).is_some() {}
+        }
+        assert!(taken > 500, "{taken}");
     }
 }
