@@ -193,7 +193,7 @@ def outcome(
     return Outcome(
         memo,
         model,
-        Counter(judged.verdicts),
+        Counter(judgement.verdict for judgement in judged.judgements),
         judged.incompatible,
         Counter(c.verdict for c in judged.claims),
     )

@@ -135,7 +135,7 @@ def test_delay_and_loss_change_with_their_steps() -> None:
     text = STUDY.replace(
         'delay = "20ms"',
         'delay = { at = { "0s" = "20ms", "5s" = "50ms" }, keep_order = true }\n'
-        'loss = { at = { "0s" = 0, "10s" = "2%" }, repeat = "15s" }',
+        'loss = { at = { "0s" = "0%", "10s" = "2%" }, repeat = "15s" }',
     )
     link = json.loads(Study.from_toml(text).plan().cells[0].scenario)["links"][0]
     assert link["delay_ns"] == 20_000_000
