@@ -28,13 +28,16 @@ impl Connection {
     /// As [`Self::is_expected`], for a connection that uses AccECN. The segment must report no marks and have no SACK
     /// blocks.
     pub(in crate::connection) fn is_expected_accurate(&mut self, seg: &Segment) -> bool {
-        let s = &self.sender;
-        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.snd.una)));
-        let packets = acked.div_ceil(u64::from(s.snd.mss));
-        seg.sack.len == 0
-            && self.is_predicted(seg, Flags::PSH | Flags::AE | Flags::CWR | Flags::ECE)
-            && self.sender.snd.ecn.is_accurate()
-            && self.accecn().is_some_and(|accecn| accecn.reports_no_marks(seg, packets))
+        let s = &self.sender.snd;
+        if !s.ecn.is_accurate()
+            || seg.sack.len > 0
+            || !self.is_predicted(seg, Flags::PSH | Flags::AE | Flags::CWR | Flags::ECE)
+        {
+            return false;
+        }
+        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.una)));
+        let packets = acked.div_ceil(u64::from(s.mss));
+        self.accecn().is_some_and(|accecn| accecn.reports_no_marks(seg, packets))
     }
 
     /// Whether a segment passes header prediction, apart from ECN and these `other` flags.
