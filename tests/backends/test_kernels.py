@@ -90,7 +90,7 @@ def test_a_kernel_is_patched_compiled_and_found_by_series_and_by_name(source: Pa
     program = image.path.read_text()
     assert "patched" in program and "as released" not in program
     assert image.name == f"6.12.5-{stock().digest}"
-    assert image.laws == ["reno", "cubic", "mine"]
+    assert image.about["congestion_controls"] == ["reno", "cubic", "mine"]
     assert images.find() == images.find("6.12") == images.find(image.name) == image
     assert (source / "text").read_text() == "as released\n", "the user's own source was changed"
     assert images.remove(image.name) > 0

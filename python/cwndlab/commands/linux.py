@@ -89,13 +89,12 @@ def linux_list() -> None:
     if not folders:
         echo("no kernel has been built yet; `cwndlab linux build` builds one", err=True)
     for folder in folders:
-        image = images.Image.at(folder / "linux")
-        about = image.about
+        about = images.about(folder)
         parts = [*about.get("patches", ()), *about.get("laws", ()), *about.get("config", ())]
         tree = about.get("tree")
         total = images.size(folder) + (images.size(images.trees() / tree) if tree else 0)
-        echo(f"{image.name}  {total / 1e6:.0f} MB  {'with ' + ', '.join(parts) if parts else 'stock'}")
-        echo(f"    congestion controls: {' '.join(image.laws) or 'not known'}")
+        echo(f"{folder.name}  {total / 1e6:.0f} MB  {'with ' + ', '.join(parts) if parts else 'stock'}")
+        echo(f"    congestion controls: {' '.join(about.get('congestion_controls', ())) or 'not known'}")
 
 
 @linux.command("remove")

@@ -48,17 +48,17 @@ def headline(spec: Figure, results: Results) -> str:
     lines: dict[str, dict[str, Interval]] = {}
     for point in found:
         lines.setdefault(point.series, {})[results.value_title(spec.x, point.x)] = point.interval
-    name = spec.y_title or results.title(spec.drawn[0])
-    x = re.sub(r" \([^()]*\)$", "", results.title(spec.x))
-    axes = Axes(
-        x,
-        results.axis_units.get(spec.x, ""),
-        re.sub(r" \([^()]*\)$", "", name),
-        series.unit_of(spec, results),
-    )
+    y = spec.y_title or results.title(spec.drawn[0])
+    units = results.axis_units.get(spec.x, ""), series.unit_of(spec, results)
+    axes = Axes(_without_unit(results.title(spec.x)), units[0], _without_unit(y), units[1])
     if len(lines) == 2:
         return two_lines(lines, axes)
     return one_line(next(iter(lines.values())), axes) if len(lines) == 1 else ""
+
+
+def _without_unit(title: str) -> str:
+    """A title without the unit in parentheses at its end."""
+    return re.sub(r" \([^()]*\)$", "", title)
 
 
 def two_lines(lines: Mapping[str, Line], axes: Axes) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from cwndlab.errors import RunError
 
 from . import boot, source
-from .images import Image, built, cache, trees
+from .images import Image, about, built, cache, trees
 from .recipe import Law, Recipe, registered, series_of
 from .steps import Steps, output_of
 
@@ -91,10 +91,9 @@ def _build_lock(home: Path, say: Callable[[str], None]) -> Iterator[None]:
 def _build(home: Path, recipe: Recipe, given: Path | None, jobs: int, steps: Steps, again: bool) -> Image:
     content = None if given is None else source.digest_of(given)
     for folder in [] if again else built(recipe):
-        image = Image.at(folder / "linux")
-        if given is None or (content is not None and image.about.get("source_sha256") == content):
-            steps.say(f"{image.path} is there already")
-            return image
+        if given is None or (content is not None and about(folder).get("source_sha256") == content):
+            steps.say(f"{folder / 'linux'} is there already")
+            return Image.at(folder / "linux")
     began = time.monotonic(), _cpu_s()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=home) as work:
         tree, facts = _tree(recipe, given, content, Path(work), jobs, steps, again)

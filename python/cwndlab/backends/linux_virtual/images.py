@@ -48,21 +48,20 @@ class Image:
         found = re.search(rb"Linux version (\S+)", data)
         if found is None or b"time-travel=inf-cpu" not in data:
             raise RunError(f"{path} is no User-Mode Linux with time travel; `cwndlab linux build` makes one")
-        about = path.with_name("about.json")
-        facts = json.loads(about.read_text()) if about.is_file() else {}
-        return cls(
-            path, found[1].decode(), hashlib.sha256(data).hexdigest()[:16], b"seccomp option" in data, facts
-        )
+        digest = hashlib.sha256(data).hexdigest()[:16]
+        return cls(path, found[1].decode(), digest, b"seccomp option" in data, about(path.parent))
 
     @property
     def name(self) -> str:
         """As `cwndlab linux list` shows it and `--kernel` takes it."""
         return self.path.parent.name
 
-    @property
-    def laws(self) -> list[str]:
-        """The congestion controls that it offers, as it said when it was built."""
-        return list(self.about.get("congestion_controls", []))
+
+def about(folder: Path) -> dict[str, Any]:
+    """What `about.json` says of the kernel in a folder; empty if there is none. Does not read the kernel."""
+    path = folder / "about.json"
+    facts: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    return facts
 
 
 def cache() -> Path:
@@ -115,11 +114,9 @@ def remove(name: str) -> int:
     folder = cache() / name
     if Path(name).name != name or not (folder / "linux").is_file():
         raise RunError(f"there is no kernel {name}; {nearest(name, [folder.name for folder in built()])}")
-    tree = Image.at(folder / "linux").about.get("tree")
+    tree = about(folder).get("tree")
     gone = [folder]
-    if tree and all(
-        Image.at(other / "linux").about.get("tree") != tree for other in built() if other != folder
-    ):
+    if tree and all(about(other).get("tree") != tree for other in built() if other != folder):
         gone.append(trees() / tree)
     freed = sum(size(path) for path in gone)
     for path in gone:

@@ -84,8 +84,7 @@ def digest_of(source: Path) -> str | None:
 def unpack(source: Path, tree: Path, steps: Steps) -> None:
     """Makes `tree` a copy of the source that may be changed."""
     if source.is_dir():
-        if not (source / _MAKEFILE).is_file():
-            raise RunError(f"{source}: no kernel source; a folder with arch/um or a .tar.xz is wanted")
+        _check_folder(source)
         steps.say(f"copying {source}")
         shutil.copytree(source, tree, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         steps.run(["make", "ARCH=um", "mrproper"], tree, "cleaning the copy")
@@ -97,6 +96,11 @@ def unpack(source: Path, tree: Path, steps: Steps) -> None:
     steps.run(["tar", "-xf", str(source.resolve()), "--strip-components=1"], tree, f"unpacking {source}")
     if not (tree / _MAKEFILE).is_file():
         raise RunError(f"{source}: no kernel source; one folder with arch/um is wanted in it")
+
+
+def _check_folder(source: Path) -> None:
+    if not (source / _MAKEFILE).is_file():
+        raise RunError(f"{source}: no kernel source; a folder with arch/um or a .tar.xz is wanted")
 
 
 def version_of(tree: Path) -> str:
@@ -111,8 +115,7 @@ def version_of(tree: Path) -> str:
 def version_in(source: Path) -> str:
     """The version of a source that is not unpacked yet."""
     if source.is_dir():
-        if not (source / _MAKEFILE).is_file():
-            raise RunError(f"{source}: no kernel source; a folder with arch/um or a .tar.xz is wanted")
+        _check_folder(source)
         return version_of(source)
     found = re.search(r"(\d+\.\d+)(\.\d+)?", source.name)
     if found is None:
