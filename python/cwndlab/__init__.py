@@ -12,7 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from cwndlab._core import AckReport, CongestionControl, LossEvent, RateSample, version
-from cwndlab.errors import ClusterError, CwndlabError, OutputError, RunError, StudyError
+from cwndlab.errors import (
+    ArgumentError,
+    ClusterError,
+    CwndlabError,
+    ExtraError,
+    NotFoundError,
+    OutputError,
+    RunError,
+    StudyError,
+    checked,
+)
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
@@ -44,6 +54,7 @@ if TYPE_CHECKING:
         Traffic,
     )
     from cwndlab.spec.shorthand import Dumbbell, Flow, ParkingLot
+    from cwndlab.stats.results import Estimate
     from cwndlab.study import Study, open_results
 
     open = open_results
@@ -53,6 +64,7 @@ __version__ = version()
 __all__ = [
     "AckReport",
     "App",
+    "ArgumentError",
     "Axis",
     "AxisValue",
     "Cell",
@@ -65,12 +77,15 @@ __all__ = [
     "Direction",
     "Distribution",
     "Dumbbell",
+    "Estimate",
+    "ExtraError",
     "Figure",
     "Flow",
     "Grid",
     "Impairment",
     "Link",
     "LossEvent",
+    "NotFoundError",
     "OutputError",
     "ParkingLot",
     "Plan",
@@ -110,6 +125,7 @@ _HOMES = {
     "cwndlab.runs.stream": ("Replicate", "Stream"),
     "cwndlab.runs.records": ("RecordTables",),
     "cwndlab.runs.run_options": ("RunOptions",),
+    "cwndlab.stats.results": ("Estimate",),
     "cwndlab.study": ("Study", "open", "open_results"),
     "cwndlab.plan.plan": ("Cell", "Plan"),
     "cwndlab.spec.outputs": ("Claim", "Column", "Figure", "Table"),
@@ -135,9 +151,10 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return [*__all__, "open"]
 
 
+@checked
 def run(
     study: str | Path | Study,
     options: RunOptions | None = None,
@@ -166,13 +183,9 @@ def run(
         RunError: the backend cannot run on this machine.
 
     """
-    from cwndlab.errors import ArgumentError
-    from cwndlab.laws import given
-    from cwndlab.runs.execution import run_study
     from cwndlab.study import Study
 
     if "set" in more:
         raise ArgumentError("run() has no argument `set`; it is called `changes`")
     loaded = study if isinstance(study, Study) else Study.load(study)
-    loaded = loaded.configured(changes or {}, given(cc or {}))
-    return run_study(loaded, options, **more)
+    return loaded.run(options=options, changes=changes, cc=cc, **more)

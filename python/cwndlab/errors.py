@@ -5,13 +5,20 @@ and no traceback.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+import re
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from functools import partial
-from numbers import Integral
+from functools import partial, wraps
+from numbers import Integral, Real
 from pathlib import Path
 from types import TracebackType
-from typing import TypeAlias
+from typing import ParamSpec, TypeAlias, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
 
 #: Keys and indices that lead to a value in the tables of a study.
 KeyPath: TypeAlias = tuple[str | int, ...]
@@ -93,20 +100,79 @@ class NotFoundError(CwndlabError, KeyError):
     __str__ = Exception.__str__  # KeyError's would quote the text
 
 
-def check_mapping(name: str, value: object) -> None:
-    """ArgumentError unless the value has keys that are text."""
-    if not isinstance(value, Mapping):
-        raise ArgumentError(f"{name} must be a mapping of keys to values, not {type(value).__name__}")
-    for key in value:
+#: Types of parameters by their names in annotations: what they are called, and what values have them.
+_TYPES: Mapping[str, tuple[str, type]] = {
+    "str": ("text", str),
+    "int": ("a whole number", Integral),
+    "float": ("a number", Real),
+    "bool": ("True or False", bool),
+    "Path": ("a path", Path),
+    "Mapping": ("a mapping of keys to values", Mapping),
+    "Keys": ("a mapping of keys to values", Mapping),
+    "None": ("", type(None)),
+}
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of the public interface, which raises ArgumentError for an argument whose name or type does
+    not fit its declaration.
+
+    A class whose methods describe selected cells says in `SELECTED` how they are called once cells are
+    selected: who gives them the value of an axis is shown this.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> R:
+        try:
+            bound = signature.bind(*args, **options)
+        except TypeError as error:
+            raise ArgumentError(_misfit(function, signature, args, options) or str(error)) from None
+        for name, value in bound.arguments.items():
+            _check_type(name, signature.parameters[name], value)
+        return function(*args, **options)
+
+    return call
+
+
+def checked_class(cls: type[C]) -> type[C]:
+    """A class of the public interface, whose constructor checks its arguments (`checked`)."""
+    setattr(cls, "__init__", checked(getattr(cls, "__init__")))  # noqa: B009, B010 - mypy forbids the rest
+    return cls
+
+
+def _misfit(
+    function: Callable[..., object],
+    signature: inspect.Signature,
+    args: Sequence[object],
+    options: Mapping[str, object],
+) -> str | None:
+    """What to write in place of the first argument that the function does not have; None if it has all."""
+    name, known = function.__name__, [key for key in signature.parameters if key != "self"]
+    wrong = {key: value for key, value in options.items() if key not in known}
+    if not wrong:
+        return None
+    first, right = next(iter(wrong)), nearest(next(iter(wrong)), known)
+    selected = getattr(args[0], "SELECTED", None) if args else None
+    if selected is not None and not right.startswith("did you mean"):
+        axes = ", ".join(f'"{key}": {value!r}' for key, value in wrong.items())
+        right = f"select cells first: {selected.format(f'{{{axes}}}')}.{name}(…)"
+    named = "there is no option" if name == "__init__" else f"{name}() has no argument"
+    return f'{named} "{first}"; {right}'
+
+
+def _check_type(name: str, parameter: inspect.Parameter, value: object) -> None:
+    """ArgumentError if a value has none of a parameter's types, unless one of these is not in `_TYPES`."""
+    parts = re.sub(r"\[.*\]", "", str(parameter.annotation)).split(" | ")
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or not {*parts} <= {*_TYPES}:
+        return
+    types = tuple(_TYPES[part][1] for part in parts)
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        right = " or ".join(dict.fromkeys(_TYPES[part][0] for part in parts if part != "None"))
+        raise ArgumentError(f"{name} must be {right}, not {reprlib.repr(value)}")
+    for key in value if isinstance(value, Mapping) else ():
         if not isinstance(key, str):
             raise ArgumentError(f"{name} has the key {key!r}, which is not text")
-
-
-def check_whole(**values: object) -> None:
-    """ArgumentError unless each value is a whole number or None."""
-    for name, value in values.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
-            raise ArgumentError(f"{name} must be a whole number, not {value!r}")
 
 
 class OutputError(CwndlabError):

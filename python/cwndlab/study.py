@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, Unpack
 
-from cwndlab.errors import OutputError, StudyError, check_mapping
+from cwndlab.errors import OutputError, StudyError, checked
+from cwndlab.laws import given
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
@@ -23,10 +24,11 @@ from cwndlab.spec.study_spec import StudySpec
 from cwndlab.writing import write_atomic, writing
 
 if TYPE_CHECKING:
+    from cwndlab._core import CongestionControl
     from cwndlab.explore.page import ExplorePage
     from cwndlab.laws import LawCode
     from cwndlab.runs.result import RunResult
-    from cwndlab.runs.run_options import FurtherOptions
+    from cwndlab.runs.run_options import FurtherOptions, RunOptions
     from cwndlab.runs.stream import Stream
 
 
@@ -39,6 +41,7 @@ class Study(StudySpec):
     """
 
     @classmethod
+    @checked
     def load(cls, name_or_path: str | Path) -> Self:
         """A shipped study by its name, or a file, or a folder that holds a study.toml.
 
@@ -49,6 +52,7 @@ class Study(StudySpec):
         return build_checked(cls, read_document(name_or_path), CATALOGUE)
 
     @classmethod
+    @checked
     def build(cls, title: str, *, name: str = "study", **sections: Unpack[Sections]) -> Self:
         """A study built in code: its sections by their names, as models or as the keys of a study file.
 
@@ -65,6 +69,7 @@ class Study(StudySpec):
         return cls.from_dict({"title": title, **sections}, name=name)
 
     @classmethod
+    @checked
     def from_dict(
         cls,
         raw: Keys,
@@ -85,12 +90,12 @@ class Study(StudySpec):
             StudyError: the tables do not make a study.
 
         """
-        check_mapping("raw", raw)
         tables = {key: plain(value) for key, value in raw.items()}
         file = Path(folder) / STUDY if folder is not None else None
         return build_checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
 
     @classmethod
+    @checked
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
         """A study from the text of a study file.
 
@@ -100,6 +105,7 @@ class Study(StudySpec):
         """
         return build_checked(cls, document_of_text(text, name=name), CATALOGUE)
 
+    @checked
     def set(self, changes: Keys) -> Self:
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
         (`{"run.duration": "10s"}`).
@@ -108,7 +114,6 @@ class Study(StudySpec):
             StudyError: there is no such axis, axis value or key, or the changed study is invalid.
 
         """
-        check_mapping("changes", changes)
         # What a short form expands to decides which axes there are.
         short = {key: value for key, value in changes.items() if is_short(key)}
         others = {key: value for key, value in changes.items() if not is_short(key)}
@@ -132,6 +137,7 @@ class Study(StudySpec):
         own = {name: law for name, law in laws.items() if law is not None}
         return replace(study, catalogue=replace(self.catalogue, laws={**self.laws, **own}))
 
+    @checked
     def configured(self, changes: Keys, laws: Mapping[str, LawCode | None]) -> Self:
         """The study with further congestion controls, as `with_laws`, and changes, which may use their names.
 
@@ -139,7 +145,6 @@ class Study(StudySpec):
             StudyError: as `set`.
 
         """
-        check_mapping("changes", changes)
         keys = {key: value for key, value in changes.items() if "." in key}
         axes = {key: value for key, value in changes.items() if "." not in key}
         study = self.set(keys) if keys else self
@@ -175,6 +180,7 @@ class Study(StudySpec):
     def _cells(self) -> list[tuple[str, int | None]]:
         return [(cell.id, cell.own_replicates) for cell in self.plan().cells]
 
+    @checked
     def save(self, path: str | Path) -> Path:
         """Writes the study as a file ("question.toml"), or into a folder as its study.toml; the file's path.
 
@@ -205,6 +211,7 @@ class Study(StudySpec):
             write_atomic(file, text.encode())
         return file
 
+    @checked
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
     ) -> Plan:
@@ -216,14 +223,24 @@ class Study(StudySpec):
         """
         return make_plan(self, replicates=replicates, seed=seed, sensitivity=sensitivity)
 
-    def run(self, out: str | Path | None = None, **options: Unpack[FurtherOptions]) -> RunResult:
-        """Runs the study; `out` is the folder for its results, the options are the fields of `RunOptions`.
+    @checked
+    def run(
+        self,
+        out: str | Path | None = None,
+        *,
+        options: RunOptions | None = None,
+        changes: Keys | None = None,
+        cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
+        **more: Unpack[FurtherOptions],
+    ) -> RunResult:
+        """Runs the study; `out` is the folder for its results, the other arguments are as of `cwndlab.run`.
 
         Raises:
             StudyError, ClusterError, OutputError: as `cwndlab.run`.
 
         """
-        return execution.run_study(self, out=out, **options)
+        study = self.configured(changes or {}, given(cc or {}))
+        return execution.run_study(study, options, out=out, **more)
 
     def explore(self) -> ExplorePage:
         """A page with a slider for each parameter and graphs that follow, as `cwndlab explore` opens it.
@@ -240,7 +257,16 @@ class Study(StudySpec):
 
         return ExplorePage(self.title, page(derive_study(self)))
 
-    def stream(self, out: str | Path | None = None, **options: Unpack[FurtherOptions]) -> Stream:
+    @checked
+    def stream(
+        self,
+        out: str | Path | None = None,
+        *,
+        options: RunOptions | None = None,
+        changes: Keys | None = None,
+        cc: Mapping[str, type[CongestionControl] | str | Path] | None = None,
+        **more: Unpack[FurtherOptions],
+    ) -> Stream:
         """Runs the study in the background and gives its replicates as they finish.
 
         >>> for done in study.stream():          # doctest: +SKIP
@@ -253,7 +279,8 @@ class Study(StudySpec):
             StudyError: the study or an option is wrong. The iteration raises what ends the run.
 
         """
-        return execution.stream(self, out=out, **options)
+        study = self.configured(changes or {}, given(cc or {}))
+        return execution.stream(study, options, out=out, **more)
 
 
 def open_results(folder: str | Path) -> RunResult:

@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 import cwndlab
-from cwndlab import Dumbbell, Flow, Link, RunResult, Study
-from cwndlab.errors import ArgumentError, CwndlabError, NotFoundError
+from cwndlab import (
+    ArgumentError,
+    CwndlabError,
+    Dumbbell,
+    Flow,
+    Link,
+    NotFoundError,
+    RunOptions,
+    RunResult,
+    Study,
+)
 from small_study import edited
 
 
@@ -19,23 +28,36 @@ def result() -> RunResult:
 
 
 CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "no study": (lambda _: cwndlab.run(None), "a shipped name or a file, not NoneType"),
+    "no study": (lambda _: cwndlab.run(None), "name_or_path must be text or a path, not None"),
     "no option": (lambda r: cwndlab.run(r.study, replicats=2), 'did you mean "replicates"'),
+    "no field": (lambda _: RunOptions(replicats=2), 'no option "replicats"; did you mean "replicates"'),
+    "no option of a stream": (lambda r: r.study.stream(replicats=2), 'did you mean "replicates"'),
+    "changes as options": (lambda r: cwndlab.run(r.study, {"iw": 1}), "changed by changes="),
     "set": (lambda r: cwndlab.run(r.study, set={}), "it is called `changes`"),
     "changes in a list": (lambda r: cwndlab.run(r.study, changes=[1]), "changes must be a mapping"),
     "a key that is no text": (lambda r: r.study.set({3: 3}), "changes has the key 3"),
     "tables in a list": (lambda _: Study.from_dict([1]), "raw must be a mapping"),
-    "text that is none": (lambda _: Study.from_toml(3), "the text of a study is needed, not int"),
+    "text that is none": (lambda _: Study.from_toml(3), "text must be text, not 3"),
+    "too few arguments": (lambda _: Study.build(), "missing a required argument: 'title'"),
     "replicates in words": (
         lambda r: cwndlab.run(r.study, replicates="three"),
         "a whole number, not 'three'",
     ),
+    "replicates as truth": (lambda r: cwndlab.run(r.study, replicates=True), "a whole number, not True"),
     "half a replicate": (lambda r: r.study.plan(replicates=1.5), "a whole number, not 1.5"),
-    "folder that is none": (lambda _: cwndlab.open_results(3), "results are in a folder, not int"),
+    "negative seed": (lambda r: r.study.plan(seed=-1), r"-1 is not a seed; 0 to 2\^64 - 1"),
+    "large seed": (lambda r: cwndlab.run(r.study, seed=2**70), "is not a seed"),
+    "width in words": (lambda r: r.study.run(until="x"), "until must be a number, not 'x'"),
+    "folder as a number": (lambda r: r.study.run(5), "out must be text or a path, not 5"),
+    "folder that is none": (lambda _: cwndlab.open_results(3), "folder must be text or a path, not 3"),
+    "replicate as text": (lambda r: r.records("segments", replicate="0"), "a whole number, not '0'"),
+    "interval of no time": (lambda r: r.sel(iw=1).plot.share(interval=0), "^interval: .* too many intervals"),
+    "no kind of object": (lambda r: r.sel(iw=1).budget("files"), 'no kind "files"; did you mean "file"'),
+    "change of a model": (lambda _: setattr(Flow(), "cc", "bbr1"), "make another: Flow\\(cc='bbr1', …\\)"),
     "no table": (lambda r: r.records["flows"], 'there is no table "flows"'),
     "no cell": (lambda r: r.sel(cell="iw=9"), 'no cell "iw=9"'),
     "no figure": (lambda r: r.figure("none"), 'no figure "none"'),
-    "no replicate": (lambda r: r.sel(iw=1).records("segments", replicate=99), "there is no replicate 99"),
+    "no replicate": (lambda r: r.sel(iw=1).records("segments", replicate=3), "no replicate 3 .* has 0 to 2"),
     "no flow": (lambda r: r.sel(iw=1).explain("ftp"), 'no TCP flow "ftp"'),
     "no time": (lambda r: r.sel(iw=1).explain(at="soon"), '^at: "soon" is not a time'),
     "value of a model": (lambda _: Flow(cc=3), r"^Flow\.cc: 3 does not fit; it must be text"),
@@ -43,6 +65,10 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "model in a model": (
         lambda _: Link(between=["a", "b"], rate="1Mbps", delay=3),
         r'^Link\.delay: 3 is not a time; write .* like "50ms"',
+    ),
+    "second of a list": (
+        lambda _: Dumbbell(rate="1Mbps", rtt="9ms", flows=[Flow(), {"c": 1}]),
+        r"^Dumbbell\.flows\.2\.c: ",
     ),
     "too few": (
         lambda _: Dumbbell(rate="1Mbps", rtt="9ms", flows=[]),

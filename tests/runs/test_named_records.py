@@ -60,9 +60,14 @@ def test_a_cell_that_is_not_one_is_an_error(run: RunResult, asked: dict[str, Any
 
 
 def test_axes_given_to_a_method_say_what_to_write(run: RunResult) -> None:
-    for method in (run.estimate, run.plot.cwnd, run.explain, run.budget):
-        with pytest.raises(TypeError, match=r'run\.sel\(\{"buffer": 1\}\)\.' + method.__name__):
+    for method, place in ((run.estimate, ""), (run.plot.cwnd, "plot."), (run.explain, ""), (run.budget, "")):
+        with pytest.raises(TypeError) as caught:
             method("goodput", buffer=1)  # type: ignore[operator]
+        assert f'select cells first: run.sel({{"buffer": 1}}).{place}{method.__name__}(…)' in str(
+            caught.value
+        )
+    with pytest.raises(TypeError, match='budget\\(\\) has no argument "knd"; did you mean "kind"'):
+        run.budget(knd="page")  # type: ignore[call-arg]
     with pytest.raises(AttributeError, match="every value is in the table `values`"):
         run.table()  # type: ignore[attr-defined]
 
@@ -82,6 +87,19 @@ def test_results_show_what_they_hold(run: RunResult) -> None:
     text = repr(run)
     assert "2 cells" in text and "buffer" in text and "0.5, 1" in text
     assert "connections" in repr(run.records) and "3 rows" in repr(run.sel(buffer=1).records)
+
+
+def test_asking_whether_a_table_was_recorded_simulates_nothing(
+    run: RunResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run.records.source, "simulate_again", lambda *_: pytest.fail("simulated"))
+    for name in ("connections", "cwnd", "budget", "nothing"):
+        assert (name in run.records) == (name in list(run.records)) == (name == "connections")
+
+
+def test_a_flow_that_is_not_there_names_each_flow_once(run: RunResult) -> None:
+    with pytest.raises(KeyError, match=r"known: cubic, bbr1, cubic\.0, cubic\.1$"):
+        run.sel(buffer=1).budget("connection", "nope")
 
 
 def test_cwnd_draws_each_connection_of_the_flow(run: RunResult) -> None:

@@ -30,7 +30,7 @@ def test_what_was_kept_comes_first_and_a_stopped_run_goes_on(fake_core: FakeCore
         first = [next(stream) for _ in range(5)]
     with pytest.raises(StopIteration):
         next(stream)
-    with pytest.raises(ValueError, match="the run was stopped"):
+    with pytest.raises(CwndlabError, match="the run was stopped"):
         _ = stream.result
     again = list(study.stream(tmp_path / "o", threads=1))
     assert len(again) == 400 == len({(done.cell, done.replicate) for done in again})

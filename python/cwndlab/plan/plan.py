@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cwndlab import _core
 from cwndlab._core import ScenarioRefused
-from cwndlab.errors import StudyError, check_whole
+from cwndlab.errors import StudyError
 from cwndlab.spec import schema
 from cwndlab.spec.choices import Wanted, parse_choices, variations_around
 from cwndlab.spec.expr import evaluate
@@ -189,10 +189,11 @@ def make_plan(
     `sensitivity` names an axis of [sensitivity], or is "combinations" or "all"; its cells come after the
     others. `replicates` applies to every cell and overrides its grid.
     """
-    check_whole(replicates=replicates, seed=seed)
     run = study.base.run
     if replicates is not None and replicates < 1:
         raise StudyError(f"{replicates} replicates measure nothing", key="--replicates", right="at least 1")
+    if seed is not None and not 0 <= seed < 2**64:
+        raise StudyError(f"{seed} is not a seed", key="--seed", right="0 to 2^64 - 1")
     asked = parse_choices(study, sensitivity)
     total, where = _count(study, asked)
     if total > MAX_CELLS:

@@ -40,6 +40,8 @@ Part: TypeAlias = Literal[
 ]
 """A part of a budget."""
 
+#: What has a budget.
+KINDS = ("page", "file", "transaction", "object", "connection")
 #: The parts of a budget, in the order in which they are shown.
 PARTS: dict[Part, str] = {
     "client": "waiting for the application at the client",

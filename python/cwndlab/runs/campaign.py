@@ -438,9 +438,9 @@ class Campaign:
         Of replicates after the first only what metrics read is kept; the simulator gives the rest again.
         """
         if not 0 <= replicate < self.wanted[cell]:
-            raise NotFoundError(
-                f"there is no replicate {replicate} of {cell}; it has 0 to {self.wanted[cell] - 1}"
-            )
+            last = self.wanted[cell] - 1
+            has = f"0 to {last}" if last else "only replicate 0"
+            raise NotFoundError(f"there is no replicate {replicate} of {cell}; it has {has}")
         key = self.key(cell, replicate)
         kept = self.store.records(key)
         if kept is not None and (replicate == 0 or self.backend):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cwndlab import converter
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
-from cwndlab.errors import ArgumentError, StudyError
+from cwndlab.errors import StudyError, checked
 from cwndlab.metrics._declared import own_code
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
@@ -28,7 +28,7 @@ from .progress import default as default_progress
 from .reporting import write_report
 from .result import RunResult
 from .result_folder import damage_as_error
-from .run_options import OptionFields, RunOptions
+from .run_options import OptionFields, RunOptions, chosen_options
 from .time_budgets import shown_budgets
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ def run_study(
     judged: Callable[[RunResult], None] = lambda result: None,
     **more: Unpack[OptionFields],
 ) -> RunResult:
-    """Runs a loaded study; `more` are fields of the options by their names.
+    """Runs a loaded study; `more` are fields of the options by their names, None where not given.
 
     `finished` is called with each replicate, `judged` once verdicts.csv and claims.csv are written: the
     figures of the report are still to be drawn then.
     """
-    options = (options or RunOptions()).with_options(**more)
+    options = chosen_options(options, more)
     plan = checked_plan(study, options)
     return run_plan(plan, options, progress=progress, finished=finished, judged=judged)
 
@@ -203,23 +203,22 @@ def _provenance(
     }
 
 
-def stream(study: StudySpec, **options: Unpack[OptionFields]) -> Stream:
+def stream(study: StudySpec, options: RunOptions | None = None, **more: Unpack[OptionFields]) -> Stream:
     """Runs a loaded study in the background: its replicates as they finish."""
     from .stream import Stream
 
-    chosen = RunOptions(**options)
+    chosen = chosen_options(options, more)
     plan = make_plan(study, replicates=chosen.replicates, seed=chosen.seed, sensitivity=chosen.sensitivity)
     axes = {cell.id: cell.axes for cell in plan.cells}
     return Stream(lambda finished: run_study(study, chosen, finished=finished), axes)
 
 
+@checked
 def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
     """The results in a folder that `run` wrote, their study as this type; OutputError if it has none.
 
     Takes no lock, writes nothing.
     """
-    if not isinstance(folder, str | Path):
-        raise ArgumentError(f"results are in a folder, not {type(folder).__name__}")
     campaign, store, _ = folders.load(Path(folder), kind)
     with store, damage_as_error(Path(folder)):
         result = RunResult.of(campaign, Path(folder))

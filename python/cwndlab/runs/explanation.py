@@ -8,7 +8,7 @@ from typing import Any
 
 from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.diagnosis.from_records import conversations
-from cwndlab.errors import NotFoundError, nearest
+from cwndlab.errors import NotFoundError, checked, nearest
 from cwndlab.plan.scenario import sender
 from cwndlab.spec.engine_kinds import is_unresponsive
 from cwndlab.spec.units import seconds
@@ -35,6 +35,7 @@ def explain_run(
     return diagnose(found, at_s, longest)
 
 
+@checked
 def explain_capture(path: str | Path, at: str | float | None = None, longest: int = 5) -> Diagnosis:
     """What kept the senders in a capture from sending; statements that follow only in part are marked.
 
@@ -61,6 +62,6 @@ def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
     if not chosen:
         if flow is None:
             raise NotFoundError("there is no TCP flow")
-        groups = list(dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names]))
+        groups = dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names])
         raise NotFoundError(f'no TCP flow "{flow}"; {nearest(flow, groups)}')
     return chosen[0]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from cwndlab.core import KeptRecords
-from cwndlab.errors import NotFoundError, nearest
+from cwndlab.errors import NotFoundError, checked, nearest
 from cwndlab.metrics import RunView
 from cwndlab.metrics._rows import connections_of
 from cwndlab.plan.scenario import bottleneck
@@ -30,7 +30,7 @@ from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.units import seconds
 
-from .records import RecordTables, of_flow, queue, segments, with_intervals, without_axes
+from .records import RecordTables, of_flow, queue, segments, with_intervals
 
 if TYPE_CHECKING:
     import altair as alt
@@ -49,9 +49,11 @@ class Plots:
     `.save("x.pdf")` write them.
     """
 
+    SELECTED: ClassVar[str] = "run.sel({}).plot"
+
     records: RecordTables
 
-    @without_axes
+    @checked
     def cwnd(self, flow: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Congestion windows of the connections of one flow, or of all, in kB against time.
 
@@ -75,7 +77,7 @@ class Plots:
             rows += _line(columns["time_ns"][mine] / 1e9, columns["cwnd_bytes"][mine] / 1000, "flow", name)
         return _over_time(rows, "flow", "cwnd (kB)", f"cwnd, {chosen}, replicate {replicate}")
 
-    @without_axes
+    @checked
     def queue(self, link: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Packets in the queue of a direction of a link ("left>right"; default: the bottleneck) against time.
 
@@ -95,7 +97,7 @@ class Plots:
         rows = _line(columns["time_ns"][mine] / 1e9, columns["packets"][mine], "link", names[index])
         return _over_time(rows, "link", "queue (packets)", f"queue, {chosen}, replicate {replicate}")
 
-    @without_axes
+    @checked
     def sequence(
         self,
         flow: str | None = None,
@@ -136,7 +138,7 @@ class Plots:
         title = f"{_label(table, serial)}, {chosen}, replicate {replicate}" if table.num_rows else chosen
         return interactive(made, {"data": rows}, title)
 
-    @without_axes
+    @checked
     def share(self, *, interval: str | float = "1s", replicate: int = 0) -> alt.TopLevelMixin:
         """Each flow's share of the goodput over time, in intervals of this length.
 

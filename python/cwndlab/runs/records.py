@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import ArgumentError, NotFoundError, nearest
+from cwndlab.errors import NotFoundError, checked, nearest
 from cwndlab.plan.scenario import bottleneck, sender, watched
 from cwndlab.spec.windows import interval_edges
 
@@ -56,10 +55,12 @@ class RecordTables(Mapping[str, pa.Table]):
 
     def __iter__(self) -> Iterator[str]:
         """The tables that were recorded."""
-        names: dict[str, None] = {}
-        for cell in self._cells:
-            names |= dict.fromkeys(self.source.tables(cell, 0))
-        return iter(sorted(names))
+        found = (item for cell in self._cells for item in self.source.tables(cell, 0).items())
+        return iter(sorted({name for name, table in found if name not in PROBES or table.num_rows}))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the table was recorded; nothing is simulated."""
+        return name in set(self)
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -75,6 +76,7 @@ class RecordTables(Mapping[str, pa.Table]):
 
         return f"<pre>{escape(repr(self))}</pre>"
 
+    @checked
     def __call__(self, name: str, *, replicate: int = 0) -> pa.Table:
         """A record table of one replicate of each selected cell.
 
@@ -177,7 +179,7 @@ def of_flow(table: pa.Table, flow: str | None) -> pa.Table:
     names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
     wanted = [name for name in names if name == flow or name.split(".", 1)[0] == flow]
     if not wanted:
-        groups = [*dict.fromkeys(name.split(".", 1)[0] for name in names), *names]
+        groups = dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names])
         raise NotFoundError(f'no flow "{flow}"; {nearest(flow, groups)}')
     return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
 
@@ -187,26 +189,3 @@ def _words(indices: pa.Array | pa.ChunkedArray, words: list[str]) -> pa.Array:
     if isinstance(indices, pa.ChunkedArray):
         indices = indices.combine_chunks()
     return pa.DictionaryArray.from_arrays(indices.cast(pa.int32()), pa.array(words, pa.string()))
-
-
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
-
-
-def without_axes(method: Callable[_P, _R]) -> Callable[_P, _R]:
-    """A method that says what to write for values of axes among its arguments."""
-    code = method.__code__
-    known = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-
-    @wraps(method)
-    def checked(*args: _P.args, **options: _P.kwargs) -> _R:
-        axes = {name: value for name, value in options.items() if name not in known}
-        if axes:
-            shown = ", ".join(f'"{name}": {value!r}' for name, value in axes.items())
-            raise ArgumentError(
-                f"{method.__name__}() has no argument {next(iter(axes))}; select cells first: "
-                f"run.sel({{{shown}}}).{method.__name__}(…)"
-            )
-        return method(*args, **options)
-
-    return checked

@@ -9,17 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import ExtraError, NotFoundError, OutputError, StudyError, nearest
+from cwndlab.errors import ExtraError, NotFoundError, OutputError, StudyError, checked, nearest
 from cwndlab.spec.units import seconds
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results, as_list
 
-from .records import RecordTables, of_flow, without_axes
+from .records import RecordTables, of_flow
 
 if TYPE_CHECKING:
     import altair as alt
@@ -46,6 +46,8 @@ SHOWN = 5
 @dataclass(eq=False, repr=False)
 class RunResult:
     """A study's results: numbers in `estimates` and `values`, packets in `records`; `sel` selects."""
+
+    SELECTED: ClassVar[str] = "run.sel({})"
 
     study: StudySpec
     plan: Plan
@@ -157,7 +159,7 @@ class RunResult:
         records = RecordTables([cell.id for cell in cells], self.campaign)
         return replace(self, results=results, records=records, of_all_cells=self.of_all_cells or self.results)
 
-    @without_axes
+    @checked
     def estimate(self, quantity: str) -> Estimate:
         """The estimate of one quantity in the one selected cell.
 
@@ -211,6 +213,7 @@ class RunResult:
             rows += [{**fixed, "replicate": k, **asked, "value": float(v)} for k, v in enumerate(values)]
         return _table(rows)
 
+    @checked
     def samples(self, quantity: str) -> pa.Table:
         """The values of a quantity that has one for each page, packet or other object, in each selected cell.
 
@@ -310,7 +313,7 @@ class RunResult:
         title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.results.cells)} cells</p>"
         return f"{title}<table><tr>{head}</tr>{body}</table>{more}{self._first_figure()}"
 
-    @without_axes
+    @checked
     def budget(
         self,
         kind: str | None = None,
@@ -334,12 +337,16 @@ class RunResult:
             OutputError: the run cannot be simulated again.
 
         """
-        table = of_flow(self.records.of_cell("budget", self.records.only_cell(), replicate), flow)
         import pyarrow.compute as pc  # takes longer to load than most of what a short run needs
 
+        from cwndlab.records.critical_path import KINDS
+
+        if kind not in (None, *KINDS):
+            raise NotFoundError(f'there is no kind "{kind}"; {nearest(str(kind), KINDS)}')
+        table = of_flow(self.records.of_cell("budget", self.records.only_cell(), replicate), flow)
         return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
 
-    @without_axes
+    @checked
     def explain(
         self,
         flow: str | None = None,
@@ -371,6 +378,7 @@ class RunResult:
         chosen = self.records.only_cell()
         return explain_run(self.campaign, chosen, replicate, flow, moment, longest)
 
+    @checked
     def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
         """The published numbers that ours differ from or only follow in trend (docs/guide/differences.md).
 
@@ -398,6 +406,7 @@ class RunResult:
             for one, pair in zip(found, means, strict=True)
         ]
 
+    @checked
     def figure(self, id_: str) -> Drawing:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
         its files.
@@ -426,6 +435,7 @@ class RunResult:
             raise NotFoundError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
         return specs[id_]
 
+    @checked
     def chart(self, id_: str) -> alt.TopLevelMixin:
         """A figure of the study as an Altair chart, to zoom into, restyle or save. Its data are `.datasets`.
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict
 
-from cwndlab.errors import ArgumentError, StudyError, check_whole, nearest
+from cwndlab.errors import ArgumentError, StudyError, checked_class, nearest
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
 
 
+@checked_class
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What can be chosen for a run. Raises StudyError where a value or a combination is not possible."""
@@ -43,13 +44,6 @@ class RunOptions:
     max_memory_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        check_whole(
-            replicates=self.replicates,
-            seed=self.seed,
-            threads=self.threads,
-            max_events=self.max_events,
-            max_memory_bytes=self.max_memory_bytes,
-        )
         if self.threads is not None and self.threads < 1:
             raise StudyError(f"{self.threads} threads do nothing", key="--threads", right="at least 1")
         for key, value in (("--max-events", self.max_events), ("--max-memory", self.max_memory_bytes)):
@@ -79,14 +73,6 @@ class RunOptions:
                 "a kernel's runs stay on this machine", key="--cluster", right="leave one of both out"
             )
 
-    def with_options(self, **changes: Unpack[OptionFields]) -> RunOptions:
-        """The same with these changes; ArgumentError for a name that is no option."""
-        known = [option.name for option in fields(self)]
-        for name in changes:
-            if name not in known:
-                raise ArgumentError(f'there is no option "{name}"; {nearest(name, known)}')
-        return replace(self, **changes)
-
 
 class FurtherOptions(TypedDict, total=False):
     """The fields of `RunOptions` except `out`, as keyword arguments."""
@@ -109,3 +95,13 @@ class OptionFields(FurtherOptions, total=False):
     """The fields of `RunOptions` as keyword arguments; a test holds the two together."""
 
     out: str | Path | None
+
+
+def chosen_options(options: object, more: OptionFields) -> RunOptions:
+    """The options (None: the defaults) with those fields that are given; ArgumentError for anything else."""
+    options = RunOptions() if options is None else options
+    if not isinstance(options, RunOptions):
+        right = "axes and keys are changed by changes={…}"
+        raise ArgumentError(f"options must be RunOptions, not {options!r}; {right}")
+    given: Any = {name: value for name, value in more.items() if value is not None}
+    return replace(options, **given)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cwndlab.core import Value
+from cwndlab.errors import RunError
 from cwndlab.spec.schema import Scalar
 
 from .result import RunResult
@@ -87,7 +88,7 @@ class Stream(Iterator[Replicate]):
         for _ in self:
             pass
         if self._result is None:
-            raise ValueError("the run was stopped; run the study again with the same `out` to continue")
+            raise RunError("the run was stopped; run the study again with the same `out` to continue")
         return self._result
 
     def _run(self) -> None:

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeAlias, cas
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from cwndlab.errors import StudyError
+from cwndlab.errors import ArgumentError, StudyError
 
+from .place import dotted_key
 from .units import parse_time
 
 #: A name used in dotted keys and in record tables, but not in expressions.
@@ -33,11 +34,17 @@ class _Models(ModelMetaclass):
             try:
                 return validate(cast("type[BaseModel]", cls), keys)
             except StudyError as error:
-                key = ".".join(map(str, (cls.__name__, *(error.path or ()))))
+                key = ".".join([cls.__name__, *filter(None, [dotted_key(keys, error.path or ())])])
                 raise error.replace(key=key, others=()) from None
 
 
-class Strict(BaseModel, metaclass=_Models):
+class _Frozen(BaseModel, metaclass=_Models):
+    def __setattr__(self, name: str, value: object) -> None:
+        cls = type(self).__name__
+        raise ArgumentError(f"{name} of a {cls} cannot be changed; make another: {cls}({name}={value!r}, …)")
+
+
+class Strict(_Frozen):
     """Unknown keys are errors, types are not coerced."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
@@ -45,7 +52,7 @@ class Strict(BaseModel, metaclass=_Models):
     renamed: ClassVar[Renamed] = {}
 
 
-class Open(BaseModel, metaclass=_Models):
+class Open(_Frozen):
     """A `kind` (or profile) and its knobs, which the core checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, defer_build=True)

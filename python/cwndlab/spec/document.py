@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cwndlab.errors import ArgumentError, StudyError, nearest
+from cwndlab.errors import StudyError, nearest
 
 from .files import SHIPPED, STUDY, read_text
 from .resolve import put, steps
@@ -112,8 +112,6 @@ def read_document(name_or_path: str | Path) -> Document:
 
 def _file_of(name_or_path: str | Path) -> Path:
     """The file of a study; StudyError if there is none."""
-    if not isinstance(name_or_path, str | Path):
-        raise ArgumentError(f"a study is a shipped name or a file, not {type(name_or_path).__name__}")
     known, written = shipped(), str(name_or_path)
     if written in known:
         return known[written]
@@ -139,8 +137,6 @@ def _file_of(name_or_path: str | Path) -> Path:
 
 def document_of_text(text: str, *, name: str = "study", file: Path | None = None) -> Document:
     """The document of a study file's text; `file` is where it would be."""
-    if not isinstance(text, str):
-        raise ArgumentError(f"the text of a study is needed, not {type(text).__name__}")
     return Document(name, read_toml(text, file), text, file)
 
 

@@ -47,8 +47,11 @@ def named_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) ->
     return windows
 
 
-def interval_edges(start: int, end: int, interval_s: float) -> list[int]:
-    """The edges, in nanoseconds, of the whole intervals of a window."""
+def interval_edges(start: int, end: int, interval_s: float, at: KeyPath = ("interval",)) -> list[int]:
+    """The edges, in nanoseconds, of the whole intervals of a window; StudyError if there are too many."""
+    if end - start > MAX_INTERVALS * interval_s * 1e9:
+        right = f"at most {MAX_INTERVALS:,} intervals; make them longer"
+        raise problem_at(at, f"the window has too many intervals of {interval_s:g} s", right)
     return list(range(start, end + 1, max(1, round(interval_s * 1e9))))
 
 
@@ -56,10 +59,7 @@ def _intervals(start: int, end: int, interval: object, at: KeyPath) -> dict[str,
     """Windows whose edges are those of the intervals: the engine keeps counters at the edges of windows."""
     if not isinstance(interval, int | float) or isinstance(interval, bool) or not interval > 0:
         return {}  # the metric's options say what is wrong
-    if (end - start) / (interval * 1e9) > MAX_INTERVALS:
-        right = f"at most {MAX_INTERVALS:,} intervals; make them longer"
-        raise problem_at((*at, "interval"), f"the window has too many intervals of {interval:g} s", right)
-    edges = interval_edges(start, end, interval)
+    edges = interval_edges(start, end, interval, (*at, "interval"))
     pairs = list(itertools.pairwise(edges))
     return {f"{a} to {b} ns": [a, b] for a, b in [*pairs[::2], *pairs[-1:]]}
 
