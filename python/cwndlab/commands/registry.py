@@ -23,6 +23,7 @@ _COMMANDS = {
     "explain": "explain:explain",
     "evaluate": "evaluate:evaluate",
     "search": "search:search",
+    "differ": "differ:differ",
     "metrics": "reference:metrics",
     "knobs": "reference:knobs",
     "queues": "reference:queues",

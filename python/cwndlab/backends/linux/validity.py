@@ -95,5 +95,6 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
         "device": result["device"],
         "offloads": result["offloads"],
         "user_namespace": result["user_namespace"],
+        "clock_zero_ns": result["zero_ns"],
         "sysctls_missing": result["sysctls_missing"],
     }

@@ -1,0 +1,200 @@
+"""Two runs of a scenario packet by packet, as the server sends and receives them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+#: Times that are further apart are different.
+TOLERANCE_NS = 100_000
+#: Completion times that are further apart are different.
+COMPLETION_SHARE = 0.01
+_FIN, _PSH, _ACK = 0x01, 0x08, 0x10
+
+
+class Packet(NamedTuple):
+    """A segment at the server."""
+
+    time_ns: int
+    #: Index of its transfer.
+    transfer: int
+    #: Sent by the server, or received by it.
+    sent: bool
+    seq: int
+    len: int
+    ack: int
+    flags: int
+    window: int
+    sack: tuple[int, ...]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What must be the same on both sides: bytes sent, or bytes acknowledged."""
+        return (self.sent, self.seq, self.len) if self.sent else (self.sent, self.ack, self.sack)
+
+    def __str__(self) -> str:
+        """As in a packetdrill script: `>` sent by the server, `<` received."""
+        push = "P" if self.flags & _PSH else ""
+        sack = f" sack {' '.join(f'{a}:{b}' for a, b in zip(self.sack[::2], self.sack[1::2], strict=True))}"
+        return (
+            f"{self.time_ns / 1e9:.6f} {'>' if self.sent else '<'} {push}{'.' if self.flags & _ACK else ''} "
+            f"{self.seq}:{self.seq + self.len}({self.len}) ack {self.ack} win {self.window}"
+            f"{sack if self.sack else ''}"
+        )
+
+
+def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[Packet, ...]:
+    """The packets in the tables `segments` and `connections`, without those of the handshake.
+
+    A receiver that closes at once acknowledges the sender's FIN with its own; another sends two packets, of
+    which the second is left out.
+    """
+    traffic = dict(zip(*(connections[name].to_pylist() for name in ("connection", "traffic")), strict=True))
+    names = ("time_ns", "event", "connection", "sent", "seq", "len", "ack", "flags", "window_bytes", "sack")
+    rows = zip(*(segments[name].to_pylist() for name in names), strict=True)
+    found = []
+    acked: dict[int, int] = {}
+    for at, event, connection, sent, seq, length, ack, flags, window, sack in rows:
+        if event in ("drop", "mark") or not (length if sent else ack):
+            continue
+        if not sent:
+            if flags & _FIN and ack <= acked.get(connection, 0):
+                continue
+            acked[connection] = max(ack, acked.get(connection, 0))
+        found.append(Packet(at, traffic[connection], sent, seq, length, ack, flags, window, tuple(sack)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Where two runs differ first."""
+
+    #: Packets at the server that are the same on both sides, before the first that is not.
+    agree: int
+    #: The first packet that differs, on each side; None where there is no more.
+    ours: Packet | None
+    theirs: Packet | None
+    #: The last packets before it.
+    before: tuple[Packet, ...]
+    #: The packets from it on, of both sides.
+    after: tuple[tuple[Packet, ...], tuple[Packet, ...]]
+    #: Whether the server sent the same in the same order, on each connection, to the end.
+    in_order: bool
+    #: The largest relative difference of a transfer's completion; infinite if one completed on one side only.
+    completion: float
+
+    @property
+    def same(self) -> bool:
+        """Whether all is the same, in order and in time."""
+        return self.ours is None and self.theirs is None
+
+    @property
+    def kind(self) -> str:
+        """The class of the first difference, by what the earlier of the two packets is."""
+        if self.same:
+            return "same"
+        ours, theirs = self.ours, self.theirs
+        if ours is not None and theirs is not None and ours.key == theirs.key:
+            what = "sent" if ours.sent else "acknowledged"
+            return f"the same {what} at another time"
+        side, first = ("simulator", ours) if _earlier(ours, theirs) else ("kernel", theirs)
+        assert first is not None
+        if not first.sent:
+            return f"an ACK of the {side}'s receiver only"
+        again = any(
+            one.sent and one.seq == first.seq and one.transfer == first.transfer for one in self.before
+        )
+        return f"the {side} {'retransmits' if again else 'sends'} first"
+
+
+#: Packets shown before and after a difference.
+SHOWN = 6
+
+
+def compare(ours: Sequence[Packet], theirs: Sequence[Packet]) -> Comparison:
+    """Finds the first packet in time that has no counterpart, and how the ends of the runs compare.
+
+    The nth packet of a transfer on one side has the nth of that transfer on the other as its counterpart:
+    connections run side by side, and what they do within the tolerance may come in any order.
+    """
+    split = [_by_transfer(side) for side in (ours, theirs)]
+    parted: list[tuple[int, Packet | None, Packet | None]] = []
+    agreed_until = math.inf
+    for transfer in sorted({*split[0], *split[1]}):
+        a, b = (side.get(transfer, []) for side in split)
+        found = _first_apart(a, b)
+        if found is not None:
+            at = min(one.time_ns for one in found if one is not None)
+            parted.append((at, *found))
+            agreed_until = min(agreed_until, at)
+    agree = sum(one.time_ns < agreed_until for one in theirs)
+    _, first, second = min(parted, key=lambda each: each[0], default=(0, None, None))
+    before = tuple(one for one in theirs if one.time_ns < agreed_until)
+    after = tuple(
+        tuple(one for one in side if one.time_ns >= agreed_until)[:SHOWN] for side in (ours, theirs)
+    )
+    return Comparison(
+        agree,
+        first,
+        second,
+        before,
+        (after[0], after[1]),
+        all(
+            [one.key for one in split[0].get(k, []) if one.sent]
+            == [one.key for one in split[1].get(k, []) if one.sent]
+            for k in {*split[0], *split[1]}
+        ),
+        max(
+            (_completion(split[0].get(k, []), split[1].get(k, [])) for k in {*split[0], *split[1]}), default=0
+        ),
+    )
+
+
+def _by_transfer(packets: Sequence[Packet]) -> dict[int, list[Packet]]:
+    found: dict[int, list[Packet]] = {}
+    for packet in packets:
+        found.setdefault(packet.transfer, []).append(packet)
+    return found
+
+
+def _first_apart(a: Sequence[Packet], b: Sequence[Packet]) -> tuple[Packet | None, Packet | None] | None:
+    """The first pair that differs. An ACK and a segment within the tolerance may have changed places."""
+    streams = [[[one for one in side if one.sent is sent] for sent in (True, False)] for side in (a, b)]
+    found = []
+    for x, y in zip(*streams, strict=True):
+        for k in range(max(len(x), len(y))):
+            mine, other = (side[k] if k < len(side) else None for side in (x, y))
+            if mine is None or other is None or mine.key != other.key or _apart(mine, other):
+                found.append((mine, other))
+                break
+    if not found:
+        return None
+    return min(found, key=lambda pair: min(one.time_ns for one in pair if one is not None))
+
+
+def _apart(a: Packet, b: Packet) -> bool:
+    return abs(a.time_ns - b.time_ns) > TOLERANCE_NS
+
+
+def _earlier(a: Packet | None, b: Packet | None) -> bool:
+    return b is None or (a is not None and a.time_ns <= b.time_ns)
+
+
+def _completion(a: Sequence[Packet], b: Sequence[Packet]) -> float:
+    """How far apart the last new acknowledgments of a transfer are, by its length."""
+    ends = []
+    for side in (a, b):
+        heard = [one for one in side if not one.sent]
+        if not heard:
+            return math.inf
+        last = max(one.ack for one in heard)
+        ends.append((last, next(one.time_ns for one in heard if one.ack == last), side[0].time_ns))
+    (got, ours, _), (other, theirs, began) = ends
+    if abs(got - other) > 1:  # one side's FIN may not have been acknowledged at the end
+        return math.inf
+    return abs(ours - theirs) / max(theirs - began, 1)

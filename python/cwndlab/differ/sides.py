@@ -1,0 +1,142 @@
+"""A scenario's run on a kernel, and the simulator's with the same starts, clock and draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from cwndlab import _core
+from cwndlab.arrow_tables import decode_tables, read_table
+from cwndlab.backends.linux.real_kernel import Kernel
+from cwndlab.backends.linux.stack import Stack, load
+from cwndlab.backends.protocol import Job, Outcome
+from cwndlab.errors import RunError
+from cwndlab.runs.work import MeasuredRuns
+from cwndlab.study import Study
+
+from .compare import Comparison, Packet, compare, packets_of
+from .scenario import RECEIVE_BYTES, STACK, Alignment, Scenario
+
+#: Linux starts jiffies five minutes before they wrap (include/linux/jiffies.h, INITIAL_JIFFIES).
+UPTIME_AT_ZERO_NS = -300 * 10**9
+#: The coarsest level of the timer wheel that a run's timers reach repeats after this (kernel/time/timer.c).
+WHEEL_NS = (1 << 18) * 10**6
+#: Names tried for a connection, which draw BBR's first phase: one of seven.
+DRAWS = 24
+
+
+@dataclass(frozen=True)
+class KernelRun:
+    """What a kernel sent and received at the server."""
+
+    packets: tuple[Packet, ...]
+    #: When each transfer's SYN was sent, in the order of the traffic.
+    starts_ns: tuple[int, ...]
+    #: The guest's monotonic clock at the run's time 0.
+    zero_ns: int
+
+    @property
+    def tick_phase_ns(self) -> int:
+        """How far the clock that counts ticks is ahead of the run's."""
+        return (self.zero_ns + UPTIME_AT_ZERO_NS) % WHEEL_NS
+
+
+def compiled(scenario: Scenario, *, simple_receiver: bool, alignment: Alignment | None = None) -> str:
+    """The scenario as the engine takes it."""
+    text = scenario.to_toml(simple_receiver=simple_receiver, alignment=alignment)
+    (cell,) = Study.from_toml(text).plan().cells
+    return cell.scenario
+
+
+def stack_of(*, simple_receiver: bool) -> Stack:
+    """The kernel's set-up."""
+    stack = load(STACK)
+    if not simple_receiver:
+        return stack
+    rmem = {"tcp_rmem": f"4096 {RECEIVE_BYTES} {RECEIVE_BYTES}"}
+    return replace(stack, name=f"{STACK}, simple receiver", sysctls={**stack.sysctls, **rmem})
+
+
+def on_kernel(
+    kernel: Kernel,
+    scenarios: Mapping[str, Scenario],
+    deliver: Callable[[str, KernelRun | str], None],
+    *,
+    simple_receiver: bool,
+) -> None:
+    """Runs scenarios by their names, several at a time; a run that failed is delivered as the reason."""
+    jobs = (
+        Job(
+            name,
+            name,
+            compiled(one, simple_receiver=simple_receiver),
+            one.seed,
+            0,
+            keep_records=True,
+        )
+        for name, one in scenarios.items()
+    )
+
+    def done(outcome: Outcome) -> None:
+        name = outcome.job.key
+        if outcome.error is not None or outcome.records is None:
+            deliver(name, outcome.error or "no records")
+            return
+        tables = decode_tables(outcome.records, name)
+        started = {row["traffic"]: row["start_ns"] for row in tables["connections"].to_pylist()}
+        transfers = range(len(scenarios[name].transfers))
+        if len(started) < len(transfers):
+            deliver(name, "a transfer did not open its connection")
+            return
+        packets = packets_of(tables["segments"], tables["connections"])
+        starts = tuple(started[k] for k in transfers)
+        deliver(name, KernelRun(packets, starts, kernel.stamps[name]["clock_zero_ns"]))
+
+    kernel.execute(jobs, MeasuredRuns(()), done)
+
+
+def one_on_kernel(kernel: Kernel, scenario: Scenario, *, simple_receiver: bool) -> KernelRun:
+    """One run; RunError if it failed."""
+    found: list[KernelRun | str] = []
+    on_kernel(kernel, {"run": scenario}, lambda _, run: found.append(run), simple_receiver=simple_receiver)
+    (run,) = found
+    if isinstance(run, str):
+        raise RunError(f"{scenario}: {run}")
+    return run
+
+
+def against_simulator(
+    scenario: Scenario, theirs: KernelRun, *, simple_receiver: bool
+) -> tuple[Comparison, Alignment]:
+    """The simulator against the kernel, with the kernel's starts and clock.
+
+    Of BBR's random phases the simulator draws the kernel's: the names of transfers, from which their random
+    numbers follow, are changed until it agrees longest. Losses and queues draw from other streams.
+    """
+    draws = [0] * len(scenario.transfers)
+
+    def ours() -> tuple[Comparison, Alignment]:
+        alignment = Alignment(theirs.starts_ns, theirs.tick_phase_ns, tuple(draws))
+        text = compiled(scenario, simple_receiver=simple_receiver, alignment=alignment)
+        return compare(simulated(text, scenario.seed), theirs.packets), alignment
+
+    best = ours()
+    for k, one in enumerate(scenario.transfers):
+        for draw in range(1, DRAWS if one.cc == "bbr1" else 0):
+            if best[0].same:
+                break
+            draws[k] = draw
+            best = max(best, ours(), key=lambda found: found[0].agree)
+        draws[k] = best[1].draws[k]
+    return best
+
+
+def simulated(text: str, seed: int) -> tuple[Packet, ...]:
+    """What the simulator's server sends and receives."""
+    records = _core.run(text, seed, 0)
+    return packets_of(*(read_table(records.table(name)) for name in ("segments", "connections")))
+
+
+def against_kernel(ours: KernelRun, theirs: KernelRun) -> Comparison:
+    """Two kernels against each other, whose runs begin alike."""
+    return compare(ours.packets, theirs.packets)

@@ -1,0 +1,56 @@
+"""Scenarios that are drawn: studies that run, independent of each other, and simpler ones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cwndlab.differ.scenario import Alignment, Scenario, Transfer, draw
+from cwndlab.differ.sides import compiled
+
+PLAIN = Scenario(10.0, 40.0, 1.0, "drop-tail", False, 0.0, ((Transfer(0, 40_000, "cubic"),),), 7)
+
+
+def test_a_scenario_depends_on_its_number_alone() -> None:
+    assert draw(3, 17) == draw(3, 17)
+    assert len({str(draw(3, index)) for index in range(50)}) == 50
+
+
+@pytest.mark.parametrize("simple_receiver", [False, True])
+def test_every_scenario_is_a_study_that_runs(simple_receiver: bool) -> None:
+    for index in range(12):
+        scenario = draw(5, index)
+        content = json.loads(compiled(scenario, simple_receiver=simple_receiver))
+        assert len(content["traffic"]) == len(scenario.transfers)
+
+
+def test_the_draws_cover_what_they_are_to_cover() -> None:
+    drawn = [draw(9, index) for index in range(120)]
+    assert {one.queue for one in drawn} == {"drop-tail", "codel", "fq-codel", "pie"}
+    assert {one.loss for one in drawn} == {0.0, 0.001, 0.01}
+    assert {t.cc for one in drawn for t in one.transfers} == {"cubic", "reno", "bbr1", "dctcp"}
+    assert {len(one.flows) for one in drawn} == {1, 2}
+    assert all(1 <= one.rate_mbps <= 200 and 5 <= one.rtt_ms <= 200 for one in drawn)
+    # A kernel asks for ECN by route, so no flow of a scenario with DCTCP goes without.
+    assert all(one.ecn for one in drawn if any(t.cc == "dctcp" for t in one.transfers))
+
+
+def test_simpler_scenarios_end() -> None:
+    """Taking the first step again and again leads to a scenario that nothing simplifies, and that runs."""
+    scenario, steps = draw(1, 8), 0
+    while (simpler := next(scenario.simpler(), None)) is not None:
+        assert simpler != scenario
+        scenario, steps = simpler, steps + 1
+        assert steps < 60
+    assert (len(scenario.flows), scenario.loss, scenario.queue) == (1, 0.0, "drop-tail")
+    compiled(scenario, simple_receiver=False)
+
+
+def test_an_alignment_sets_starts_clock_and_the_streams_of_flows() -> None:
+    aligned = Alignment(starts_ns=(1_234_567,), tick_phase_ns=48_000_002, draws=(3,))
+    content = json.loads(compiled(PLAIN, simple_receiver=False, alignment=aligned))
+    (entry,) = content["traffic"]
+    assert (entry["name"], entry["start_ns"]) == ("transfer-0-3", 1_234_567)
+    rto = content["tcp"][entry["tcp_server"]]["rto"]
+    assert (rto["timer_hz"], rto["tick_phase_ns"]) == (1000, 48_000_002)
