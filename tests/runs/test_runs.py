@@ -13,7 +13,6 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.runs import result
 from cwndlab.runs import result_folder as folder
 from cwndlab.study import Study
 from fake_core import FakeCore, replace_core
@@ -53,12 +52,6 @@ def test_a_table_has_every_value_with_axes_in_their_own_types(fake_core: FakeCor
     values = [row["value"] for row in table.to_pylist() if row["iw"] == 4]
     assert values == list(run.results.values("iw=4", "goodput"))
     assert cwndlab.open(tmp_path / "out").values == table
-
-
-def test_an_axis_of_numbers_and_texts_is_a_column_of_texts() -> None:
-    assert result._column([1, 2.5, None]) == [1.0, 2.5, None]
-    assert result._column([True, None, False]) == [True, None, False]
-    assert result._column([1, "1BDP", True, None]) == ["1", "1BDP", "true", None]
 
 
 def test_each_replicate_is_the_same_alone_as_among_others(fake_core: FakeCore) -> None:

@@ -20,9 +20,10 @@ from cwndlab.converter import Conversion, convert
 from cwndlab.errors import StudyError, nearest
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.outputs import Figure
+from cwndlab.spec.values import as_list
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, Columns, Results, as_list
+from cwndlab.stats.results import AxisValue, Columns, Results
 
 from . import budget_figure
 from .canvas import (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Listing, Table
-from cwndlab.spec.values import label
-from cwndlab.stats.results import Results, as_list, was_not_run
+from cwndlab.spec.values import as_list, label
+from cwndlab.stats.results import Results, was_not_run
 from cwndlab.stats.tables import JudgedTable, judge_table
 from cwndlab.stats.verdict import Incompatible, Judgement
 

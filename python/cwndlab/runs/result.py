@@ -5,21 +5,23 @@ What draws and explains is imported when it is called: most runs end without.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import ExtraError, NotFoundError, OutputError, StudyError, checked, nearest
+from cwndlab import _core
+from cwndlab.errors import ArgumentError, NotFoundError, OutputError, StudyError, checked, nearest
+from cwndlab.metrics import is_list
 from cwndlab.spec.units import seconds
-from cwndlab.spec.values import text
-from cwndlab.stats.results import CellInfo, Estimate, Results, as_list
+from cwndlab.spec.values import find_value, text, wanted_values
+from cwndlab.stats.results import Estimate, Results
 
 from .records import RecordTables, of_flow
+from .result_tables import ResultTables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -121,82 +123,110 @@ class RunResult:
     @property
     def axes(self) -> dict[str, list[Scalar]]:
         """The axes of the selected cells, each with its values."""
-        return self.results.axes
+        return {name: list(values) for name, values in self.results.axes.items()}
 
-    def sel(
-        self,
-        axes: Mapping[str, Scalar | Sequence[Scalar]] | None = None,
-        /,
-        **more: Scalar | Sequence[Scalar],
-    ) -> RunResult:
+    @property
+    def quantities(self) -> dict[str, str]:
+        """The quantities, each with its unit."""
+        return dict(self.results.units)
+
+    @property
+    def cells(self) -> pa.Table:
+        """The selected cells: `cell`, which the tables of records have, too, and the axes."""
+        return self._tables.cells()
+
+    @checked
+    def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> RunResult:
         """The results of the cells with these values of axes, as `sel` of xarray.
 
         >>> run.sel({"iw": 4}).estimate("goodput")  # doctest: +SKIP
         >>> run.sel(iw=[1, 4], size="as-traced").records["segments"]  # doctest: +SKIP
 
         Args:
-            axes: a value of each axis, or several.
-            more: the same as keywords; `cell` stands for the names of cells, unless an axis has that name.
+            axes: for each axis a value as `study.set` takes it (10, "10Mbps"), several values in a list or an
+                array, or those from one number to another, `slice(1, 4)`. None stands for the cells without
+                the axis.
+            more: the same as keywords; `cell` stands for the names of cells.
 
         Raises:
             NotFoundError: there is no such axis, or no cell with these values.
 
         """
         wanted = {**(axes or {}), **more}
-        names = as_list(wanted.pop("cell")) if "cell" in wanted and "cell" not in self.axes else None
+        cells = list(self.results.cells)
+        for axis, value in wanted.items():
+            chosen = self._chosen(axis, value)
+            cells = [cell for cell in cells if {"cell": cell.id, **cell.axes}.get(axis) in chosen]
+        if not cells:
+            shown = "; ".join(cell.id for cell in self.results.cells[:SHOWN])
+            raise NotFoundError(f"no cell has {wanted}; there are: {shown}")
+        names = {cell.id for cell in cells}
+        return replace(
+            self,
+            results=replace(self.results, cells=tuple(cells)),
+            plan=replace(self.plan, cells=tuple(cell for cell in self.plan.cells if cell.id in names)),
+            failures=[failure for failure in self.failures if failure.cell in names],
+            records=RecordTables([cell.id for cell in cells], self.campaign),
+            of_all_cells=self.of_all_cells or self.results,
+        )
+
+    def _chosen(self, axis: str, wanted: object) -> list[object]:
+        """The values of an axis that a selection names; NotFoundError for one that no cell has."""
+        unit = self.results.axis_units.get(axis)
         try:
-            cells = self.results.select(wanted)
+            known = (
+                [cell.id for cell in self.results.cells] if axis == "cell" else self.results.values_on(axis)
+            )
+            items = wanted_values(wanted, known, unit)
         except StudyError as error:
             raise NotFoundError(str(error)) from None
-        known = {cell.id: cell for cell in self.results.cells}
-        for name in names or ():
-            if name not in known:
-                raise NotFoundError(f'no cell "{name}"; {nearest(str(name), known)}')
-        cells = [cell for cell in cells if names is None or cell.id in names]
-        if not cells:
-            raise NotFoundError(f"no cell has {wanted}; there are: {'; '.join(list(known)[:SHOWN])}")
-        results = replace(self.results, cells=tuple(cells))
-        records = RecordTables([cell.id for cell in cells], self.campaign)
-        return replace(self, results=results, records=records, of_all_cells=self.of_all_cells or self.results)
+        chosen: list[object] = []
+        for item in items:
+            found = find_value(item, known, unit)
+            if found is None and item is not None:
+                what = f'no cell "{item}"' if axis == "cell" else f"axis {axis!r} has no value {item!r}"
+                raise NotFoundError(f"{what}; {nearest(text(item), map(text, known))}")
+            chosen.append(found)
+        return chosen
+
+    @property
+    def _tables(self) -> ResultTables:
+        axes = (self.of_all_cells or self.results).axes
+        return ResultTables(self.results, {name: self.study.outline.axes[name].names for name in axes})
+
+    def _check(self, quantity: str, *, many: bool) -> None:
+        """NotFoundError if there is no such quantity; ArgumentError if it has one value for each run, but is
+        to have many, or the other way round.
+        """
+        known = {one.name: one for one in self.study.outline.quantities}
+        if quantity not in known:
+            raise NotFoundError(f'no quantity "{quantity}"; {nearest(quantity, known)}')
+        if is_list(known[quantity], known) and not many:
+            has = "has a value for each of a run's objects, which depend on each other"
+            raise ArgumentError(f'"{quantity}" {has}; run.samples("{quantity}") gives them')
+        if many and not is_list(known[quantity], known):
+            raise ArgumentError(f'"{quantity}" has one value for each run; run.values has them')
 
     @checked
     def estimate(self, quantity: str) -> Estimate:
         """The estimate of one quantity in the one selected cell.
 
         Raises:
-            NotFoundError: several cells are selected.
-            StudyError: there is no such quantity.
+            NotFoundError: there is no such quantity, or several cells are selected.
+            ArgumentError: the quantity has many values for each run; `samples` gives them.
 
         """
-        return self._estimate(self.records.only_cell(), quantity)
-
-    def _estimate(self, cell: str, quantity: str) -> Estimate:
-        interval = self.results.estimate(cell, quantity)
-        return Estimate.of(cell, quantity, self.results.unit(quantity), interval)
+        self._check(quantity, many=False)
+        return self._tables.estimate(self.records.only_cell(), quantity)
 
     @property
     def estimates(self) -> pa.Table:
         """Every quantity that is a number, of every selected cell, with its 95 % interval.
 
-        A row for each. Axes are columns of their own type.
+        Columns: `cell`, the axes in their own types, `quantity`, `unit`, `value`, `ci_low`, `ci_high`,
+        `replicates`, `method`, `warning` (why the interval may be too narrow).
         """
-        rows: list[dict[str, Any]] = []
-        for cell, name in self._numbers():
-            estimate = self._estimate(cell.id, name)
-            rows.append(
-                {
-                    "cell": cell.id,
-                    **cell.axes,
-                    "quantity": name,
-                    "unit": estimate.unit,
-                    "value": estimate.value,
-                    "ci_low": estimate.ci_low,
-                    "ci_high": estimate.ci_high,
-                    "replicates": estimate.replicates,
-                    "method": estimate.method,
-                }
-            )
-        return _table(rows)
+        return self._tables.estimates()
 
     @property
     def values(self) -> pa.Table:
@@ -205,32 +235,22 @@ class RunResult:
         Columns: `cell`, the axes in their own types, `replicate` (from 0), `quantity`, `unit`, `value` (NaN
         where it could not be measured).
         """
-        rows: list[dict[str, Any]] = []
-        for cell, name in self._numbers():
-            fixed = {"cell": cell.id, **cell.axes}
-            asked = {"quantity": name, "unit": self.results.unit(name)}
-            values = self.results.values(cell.id, name)
-            rows += [{**fixed, "replicate": k, **asked, "value": float(v)} for k, v in enumerate(values)]
-        return _table(rows)
+        return self._tables.values()
 
     @checked
     def samples(self, quantity: str) -> pa.Table:
         """The values of a quantity that has one for each page, packet or other object, in each selected cell.
 
-        Columns: `cell`, the axes, `replicate`, `index` (from 0, in the order of the objects), `value`.
+        Columns: `cell`, the axes, `replicate`, `index` (from 0, in the order of the objects), `quantity`,
+        `unit`, `value`.
 
         Raises:
-            StudyError: there is no such quantity.
+            NotFoundError: there is no such quantity.
+            ArgumentError: the quantity is one number for each run; `values` has it.
 
         """
-        self.results.unit(quantity)
-        rows = [
-            {"cell": cell.id, **cell.axes, "replicate": replicate, "index": index, "value": float(value)}
-            for cell in self.results.cells
-            for replicate, values in enumerate(self.results.samples(cell.id, quantity))
-            for index, value in enumerate(values)
-        ]
-        return _table(rows)
+        self._check(quantity, many=True)
+        return self._tables.samples(quantity)
 
     if not TYPE_CHECKING:
 
@@ -243,44 +263,24 @@ class RunResult:
         """Every value as an xarray Dataset: a variable for each quantity that is a number.
 
         Its dimensions are the study's axes and `replicate`; NaN marks where a combination was not run or a
-        value could not be measured. Attributes: `units` and `long_name`. Where cells have different axes, the
-        dimension `cell` takes their place.
+        value could not be measured. Where cells have different axes, the dimension `cell` takes their place,
+        and the axes are coordinates along it. Attributes: `units` and `long_name` of variables, `title`,
+        `study`, `seed` and `cwndlab_version` of the dataset.
 
         Raises:
             ExtraError: xarray is not installed.
 
         """
-        try:
-            import xarray
-        except ImportError:
-            raise ExtraError("to_xarray", "xarray", "notebook") from None
-        cells = self.results.cells
-        axes: dict[str, list[Scalar]] = {name: [] for name in cells[0].axes}
-        if any(cell.axes.keys() != axes.keys() for cell in cells):
-            axes = {"cell": [cell.id for cell in cells]}
-        for cell in cells if "cell" not in axes else ():
-            for name, value in cell.axes.items():
-                axes[name] += [] if value in axes[name] else [value]
-        count = max((len(values) for values in self.results.data.values()), default=0)
-        shape = (*map(len, axes.values()), count)
-        found: dict[str, np.ndarray[Any, Any]] = {}
-        for cell, name in self._numbers():
-            places = {**cell.axes, "cell": cell.id}
-            at = [known.index(places[axis]) for axis, known in axes.items()]
-            values = self.results.values(cell.id, name)
-            found.setdefault(name, np.full(shape, np.nan))[tuple(at)][: len(values)] = values
-        variables = {}
-        for name, data in found.items():
-            about = {"units": self.results.unit(name), "long_name": self.results.title(name)}
-            variables[name] = ((*axes, "replicate"), data, about)
-        return xarray.Dataset(variables, coords={**axes, "replicate": range(count)})
+        study = {"title": self.study.title, "study": self.study.name, "seed": self.plan.seed}
+        return self._tables.dataset({**study, "cwndlab_version": _core.version()})
 
-    def _numbers(self) -> Iterator[tuple[CellInfo, str]]:
-        """Cells, and their quantities that are one number per replicate."""
-        for cell in self.results.cells:
-            for name in self.results.units:
-                if not self.results.is_list(name) and (cell.id, name) in self.results.data:
-                    yield cell, name
+    def _failed(self) -> str:
+        """How many runs failed, and why the first did; nothing without failures."""
+        if not self.failures:
+            return ""
+        first = self.failures[0]
+        where = f"{first.cell}, replicate {first.replicate}"
+        return f"{len(self.failures)} of {self.plan.runs} runs failed, the first {where}: {first.reason}"
 
     def widget(self) -> PageWidget:
         """The report, which runs its cells, as a widget for a notebook.
@@ -311,7 +311,8 @@ class RunResult:
         )
         more = f"<p>… {table.num_rows - len(shown)} more rows</p>" if table.num_rows > len(shown) else ""
         title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.results.cells)} cells</p>"
-        return f"{title}<table><tr>{head}</tr>{body}</table>{more}{self._first_figure()}"
+        failed = f"<p>{escape(self._failed())}</p>" if self.failures else ""
+        return f"{title}{failed}<table><tr>{head}</tr>{body}</table>{more}{self._first_figure()}"
 
     @checked
     def budget(
@@ -462,25 +463,6 @@ class RunResult:
             with suppress(StudyError):
                 return self.figure(spec.id)._repr_html_()
         return ""
-
-
-def _table(rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows as a table; a column of numbers and texts is one of texts."""
-    columns: dict[str, None] = {}
-    for row in rows:
-        columns |= dict.fromkeys(row)
-    return pa.table({name: _column([row.get(name) for row in rows]) for name in columns})
-
-
-def _column(values: list[Any]) -> list[Any]:
-    known = [value for value in values if value is not None]
-    if all(isinstance(value, str) for value in known) or all(isinstance(value, bool) for value in known):
-        return values
-    if any(isinstance(value, bool | str) for value in known):
-        return [None if value is None else text(value) for value in values]
-    if any(isinstance(value, float) for value in known):
-        return [None if value is None else float(value) for value in values]
-    return values
 
 
 def _short(value: Any) -> str:

@@ -21,7 +21,8 @@ from .study_spec import StudySpec
 from .values import same_value
 
 #: Columns of the tables of results, next to one for each axis.
-COLUMNS = {"cell", "replicate", "quantity", "unit", "value", "ci_low", "ci_high", "replicates", "method"}
+COLUMNS = {"cell", "replicate", "index", "quantity", "unit", "value"}
+COLUMNS |= {"ci_low", "ci_high", "replicates", "method", "warning"}
 
 
 def check_study(study: StudySpec, findings: Findings) -> set[str]:
@@ -62,8 +63,11 @@ def _axes(study: StudySpec) -> None:
                     "this axis names no parameter: it sets nothing and is used nowhere",
                     f'give it sets = "tcp.initial_window" (say), or write "${name}" where the value belongs',
                 )
-        for name in COLUMNS & axis_of.keys():
+        quantities = {quantity.name for quantity in outline.quantities}
+        for name in (COLUMNS | quantities) & axis_of.keys():
             problem = f'the tables of results have a column "{name}" of their own'
+            if name in quantities:
+                problem = f'a quantity is called "{name}", too'
             raise _fail(study, (section, name), problem, "give the axis another name")
     for name in outline.axes:
         # in a cell without the axis the parameter counts, and without grids there is no such cell

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cwndlab._core import unit_factor
 from cwndlab.errors import StudyError, nearest
 
 from . import schema, values
@@ -30,7 +27,7 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
         elif key in outline.axes:
             chosen[key] = _choose(key, outline.axes[key], value)
         elif "." not in key and key in outline.parameters:
-            keys[f"parameters.{key}"] = _plain(value)
+            keys[f"parameters.{key}"] = values.toml_value(value)
         elif "." not in key:
             raise StudyError(
                 f'"{key}" is neither an axis nor a parameter nor a dotted key',
@@ -45,23 +42,13 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
                 right=nearest(section, sections),
             )
         else:
-            keys[key] = _plain(value)
+            keys[key] = values.toml_value(value)
     return replace(document.change(keys), chosen=chosen)
-
-
-def _plain(value: Any) -> Any:
-    """A value from --set: text that reads as a TOML value is that value."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return tomllib.loads(f"value = {value}")["value"] if "\n" not in value else value
-    except (tomllib.TOMLDecodeError, RecursionError, KeyError):
-        return value
 
 
 def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
     """The grids that `--set grid=…` keeps."""
-    wanted = [str(v) for v in value] if isinstance(value, list | tuple) else str(value).split(",")
+    wanted = value.split(",") if isinstance(value, str) else [str(v) for v in values.as_list(value)]
     known = [grid.name for grid in grids if grid.name is not None]
     for name in wanted:
         if name not in known:
@@ -70,38 +57,17 @@ def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:
     return tuple(wanted)
 
 
-def _in_unit(written: str, unit: str | None) -> str:
-    """The number of "41ms" in the unit of an axis of numbers; else the text as it is."""
-    found = re.fullmatch(r"([-+.\deE]+)\s*([^\d\s.]+)", written)
-    if found is None or unit is None:
-        return written
-    try:
-        return f"{float(found[1]) * unit_factor(found[2], unit):.12g}"
-    except ValueError:
-        return written
-
-
 def _choose(name: str, axis: schema.Axis, value: Any) -> tuple[Scalar, ...]:
     """The values of an axis that --set picks; an axis of numbers takes new ones, too."""
-    wanted = (
-        value
-        if isinstance(value, list | tuple)
-        else str(value).split(",")
-        if isinstance(value, str)
-        else [value]
-    )
+    if isinstance(value, str):
+        value = value.split(",")
     picked: list[Scalar] = []
-    for item in wanted:
-        written = _in_unit(values.text(item).strip(), axis.unit)
-        parsed = _plain(written)
-        known = [
-            name
-            for name in [*axis.names, *picked]
-            if values.same_value(name, written) or values.same_value(name, parsed)
-        ]
-        if known:
-            picked.append(known[0])
+    for item in values.wanted_values(value, axis.names, axis.unit):
+        known = values.find_value(item, [*axis.names, *picked], axis.unit)
+        if known is not None:
+            picked.append(known)
             continue
+        written, parsed = values.parse(item, axis.unit)
         open_axis = all(isinstance(v, int | float) and not isinstance(v, bool) for v in axis.values)
         if not (open_axis and isinstance(parsed, int | float) and not isinstance(parsed, bool)):
             raise StudyError(

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._numbers import Range, derived_range, median, reduced_range
 from cwndlab.spec.grammar import ExpressionError, parse, refused
+from cwndlab.spec.values import as_list
 from cwndlab.stats import intervals
 from cwndlab.stats.field import (
     INDEX,
@@ -41,7 +42,7 @@ from cwndlab.stats.field import (
     reduce,
     samples_at_position,
 )
-from cwndlab.stats.results import Results, as_list
+from cwndlab.stats.results import Results
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from cwndlab.errors import NotFoundError, StudyError, nearest
 from cwndlab.metrics._numbers import ANY, Range
-from cwndlab.spec.values import label, same_value, text
+from cwndlab.spec.values import as_list, label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import Interval
 
@@ -55,6 +56,12 @@ class Estimate(NamedTuple):
         """Names an interval."""
         i = interval
         return cls(cell, quantity, unit, i.value, i.low, i.high, i.n, i.method, i.warning)
+
+    def __str__(self) -> str:
+        ends = (
+            f" [{self.ci_low:.4g}, {self.ci_high:.4g}]" if math.isfinite(self.ci_low + self.ci_high) else ""
+        )
+        return " ".join(filter(None, [f"{self.value:.4g}", self.unit])) + ends
 
     @property
     def interval(self) -> Interval:
@@ -336,8 +343,3 @@ class Variation(NamedTuple):
     """The cells that were run with it; the results of the others are the study's own."""
     runs: Mapping[str, str] = MappingProxyType({})
     """The cell of the plan whose runs each cell shows."""
-
-
-def as_list(value: Any) -> list[Any]:
-    """A selection's value or values as a list."""
-    return list(value) if isinstance(value, list | tuple) else [value]

@@ -10,10 +10,10 @@ import numpy as np
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._numbers import median
-from cwndlab.spec.values import same_value
+from cwndlab.spec.values import as_list, same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, CellInfo, Results, as_list
+from cwndlab.stats.results import AxisValue, CellInfo, Results
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._numbers import Range, derived_range
 from cwndlab.spec.files import read_csv
-from cwndlab.spec.values import label, same_value
+from cwndlab.spec.values import as_list, label, same_value
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import LEVEL, Interval
-from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results, as_list
+from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results
 from cwndlab.stats.verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:

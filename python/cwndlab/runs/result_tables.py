@@ -1,0 +1,129 @@
+"""The results of selected cells as Arrow tables, and as an xarray Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from cwndlab.errors import ExtraError
+from cwndlab.spec.values import text
+from cwndlab.stats.results import CellInfo, Estimate, Results
+
+if TYPE_CHECKING:
+    import xarray
+
+    from cwndlab.spec.schema import Scalar
+
+_ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+
+#: The columns of tables, after those of the cell and its axes.
+ESTIMATES = (
+    dict.fromkeys(("quantity", "unit"), pa.string())
+    | dict.fromkeys(("value", "ci_low", "ci_high"), pa.float64())
+    | {"replicates": pa.int64(), "method": pa.string(), "warning": pa.string()}
+)
+VALUES = {"replicate": pa.int64(), "quantity": pa.string(), "unit": pa.string(), "value": pa.float64()}
+SAMPLES = {"replicate": pa.int64(), "index": pa.int64()} | VALUES
+
+
+@dataclass(frozen=True)
+class ResultTables:
+    """The tables of some cells: the same columns, of the same types, whichever cells these are."""
+
+    #: Of the selected cells.
+    results: Results
+    #: The axes of all cells that were run, each with all values that it has in the study.
+    axes: Mapping[str, Sequence[Scalar]]
+
+    def cells(self) -> pa.Table:
+        """The cells and their axes."""
+        return self._table([(cell, ()) for cell in self.results.cells], {})
+
+    def estimate(self, cell: str, quantity: str) -> Estimate:
+        """A quantity of a cell with its interval."""
+        interval = self.results.estimate(cell, quantity)
+        return Estimate.of(cell, quantity, self.results.unit(quantity), interval)
+
+    def estimates(self) -> pa.Table:
+        """A row for each cell and number."""
+        rows = [(cell, self.estimate(cell.id, name)[1:]) for cell, name in self._numbers()]
+        return self._table(rows, ESTIMATES)
+
+    def values(self) -> pa.Table:
+        """A row for each cell, number and replicate."""
+        rows = [
+            (cell, (replicate, name, self.results.unit(name), value))
+            for cell, name in self._numbers()
+            for replicate, value in enumerate(self.results.values(cell.id, name).tolist())
+        ]
+        return self._table(rows, VALUES)
+
+    def samples(self, quantity: str) -> pa.Table:
+        """A row for each cell, replicate and object of a quantity with many values."""
+        unit = self.results.unit(quantity)
+        rows = [
+            (cell, (replicate, index, quantity, unit, value))
+            for cell in self.results.cells
+            for replicate, values in enumerate(self.results.samples(cell.id, quantity))
+            for index, value in enumerate(values.tolist())
+        ]
+        return self._table(rows, SAMPLES)
+
+    def dataset(self, attributes: Mapping[str, object]) -> xarray.Dataset:
+        """Every number as an xarray Dataset with these attributes."""
+        try:
+            import xarray
+        except ImportError:
+            raise ExtraError("to_xarray", "xarray", "notebook") from None
+        cells, axes = self.results.cells, self.results.axes
+        alike = all(cell.axes.keys() == axes.keys() for cell in cells)
+        dimensions: Mapping[str, list[Any]] = axes if alike else {"cell": [cell.id for cell in cells]}
+        coordinates: dict[str, Any] = {} if alike else {**dimensions}
+        for name, values in axes.items():
+            column = self._axis(name, values if alike else [cell.axes.get(name) for cell in cells])
+            unit = self.results.axis_units.get(name)
+            about = {"long_name": self.results.titles.get(name, name)} | ({"units": unit} if unit else {})
+            coordinates[name] = (name if alike else "cell", column.to_numpy(zero_copy_only=False), about)
+        count = max((len(values) for values in self.results.data.values()), default=0)
+        shape = (*map(len, dimensions.values()), count)
+        found: dict[str, np.ndarray[Any, Any]] = {}
+        for cell, name in self._numbers():
+            places = {**cell.axes, "cell": cell.id}
+            at = tuple(known.index(places[axis]) for axis, known in dimensions.items())
+            runs = self.results.values(cell.id, name)
+            found.setdefault(name, np.full(shape, np.nan))[at][: len(runs)] = runs
+        variables = {}
+        for name, data in found.items():
+            about = {"units": self.results.unit(name), "long_name": self.results.title(name)}
+            variables[name] = ((*dimensions, "replicate"), data, about)
+        return xarray.Dataset(variables, {**coordinates, "replicate": range(count)}, attributes)
+
+    def _numbers(self) -> Iterator[tuple[CellInfo, str]]:
+        """Cells, and their quantities that are one number per replicate."""
+        for cell in self.results.cells:
+            for name in self.results.units:
+                if not self.results.is_list(name) and (cell.id, name) in self.results.data:
+                    yield cell, name
+
+    def _table(
+        self, rows: Sequence[tuple[CellInfo, Sequence[object]]], types: Mapping[str, pa.DataType]
+    ) -> pa.Table:
+        """Rows of cells, with these columns after those that name the cell and its axes."""
+        cells = [cell for cell, _ in rows]
+        table = {"cell": pa.array([cell.id for cell in cells], pa.string())}
+        for name in self.axes:
+            table[name] = self._axis(name, [cell.axes.get(name) for cell in cells])
+        for position, (name, kind) in enumerate(types.items()):
+            table[name] = pa.array([row[position] for _, row in rows], kind)
+        return pa.table(table)
+
+    def _axis(self, name: str, values: Sequence[Scalar | None]) -> pa.Array:
+        """Values of an axis as the type of all its values in the study: numbers and texts are texts."""
+        types = {type(value) for value in self.axes[name]}
+        if len(types) > 1 and types != {int, float}:
+            return pa.array([None if value is None else text(value) for value in values], pa.string())
+        return pa.array(values, _ARROW[float if len(types) > 1 else types.pop()])
