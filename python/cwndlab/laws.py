@@ -63,6 +63,30 @@ class LawCode:
         return {"external": {"code": self.digest, "random": self.uses_random}}
 
 
+#: What to do about a name that is not known.
+OF_YOUR_OWN = (
+    "one of your own in Python needs --cc FILE.py:CLASS, one in C `cwndlab linux build --law FILE.c`"
+)
+#: A name as kernels give it to a congestion control: at most 15 characters (TCP_CA_NAME_MAX).
+_KERNEL_NAME = re.compile(r"[\w+-]{1,15}\Z", re.ASCII)
+
+
+def kernel_knob(name: str) -> dict[str, Any]:
+    """The value of the knob `window_law` that asks for a congestion control that only kernels have.
+
+    To the engine it is one from outside, whose 128 bits are the name.
+    """
+    return {"external": {"code": name.encode().ljust(16, b"\0").hex(), "random": False}}
+
+
+def kernel_law(value: object) -> str | None:
+    """The kernel's congestion control that a value of `window_law` asks for; None if it asks for none."""
+    if not isinstance(value, Mapping) or "external" not in value:
+        return None
+    name = bytes.fromhex(value["external"]["code"]).rstrip(b"\0").decode("ascii", "replace")
+    return name if _KERNEL_NAME.match(name) else None
+
+
 @cache
 def built_in() -> tuple[str, ...]:
     """The window laws of the engine."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cwndlab.errors import ExtraError, StudyError, nearest
 from cwndlab.plan.load import rebuild
-from cwndlab.runs.execution import run_study
+from cwndlab.runs.execution import kernel_of, run_study
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.runs.single_run import trace
@@ -305,7 +305,9 @@ def search(
         fresh = {tuple(p.values()): p for p in asked if tuple(p.values()) not in tried}
         if fresh:
             study = space.with_points(list(fresh.values()))
-            result = run_study(study, replace(options, out=None, store=out / "store"))
+            # What a kernel ran is not shared, so it is not kept for a second search.
+            store = out / "store" if options.backend == "simulator" else None
+            result = run_study(study, replace(options, out=None, store=store))
             if result.failures:
                 failure = result.failures[0]
                 raise StudyError(f"{failure.cell}: {failure.reason}", key="--over", right="narrow the range")
@@ -321,8 +323,9 @@ def search(
     worst = _worst(tried.values(), worse)
     study = _with_observation_point(space.study_at(worst.point))
     save(out / "worst.toml", dumps(study.raw))
-    cell = study.set(dict(worst.axes)).plan().cells[0]
-    save(out / "worst.pcapng", trace(cell, "pcapng", seed=seed + 1, replicate=0, kernel=None))
+    plan = study.set(dict(worst.axes)).plan()
+    traced = trace(plan.cells[0], "pcapng", seed=seed + 1, replicate=0, kernel=kernel_of(options, plan))
+    save(out / "worst.pcapng", traced)
     save(out / "tried.csv", _csv(space, goal.quantity, tried.values()))
     again = replace(options, out=out / "worst", seed=seed + 1, replicates=replicates)
     confirmed = run_study(study, again)

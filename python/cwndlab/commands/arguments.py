@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -13,7 +14,8 @@ from cwndlab.errors import StudyError
 from .output import echo
 
 if TYPE_CHECKING:
-    from cwndlab.plan.plan import Cell, Plan
+    from cwndlab.plan.plan import Plan
+    from cwndlab.runs.run_options import RunOptions
     from cwndlab.study import Study
 
 T = TypeVar("T")
@@ -112,7 +114,14 @@ KernelOption = Annotated[
     str | None,
     typer.Option(
         metavar="SERIES|NAME|FILE",
-        help="the kernel in virtual time: 6.12, 7.3, or a name from `linux list`; default: 6.12",
+        help="the kernel in virtual time: 6.1, 6.12, 7.3, or a name from `linux list`; default: 6.12",
+    ),
+]
+KernelsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SERIES|NAME|FILE,…",
+        help="the kernel in virtual time, as `linux list` shows it; several (6.12,7.3) side by side",
     ),
 ]
 CcOption = Annotated[
@@ -173,6 +182,13 @@ def limits_of(given: list[str] | None, backend: str) -> list[str]:
     return found
 
 
+def several_kernels(kernel: str | None, backend: str) -> tuple[str | None, list[str]]:
+    """`--kernel 7.3` as the kernel of all cells; `--kernel 6.12,7.3` as a change of the study."""
+    if backend != "linux-virtual" or kernel is None or "," not in kernel:
+        return kernel, []
+    return None, [f"run.kernel={kernel}"]
+
+
 def changes_of(given: Iterable[str]) -> dict[str, str]:
     """Keys and their values of options as "iw=4"; StudyError for one that sets nothing."""
     wanted: dict[str, str] = {}
@@ -213,10 +229,14 @@ def load(
     return loaded.configured(changes_of([*(changes or []), *(more or []), *limits]), laws)
 
 
-def first_cell(plan: Plan) -> Cell:
-    """The first cell of a plan, checked; a note says which it is if there are others."""
+def first_cell(plan: Plan, options: RunOptions) -> Plan:
+    """The first cell of a plan, which the backend can run; a note says which it is if there are others."""
+    from cwndlab.runs.backend_check import check_backend
+
     cell = plan.cells[0]
     cell.check()
     if len(plan.cells) > 1:
         echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
-    return cell
+    first = replace(plan, cells=(cell,))
+    check_backend(first, options)
+    return first

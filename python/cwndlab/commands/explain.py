@@ -113,9 +113,8 @@ def _explain_cell(
     from cwndlab.runs.explanation import explain_run
     from cwndlab.runs.single_run import OneCell, OneKernelCell
 
-    kernel = kernel_of(options, loaded)
-    plan = loaded.plan(seed=seed)
-    cell = first_cell(plan)
+    plan = first_cell(loaded.plan(seed=seed), options)
+    cell, kernel = plan.cells[0], kernel_of(options, plan)
     source = OneCell(cell, plan.seed) if kernel is None else OneKernelCell(cell, plan.seed, kernel)
     try:
         return explain_run(source, cell.id, replicate, flow, moment, longest)

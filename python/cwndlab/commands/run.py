@@ -16,7 +16,7 @@ from cwndlab.runs.progress import span
 from cwndlab.spec.files import SHIPPED, STUDY
 
 from . import arguments as opt
-from .arguments import limits_of, load, parse_option
+from .arguments import limits_of, load, parse_option, several_kernels
 from .output import echo, number_of, progress, same_replicates
 from .start import importing, without_collection
 
@@ -61,7 +61,7 @@ def run(
     sensitivity: opt.SensitivityOption = None,
     backend: opt.BackendOption = "simulator",
     stack: opt.StackOption = None,
-    kernel: opt.KernelOption = None,
+    kernel: opt.KernelsOption = None,
     limit: opt.LimitOption = None,
     max_events: EventsOption = None,
     max_memory: MemoryOption = None,
@@ -79,8 +79,9 @@ def run(
 
         import_module("cwndlab.commands.summary")
         import_module("cwndlab.runs.execution")
+    kernel, kernels = several_kernels(kernel, backend)
     with without_collection():
-        loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
+        loaded = load(study, set_, more, [*limits_of(limit, backend), *kernels], cc, metric)
     options = RunOptions(
         out=out or Path(f"{loaded.name}-out"),
         seed=seed,

@@ -10,11 +10,14 @@ import typer
 from cwndlab.errors import StudyError
 
 from .arguments import (
+    BackendOption,
     CcOption,
+    KernelOption,
     MetricOption,
     ReplicatesOption,
     SeedOption,
     SetOption,
+    StackOption,
     StudyArgument,
     ThreadsOption,
     load,
@@ -51,6 +54,9 @@ def search(
     seed: SeedOption = None,
     replicates: ReplicatesOption = None,
     threads: ThreadsOption = None,
+    backend: BackendOption = "simulator",
+    stack: StackOption = None,
+    kernel: KernelOption = None,
 ) -> None:
     """Search a parameter space for the point at which a quantity is worst."""
     from cwndlab import search as searching
@@ -70,7 +76,9 @@ def search(
     def progress(runs: int, found: Tried) -> None:
         echo(f"{runs} runs: {_words(found.estimate)} at {space.words(found.point)}", err=True)
 
-    options = RunOptions(seed=seed, replicates=replicates, threads=threads)
+    options = RunOptions(
+        seed=seed, replicates=replicates, threads=threads, backend=backend, stack=stack, kernel=kernel
+    )
     found = searching.search(space, goal, out, budget=budget, options=options, progress=progress)
     worst_cell = found.worst.estimate.cell
     echo(f"{goal.direction} {goal.quantity}: {space.words(found.worst.point)} (cell {worst_cell})")

@@ -48,9 +48,10 @@ def trace(
         )
         raise StudyError("pcapng is binary, and the output is a terminal", key="--format", right=right)
     loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
-    runner = kernel_of(RunOptions(backend=backend, stack=stack, kernel=kernel), loaded)
-    plan = loaded.plan(seed=seed)
-    data = make(first_cell(plan), format_, seed=plan.seed, replicate=replicate, kernel=runner)
+    options = RunOptions(backend=backend, stack=stack, kernel=kernel)
+    plan = first_cell(loaded.plan(seed=seed), options)
+    runner = kernel_of(options, plan)
+    data = make(plan.cells[0], format_, seed=plan.seed, replicate=replicate, kernel=runner)
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

@@ -13,23 +13,24 @@ from typing import Any
 from cwndlab import __version__
 from cwndlab.backends.linux.stack import Stack
 from cwndlab.backends.linux.stack import load as load_stack
-from cwndlab.errors import StudyError
+from cwndlab.errors import RunError, StudyError
+from cwndlab.laws import kernel_law
 from cwndlab.plan.plan import Cell, Plan
 from cwndlab.report import render
 from cwndlab.report.contents import unmeasured_results
 from cwndlab.report.model import Fact
-from cwndlab.runs.execution import checked_plan, run_plan
+from cwndlab.runs.execution import checked_plan, run_plan, sound_plan
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.spec.knobs import word
 from cwndlab.spec.units import parse_time
 from cwndlab.study import Study
-from cwndlab.writing import save, write_atomic
+from cwndlab.writing import save
 
 from .pack import Pack
 from .scorecard import MARKS, Scorecard, as_data, as_junit, judge
-from .subjects import STAND_IN, Subject, with_subjects
+from .subjects import Subject, with_subjects
 
 RULE = (
     "A row has a mark where the document itself states a limit: met, not met, undecided if the 95 % "
@@ -120,7 +121,7 @@ def evaluate(
     options = options or RunOptions()
     if options.backend != "simulator":
         out.mkdir(parents=True, exist_ok=True)
-        options = replace(options, stack=stack_for(options.stack, _of_kernel(subjects), out))
+        options = replace(options, stack=options.stack or STACK)
     names = [subject.name for subject in subjects]
     prepared = [_prepare(pack, subjects, changes or {}, options) for pack in packs]
     for one in prepared:
@@ -157,15 +158,6 @@ def evaluate(
     return evaluation
 
 
-def _of_kernel(subjects: Sequence[Subject]) -> str | None:
-    """The subject that only the kernel has; StudyError if there are several."""
-    found = [subject.kernel for subject in subjects if subject.kernel is not None]
-    if len(found) > 1:
-        problem = f"{' and '.join(found)} exist only in the kernel, and one evaluation takes one such"
-        raise StudyError(problem, key="--cc", right="evaluate them one after another")
-    return found[0] if found else None
-
-
 @dataclass(frozen=True)
 class _Prepared:
     """A pack whose studies are ready to run."""
@@ -183,29 +175,36 @@ def _prepare(
     if options.backend == "simulator":
         made = studies(pack, subjects, changes)
         return _Prepared(pack, {name: checked_plan(study, options) for name, study in made.items()}, {})
-    stack = load_stack(str(options.stack))
+    stack, offered = load_stack(str(options.stack)), _offered(options)
     for subject in subjects:
         if subject.law is not None:
             right = "leave it out, or run the simulator"
             raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
-        if subject.kind == "cc" and subject.kernel is None and lacks_law(stack, subject.name):
+        if subject.kind == "cc" and _lacks(stack, subject, offered):
             raise StudyError(
                 f"the kernel has no congestion control {subject.name}",
                 key="--cc",
-                right="--backend simulator",
+                right=f"known: {', '.join(offered)}" if offered else "--backend simulator",
             )
-    lacking = [name for name in pack.file.references if pack.kind == "cc" and lacks_law(stack, name)]
+    lacking = [name for name in pack.file.references if pack.kind == "cc" and lacks_law(stack, name, offered)]
     left = [name for name in pack.file.references if name not in lacking]
     pack = replace(pack, file=pack.file.model_copy(update={"references": left}))
     plans, skipped = {}, {}
     for name, study in studies(pack, subjects, changes, without=lacking).items():
-        plan = checked_plan(study, replace(options, backend="simulator", stack=None, kernel=None))
-        reason = reason_not_to_run(plan, stack)
+        plan = sound_plan(study, options)
+        reason = reason_not_to_run(plan, stack, offered)
         if reason is None:
             plans[name] = plan
         else:
             skipped[name] = reason
     return _Prepared(pack, plans, skipped)
+
+
+def _lacks(stack: Stack, subject: Subject, offered: Collection[str]) -> bool:
+    """Whether a kernel has no congestion control for a subject."""
+    if subject.kernel is not None:
+        return bool(offered) and subject.kernel not in offered
+    return lacks_law(stack, subject.name, offered)
 
 
 def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: float) -> None:
@@ -242,37 +241,36 @@ STACK = "linux-laws"
 NOT_MAINLINE = ("bbr3", "prague")
 
 
-def stack_for(given: str | None, law: str | None, folder: Path) -> str:
-    """The set-up of the kernel's TCP: the one given, or with a congestion control of the kernel's own.
+def _offered(options: RunOptions) -> Collection[str]:
+    """The congestion controls of the kernel; empty if that is not known before it runs."""
+    if options.backend != "linux-virtual":
+        return ()
+    from cwndlab.backends.linux_virtual import images
 
-    That one takes the place of a window law; the set-up is written to the folder.
-    """
-    if law is None:
-        return given or STACK
-    if given not in (None, STACK):
-        right = f"leave out --stack, or map a window law to {law} in its [laws]"
-        raise StudyError(f"{law} and a set-up of your own do not fit together", key="--stack", right=right)
-    path = folder / f"{law}-stack.toml"
-    write_atomic(path, f'based_on = "{STACK}"\n[laws]\n{STAND_IN} = "{law}"\n'.encode())
-    return str(path)
+    try:
+        return list(images.find(options.kernel).about.get("congestion_controls", ()))
+    except RunError:
+        return ()
 
 
-def lacks_law(stack: Stack, law: str) -> bool:
+def lacks_law(stack: Stack, law: str, offered: Collection[str]) -> bool:
     """Whether a kernel with this set-up has no congestion control for a window law of the engine."""
-    return stack.laws.get(law) in (None, *NOT_MAINLINE)
+    own = stack.laws.get(law)
+    return own is None or (own not in offered if offered else own in NOT_MAINLINE)
 
 
-def reason_not_to_run(plan: Plan, stack: Stack) -> str | None:
+def reason_not_to_run(plan: Plan, stack: Stack, offered: Collection[str]) -> str | None:
     """Why a kernel with this set-up cannot run all cells of a plan; None if it can."""
     try:
         plan.check_kernel()
     except StudyError as error:
         return error.problem
-    missing = sorted({law for cell in plan.cells for law in _laws(cell) if lacks_law(stack, law)})
+    missing = sorted({law for cell in plan.cells for law in _laws(cell) if lacks_law(stack, law, offered)})
     return f"the kernel has no congestion control {', '.join(missing)}" if missing else None
 
 
 def _laws(cell: Cell) -> set[str]:
     scenario = cell.compiled.scenario
     groups = {entry[end] for entry in scenario["traffic"] for end in ("tcp_client", "tcp_server")}
-    return {word(scenario["tcp"][group]["window_law"]) for group in groups}
+    laws = [scenario["tcp"][group]["window_law"] for group in groups]
+    return {word(law) for law in laws if kernel_law(law) is None}

@@ -167,8 +167,8 @@ def judge(
         for criterion in pack.file.criteria
     ]
     if simulated:
-        other = {row.id: row.values for row in judge(pack, subjects, simulated).rows}
-        known = {id_: {n: v for n, v in of.items() if n not in kernel_only} for id_, of in other.items()}
+        others = [name for name in subjects if name not in kernel_only]
+        known = {row.id: row.values for row in judge(pack, others, simulated).rows}
         rows = [dataclasses.replace(row, simulated=known[row.id]) for row in rows]
     return Scorecard(pack, tuple(subjects), references, tuple(rows))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cwndlab.errors import StudyError, nearest
@@ -17,10 +17,6 @@ from cwndlab.study import Study
 
 from .pack import AXIS, Kind
 
-#: The window law of the engine in whose place a kernel runs a congestion control of its own.
-STAND_IN = "reno-linux2"
-#: How a study refers to the axis.
-_REFERENCE = f"${AXIS}"
 _NAME = re.compile(r"[a-z0-9][a-z0-9_+-]*\Z")
 
 
@@ -43,10 +39,7 @@ class Subject:
         if self.law is not None:
             return f"{self.law.class_name} of {self.law.file}, digest {self.law.digest}"
         if self.kernel is not None:
-            return (
-                f"congestion control {self.kernel} of the kernel; where reports show the simulator, it ran "
-                f"{STAND_IN} in its place"
-            )
+            return f"congestion control {self.kernel} of the kernel; the simulator has none of this name"
         if self.queue is not None:
             knobs = {key: value for key, value in self.queue.items() if key != "kind"}
             settings = ", ".join(f"{key} = {value}" for key, value in knobs.items())
@@ -97,8 +90,10 @@ def with_subjects(
         right = nearest(missing[0], declared)
         raise study.place.error(("axes", AXIS, "values"), f'the reference "{missing[0]}" is missing', right)
     first = next(iter(declared.values()))
-    places = list(_places(study.raw["tcp"], "tcp")) if any(subject.kernel for subject in subjects) else []
-    values = [_value(subject, declared, first, places) for subject in subjects]
+    own = {subject.kernel for subject in subjects if subject.kernel is not None}
+    if own:
+        study = replace(study, catalogue=replace(study.catalogue, kernel_laws=lambda: own))
+    values = [_value(subject, declared, first) for subject in subjects]
     names = [subject.name for subject in subjects]
     others = [name for name in dict.fromkeys((*references, *declared)) if name not in names]
     values += [declared[name] for name in others]
@@ -108,19 +103,8 @@ def with_subjects(
     return made.with_laws({subject.name: subject.law for subject in subjects if subject.law is not None})
 
 
-def _places(table: dict[str, Any], key: str) -> Iterator[str]:
-    """The dotted keys below a table whose value is the axis's."""
-    for name, value in table.items():
-        if isinstance(value, dict):
-            yield from _places(value, f"{key}.{name}")
-        elif value == _REFERENCE:
-            yield f"{key}.{name}"
-
-
-def _value(subject: Subject, declared: dict[str, Any], first: Any, places: Sequence[str]) -> Any:
+def _value(subject: Subject, declared: dict[str, Any], first: Any) -> Any:
     """The value of the axis that puts a subject in its place."""
-    if subject.kernel is not None:
-        return {"name": subject.name, "set": dict.fromkeys(places, STAND_IN)}
     if subject.queue is None:
         return subject.name
     if set(subject.queue) == {"kind"} and subject.name in declared:

@@ -47,8 +47,14 @@ class _Metrics:
                 yield problem_at(("quantities", index, key), str(error))
 
 
-#: The metrics of cwndlab and of the user's own, without congestion controls in Python.
-CATALOGUE = Catalogue(_Metrics())
+def _kernel_laws() -> Collection[str]:
+    from cwndlab.backends.linux_virtual import images  # few studies name one
+
+    return images.offered()
+
+
+#: The metrics of cwndlab and of the user's own, and the congestion controls of the kernels that were built.
+CATALOGUE = Catalogue(_Metrics(), kernel_laws=_kernel_laws)
 
 
 @cache

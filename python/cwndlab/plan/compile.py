@@ -15,7 +15,7 @@ from typing import Any
 from cwndlab import _core
 from cwndlab._core import parse_quantity
 from cwndlab.errors import Findings, KeyPath, StudyError, nearest, problem_at
-from cwndlab.laws import LawCode
+from cwndlab.laws import LawCode, built_in, kernel_knob
 from cwndlab.spec import congestion, knobs, schema
 from cwndlab.spec.base import Drawn
 from cwndlab.spec.engine_kinds import PACKET_QUEUES, is_unresponsive
@@ -49,8 +49,7 @@ def compile_model(
     `catalogue` says which record tables their metrics read, and what names of window laws mean next to the
     engine's own. StudyError says what in the model is wrong.
     """
-    laws = catalogue.laws if catalogue is not None else {}
-    compiled = _Compiler(model, folder, laws).compile(named_windows(model, quantities))
+    compiled = _Compiler(model, folder, catalogue).compile(named_windows(model, quantities))
     if catalogue is not None:
         switch_on(compiled.scenario, model, quantities, catalogue.metrics.tables_of)
     if not compiled.is_finite:
@@ -66,9 +65,10 @@ def _read_profile(name: str) -> tuple[Mapping[str, Any], knobs.Choices]:
 
 
 class _Compiler:
-    def __init__(self, model: schema.Model, folder: Path | None, laws: Mapping[str, LawCode]) -> None:
+    def __init__(self, model: schema.Model, folder: Path | None, catalogue: Catalogue | None) -> None:
         self.model = model
-        self.laws = laws
+        self.laws: Mapping[str, LawCode] = catalogue.laws if catalogue is not None else {}
+        self.kernel_laws = catalogue.kernel_laws if catalogue is not None else frozenset
         self.folder = folder
         self.nodes = {name: index for index, name in enumerate(model.topology.nodes)}
         self.links: list[dict[str, Any]] = []
@@ -311,10 +311,13 @@ class _Compiler:
         self, start: Mapping[str, Any], given: Mapping[str, Any], at: KeyPath, choices: knobs.Choices
     ) -> dict[str, Any]:
         """A configuration with a group's knobs, its congestion control among them."""
-        choices = choices.with_words("window_law", self.laws)
-        made = knobs.tcp(start, congestion.spell_out(given, start, at, self.laws), at, choices)
-        own = self.laws.get(knobs.word(made["window_law"]))
-        return made if own is None else {**made, "window_law": own.knob}
+        own = {name: law.knob for name, law in self.laws.items()}
+        if congestion.is_unknown(given, own):
+            own = {name: kernel_knob(name) for name in self.kernel_laws()} | own
+        choices = choices.with_words("window_law", [name for name in own if name not in built_in()])
+        made = knobs.tcp(start, congestion.spell_out(given, start, at, own), at, choices)
+        law = knobs.word(made["window_law"])
+        return {**made, "window_law": own[law]} if law in own and law not in built_in() else made
 
     def _check_effect(
         self, configs: Sequence[Mapping[str, Any]], given: Mapping[str, Any], at: KeyPath

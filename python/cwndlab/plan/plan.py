@@ -75,6 +75,11 @@ class Cell:
         """How often the study runs it: as its grid says, or `run.replicates`, which an axis may set."""
         return self.own_replicates or self._built.model.run.replicates
 
+    @property
+    def kernel(self) -> str | None:
+        """The kernel on which the study runs it; None for the backend's own."""
+        return self._built.model.run.kernel
+
     @cached_property
     def scenario(self) -> str:
         """The scenario as JSON, as the core takes it."""

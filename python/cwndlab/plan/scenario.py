@@ -12,6 +12,7 @@ from typing import Any
 
 from cwndlab._core import ScenarioRefused
 from cwndlab.errors import Findings, KeyPath, StudyError, nearest, problem_at
+from cwndlab.laws import kernel_law
 from cwndlab.spec.engine_kinds import DETERMINISTIC_QUEUES, SCRIPTED, draws, sends_from_client
 
 KERNEL_SNAPSHOT_NS = 1_000_000_000
@@ -53,6 +54,12 @@ class Compiled:
     def laws(self) -> list[str]:
         """Digests of the congestion controls from outside the engine that it asks for."""
         return [str(law["code"]) for law in self._laws]
+
+    @property
+    def kernel_laws(self) -> dict[str, int]:
+        """The congestion controls that only kernels have, each with the first TCP that asks for it."""
+        found = [kernel_law(config["window_law"]) for config in self.scenario["tcp"]]
+        return {name: found.index(name) for name in found if name is not None}
 
     @property
     def _laws(self) -> list[Mapping[str, Any]]:

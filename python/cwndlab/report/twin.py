@@ -100,13 +100,15 @@ def _of_table(
     a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, paired: bool
 ) -> Iterator[TwinNumber]:
     cells = {cell.id: cell for cell in kernel.cells}
-    for x, y in zip(a.numbers, b.numbers, strict=True):
+    theirs = {(y.row, y.column): y for y in b.numbers}
+    for x in a.numbers:
+        y = theirs[x.row, x.column]  # the simulator may lack rows, but has none of its own
         if x.estimate is None or y.estimate is None:
             continue
         printed = x.published.text if x.published else ""
         if x.published and float(x.published.text) != x.published.value:
             printed = _number(x.published.value)  # in the quantity's unit
-        ours, theirs = (per_run(results, cells[x.cell], a.column(x)) for results in (sim, kernel))
+        simulated, measured = (per_run(results, cells[x.cell], a.column(x)) for results in (sim, kernel))
         yield TwinNumber(
             a.id,
             x.cell,
@@ -114,7 +116,7 @@ def _of_table(
             x.estimate.unit,
             x.estimate.interval,
             y.estimate.interval,
-            difference_of_cells(ours, theirs, x.cell, sim, kernel, paired=paired),
+            difference_of_cells(simulated, measured, x.cell, sim, kernel, paired=paired),
             printed,
             _verdict(x.judgement),
             _verdict(y.judgement),
@@ -245,6 +247,7 @@ def _trace_text(found: FirstDifference) -> str:
         return "The traces of the first replicates agree, so it comes from others."
     count, _, times = found.agree.partition(", ")
     before = f"{count} events agree before{f', {times}' if times else ''}"
+    before = "none agrees before" if count == "0" else before
     sides = f"simulator: {found.simulator}; kernel: {found.kernel}"
     return f"First event that differs in the first replicate: {sides} ({before})."
 

@@ -70,6 +70,8 @@ class Campaign:
     shared: str | None = None
     #: Who runs, if it is not the simulator: part of the keys.
     backend: str = ""
+    #: The same of cells that run on another kernel.
+    backends: Mapping[str, str] = field(default_factory=dict)
     #: What one run of the simulator may use; None: the engine's default.
     max_events: int | None = None
     max_memory_bytes: int | None = None
@@ -93,7 +95,9 @@ class Campaign:
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
         self._keys = {
             cell.id: cell_key(
-                kernel_run(cell.completed) if self.backend else cell.completed, self.plan.seed, self.backend
+                kernel_run(cell.completed) if self.backend else cell.completed,
+                self.plan.seed,
+                self.backends.get(cell.id, self.backend),
             )
             for cell in self.plan.cells
         }

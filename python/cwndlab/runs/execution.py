@@ -21,6 +21,7 @@ from cwndlab.usercode import check_not_loading
 from cwndlab.writing import write_atomic
 
 from . import result_folder as folders
+from .backend_check import check_backend
 from .campaign import Campaign
 from .check_outputs import check_outputs
 from .progress import Progress
@@ -60,16 +61,18 @@ def run_study(
 
 
 def checked_plan(study: StudySpec, options: RunOptions) -> Plan:
-    """The plan of a study with its cells compiled; StudyError for what no run could do or show."""
+    """The plan of a study with its cells compiled; StudyError for what no run with these options could do."""
+    plan = sound_plan(study, options)
+    check_backend(plan, options)
+    return plan
+
+
+def sound_plan(study: StudySpec, options: RunOptions) -> Plan:
+    """The same; StudyError for what no run on any backend could do or show."""
     check_not_loading()
     plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     plan.check()
     check_outputs(plan)
-    if options.backend != "simulator":
-        if study.laws:
-            right = "leave it out, or run the simulator"
-            raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
-        plan.check_kernel()
     return plan
 
 
@@ -85,7 +88,7 @@ def run_plan(
     began = datetime.now(UTC)
     study = plan.study
     shared = _shared_store(options, study)
-    kernel = kernel_of(options, study)
+    kernel = kernel_of(options, plan)
     executor = kernel or _executor(options, study)
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None
@@ -103,6 +106,7 @@ def run_plan(
             progress,
             shared=shared,
             backend=kernel.key if kernel is not None else "",
+            backends=kernel.keys if kernel is not None else {},
             max_events=options.max_events,
             max_memory_bytes=options.max_memory_bytes,
             finished=finished,
@@ -143,6 +147,7 @@ def _run_into(
         return result
     content = _provenance(campaign, options, kernel, began, commit or Commit())
     content |= folders.keep_code(folder, study.laws.values(), campaign.work.own_metrics)
+    content |= folders.kernel_laws(campaign.plan)
     if kernel is not None and kernel.stack.text is not None:
         write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
     folders.write_provenance(folder, content)
@@ -185,12 +190,15 @@ def _provenance(
         began=began,
         packets=campaign.packets,
         performed=campaign.performed,
-        ran_on=f"Linux {kernel.release}"
+        ran_on=f"Linux {kernel.releases}"
         if kernel
         else options.cluster or f"{options.threads or available()} {workers}",
     )
     if kernel is not None:
         content |= kernel.provenance() | {"backend_key": campaign.backend}
+        if campaign.backends:
+            of_kernel = {str(campaign.cells[cell].kernel): key for cell, key in campaign.backends.items()}
+            content["backend_keys"] = of_kernel
         content["stack"]["file"] = STACK_FILE if kernel.stack.text is not None else None
     return content | {
         "replicates": options.replicates,
@@ -255,8 +263,8 @@ def _has_own_code(study: StudySpec) -> bool:
     return bool(study.laws) or (bool(own) and all(code.whole for code in own))
 
 
-def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:
-    """Who runs on a kernel; None for the simulator."""
+def kernel_of(options: RunOptions, plan: Plan) -> Kernel | None:
+    """Who runs the cells of a plan on a kernel; None for the simulator."""
     if options.backend == "simulator":
         return None
     if sys.platform != "linux":
@@ -271,11 +279,16 @@ def kernel_of(options: RunOptions, study: StudySpec) -> Kernel | None:
     from cwndlab.backends.linux_virtual.backend import VirtualKernel
 
     find_router()
+    study = plan.study
     chosen = load(options.stack or study.base.run.stack), options.threads, study.base.limits
     if options.backend == "linux-virtual":
         from cwndlab.backends.linux_virtual import images
 
-        return VirtualKernel(*chosen, image=images.find(options.kernel))
+        named = {cell.id: options.kernel or cell.kernel for cell in plan.cells}
+        found = {name: images.find(name) for name in dict.fromkeys(named.values())}
+        first = next(iter(found.values()))
+        others = {cell: found[name] for cell, name in named.items() if found[name] != first}
+        return VirtualKernel(*chosen, image=first, others=others)
     return Kernel(*chosen)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import dropwhile
 
 import pyarrow as pa
 
@@ -29,10 +31,17 @@ _WORDS = {
 }
 
 
-def simulate(kernel: Campaign) -> Campaign:
-    """The simulator's campaign of the same plan as a kernel's; what of it is missing in the store is run."""
+def simulate(kernel: Campaign) -> Campaign | None:
+    """The simulator's campaign of the same plan as a kernel's; what of it is missing in the store is run.
+
+    Cells with a congestion control that only the kernel has are left out; None if no others remain.
+    """
+    plan = kernel.plan.for_comparison()
+    plan = replace(plan, cells=tuple(cell for cell in plan.cells if not cell.compiled.kernel_laws))
+    if not plan.cells:
+        return None
     # The simulator's runs have other keys, so one store holds both.
-    simulator = Campaign(kernel.plan.for_comparison(), kernel.store, Threads(None), kernel.rule)
+    simulator = Campaign(plan, kernel.store, Threads(None), kernel.rule)
     simulator.run()
     return simulator
 
@@ -41,8 +50,9 @@ def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
     """The simulator's side of a report of the kernel's results."""
     about = (
         "What the host at the observation point sends and gets (without one, the sender of the first "
-        "traffic), first replicates, until an event is not the same on both; times may be "
-        f"{DEFAULT_TOLERANCE_S * 1e3:g} ms apart. The earlier of the two is what the other does not do then."
+        "traffic), first replicates, from the first packet with data until an event is not the same on both; "
+        f"times may be {DEFAULT_TOLERANCE_S * 1e3:g} ms apart. The earlier of the two is what the other does "
+        "not do then."
     )
     complete = not simulated.failures and not measured.failures
     return Twin(simulated.results, tuple(_first_differences(simulated, measured)), about, complete)
@@ -50,12 +60,12 @@ def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
 
 def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[FirstDifference]:
     """Each cell's first event that differs between the traces of the first replicates."""
-    for cell in measured.plan.cells:
+    for cell in simulated.plan.cells:
         try:
             a, b = _traces(cell, simulated, measured)
         except KeyError:  # the first run of one of them failed
             continue
-        found = first_difference(a, b, DEFAULT_TOLERANCE_S)
+        found = first_difference(_from_first_data(a), _from_first_data(b), DEFAULT_TOLERANCE_S)
         within = f", their times within {found.apart_s * 1e3:.3f} ms" if found.agree else ""
         if found.a is None and found.b is None:
             yield FirstDifference(cell.id, f"all {found.agree}{within}", "", "")
@@ -77,13 +87,22 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
     return _events(read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)), _events(b)
 
 
+def _from_first_data(events: list[Event]) -> list[Event]:
+    """Without the handshake, which not every TCP of the simulator has."""
+    return list(dropwhile(_is_bare, events))
+
+
+def _is_bare(event: Event) -> bool:
+    """Whether it is an ACK of no data."""
+    return event.segment == 0 and event.event in ("ack", "dupack")
+
+
 def _events(segments: pa.Table) -> list[Event]:
     return of_columns(Columns(segments))
 
 
 def event_text(event: Event) -> str:
     """An event in words."""
-    bare = event.segment == 0 and event.event in ("ack", "dupack")
-    what = "an ACK of no data" if bare else _WORDS[event.event].format(event.segment)
+    what = "an ACK of no data" if _is_bare(event) else _WORDS[event.event].format(event.segment)
     of = f" (connection {event.connection})" if event.connection else ""
     return f"at {event.time_s:.6f} s {what}{of}"

@@ -56,6 +56,7 @@ def write_report(
         from .kernel_twin import simulate, twin_of  # only a kernel needs it
 
         simulator = simulate(campaign)
+    if simulator is not None:
         twin = twin_of(RunResult.of(simulator), result)
         twin = replace(twin, results=with_budgets(simulator, twin.results, outputs.figures))
         result.simulated = twin.results

@@ -168,6 +168,12 @@ def _lines(content: Mapping[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def kernel_laws(plan: Plan) -> dict[str, Any]:
+    """What provenance.json says of the congestion controls that only kernels have."""
+    found = dict.fromkeys(law for cell in plan.cells for law in cell.compiled.kernel_laws)
+    return {"kernel_laws": list(found)} if found else {}
+
+
 def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[MetricCode]) -> dict[str, Any]:
     """Copies the sources of the user's own code; what provenance.json says of it."""
     kept = {}
@@ -226,7 +232,8 @@ def load(folder: Path, kind: type[StudySpec] = StudySpec) -> tuple[Campaign, Fol
 
 def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, dict[str, Any]]:
     content = read_provenance(folder)
-    counts = {cell.id: cell.replicates for cell in read_statements(folder / _MARK, content).cells}
+    stated = read_statements(folder / _MARK, content)
+    counts = {cell.id: cell.replicates for cell in stated.cells}
     for item, source in _kept_code(folder, content, "metrics"):
         reopen_metric(item, source)
     laws = {
@@ -235,8 +242,10 @@ def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, d
         )
         for item, source in _kept_code(folder, content, "congestion_controls")
     }
-    study = build_checked(kind, read_document(folder / "study.toml"), CATALOGUE)
-    study = replace(study, catalogue=replace(CATALOGUE, laws=laws))
+    # The kernels may be gone, or have been built elsewhere.
+    catalogue = replace(CATALOGUE, kernel_laws=lambda: stated.kernel_laws)
+    study = build_checked(kind, read_document(folder / "study.toml"), catalogue)
+    study = replace(study, catalogue=replace(catalogue, laws=laws))
     study = rebuild(study, modify(study, content.get("set", {})))
     sensitivity = content.get("sensitivity")
     plan = make_plan(
@@ -254,7 +263,15 @@ def _whole(
     folder: Path, plan: Plan, store: FolderStore, counts: Mapping[str, int], content: Mapping[str, Any]
 ) -> Campaign:
     """The campaign of a folder that lacks nothing."""
-    campaign = Campaign(plan, store, Threads(1), backend=content.get("backend_key", ""), runs_laws=False)
+    of_kernel = content.get("backend_keys", {})
+    campaign = Campaign(
+        plan,
+        store,
+        Threads(1),
+        backend=content.get("backend_key", ""),
+        backends={cell.id: of_kernel[cell.kernel] for cell in plan.cells if cell.kernel in of_kernel},
+        runs_laws=False,
+    )
     campaign.wanted |= {cell: counts[cell] for cell in campaign.wanted if cell in counts}
     runs: dict[str, int] = {}  # of cells that are the same run, once
     for cell, n in campaign.wanted.items():
@@ -316,6 +333,8 @@ class Stated(_Part):
     replicates: _Count | None = None
     sensitivity: str | None = None
     backend_key: str = ""
+    backend_keys: dict[str, str] = {}
+    kernel_laws: list[str] = []
     set_: dict[str, Any] = Field(default={}, alias="set")
     cells: list[StatedCell]
     metrics: list[StatedMetric] = []

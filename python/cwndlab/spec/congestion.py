@@ -9,18 +9,19 @@ slow start; DCTCP brings its ECN. Knobs of the same group take precedence.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
-from cwndlab.laws import LawCode, built_in, from_file
+from cwndlab.laws import OF_YOUR_OWN, LawCode, built_in, from_file
 
 from .document import Document
 from .knobs import word
 from .study_spec import StudySpec
 
 KEY = "cc"
+#: The keys that name a window law.
+KNOBS = ("window_law", KEY)
 #: What the key was called, too.
 _FORMER_KEY = "congestion_control"
 _STANDARD = {"slow_start": "standard"}
@@ -49,13 +50,22 @@ def congestion_control(given: str) -> tuple[str, LawCode | None]:
     return name, None
 
 
+def is_unknown(given: Mapping[str, Any], own_laws: Collection[str]) -> bool:
+    """Whether a group names a window law that is neither the engine's nor among these."""
+    named = [NAMES.get(name, name) for key in KNOBS if isinstance(name := given.get(key), str)]
+    return any(name not in built_in() and name not in own_laws for name in named)
+
+
 def spell_out(
     given: Mapping[str, Any],
     profile: Mapping[str, Any],
     path: KeyPath,
-    own_laws: Mapping[str, LawCode] = MappingProxyType({}),
+    own_laws: Collection[str] = (),
 ) -> dict[str, Any]:
-    """The knobs of a group with those of its congestion control in place of `cc`."""
+    """The knobs of a group with those of its congestion control in place of `cc`.
+
+    `own_laws` are the names that are known next to the engine's.
+    """
     at = (*path, KEY)
     if _FORMER_KEY in given:
         right = f"write {KEY} = {given[_FORMER_KEY]!r}"
@@ -68,7 +78,7 @@ def spell_out(
     law = NAMES.get(name, name) if isinstance(name, str) else name
     known = (*built_in(), *own_laws)
     if law not in known:
-        right = f"{nearest(str(name), known)}; one of your own needs --cc FILE.py:CLASS"
+        right = f"{nearest(str(name), known)}; {OF_YOUR_OWN}"
         raise problem_at(at, f"there is no congestion control {name!r}", right)
     own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
     if law == "cubic" and word(profile["window_law"]).startswith("cubic"):
@@ -76,10 +86,6 @@ def spell_out(
     else:
         own = {"window_law": law, **own}
     return {**own, **{key: value for key, value in given.items() if key != KEY}}
-
-
-#: The keys that name a window law.
-KNOBS = ("window_law", KEY)
 
 
 def naming_laws(study: StudySpec, laws: Iterable[str]) -> Document:

@@ -14,6 +14,7 @@ from typing import Any
 from cwndlab.errors import StudyError, nearest
 
 from .files import SHIPPED, STUDY, read_text
+from .kernels import KEY as KERNELS
 from .resolve import put, steps
 from .schema import Scalar
 from .shorthand import NETWORKS
@@ -59,7 +60,7 @@ class Document:
     def written(self) -> Mapping[str, Any]:
         """The tables as written, with the changes of their short forms; StudyError for a key that is none."""
         short = {key: value for key, value in self.changes.items() if is_short(key)}
-        return put_all(self.tables, short, self.networks, self.file) if short else self.tables
+        return put_all(self.tables, short, [*self.networks, "run"], self.file) if short else self.tables
 
     def change(self, changes: Mapping[str, Any]) -> Document:
         """The document with more keys changed; a later change counts."""
@@ -68,8 +69,8 @@ class Document:
 
 
 def is_short(key: str) -> bool:
-    """Whether a dotted key belongs to the short form of a network."""
-    return key.partition(".")[0] in NETWORKS
+    """Whether a dotted key belongs to a short form: that of a network, or a list of kernels."""
+    return key == KERNELS or key.partition(".")[0] in NETWORKS
 
 
 def put_all(

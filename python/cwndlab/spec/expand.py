@@ -14,7 +14,7 @@ from typing import Any
 
 from cwndlab.errors import Findings, KeyPath, StudyError, problem_at
 
-from . import measures
+from . import kernels, measures
 from .base import Drawn
 from .engine_kinds import SEVERAL_LINES, is_endless, is_unresponsive, sends_from_client
 from .shorthand import NETWORKS, Flow, Network, ParkingLot, Short
@@ -56,10 +56,14 @@ class Expanded:
 
 def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     """The study in full; a StudyError carries a path of the study as it was written."""
-    if not any(key in raw for key in SHORT):
+    several = kernels.listed(raw)
+    if not several and not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
     _check_kinds(raw)
     made = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
+    if several:
+        kernels.add_axis(made.raw, several)
+        made.origins["axes", kernels.AXIS] = ("run", "kernel")
     short = _read_short_forms({key: raw[key] for key in SHORT if key in raw}, made.wrong)
     networks = [name for name in NETWORKS if name in raw]
     if len(networks) > 1:
@@ -78,6 +82,8 @@ def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     if asked is None and networks and not raw.get("quantities"):
         asked = list(measures.DEFAULT)
     _measure(made, asked, metrics)
+    if several:
+        kernels.show(made.raw, several)
     made.raw = {key: made.raw[key] for key in sorted(made.raw, key=_position)}
     return made
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from cwndlab._core import parse_quantity, tcp_renamed
 from cwndlab.errors import Findings, KeyPath, nearest, problem_at
+from cwndlab.laws import OF_YOUR_OWN
 
 #: Something that looks like a number with a unit, known or not.
 _QUANTITY = re.compile(r"\s*[-+]?[\d.]+\s*[A-Za-zµ%/]+\s*\Z")
@@ -132,7 +133,7 @@ def _alternative(
     if word not in words:
         right = nearest(word, words)
         if at[-1] == "window_law":
-            right += "; a congestion control of your own needs --cc FILE.py:CLASS"
+            right += f"; {OF_YOUR_OWN}"
         raise problem_at(at, f'there is no {at[-1]} "{word}"', right)
     inside = (*at, word)
     if not isinstance(given, Mapping):

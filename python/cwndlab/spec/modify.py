@@ -10,6 +10,7 @@ from cwndlab.errors import StudyError, nearest
 
 from . import schema, values
 from .document import Document
+from .kernels import KEY as KERNELS
 from .schema import GRID, Scalar
 from .study_spec import SETTABLE, StudySpec
 
@@ -42,8 +43,14 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
                 right=nearest(section, sections),
             )
         else:
-            keys[key] = values.toml_value(value)
+            keys[key] = _kernels(value) if key == KERNELS else values.toml_value(value)
     return replace(document.change(keys), chosen=chosen)
+
+
+def _kernels(value: Any) -> Any:
+    """The kernels of "6.12,7.3", whose names are no numbers."""
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    return names[0] if isinstance(value, str) and len(names) == 1 else names
 
 
 def _choose_grids(grids: Sequence[schema.Grid], value: Any) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from .base import Drawn, Label, Open, Renamed, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
@@ -162,6 +162,13 @@ class Tcp(Open):
 Percent = Annotated[Share, Field(gt=0, lt=1)]
 
 
+Kernel = Annotated[
+    str | None,
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+"""A kernel's name; `spec.kernels` writes a list out before this is read."""
+
+
 class Run(Strict):
     """How long and how often."""
 
@@ -178,6 +185,9 @@ class Run(Strict):
         1000, description="where sequential stopping ends at the latest"
     )
     stack: str = Field("linux-1998", description="a kernel's TCP, unless --stack names another")
+    kernel: Kernel = Field(
+        None, description="the kernel in virtual time, unless --kernel names another; a list is an axis"
+    )
 
 
 class Probes(Strict):

@@ -111,13 +111,26 @@ class Kernel:
     @property
     def key(self) -> str:
         """Part of every result's key: another kernel, set-up or limit of validity is another result."""
-        parts = [self.backend, self.release, self.stack.as_dict(), self.limits.model_dump()]
+        return self._key(self.release)
+
+    def _key(self, release: str) -> str:
+        parts = [self.backend, release, self.stack.as_dict(), self.limits.model_dump()]
         return json.dumps(parts, sort_keys=True)
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """The same of cells that run on another kernel than the others."""
+        return {}
 
     @property
     def release(self) -> str:
         """Which kernel it is."""
         return platform.release()
+
+    @property
+    def releases(self) -> str:
+        """The kernels of all cells, in words."""
+        return self.release
 
     @property
     def side_by_side(self) -> int:
@@ -213,7 +226,7 @@ class Kernel:
     def ended(self, length_s: float, wall_s: float) -> None:
         """Learns from a run that has ended how long others will take."""
 
-    def last_words(self, folder: Path) -> str:
+    def last_words(self, folder: Path, process: subprocess.Popen[str]) -> str:
         """The output of a run that ended without a result."""
         return ""
 
@@ -244,7 +257,10 @@ class Kernel:
             result = json.loads((run.folder / "result.json").read_text())
         except (OSError, ValueError):
             return Outcome(
-                job, {}, 0, error=f"the testbed ended without a result{self.last_words(run.folder)}"
+                job,
+                {},
+                0,
+                error=f"the testbed ended without a result{self.last_words(run.folder, run.process)}",
             ), []
         if result.get("of_all"):
             raise RunError(f"no run on a kernel can be set up here: {result['error']}")
@@ -328,7 +344,7 @@ class Kernel:
         notes = sorted({note for stamp in ordered for note in stamp["differs_from_study"]})
         return {
             "backend": self.backend,
-            "kernel": self.release,
+            "kernel": self.releases,
             "stack": {**self.stack.as_dict(), "about": self.stack.about},
             "limits": self.limits.model_dump(),
             "differs_from_study": notes,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.laws import kernel_law
 from cwndlab.spec.knobs import word
 
 Opener = Literal["receiver", "client"]
@@ -213,6 +214,9 @@ def quick_ack(stack: Stack | Mapping[str, Any], tcp: Tcp) -> bool:
 
 def congestion_control(stack: Mapping[str, Any], tcp: Tcp) -> str | None:
     """The kernel's congestion control for connections of this TCP; None: as it comes."""
+    named = kernel_law(tcp["window_law"])
+    if named is not None:
+        return named
     control = stack["laws"].get(word(tcp["window_law"]), stack["sysctls"].get("tcp_congestion_control"))
     return None if control is None else str(control)
 
@@ -281,7 +285,7 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
 
     sack = bool(tcp["sack"]) if stack.sack_of_study else on("sack")
     control, law = congestion_control(stack.as_dict(), tcp), word(tcp["window_law"])
-    if LAWS[law] != control:
+    if kernel_law(tcp["window_law"]) is None and LAWS.get(law) != control:
         yield f"the study's window law is {law}; the kernel's congestion control is {control}"
     for name, studys, kernels in (
         ("SACK", tcp["sack"], sack),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import subprocess
 from collections import Counter
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from cwndlab.backends.threads import available
 
 from . import boot, images
 
-#: Wall time allowed for a virtual second; 7 flows took 0.025 s of a free processor.
+#: Time allowed for a virtual second; 7 flows took 0.025 s of a free processor.
 PATIENCE = 10
 
 
@@ -25,6 +26,10 @@ def seed_of(job: Job) -> int:
     """Of the kernel's random numbers (sequence numbers, ports): from seed, replicate and cell alone."""
     text = f"{job.seed}/{job.replicate}/{job.cell}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def _release(image: images.Image) -> str:
+    return f"{image.release} ({image.digest})"
 
 
 @dataclass
@@ -38,6 +43,8 @@ class VirtualKernel(Kernel):
     #: Not known before a run has finished: it depends on the packets and on the machine.
     pace: float | None = None
     image: images.Image = field(default_factory=images.find)
+    #: The kernels of cells that do not run on `image`.
+    others: Mapping[str, images.Image] = field(default_factory=dict)
     #: The guests that were started, with their processors.
     _placed: list[tuple[subprocess.Popen[str], int]] = field(default_factory=list, repr=False)
     #: Simulated and wall time of the runs that have ended.
@@ -51,7 +58,17 @@ class VirtualKernel(Kernel):
     @property
     def release(self) -> str:
         """The guest's kernel, with its digest: another one gives other results."""
-        return f"{self.image.release} ({self.image.digest})"
+        return _release(self.image)
+
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Parts of the keys of cells that run on another kernel than the others."""
+        return {cell: self._key(_release(image)) for cell, image in self.others.items()}
+
+    @property
+    def releases(self) -> str:
+        """The kernels of all cells."""
+        return ", ".join(dict.fromkeys(map(_release, (self.image, *self.others.values()))))
 
     def allowed_s(self, scenario: Mapping[str, Any]) -> float:
         """Wall time after which a run is given up."""
@@ -60,7 +77,9 @@ class VirtualKernel(Kernel):
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
         """The kernel, its console in a file."""
         processor = self._processor()
-        virtual = boot.guest_of(self.image, seed_of(job), processor)
+        image = self.others.get(job.cell, self.image)
+        limit_s = round(60 + PATIENCE * length_s(content["scenario"]))
+        virtual = boot.guest_of(image, seed_of(job), processor, limit_s)
         process = boot.start({**content, "virtual": virtual}, folder)
         self._placed.append((process, processor))
         return process
@@ -84,9 +103,16 @@ class VirtualKernel(Kernel):
 
     def provenance(self) -> dict[str, Any]:
         """As of any kernel, and what this one was built from."""
-        return super().provenance() | {"kernel_build": self.image.about}
+        content = super().provenance() | {"kernel_build": self.image.about}
+        if self.others:
+            content["kernel_builds"] = {image.release: image.about for image in self.others.values()}
+        return content
 
-    def last_words(self, folder: Path) -> str:
-        """The end of the console: a panic, or why it did not start."""
+    def last_words(self, folder: Path, process: subprocess.Popen[str]) -> str:
+        """The end of the console: a panic, or why it did not start; or that it was ended."""
+        if process.returncode == -signal.SIGXCPU:
+            return (
+                ": it was ended at its limit of CPU time; the kernel or a program in it loops without waiting"
+            )
         said = boot.last_words(folder)
         return f"; it said: {said}" if said else ""

@@ -89,10 +89,16 @@ def congestion_controls(image: Image) -> list[str]:
         return offered
 
 
-def guest_of(image: Image, seed: int, processor: int | None = None) -> dict[str, Any]:
-    """What a job says of its guest: the kernel, the seed of its random numbers, and where it runs."""
+def guest_of(
+    image: Image, seed: int, processor: int | None = None, limit_s: int | None = None
+) -> dict[str, Any]:
+    """What a job says of its guest: the kernel, the seed of its random numbers, and where it runs.
+
+    It is ended once it has used `limit_s` of CPU time.
+    """
     own = ["seccomp=auto"] if image.seccomp else []
-    return {"kernel": str(image.path), "arguments": own, "seed": seed, "processor": processor}
+    guest = {"kernel": str(image.path), "arguments": own, "seed": seed, "processor": processor}
+    return guest | {"limit_s": limit_s}
 
 
 def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
@@ -129,6 +135,11 @@ def main() -> None:
     processor = job["virtual"].get("processor")
     if processor is not None:
         os.sched_setaffinity(0, {processor})
+    limit_s = job["virtual"].get("limit_s")
+    if limit_s is not None:
+        import resource  # Windows has none
+
+        resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
     folder = Path(job["folder"])
     os.chdir(folder)
     write_init(folder)

@@ -81,6 +81,15 @@ def built(recipe: Recipe | None = None) -> list[Path]:
     return sorted(found, key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
 
 
+def offered() -> dict[str, list[str]]:
+    """The congestion controls of the kernels that were built, each with the kernels that have it."""
+    kernels: dict[str, list[str]] = {}
+    for folder in built():
+        for law in about(folder).get("congestion_controls", ()):
+            kernels.setdefault(law, []).append(folder.name)
+    return kernels
+
+
 def find(kernel: str | None = None) -> Image:
     """The kernel to run.
 

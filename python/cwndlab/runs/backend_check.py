@@ -1,0 +1,96 @@
+"""Whether the backend can run a plan: the congestion controls that it needs, and on which kernels it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from cwndlab.errors import StudyError, nearest, problem_at
+from cwndlab.laws import built_in
+from cwndlab.plan.scenario import origin
+
+if TYPE_CHECKING:
+    from cwndlab.plan.plan import Cell, Plan
+
+    from .run_options import RunOptions
+
+#: What is wrong with a congestion control in a cell, and what would be right; None if nothing is.
+Reason = Callable[["Cell", str], tuple[str, str] | None]
+
+
+def check_backend(plan: Plan, options: RunOptions) -> None:
+    """StudyError for the first thing in a plan that the backend cannot do."""
+    _reject_several_kernels(plan, options)
+    if options.backend == "simulator":
+        _reject_laws(plan, _not_simulated)
+        return
+    if plan.study.laws:
+        right = "leave it out, or run the simulator"
+        raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
+    plan.check_kernel()
+    if options.backend == "linux-virtual":
+        _reject_laws(plan, _not_in_kernel(options.kernel))
+
+
+def _reject_several_kernels(plan: Plan, options: RunOptions) -> None:
+    """StudyError for cells on several kernels where all would run on the same, or on none."""
+    found = list(dict.fromkeys(cell.kernel for cell in plan.cells))
+    if len(found) < 2 or (options.backend == "linux-virtual" and options.kernel is None):
+        return
+    names = ", ".join(map(str, found))
+    whys = {"simulator": "the simulator has no kernel", "linux": "this machine has one kernel"}
+    why = whys.get(options.backend, "--kernel names one")
+    problem = f"the study runs on several kernels ({names}), and {why}"
+    right = f"--set kernel={found[0]} keeps one"
+    if options.backend != "linux-virtual":
+        right = f"--backend linux-virtual has them; {right}"
+    raise plan.study.place.locate(StudyError(problem, right=right), ("run", "kernel"))
+
+
+def _reject_laws(plan: Plan, reason: Reason) -> None:
+    """StudyError for the first of a kernel's congestion controls for which there is a reason, at its key."""
+    for cell in plan.cells:
+        for law, tcp in cell.compiled.kernel_laws.items():
+            found = reason(cell, law)
+            if found is not None:
+                at = (*origin(cell.compiled, ["tcp", str(tcp)]), "cc")
+                raise cell.study.refused(problem_at(at, *found), cell.axes)
+
+
+def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
+    """A kernel's congestion control in the simulator."""
+    return (
+        f'the simulator has no congestion control "{law}"',
+        f"{_where(law)}; in the simulator: {nearest(law, built_in())}",
+    )
+
+
+def _not_in_kernel(kernel: str | None) -> Reason:
+    """A congestion control that the kernel of the cell does not offer, as far as that is known."""
+    from cwndlab.backends.linux_virtual import images
+
+    offers: dict[str | None, tuple[str, Sequence[str]]] = {}
+
+    def reason(cell: Cell, law: str) -> tuple[str, str] | None:
+        wanted = kernel or cell.kernel
+        if wanted not in offers:
+            image = images.find(wanted)
+            offers[wanted] = image.name, image.about.get("congestion_controls", ())
+        name, known = offers[wanted]
+        if not known or law in known:
+            return None
+        right = f"{_where(law)}; in this one: {', '.join(known)}"
+        return f'kernel {name} has no congestion control "{law}"', right
+
+    return reason
+
+
+def _where(law: str) -> str:
+    """How to get at a congestion control of a kernel's."""
+    from cwndlab.backends.linux_virtual import images
+
+    kernels = images.offered().get(law)
+    if not kernels:
+        return f"`cwndlab linux build --law {law}.c` builds a kernel with one of your own"
+    others = f" (also in {', '.join(kernels[1:])})" if kernels[1:] else ""
+    return f"--backend linux-virtual --kernel {kernels[0]} has it{others}"
