@@ -6,21 +6,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from cwndlab.errors import OutputError, StudyError, checked
+from cwndlab.errors import ArgumentError, OutputError, StudyError, checked
 from cwndlab.laws import given
+from cwndlab.metrics import unit_of
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs import execution
+from cwndlab.runs.result import overview
 from cwndlab.runs.result_folder import files_of
 from cwndlab.spec import toml
 from cwndlab.spec.document import CLAIMS, Document, document_of_text, is_short, read_document
 from cwndlab.spec.files import STUDY
 from cwndlab.spec.modify import modify
+from cwndlab.spec.schema import Scalar
 from cwndlab.spec.sections import Keys, Sections, plain
 from cwndlab.spec.study_spec import StudySpec
+from cwndlab.stats.results import CellInfo, Results
 from cwndlab.writing import write_atomic, writing
 
 if TYPE_CHECKING:
@@ -40,10 +44,33 @@ class Study(StudySpec):
     `study.run()` runs it, `study.save("my.toml")` writes it.
     """
 
+    def __init__(self, *parts: Any, **named: Any) -> None:
+        if not isinstance(named.get("document", next(iter(parts), None)), Document):
+            raise ArgumentError('make a study by Study.load("NAME or FILE") or Study.build("TITLE", …)')
+        super().__init__(*parts, **named)
+
+    def __repr__(self) -> str:
+        head = f"Study {self.name}: {self.title}; {len(make_plan(self))} cells"
+        return overview(head, self.axes, self.outline.quantities)
+
+    @property
+    def axes(self) -> dict[str, list[Scalar]]:
+        """The axes of the study's cells, each with its values."""
+        return Results(tuple(CellInfo(cell.id, cell.axes) for cell in make_plan(self)), {}, {}).axes
+
+    @property
+    def quantities(self) -> dict[str, str]:
+        """The quantities, each with its unit."""
+        known = {quantity.name: quantity for quantity in self.outline.quantities}
+        return {name: unit_of(quantity, known) for name, quantity in known.items()}
+
     @classmethod
     @checked
     def load(cls, name_or_path: str | Path) -> Self:
         """A shipped study by its name, or a file, or a folder that holds a study.toml.
+
+        TCP's knobs, queues and applications are checked when the study is planned, as `cc` may define a
+        congestion control that it names.
 
         Raises:
             StudyError: there is no such study, or it is invalid; with file, line, column and key.
@@ -97,7 +124,7 @@ class Study(StudySpec):
     @classmethod
     @checked
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
-        """A study from the text of a study file.
+        """A study from the text of a study file, checked as `load` does.
 
         Raises:
             StudyError: the text is invalid; with line, column and key.
@@ -106,14 +133,15 @@ class Study(StudySpec):
         return build_checked(cls, document_of_text(text, name=name), CATALOGUE)
 
     @checked
-    def set(self, changes: Keys) -> Self:
+    def set(self, changes: Keys | None = None, /, **more: object) -> Self:
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
-        (`{"run.duration": "10s"}`).
+        (`{"run.duration": "10s"}`); axes and parameters also as keywords, `set(iw=4)`.
 
         Raises:
             StudyError: there is no such axis, axis value or key, or the changed study is invalid.
 
         """
+        changes = {**(changes or {}), **more}
         # What a short form expands to decides which axes there are.
         short = {key: value for key, value in changes.items() if is_short(key)}
         others = {key: value for key, value in changes.items() if not is_short(key)}
@@ -178,7 +206,7 @@ class Study(StudySpec):
         )
 
     def _cells(self) -> list[tuple[str, int | None]]:
-        return [(cell.id, cell.own_replicates) for cell in self.plan().cells]
+        return [(cell.id, cell.own_replicates) for cell in make_plan(self)]
 
     @checked
     def save(self, path: str | Path) -> Path:
@@ -215,13 +243,16 @@ class Study(StudySpec):
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
     ) -> Plan:
-        """The plan: every cell, compiled, and how many replicates of each.
+        """The plan: every cell, and how many replicates of each; `plan.check()` checks all, as `run` does.
 
         Raises:
-            StudyError: an option is out of range, or there is no such sensitivity axis.
+            StudyError: an option is out of range, there is no such sensitivity axis, or the first cell is
+                invalid.
 
         """
-        return make_plan(self, replicates=replicates, seed=seed, sensitivity=sensitivity)
+        plan = make_plan(self, replicates=replicates, seed=seed, sensitivity=sensitivity)
+        plan.cells[0].check()
+        return plan
 
     @checked
     def run(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -56,6 +59,28 @@ def test_every_table_begins_with_the_cell_and_all_axes_in_the_study_s_order(run:
     for table in (run.cells, run.estimates, run.values):
         assert table.column_names[:5] == ["cell", *axes]
     assert run.cells.num_rows == 12 and run.cells.column("size").null_count == 8
+
+
+def test_estimates_print_as_a_table(run: RunResult) -> None:
+    one = run.sel(rate=2.5, iw=4)
+    shown = [line.split("  ") for line in str(one.estimates).splitlines()]
+    assert [len(line) for line in str(run.estimates).splitlines()] and len(shown) == 3
+    assert [word.strip() for word in shown[0] if word] == [
+        *("rate", "iw", "flows", "quantity", "estimate", "replicates", "method")
+    ]
+    estimate = one.sel(flows=3).estimate("goodput")
+    assert f"goodput   {estimate}  3" in str(one.estimates) and f"<td>{estimate}</td>" in run._repr_html_()
+    assert "\n… " not in str(run.estimates)
+    assert str(run.sel(flows=2).estimates).count("\n") == 6
+
+
+def test_printed_estimates_are_arrow_to_everyone_who_reads_it(run: RunResult) -> None:
+    estimates = run.estimates
+    table = pa.table(estimates)
+    assert table == estimates.table and len(estimates) == table.num_rows == 12
+    assert estimates.to_pylist() == table.to_pylist() and estimates["value"] == table["value"]
+    assert duckdb.sql("select count(*) from estimates where flows = 2").fetchall() == [(6,)]
+    assert copy.deepcopy(estimates) == estimates
 
 
 def test_a_selection_changes_neither_the_columns_nor_their_types(run: RunResult) -> None:
@@ -212,4 +237,6 @@ def test_an_estimate_is_printed_with_its_unit_and_interval(run: RunResult) -> No
     assert (
         str(estimate._replace(value=23.34, unit="%", ci_low=19.26, ci_high=27.7)) == "23.34 % [19.26, 27.7]"
     )
-    assert str(estimate._replace(value=2.0, unit="", ci_low=float("nan"))) == "2"
+    assert str(estimate._replace(value=2.0, unit="1", ci_low=float("nan"))) == "2"
+    assert str(estimate._replace(value=2.0, unit="s", ci_low=2.0, ci_high=2.0)) == "2 s"
+    assert str(estimate._replace(value=float("nan"), method="not measurable")) == "not measurable"

@@ -117,6 +117,12 @@ class Plan:
     #: Replicates of every cell, in place of the study's own.
     replicates: int | None = None
 
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
     def __repr__(self) -> str:
         lines = [f"<Plan of {self.study.name}: {len(self.cells)} cells, seed {self.seed}"]
         lines += [f"    {cell.id}: {self.requested_of(cell)} replicates" for cell in self.cells[:SHOWN]]

@@ -78,6 +78,9 @@ class Drawing:
     drawn: Conversion
     """The SVG, which the converter draws while the rest of the report is made."""
 
+    def __repr__(self) -> str:
+        return f"<Drawing {self.id}: {self.title}; {self.alt}>"
+
     @cached_property
     def svg(self) -> str:
         """The SVG, whose axes and text are `currentColor`."""

@@ -5,7 +5,7 @@ What draws and explains is imported when it is called: most runs end without.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from cwndlab import _core
 from cwndlab.errors import ArgumentError, NotFoundError, OutputError, StudyError, checked, nearest
-from cwndlab.metrics import is_list
+from cwndlab.metrics import is_list, unit_of
 from cwndlab.spec.units import seconds
 from cwndlab.spec.values import find_value, text, wanted_values
 from cwndlab.stats.results import Estimate, Results
 
 from .records import RecordTables, of_flow
-from .result_tables import ResultTables
+from .result_tables import Estimates, ResultTables
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from cwndlab.report.figures import Drawing
     from cwndlab.report.widget import PageWidget
     from cwndlab.spec.outputs import Figure
-    from cwndlab.spec.schema import Scalar
+    from cwndlab.spec.schema import Quantity, Scalar
     from cwndlab.spec.study_spec import StudySpec
     from cwndlab.stats.results import Variation
 
@@ -103,22 +103,8 @@ class RunResult:
         if self.of_all_cells is not None:
             size = f"{len(self.results.cells)} of {len(self.of_all_cells.cells)} cells"
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        lines = [f"<RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}"]
-        for title, rows in (("Axes", self._axis_rows()), ("Quantities", self._quantity_rows())):
-            lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows)] if rows else []
-        return "\n".join(lines) + ">"
-
-    def _axis_rows(self) -> list[tuple[str, str]]:
-        return [
-            (name, ", ".join(map(text, values[:SHOWN])) + (", …" if len(values) > SHOWN else ""))
-            for name, values in self.axes.items()
-        ]
-
-    def _quantity_rows(self) -> list[tuple[str, str]]:
-        return [
-            (name, (unit or "1") + (", one for each object" if self.results.is_list(name) else ""))
-            for name, unit in self.results.units.items()
-        ]
+        head = f"RunResult of {self.study.name}: {size}{failed}, seed {self.plan.seed}"
+        return overview(head, self.axes, self.study.outline.quantities)
 
     @property
     def axes(self) -> dict[str, list[Scalar]]:
@@ -220,8 +206,8 @@ class RunResult:
         return self._tables.estimate(self.records.only_cell(), quantity)
 
     @property
-    def estimates(self) -> pa.Table:
-        """Every quantity that is a number, of every selected cell, with its 95 % interval.
+    def estimates(self) -> Estimates:
+        """Every quantity that is a number, of every selected cell, with its 95 % interval; prints as a table.
 
         Columns: `cell`, the axes in their own types, `quantity`, `unit`, `value`, `ci_low`, `ci_high`,
         `replicates`, `method`, `warning` (why the interval may be too narrow).
@@ -302,17 +288,9 @@ class RunResult:
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it
 
-        table = self.estimates
-        shown = table.slice(0, 60).to_pylist()
-        head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names if name != "cell")
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_short(v))}</td>" for k, v in row.items() if k != "cell") + "</tr>"
-            for row in shown
-        )
-        more = f"<p>… {table.num_rows - len(shown)} more rows</p>" if table.num_rows > len(shown) else ""
         title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.results.cells)} cells</p>"
         failed = f"<p>{escape(self._failed())}</p>" if self.failures else ""
-        return f"{title}{failed}<table><tr>{head}</tr>{body}</table>{more}{self._first_figure()}"
+        return f"{title}{failed}{self.estimates._repr_html_()}{self._first_figure()}"
 
     @checked
     def budget(
@@ -465,5 +443,15 @@ class RunResult:
         return ""
 
 
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequence[Quantity]) -> str:
+    """A study or its results in lines: the axes with their values, the quantities with their units."""
+    known = {quantity.name: quantity for quantity in quantities}
+    many = {name: ", one for each object" * is_list(quantity, known) for name, quantity in known.items()}
+    values = {
+        name: ", ".join(map(text, some[:SHOWN])) + ", …" * (len(some) > SHOWN) for name, some in axes.items()
+    }
+    units = {name: (unit_of(quantity, known) or "1") + many[name] for name, quantity in known.items()}
+    lines = [f"<{head}"]
+    for title, rows in (("Axes", values), ("Quantities", units)):
+        lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows.items())] if rows else []
+    return "\n".join(lines) + ">"

@@ -244,7 +244,8 @@ def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, d
     }
     # The kernels may be gone, or have been built elsewhere.
     catalogue = replace(CATALOGUE, kernel_laws=lambda: stated.kernel_laws)
-    study = build_checked(kind, read_document(folder / "study.toml"), catalogue)
+    document = replace(read_document(folder / "study.toml"), name=content["study"])
+    study = build_checked(kind, document, catalogue)
     study = replace(study, catalogue=replace(catalogue, laws=laws))
     study = rebuild(study, modify(study, content.get("set", {})))
     sensitivity = content.get("sensitivity")

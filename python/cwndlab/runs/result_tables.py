@@ -30,6 +30,66 @@ VALUES = {"replicate": pa.int64(), "quantity": pa.string(), "unit": pa.string(),
 SAMPLES = {"replicate": pa.int64(), "index": pa.int64()} | VALUES
 
 
+#: So many estimates are printed.
+PRINTED = 60
+
+
+class Estimates:
+    """A pyarrow table that prints as a table, with a line for each estimate.
+
+    It has the methods of the pyarrow table, which is `table`; what reads Arrow takes it as it is.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "table":  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.table, name)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __getitem__(self, column: str | int) -> pa.ChunkedArray:
+        return self.table[column]
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.table.equals(other.table if isinstance(other, Estimates) else other))
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        padded = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+        return "\n".join([*padded, *self._more()])
+
+    def _repr_html_(self) -> str:
+        from html import escape  # only notebooks need it
+
+        head, *body = ["".join(f"<td>{escape(word)}</td>" for word in line) for line in self._lines()]
+        rows = [head.replace("td>", "th>"), *body]
+        table = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table>{table}</table>" + "".join(f"<p>{line}</p>" for line in self._more())
+
+    def _lines(self) -> list[list[str]]:
+        """Headings, and the words for each estimate that is shown, without columns that are empty."""
+        rows = self.table.slice(0, PRINTED).to_pylist()
+        names = self.table.column_names
+        axes = names[1 : names.index("quantity")]
+        lines = [[*(axes or ["cell"]), "quantity", "estimate", "replicates", "method", "warning"]]
+        for row in rows:
+            row["estimate"] = Estimate(*(row[name] for name in Estimate._fields))
+            lines.append(["" if row[name] is None else text(row[name]) for name in lines[0]])
+        used = [any(column[1:]) or not rows for column in zip(*lines, strict=True)]
+        return [[word for word, keep in zip(line, used, strict=True) if keep] for line in lines]
+
+    def _more(self) -> list[str]:
+        return [f"… {len(self) - PRINTED} more rows"] if len(self) > PRINTED else []
+
+
 @dataclass(frozen=True)
 class ResultTables:
     """The tables of some cells: the same columns, of the same types, whichever cells these are."""
@@ -48,10 +108,10 @@ class ResultTables:
         interval = self.results.estimate(cell, quantity)
         return Estimate.of(cell, quantity, self.results.unit(quantity), interval)
 
-    def estimates(self) -> pa.Table:
+    def estimates(self) -> Estimates:
         """A row for each cell and number."""
         rows = [(cell, self.estimate(cell.id, name)[1:]) for cell, name in self._numbers()]
-        return self._table(rows, ESTIMATES)
+        return Estimates(self._table(rows, ESTIMATES))
 
     def values(self) -> pa.Table:
         """A row for each cell, number and replicate."""

@@ -17,6 +17,7 @@ from .consistency import check_study
 from .document import CLAIMS, MAX_DEPTH, Document, is_short, put_all, read_toml
 from .expand import SHORT, expand
 from .place import Place
+from .shorthand import NETWORKS
 from .study_spec import Catalogue, StudySpec, place_in
 from .validate import validate
 from .values import same_value
@@ -51,6 +52,8 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     for key in [key for key in raw if key not in known]:
         findings.note(place.error((key,), f"unknown key {key!r}", nearest(key, known)))
         del raw[key]
+    if findings.errors and not raw.keys() & {"topology", *NETWORKS}:
+        raise findings.error()  # the network is missing because its key is misspelt
     try:
         expanded = expand(raw, catalogue.metrics.shapes)
     except StudyError as error:

@@ -34,17 +34,17 @@ class Document:
 
     name: str
     #: The tables of the file, or those given in code; never changed.
-    tables: Mapping[str, Any] = field(repr=False)
+    tables: Mapping[str, Any] = field(repr=False, hash=False)
     #: The text of the file; None for a study built in code.
     text: str | None = field(default=None, repr=False)
     file: Path | None = None
     #: The claims: the text of claims.toml, or tables given in code.
-    claims: str | Sequence[Mapping[str, Any]] = field(default="", repr=False)
+    claims: str | Sequence[Mapping[str, Any]] = field(default="", repr=False, hash=False)
     #: Keys changed since, in this order: dotted key -> value. A key of a short form changes that; any other
     #: changes what the short form expands to.
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     #: Axes restricted to some values (and grids to some names): only these cells are run.
-    chosen: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    chosen: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict, hash=False)
 
     @property
     def folder(self) -> Path | None:

@@ -35,13 +35,13 @@ class StudySpec:
     """A study's document, and what `cwndlab.spec.building` derives from it."""
 
     document: Document
-    catalogue: Catalogue = field(repr=False)
+    catalogue: Catalogue = field(repr=False, hash=False)
     #: The tables with short forms written out and changes made.
-    raw: Mapping[str, Any] = field(repr=False)
+    raw: Mapping[str, Any] = field(repr=False, compare=False)
     #: Where the parts of `raw` were written, where that is elsewhere.
-    origins: Mapping[KeyPath, KeyPath] = field(repr=False)
-    outline: schema.Outline = field(repr=False)
-    claims: schema.Claims = field(repr=False)
+    origins: Mapping[KeyPath, KeyPath] = field(repr=False, compare=False)
+    outline: schema.Outline = field(repr=False, compare=False)
+    claims: schema.Claims = field(repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -214,7 +214,7 @@ class Metrics(Protocol):
 class Catalogue:
     """What the names in a study mean."""
 
-    metrics: Metrics = field(repr=False)
+    metrics: Metrics = field(repr=False, compare=False)
     #: Congestion controls of the user's own, by what the study calls them; never from a study file.
     laws: Mapping[str, LawCode] = field(default_factory=dict)
     #: The congestion controls of the kernels that could run the study, by the kernels' names.

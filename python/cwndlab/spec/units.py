@@ -81,11 +81,11 @@ def _as_text(*units: tuple[str, int]) -> PlainSerializer:
         unit, size = next((unit, size) for unit, size in units if value % size == 0)
         return f"{value // size}{unit}"
 
-    return PlainSerializer(write, return_type=str, when_used="json")
+    return PlainSerializer(write, return_type=str)
 
 
 #: Writes a share as a percentage.
-AS_PERCENTAGE = PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str, when_used="json")
+AS_PERCENTAGE = PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str)
 #: A share, held as a number.
 Share = Annotated[float, BeforeValidator(parse_share), AS_PERCENTAGE, written("2%", "a percentage")]
 #: A time, held in nanoseconds.

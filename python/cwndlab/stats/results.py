@@ -58,10 +58,10 @@ class Estimate(NamedTuple):
         return cls(cell, quantity, unit, i.value, i.low, i.high, i.n, i.method, i.warning)
 
     def __str__(self) -> str:
-        ends = (
-            f" [{self.ci_low:.4g}, {self.ci_high:.4g}]" if math.isfinite(self.ci_low + self.ci_high) else ""
-        )
-        return " ".join(filter(None, [f"{self.value:.4g}", self.unit])) + ends
+        if math.isnan(self.value):
+            return self.method
+        shown = f"{self.value:.4g} {self.unit if self.unit != '1' else ''}".rstrip()
+        return shown + (f" [{self.ci_low:.4g}, {self.ci_high:.4g}]" if self.ci_low < self.ci_high else "")
 
     @property
     def interval(self) -> Interval:

@@ -114,7 +114,7 @@ class Kernel:
         return self._key(self.release)
 
     def _key(self, release: str) -> str:
-        parts = [self.backend, release, self.stack.as_dict(), self.limits.model_dump()]
+        parts = [self.backend, release, self.stack.as_dict(), dict(self.limits)]
         return json.dumps(parts, sort_keys=True)
 
     @property
@@ -346,7 +346,7 @@ class Kernel:
             "backend": self.backend,
             "kernel": self.releases,
             "stack": {**self.stack.as_dict(), "about": self.stack.about},
-            "limits": self.limits.model_dump(),
+            "limits": dict(self.limits),
             "differs_from_study": notes,
             "kernel_runs": ordered,
         }
