@@ -41,7 +41,7 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
         from cwndlab.commands.output import echo
 
         sys.excepthook = sys.__excepthook__
-        echo(f"error: {error}", err=True)
+        echo(f"error: {error.text}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:  # `cwndlab trace … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -24,10 +24,26 @@ C = TypeVar("C")
 KeyPath: TypeAlias = tuple[str | int, ...]
 
 
+#: An option in a text, or a command of the shell, whose options stay as they are.
+_OPTION = re.compile(r"`[^`]*`|(?<![\w-])--(?:set )?([a-z]+(?:-[a-z]+)*)")
+
+
 class CwndlabError(Exception):
-    """Base of all errors that the caller can correct."""
+    """Base of all errors that the caller can correct.
+
+    Texts name options of the command line, which prints `args[0]`. `str` gives them as arguments in Python:
+    `max_events` for `--max-events`, and the key alone for `--set KEY`.
+    """
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        return _OPTION.sub(lambda found: found[1].replace("-", "_") if found[1] else found[0], self.text)
+
+    @property
+    def text(self) -> str:
+        """The text with options of the command line."""
+        return Exception.__str__(self)
 
 
 @dataclass(eq=False, repr=False)
@@ -65,7 +81,7 @@ class StudyError(CwndlabError):
         if key := self.key or ".".join(map(str, self.path or ())):
             place += f"{key}: "
         own = place + self.problem + (f"; {self.right}" if self.right else "")
-        return "\n".join([own, *map(str, self.others)])
+        return "\n".join([own, *(one.text for one in self.others)])
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles whole, so that a worker's error arrives as it was."""
@@ -96,8 +112,6 @@ class ArgumentError(CwndlabError, TypeError):
 
 class NotFoundError(CwndlabError, KeyError):
     """A name that is not among the results or records."""
-
-    __str__ = Exception.__str__  # KeyError's would quote the text
 
 
 #: Types of parameters by their names in annotations: what they are called, and what values have them.

@@ -184,7 +184,7 @@ def test_limits_are_a_studys_own_and_mistakes_are_named() -> None:
 
 def test_what_is_of_a_kernel_is_refused_for_the_simulator_and_the_other_way_round(tmp_path: Path) -> None:
     for options, says in (
-        ({"stack": "linux-stock"}, "--backend linux"),
+        ({"stack": "linux-stock"}, "backend linux"),
         ({"backend": "linux", "store": tmp_path}, "not shared"),
         ({"backend": "linux", "cluster": "tcp://a:1"}, "stay on this machine"),
     ):

@@ -109,7 +109,7 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
 
 
 def test_a_duration_that_is_none_is_an_error_with_its_option() -> None:
-    with pytest.raises(StudyError, match=r'--set run.duration: "abc" is not a time'):
+    with pytest.raises(StudyError, match=r'^run.duration: "abc" is not a time'):
         evaluation.studies(pack.load("rfc9743"), [], {"run.duration": "abc"})
 
 

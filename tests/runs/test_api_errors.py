@@ -15,10 +15,12 @@ from cwndlab import (
     Flow,
     Link,
     NotFoundError,
+    OutputError,
     RunOptions,
     RunResult,
     Study,
 )
+from cwndlab.cli import app
 from small_study import edited
 
 
@@ -82,6 +84,25 @@ def test_a_wrong_argument_is_an_error_of_cwndlab(result: RunResult, call: str) -
     function, message = CALLS[call]
     with pytest.raises(CwndlabError, match=message):
         function(result)
+
+
+def test_errors_name_arguments_in_python_and_options_on_the_command_line(
+    result: RunResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    calls: list[tuple[Callable[[], object], str, list[str]]] = [
+        (lambda: result.study.run(replicates=0), "replicates: 0 repl", ["--replicates", "0"]),
+        (lambda: result.study.run(max_events=0), "max_events: 0 is not", ["--max-events", "0"]),
+        (lambda: cwndlab.run("rfc2416", changes={"iww": 4}), 'iww: "iww" is', ["--set", "iww=4"]),
+    ]
+    for call, message, words in calls:
+        with pytest.raises(CwndlabError) as caught:
+            call()
+        assert str(caught.value).startswith(message)
+        with pytest.raises(SystemExit):
+            app(["run", "rfc2416", *words, "-o", "none"])
+        assert f"error: {words[0]}" in capsys.readouterr().err
+    command = OutputError("no results; `cwndlab run STUDY --threads 2` makes them, or --out")
+    assert str(command) == "no results; `cwndlab run STUDY --threads 2` makes them, or out"
 
 
 def test_errors_of_names_and_types_are_also_pythons(result: RunResult) -> None:

@@ -91,7 +91,7 @@ def test_a_run_over_its_budget_is_an_error_of_its_cell_that_says_what_to_do(tmp_
     assert "more than 100 events" in result.failures[0].reason
     assert "--max-events" in result.failures[0].advice
     assert not run_study(study).failures
-    with pytest.raises(StudyError, match="--max-memory"):
+    with pytest.raises(StudyError, match="max_memory"):
         run_study(study, max_memory_bytes=0)
 
 

@@ -110,7 +110,7 @@ def test_a_value_with_several_settings_is_copied_from_the_first(law: Path) -> No
 
 def test_a_study_file_alone_runs_no_code_and_says_what_is_missing(law: Path) -> None:
     study = Study.from_toml(STUDY.replace('"cubic"', '"mine"'))
-    with pytest.raises(StudyError, match=r"'mine'.*--cc FILE.py:CLASS"):
+    with pytest.raises(StudyError, match=r"'mine'.*cc FILE.py:CLASS"):
         study.plan().check()
     path = Study.from_toml(STUDY.replace('"cubic"', f'"{law}:Mine"'))
     with pytest.raises(StudyError):
@@ -318,8 +318,8 @@ def test_a_file_that_runs_a_study_says_where_the_call_belongs(law: Path) -> None
         ("mine.py:Yours", LAW, 'no congestion control Yours.*did you mean "Mine"|Yours.*known: Mine'),
         ("cubic=mine.py", LAW, "cubic is a window law of the engine"),
         ("My=mine.py", LAW, "is not a name"),
-        ("mine.py", "1 +", r"mine\.py:1: --cc: invalid syntax"),
-        ("mine.py", "x = 1\nx.y", r"mine\.py:2: --cc: AttributeError"),
+        ("mine.py", "1 +", r"mine\.py:1: cc: invalid syntax"),
+        ("mine.py", "x = 1\nx.y", r"mine\.py:2: cc: AttributeError"),
         ("mine.py", LAW.replace("on_loss", "on_lost"), "Mine has no on_loss"),
     ],
 )

@@ -63,7 +63,7 @@ def check(
     try:
         seconds = estimate_seconds(some) * scale
     except RunError as error:
-        echo(f"note: no estimate, a trial run failed: {error}", err=True)
+        echo(f"note: no estimate, a trial run failed: {error.text}", err=True)
     else:
         threads = available()
         echo(f"estimated: {span(seconds / threads)} on {threads} threads")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cwndlab.errors import StudyError
+from cwndlab.errors import NotFoundError, StudyError
 
 from . import arguments as opt
 from .arguments import changes_of, first_cell, load, parse_option, reject_options
@@ -118,8 +118,8 @@ def _explain_cell(
     source = OneCell(cell, plan.seed) if kernel is None else OneKernelCell(cell, plan.seed, kernel)
     try:
         return explain_run(source, cell.id, replicate, flow, moment, longest)
-    except KeyError as error:
-        raise StudyError(str(error.args[0]), key="--flow") from None
+    except NotFoundError as error:
+        raise StudyError(error.text, key="--flow") from None
 
 
 def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: bool) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from cwndlab import _core, metrics
-from cwndlab.errors import OutputError
+from cwndlab.errors import OutputError, checked
 from cwndlab.report import embed, render
 from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.report.wording import paragraphs
@@ -41,6 +41,7 @@ class ExplorePage:
     title: str
     html: str = field(repr=False)
 
+    @checked
     def save(self, path: str | Path) -> Path:
         """Writes the page as one file, which works offline; OutputError if it cannot be written."""
         file = Path(path)
