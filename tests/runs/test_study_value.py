@@ -62,6 +62,7 @@ def test_an_opened_result_has_the_name_of_its_study(fake_core: FakeCore, tmp_pat
     study.run(tmp_path / "results")
     opened = cwndlab.open_results(tmp_path / "results")
     assert opened.study.name == "mine" and "<RunResult of mine:" in repr(opened)
+    assert pickle.loads(pickle.dumps(opened.study)) == opened.study
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -243,7 +244,7 @@ def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, d
         for item, source in _kept_code(folder, content, "congestion_controls")
     }
     # The kernels may be gone, or have been built elsewhere.
-    catalogue = replace(CATALOGUE, kernel_laws=lambda: stated.kernel_laws)
+    catalogue = replace(CATALOGUE, kernel_laws=partial(frozenset, stated.kernel_laws))
     document = replace(read_document(folder / "study.toml"), name=content["study"])
     study = build_checked(kind, document, catalogue)
     study = replace(study, catalogue=replace(catalogue, laws=laws))

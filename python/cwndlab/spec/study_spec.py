@@ -218,4 +218,4 @@ class Catalogue:
     #: Congestion controls of the user's own, by what the study calls them; never from a study file.
     laws: Mapping[str, LawCode] = field(default_factory=dict)
     #: The congestion controls of the kernels that could run the study, by the kernels' names.
-    kernel_laws: Callable[[], Collection[str]] = field(default=frozenset, repr=False)
+    kernel_laws: Callable[[], Collection[str]] = field(default=frozenset, repr=False, compare=False)
