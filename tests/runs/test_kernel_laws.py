@@ -69,7 +69,7 @@ def test_a_law_of_a_kernel_that_was_built_runs_there_under_any_stack(kernels: Pa
 def test_where_a_law_is_missing_the_error_says_which_kernel_has_it(kernels: Path) -> None:
     plan = cwndlab.Study.from_toml(STUDY).plan()
     with pytest.raises(
-        StudyError, match=r"simulator has no .*\"mine\".*--kernel 6\.12\.1-own has it"
+        StudyError, match=r"simulator has no .*\"mine\".*kernel 6\.12\.1-own has it"
     ) as caught:
         check_backend(plan, RunOptions())
     assert "dumbbell.flows.1.cc" in str(caught.value)
@@ -114,10 +114,10 @@ def test_a_shipped_study_with_grids_and_published_numbers_runs_on_several_kernel
     [
         (
             RunOptions(),
-            r"several kernels \(6\.12, 7\.3\), and the simulator has no kernel.*--set kernel=6\.12",
+            r"several kernels \(6\.12, 7\.3\), and the simulator has no kernel.*kernel=6\.12",
         ),
         (RunOptions(backend="linux"), "this machine has one kernel"),
-        (virtual("7.3"), "--kernel names one"),
+        (virtual("7.3"), ", and kernel names one"),
     ],
 )
 def test_several_kernels_need_the_backend_that_has_them(options: RunOptions, problem: str) -> None:
