@@ -683,7 +683,7 @@ def run(
     max_events: int | None = None,
     max_memory_bytes: int | None = None,
     max_seconds: float | None = None,
-    stopped: Callable[[], bool] | None = None,
+    stopped: Callable[[float], bool] | None = None,
     laws: Mapping[str, type[CongestionControl]] | None = None,
 ) -> Records:
     """Runs one replicate of a scenario. For several, create a `Scenario` once and call its `run`.
@@ -707,13 +707,14 @@ class Scenario:
         max_events: int | None = None,
         max_memory_bytes: int | None = None,
         max_seconds: float | None = None,
-        stopped: Callable[[], bool] | None = None,
+        stopped: Callable[[float], bool] | None = None,
         laws: Mapping[str, type[CongestionControl]] | None = None,
     ) -> Records:
         """Runs one replicate. The run releases the GIL unless `laws` are given.
 
         `max_events` and `max_memory_bytes` (estimated) default to `default_budget()`. `max_seconds` limits
-        wall-clock time; by default, there is no limit. `stopped` is called about every 100 ms. `laws` are the
+        wall-clock time; by default, there is no limit. `stopped` is called about every 100 ms with the share of
+        its duration that the run has simulated. `laws` are the
         congestion controls in Python, by the digests by which the scenario names them. On the main thread,
         Ctrl-C ends the run.
 

@@ -80,6 +80,6 @@ def test_a_line_in_ten_seconds_says_how_long_is_left_before_any_run_has_ended(
     shown.time_left(184.0)
     shown.time_left(None)
     assert lines == [
-        "0 of 6 replicates, 0 of 2 cells finished, about 3 min left",
-        "0 of 6 replicates, 0 of 2 cells finished",
+        "0 %: 0 of 6 replicates, 0 of 2 cells finished, about 3 min left",
+        "0 %: 0 of 6 replicates, 0 of 2 cells finished",
     ]

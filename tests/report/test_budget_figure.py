@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from colours import lightness
 from cwndlab import Dumbbell, Flow, Run, Study
 from cwndlab._core import BudgetError
-from cwndlab.backends.protocol import Job
+from cwndlab.backends.protocol import Job, Stopped
 from cwndlab.records.critical_path import PARTS
 from cwndlab.report.budget_figure import COLOURS, OTHER
 from cwndlab.runs.campaign import Campaign
@@ -111,7 +110,7 @@ def test_a_run_whose_budgets_take_too_much_memory_goes_without(monkeypatch: pyte
     assert with_them is not None and with_them.budgets is not None and len(with_them.budgets["file"])
     run = MeasuredRuns._run
 
-    def limited(self: MeasuredRuns, job: Job, stopped: Callable[[], bool]) -> object:
+    def limited(self: MeasuredRuns, job: Job, stopped: Stopped) -> object:
         if job.budgets:
             raise BudgetError("too much memory")
         return run(self, job, stopped)

@@ -7,12 +7,12 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cwndlab import _core
 from cwndlab.backends import threads
-from cwndlab.backends.protocol import Job, Outcome
+from cwndlab.backends.protocol import Job, Outcome, Stopped, never
 from cwndlab.study import Study
 from fake_core import replace_core
 from small_study import edited
@@ -48,7 +48,7 @@ def test_a_run_leaves_the_interpreter_to_other_threads() -> None:
 
     def simulate() -> None:
         try:
-            _core.run(json.dumps(endless), 1, 0, max_events=20_000_000, stopped=asked.is_set)
+            _core.run(json.dumps(endless), 1, 0, max_events=20_000_000, stopped=lambda share: asked.is_set())
         except (_core.RunStopped, _core.BudgetError) as error:
             ended.append(type(error))
 
@@ -73,7 +73,7 @@ class Meeting:
     def check(self) -> None:
         pass
 
-    def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = bool) -> Iterator[Outcome]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = never) -> Iterator[Outcome]:
         for job in jobs:
             self.barrier.wait()
             yield Outcome(job, {}, 0)

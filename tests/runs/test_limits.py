@@ -98,7 +98,7 @@ def test_a_run_over_its_budget_is_an_error_of_its_cell_that_says_what_to_do(tmp_
 def test_a_run_is_stopped_by_whoever_started_it_and_by_its_time() -> None:
     scenario = Study.from_toml(ENDLESS).plan().cells[0].scenario
     with pytest.raises(_core.RunStopped):
-        _core.run(scenario, 1, 0, max_events=10**12, max_memory_bytes=10**12, stopped=lambda: True)
+        _core.run(scenario, 1, 0, max_events=10**12, max_memory_bytes=10**12, stopped=lambda share: True)
     with pytest.raises(_core.BudgetError) as over:
         _core.run(scenario, 1, 0, max_events=10**12, max_memory_bytes=10**12, max_seconds=0.01)
     assert over.value.simulated_ns > 0

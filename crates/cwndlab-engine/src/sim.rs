@@ -138,16 +138,16 @@ impl<P: Probe> Simulation<P> {
     ///
     /// If the run exceeds its budget, or simulated time does not advance.
     pub fn run(self) -> Result<(Summary, P), RunError> {
-        self.run_while(&mut || true)
+        self.run_while(&mut |_| true)
     }
 
-    /// As [`Simulation::run`], but calls `go_on` every 2^16 events (2^10 with laws from outside the engine), and ends
-    /// with [`RunError::Stopped`] if `go_on` returns false.
+    /// As [`Simulation::run`], but calls `go_on` with the simulated time every 2^16 events (2^10 with laws from outside
+    /// the engine), and ends with [`RunError::Stopped`] if `go_on` returns false.
     ///
     /// # Errors
     ///
     /// As [`Simulation::run`], or [`RunError::Stopped`].
-    pub fn run_while(mut self, go_on: &mut dyn FnMut() -> bool) -> Result<(Summary, P), RunError> {
+    pub fn run_while(mut self, go_on: &mut dyn FnMut(Time) -> bool) -> Result<(Summary, P), RunError> {
         if P::ENABLED {
             for at in std::mem::take(&mut self.snapshots) {
                 self.run_watched(at - Time::from_nanos(1), go_on)?;
@@ -166,7 +166,7 @@ impl<P: Probe> Simulation<P> {
     ///
     /// As [`Simulation::run`]. After an error the simulation must not be used any more.
     pub fn run_until(&mut self, until: Time) -> Result<(), RunError> {
-        self.run_watched(until, &mut || true)
+        self.run_watched(until, &mut |_| true)
     }
 
     /// Handles at most `count` events, up to and including `until`. Returns the number handled.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use cwndlab_engine::{Budget, RunError, ScenarioError, Simulation};
 use cwndlab_records::Recorder;
+use cwndlab_units::Time;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -116,13 +117,13 @@ impl Scenario {
             events: max_events.unwrap_or(default.events),
             memory_bytes: max_memory_bytes.unwrap_or(default.memory_bytes),
         };
-        let mut watch = Watch::new(py, max_seconds, stopped)?;
+        let mut watch = Watch::new(py, max_seconds, stopped, self.scenario.duration_ns)?;
         let classes = laws::by_id(laws.unwrap_or_default())?;
         let in_python = !classes.is_empty();
         let interrupt = Interrupt::default();
         let laws = Classes { classes, interrupt: Interrupt::clone(&interrupt) };
         let go = || {
-            let go_on = &mut || watch.go_on();
+            let go_on = &mut |now| watch.go_on(now);
             catch_unwind(AssertUnwindSafe(|| simulate(&self.scenario, seed, replicate, budget, laws, go_on)))
         };
         let outcome = if in_python { go() } else { py.detach(go) };
@@ -155,7 +156,7 @@ fn simulate(
     replicate: u64,
     budget: Budget,
     laws: Classes,
-    go_on: &mut dyn FnMut() -> bool,
+    go_on: &mut dyn FnMut(Time) -> bool,
 ) -> Result<Records, Failure> {
     let simulation = Simulation::new(scenario, seed, replicate, Recorder::new(scenario));
     let simulation = simulation.map_err(|error| Failure::Refused(error.to_string()))?.with_budget(budget);
@@ -168,6 +169,8 @@ fn simulate(
 /// limit of wall-clock time is reached.
 struct Watch {
     stopped: Option<Py<PyAny>>,
+    /// Simulated time at the end of the run.
+    duration: Time,
     deadline: Option<Instant>,
     /// Python handles signals only on its main thread.
     is_main: bool,
@@ -178,7 +181,7 @@ struct Watch {
 
 impl Watch {
     #[expect(clippy::disallowed_methods, reason = "bounds how long a run takes, never what it does")]
-    fn new(py: Python<'_>, max_seconds: Option<f64>, stopped: Option<Py<PyAny>>) -> PyResult<Watch> {
+    fn new(py: Python<'_>, max_seconds: Option<f64>, stopped: Option<Py<PyAny>>, duration: Time) -> PyResult<Watch> {
         let threading = py.import("threading")?;
         let here = threading.call_method0("get_ident")?;
         let is_main = threading.call_method0("main_thread")?.getattr("ident")?.eq(here)?;
@@ -186,6 +189,7 @@ impl Watch {
         let span = span.map_err(|error| PyValueError::new_err(format!("max_seconds: {error}")))?;
         Ok(Watch {
             stopped,
+            duration,
             deadline: span.and_then(|span| Instant::now().checked_add(span)),
             is_main,
             looks: 0,
@@ -195,12 +199,12 @@ impl Watch {
     }
 
     #[expect(clippy::disallowed_methods, reason = "bounds how long a run takes, never what it does")]
-    fn go_on(&mut self) -> bool {
+    fn go_on(&mut self, now: Time) -> bool {
         self.out_of_time = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
         self.looks += 1;
         let asks = self.is_main || self.stopped.is_some();
         if asks && self.looks % LOOKS_PER_QUESTION == 0 {
-            match Python::attach(|py| self.is_stopped(py)) {
+            match Python::attach(|py| self.is_stopped(py, now)) {
                 Ok(false) => {}
                 Ok(true) => return false,
                 Err(error) => self.raised = Some(error),
@@ -209,9 +213,10 @@ impl Watch {
         !self.out_of_time && self.raised.is_none()
     }
 
-    fn is_stopped(&self, py: Python<'_>) -> PyResult<bool> {
+    fn is_stopped(&self, py: Python<'_>, now: Time) -> PyResult<bool> {
         py.check_signals()?;
-        self.stopped.as_ref().map_or(Ok(false), |stopped| stopped.call0(py)?.is_truthy(py))
+        let share = now.as_secs_f64() / self.duration.max(Time::from_nanos(1)).as_secs_f64();
+        self.stopped.as_ref().map_or(Ok(false), |stopped| stopped.call1(py, (share,))?.is_truthy(py))
     }
 
     /// The exception for a run that ended early. The attribute `simulated_ns` of a `BudgetError` is the simulated time

@@ -21,6 +21,6 @@ fn simulate(json: &str, seed: u64, replicate: u64) -> Result<Records, String> {
     let scenario = Scenario::from_json(json).map_err(|error| error.to_string())?;
     let simulation = Simulation::new(&scenario, seed, replicate, Recorder::new(&scenario));
     let simulation = simulation.map_err(|error| error.to_string())?;
-    let (_, recorder) = simulation.run_while(&mut || true).map_err(|error| error.to_string())?;
+    let (_, recorder) = simulation.run_while(&mut |_| true).map_err(|error| error.to_string())?;
     Ok(recorder.finish())
 }

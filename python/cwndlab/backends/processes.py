@@ -15,7 +15,7 @@ from typing import Any
 from cwndlab.core import Records, Value
 from cwndlab.errors import CwndlabError
 
-from .protocol import Job, Outcome, Work
+from .protocol import Job, Outcome, Progress, Stopped, Work, never
 from .threads import CHUNK_S, Threads
 
 #: How often a waiting thread asks whether to stop.
@@ -28,12 +28,13 @@ class Processes:
 
     count: int | None = None
     chunk_s: float = CHUNK_S
+    watcher: Progress = field(default_factory=Progress)
 
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
         """Performs all jobs and delivers each outcome on the calling thread, as `Threads.execute` does."""
         there = _There(work)
         try:
-            Threads(self.count, self.chunk_s).execute(jobs, there, deliver)
+            Threads(self.count, self.chunk_s, self.watcher).execute(jobs, there, deliver)
         finally:
             there.close()
 
@@ -56,7 +57,7 @@ class _There:
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
         return self.work.measure(job, records)
 
-    def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = never) -> Iterator[Outcome]:
         process: _Worker | None = getattr(self.own, "process", None)
         if process is None or process.code is not None:
             process = self.own.process = _Worker(self.work)
@@ -109,17 +110,19 @@ class _Worker:
     def code(self) -> int | None:
         return self.child.poll()
 
-    def perform(
-        self, jobs: Sequence[Job], stopped: Callable[[], bool]
-    ) -> tuple[list[Outcome], CwndlabError | None]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped) -> tuple[list[Outcome], CwndlabError | None]:
         self._send(list(jobs))
+        share = 0.0
         while True:
             try:
                 reply = self.replies.get(timeout=POLL_S)
             except queue.Empty:
-                if stopped():
+                if stopped(share):
                     self.end()
                     raise _Stopped from None
+                continue
+            if isinstance(reply, float):
+                share = reply
                 continue
             if reply is None or isinstance(reply, str):
                 raise _Ended(reply)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from cwndlab.core import Records, Value
 
@@ -93,6 +93,9 @@ class Progress:
     def advance(self, packets: int) -> None:
         """After each replicate."""
 
+    def under_way(self, replicates: float) -> None:
+        """Twice a second: what is done of the runs under way, the sum of their shares."""
+
     def cell_done(self) -> None:
         """After the last replicate of a cell."""
 
@@ -106,6 +109,15 @@ class Progress:
         """Every second while runs on a kernel are under way: how long they will take, if that is known."""
 
 
+#: Asked about every 100 ms whether to stop, with the share of its duration that a run has simulated.
+Stopped: TypeAlias = Callable[[float], bool]
+
+
+def never(share: float) -> bool:
+    """For a run that nothing stops."""
+    return False
+
+
 class Work(Protocol):
     """What is done with jobs where they run; it travels to the workers of a cluster."""
 
@@ -116,7 +128,7 @@ class Work(Protocol):
     def check(self) -> None:
         """ClusterError if this process would not produce the requested numbers."""
 
-    def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = ...) -> Iterator[Outcome]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = ...) -> Iterator[Outcome]:
         """Simulates and measures jobs one after another, until `stopped`."""
 
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:

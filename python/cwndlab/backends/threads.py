@@ -7,16 +7,19 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 from cwndlab.errors import CwndlabError
 
-from .protocol import Job, Outcome, Work
+from .protocol import Job, Outcome, Progress, Work
 
 #: Work in one batch: enough to make handing it over cheap, little enough to stop quickly.
 CHUNK_S = 0.05
 MAX_CHUNK = 64
+#: How often the progress of the runs under way is reported.
+REPORT_S = 0.5
 #: Work in one batch with a shared store, whose answers are slower.
 SHARED_CHUNK_S = 1.0
 
@@ -28,6 +31,7 @@ class Threads:
     count: int | None = None
     #: How much work is handed over at a time.
     chunk_s: float = CHUNK_S
+    watcher: Progress = field(default_factory=Progress)
 
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
         """Performs all jobs and delivers each outcome on the calling thread, in any order.
@@ -35,7 +39,7 @@ class Threads:
         On Ctrl-C the runs under way are stopped, and what is finished delivered, before KeyboardInterrupt
         continues.
         """
-        _Pool(iter(jobs), work, self.count or available(), self.chunk_s).drain(deliver)
+        _Pool(iter(jobs), work, self).drain(deliver)
 
 
 def available() -> int:
@@ -45,8 +49,12 @@ def available() -> int:
 
 
 class _Pool:
-    def __init__(self, jobs: Iterator[Job], work: Work, count: int, chunk_s: float) -> None:
-        self.chunk_s = chunk_s
+    def __init__(self, jobs: Iterator[Job], work: Work, wanted: Threads) -> None:
+        count = wanted.count or available()
+        self.chunk_s = wanted.chunk_s
+        self.watcher = wanted.watcher
+        #: Of each thread's run, the share that is done.
+        self.shares = [0.0] * count
         self.jobs = jobs
         self.work = work
         self.lock = threading.Lock()
@@ -55,14 +63,18 @@ class _Pool:
         # grow.
         self.done: queue.Queue[list[Outcome] | BaseException | None] = queue.Queue(maxsize=4 * count)
         self.threads = [
-            threading.Thread(target=self._work, name=f"run-{i}", daemon=True) for i in range(count)
+            threading.Thread(target=self._work, args=(i,), name=f"run-{i}", daemon=True) for i in range(count)
         ]
 
     def _take(self, size: int) -> list[Job]:
         with self.lock:
             return list(islice(self.jobs, size))
 
-    def _work(self) -> None:
+    def _stopped(self, thread: int, share: float) -> bool:
+        self.shares[thread] = share
+        return self.stop.is_set()
+
+    def _work(self, thread: int) -> None:
         size = 1
         try:
             while not self.stop.is_set():
@@ -72,17 +84,25 @@ class _Pool:
                 began = time.perf_counter()
                 outcomes: list[Outcome] = []
                 try:
-                    outcomes.extend(self.work.perform(chunk, self.stop.is_set))
+                    outcomes.extend(self.work.perform(chunk, partial(self._stopped, thread)))
                 except CwndlabError:
                     self.done.put(outcomes)  # extend keeps what came before the error
                     raise
                 each = (time.perf_counter() - began) / max(len(outcomes), 1)
                 size = max(1, min(MAX_CHUNK, int(self.chunk_s / max(each, 1e-6))))
+                self.shares[thread] = 0.0
                 self.done.put(outcomes)
         except BaseException as error:
             self.done.put(error)
         finally:
             self.done.put(None)
+
+    def _next(self) -> list[Outcome] | BaseException | None:
+        while True:
+            try:
+                return self.done.get(timeout=REPORT_S)
+            except queue.Empty:
+                self.watcher.under_way(sum(self.shares))
 
     def drain(self, deliver: Callable[[Outcome], None]) -> None:
         for thread in self.threads:
@@ -92,7 +112,7 @@ class _Pool:
         delivers = True
         while running:
             try:
-                item = self.done.get()
+                item = self._next()
                 if item is None:
                     running -= 1
                 elif isinstance(item, BaseException):

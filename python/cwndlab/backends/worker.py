@@ -8,13 +8,12 @@ import signal
 import sys
 import threading
 import time
-from contextlib import suppress
 
 from cwndlab import watch
 from cwndlab.errors import CwndlabError
 from cwndlab.usercode import described_error, place_of
 
-from .protocol import Outcome, Work
+from .protocol import Job, Outcome, Stopped, Work
 
 #: What the user's code may use in addition to the budget of a run.
 SPARE_BYTES = 512 << 20
@@ -25,8 +24,8 @@ REPORTED = 3
 def main() -> None:
     """Until standard input ends. What is printed meanwhile goes to standard error.
 
-    A reply is the outcomes of some jobs, with an error that ends the run. The last one may be the reason why
-    the process ends.
+    A reply is the outcomes of some jobs, with an error that ends the run; before it may come the share that
+    is done of the run under way. The last one may be the reason why the process ends.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process ends this one
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -34,11 +33,23 @@ def main() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)  # the requests are not for the user's code to read
 
+    replying = threading.Lock()  # the thread that watches the user's code may end this process at any time
+
+    def reply(content: object) -> None:
+        try:
+            with replying:
+                pickle.dump(content, replies)
+                replies.flush()
+        except BrokenPipeError:  # the parent process has ended
+            os._exit(1)
+
     def end(reason: str) -> None:
-        with suppress(BrokenPipeError):
-            pickle.dump(reason, replies)
-            replies.flush()
+        reply(reason)
         os._exit(REPORTED)
+
+    def stopped(share: float) -> bool:
+        reply(share)
+        return False
 
     watch.end_process = end
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
@@ -52,20 +63,16 @@ def main() -> None:
         except EOFError:
             return
         try:
-            reply = _perform(jobs, work)
+            done = _perform(jobs, work, stopped)
         except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:  # raised by the user's code
             end(place_of(error) + described_error(error))
-        try:
-            pickle.dump(reply, replies)
-            replies.flush()
-        except BrokenPipeError:  # the parent process has ended
-            os._exit(1)
+        reply(done)
 
 
-def _perform(jobs: list[object], work: Work) -> tuple[list[Outcome], CwndlabError | None]:
+def _perform(jobs: list[Job], work: Work, stopped: Stopped) -> tuple[list[Outcome], CwndlabError | None]:
     outcomes: list[Outcome] = []
     try:
-        outcomes.extend(work.perform(jobs))  # type: ignore[arg-type]
+        outcomes.extend(work.perform(jobs, stopped))
     except CwndlabError as error:
         return outcomes, error
     return outcomes, None

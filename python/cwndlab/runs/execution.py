@@ -89,11 +89,11 @@ def run_plan(
     study = plan.study
     shared = _shared_store(options, study)
     kernel = kernel_of(options, plan)
-    executor = kernel or _executor(options, study)
     rule = _rule(study, plan, options.until)
     folder = Path(options.out) if options.out is not None else None
     kept = folders.prepare(folder, study) if folder is not None else MemoryStore()
     progress = progress or default_progress()
+    executor = kernel or _executor(options, study, progress)
     if kernel is not None:
         kernel.watcher = progress
         kernel.keep = folder / "kernel" if folder is not None else None
@@ -244,7 +244,7 @@ def report_again(folder: Path, *, png: bool = False) -> Path:
         return write_report(campaign, RunResult.of(campaign, folder), content, png=png)
 
 
-def _executor(options: RunOptions, study: StudySpec) -> Executor:
+def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Executor:
     if options.cluster is not None:
         from cwndlab.backends.dask import Cluster
 
@@ -253,8 +253,8 @@ def _executor(options: RunOptions, study: StudySpec) -> Executor:
     if _has_own_code(study):
         from cwndlab.backends.processes import Processes
 
-        return Processes(options.threads, chunk_s)
-    return Threads(options.threads, chunk_s)
+        return Processes(options.threads, chunk_s, progress)
+    return Threads(options.threads, chunk_s, progress)
 
 
 def _has_own_code(study: StudySpec) -> bool:

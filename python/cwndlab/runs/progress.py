@@ -16,7 +16,9 @@ class Shown(Progress):
     EVERY_S = 0.5
 
     def __init__(self) -> None:
-        self.cells = self.total = self.done = self.finished = self.packets = 0
+        self.cells = self.total = self.done = self.finished = self.packets = self._known = 0
+        #: What is done of the runs under way, in replicates.
+        self.part = 0.0
         self.left_s: float | None = None
         self.began = self._drawn = time.monotonic()
 
@@ -32,12 +34,28 @@ class Shown(Progress):
     def start(self, cells: int, replicates: int, done: int) -> None:
         """Notes how much there is to do."""
         self.cells, self.total, self.done = cells, replicates, done
+        self._known = done
 
     def advance(self, packets: int) -> None:
         """Counts a replicate."""
         self.done += 1
+        self.part = 0.0  # known again half a second later
         self.packets += packets
         self._draw_if_due()
+
+    def under_way(self, replicates: float) -> None:
+        """Notes the part, and estimates the time left from what was done since the start."""
+        self.part = replicates
+        done = self.done - self._known + replicates
+        if done > 0:
+            rest = self.total - self.done - replicates
+            self.left_s = (time.monotonic() - self.began) * rest / done
+        self._draw_if_due()
+
+    @property
+    def share(self) -> float:
+        """Of all replicates, what is done."""
+        return min(self.done + self.part, self.total) / max(self.total, 1)
 
     def cell_done(self) -> None:
         """Counts a cell."""
@@ -69,7 +87,7 @@ class Lines(Shown):
     def draw(self) -> None:
         """Writes a line."""
         left = "" if self.left_s is None else f", about {span(self.left_s)} left"
-        done = f"{self.done} of {self.total} replicates"
+        done = f"{100 * self.share:.0f} %: {self.done} of {self.total} replicates"
         self.note(f"{done}, {self.finished} of {self.cells} cells finished{left}")
 
 
@@ -92,9 +110,8 @@ class Notebook(Shown):
     def draw(self) -> None:
         """Updates the line."""
         display = sys.modules["IPython"].display
-        share = 100 * self.done / max(self.total, 1)
         words = f"{self.done} of {self.total} replicates, {self.finished} of {self.cells} cells"
-        shown = display.HTML(f'<progress value="{share:.1f}" max="100"></progress> {words}')
+        shown = display.HTML(f'<progress value="{100 * self.share:.1f}" max="100"></progress> {words}')
         if self._handle is None:
             self._handle = display.display(shown, display_id=True)
         else:
@@ -115,13 +132,20 @@ class Bar(Shown):
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
         from rich.progress import Progress as RichProgress
 
         super().__init__()
         self._bar = RichProgress(
             TextColumn("{task.fields[cells]} cells"),
             BarColumn(),
+            TaskProgressColumn(),
             MofNCompleteColumn(),
             TextColumn("replicates · {task.fields[rate]}"),
             TimeRemainingColumn(),
@@ -149,7 +173,9 @@ class Bar(Shown):
 
         cells = f"{self.finished}/{self.cells}"
         rate = decimal(int(self.packets / max(time.monotonic() - self.began, 1e-9))).replace("B", "packets/s")
-        self._bar.update(self._task, completed=self.done, total=self.total, cells=cells, rate=rate)
+        self._bar.update(
+            self._task, completed=self.share * self.total, total=self.total, cells=cells, rate=rate
+        )
 
     def note(self, line: str) -> None:
         """Prints the line above the bar."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import socket
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cwndlab import _core, metrics
 from cwndlab._core import BudgetError, CongestionControl, LawFailed, RunStopped, default_budget
 from cwndlab.arrow_tables import decode_tables, encode_tables
-from cwndlab.backends.protocol import Job, Outcome
+from cwndlab.backends.protocol import Job, Outcome, Stopped, never
 from cwndlab.core import KeptRecords, Records, Value
 from cwndlab.errors import ClusterError, OutputError, RunError
 from cwndlab.laws import LawCode, load
@@ -105,7 +105,7 @@ class MeasuredRuns:
                 "install the same version of cwndlab everywhere and restart the workers"
             )
 
-    def perform(self, jobs: Sequence[Job], stopped: Callable[[], bool] = lambda: False) -> Iterator[Outcome]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = never) -> Iterator[Outcome]:
         """Performs jobs in turn; those in the shared store are taken from there, the others put there.
 
         An outcome is yielded once it is stored there, so that a reported outcome is never lost.
@@ -142,11 +142,11 @@ class MeasuredRuns:
                 waiting, flushed = [], time.monotonic()
         yield from _handed_in(waiting, self.asked, objects, self.store)
 
-    def perform_one(self, job: Job, stopped: Callable[[], bool] = lambda: False) -> Outcome | None:
+    def perform_one(self, job: Job, stopped: Stopped = never) -> Outcome | None:
         """Runs a job, None if it was stopped; a failure is an outcome too, so that one bad cell does not lose
         the others.
         """
-        if stopped():
+        if stopped(0.0):
             return None
         try:
             records = self._run(job, stopped)
@@ -176,7 +176,7 @@ class MeasuredRuns:
             kept = encode_tables({name: view.table(name) for name in names}, job.key, about)
         return Outcome(job, values, int(records.packets), kept, budgets=budgets)
 
-    def _run(self, job: Job, stopped: Callable[[], bool]) -> _core.Records:
+    def _run(self, job: Job, stopped: Stopped) -> _core.Records:
         text = _with_budget_probes(job) if job.budgets else job.scenario
         scenario, laws = _engine_scenario(text), classes(self.laws)
         with watched(laws):

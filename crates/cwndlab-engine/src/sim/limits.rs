@@ -41,11 +41,12 @@ pub(super) struct Watch {
 }
 
 impl<P: Probe> Simulation<P> {
-    /// Handles all events up to and including `until`, within the budget and while `go_on` returns true.
-    pub(super) fn run_watched(&mut self, until: Time, go_on: &mut dyn FnMut() -> bool) -> Result<(), RunError> {
+    /// Handles all events up to and including `until`, within the budget and while `go_on`, which gets the simulated time,
+    /// returns true.
+    pub(super) fn run_watched(&mut self, until: Time, go_on: &mut dyn FnMut(Time) -> bool) -> Result<(), RunError> {
         let most = if self.laws.is_some() { EVENTS_WITH_LAWS } else { EVENTS };
         loop {
-            if !go_on() {
+            if !go_on(self.now) {
                 return Err(RunError::Stopped { at: self.now, duration: self.duration });
             }
             let left = self.watch.budget.events.saturating_sub(self.summary.events);

@@ -57,14 +57,15 @@ fn a_run_in_which_nothing_takes_time_ends() {
 #[test]
 fn a_run_stops_when_it_is_asked_to() {
     let scenario = transfer(1 << 40, 10_000);
-    let mut looks = 0;
-    let stopped = Simulation::new(&scenario, 1, 0, NoProbe).unwrap().run_while(&mut || {
-        looks += 1;
-        looks <= 3
+    let mut looks = Vec::new();
+    let stopped = Simulation::new(&scenario, 1, 0, NoProbe).unwrap().run_while(&mut |now| {
+        looks.push(now);
+        looks.len() <= 3
     });
     let error = stopped.err().unwrap();
-    assert!(matches!(error, RunError::Stopped { .. }) && looks == 4, "{error}");
-    let at_once = Simulation::new(&scenario, 1, 0, NoProbe).unwrap().run_while(&mut || false);
+    assert!(matches!(error, RunError::Stopped { .. }) && looks.len() == 4, "{error}");
+    assert!(looks[0] == Time::ZERO && looks.is_sorted() && looks[3] == error.at() && looks[1] < looks[3], "{looks:?}");
+    let at_once = Simulation::new(&scenario, 1, 0, NoProbe).unwrap().run_while(&mut |_| false);
     assert_eq!(at_once.err().unwrap().at(), Time::ZERO);
 }
 
