@@ -713,10 +713,9 @@ class Scenario:
         """Runs one replicate. The run releases the GIL unless `laws` are given.
 
         `max_events` and `max_memory_bytes` (estimated) default to `default_budget()`. `max_seconds` limits
-        wall-clock time; by default, there is no limit. `stopped` is called about every 100 ms with the share of
-        its duration that the run has simulated. `laws` are the
-        congestion controls in Python, by the digests by which the scenario names them. On the main thread,
-        Ctrl-C ends the run.
+        wall-clock time; by default, there is no limit. `stopped` is called about every 100 ms with the share
+        of its duration that the run has simulated. `laws` are the congestion controls in Python, by the
+        digests by which the scenario names them. On the main thread, Ctrl-C ends the run.
 
         Raises ValueError if two nodes that exchange traffic are not connected; BudgetError if the run exceeds
         its budget or simulated time does not advance; LawFailed if a congestion control in Python raises an

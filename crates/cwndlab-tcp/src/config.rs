@@ -156,6 +156,19 @@ pub enum ReceiveTuning {
     },
 }
 
+/// How the send buffer is sized.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum SendTuning {
+    /// It has room for all that the application writes.
+    None,
+    /// The buffer grows with the congestion window, as Linux's (`tcp_wmem`); the segment with which it is full is pushed.
+    Linux {
+        /// maximum memory (`tcp_wmem[2]`)
+        most_bytes: u64,
+    },
+}
+
 /// Slow start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -354,7 +354,14 @@ impl Connection {
             if self.sender.outstanding.measures_rate() {
                 self.sender.note_write(self.in_flight_measured());
             }
-            self.sender.snd.end = self.sender.snd.end.saturating_add(bytes);
+            match self.sender.buffer() {
+                None => self.sender.snd.end = self.sender.snd.end.saturating_add(bytes),
+                Some(buffer) => {
+                    if buffer.write(bytes) {
+                        self.sender.fill();
+                    }
+                }
+            }
             if let Some(socket) = self.sender.socket_mut() {
                 (socket.more, socket.pushed) = (false, false);
             }
@@ -364,7 +371,7 @@ impl Connection {
     /// Ends the stream: a FIN, if the configuration has one, follows the last byte.
     pub fn close(&mut self) {
         self.closing = true;
-        self.sender.fin = self.ends_by_fin;
+        self.sender.fin = self.ends_by_fin && !self.sender.is_blocked();
         match self.state {
             State::Listen | State::SynSent => self.fail_quietly(),
             _ => self.finish_without_fin(),

@@ -21,6 +21,7 @@ mod recovery;
 mod rto;
 mod segment;
 mod segment_size;
+mod send_buffer;
 mod send_state;
 mod sender;
 mod sequence;
@@ -35,7 +36,7 @@ pub use config::{
     all_knobs, AckPolicy, AdaptiveAcks, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FackConfig,
     FinConfig, HandshakeConfig, InitialWindow, Knob, LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow,
     NagleRule, NewRenoConfig, Profile, PrrConfig, RackConfig, RackTimers, ReceiveTuning, RecoveryConfig, RecoveryKind,
-    RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig, RttSamples, SackConfig, SlowStartKind,
+    RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig, RttSamples, SackConfig, SendTuning, SlowStartKind,
     TcpConfig, TimerStart, WindowLawKind, WithoutEffect, RENAMED,
 };
 pub use congestion::{

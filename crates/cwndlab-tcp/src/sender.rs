@@ -4,11 +4,12 @@
 use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
-use crate::config::{NagleRule, TcpConfig};
+use crate::config::{NagleRule, SendTuning, TcpConfig};
 use crate::congestion::{CongestionEvent, Controller, Episode, Start};
 use crate::flight::Flight;
 use crate::pacing::{Pace, Pacer};
 use crate::recovery::{Allow, Next, Proportional, Recovery, Step, Steps, View, ViewRef};
+use crate::send_buffer::SendBuffer;
 use crate::send_state::{Piece, Room, SendState, SendWindow};
 use crate::socket_options::SocketOptions;
 use crate::Rng;
@@ -59,6 +60,8 @@ pub(crate) struct Sender {
     pub fin: bool,
     /// Records about the outstanding data, in addition to the positions in `snd`.
     pub outstanding: Flight,
+    /// Whether the send buffer is limited, so that segments may carry PSH before the last one.
+    pub is_buffered: bool,
     /// State that few connections need.
     pub extra: Option<Box<Extra>>,
 }
@@ -75,6 +78,8 @@ pub(crate) struct Extra {
     pub accecn: Option<AccEcn>,
     /// Whether the controller uses one-way delays.
     pub delays: bool,
+    /// The send buffer, if it is limited.
+    pub buffer: Option<Box<SendBuffer>>,
 }
 
 impl Sender {
@@ -93,14 +98,21 @@ impl Sender {
             small_end: 0,
             fin: false,
             outstanding: Flight::new(cfg),
+            is_buffered: cfg.send_tuning != SendTuning::None,
             extra: (cfg.paces()
                 || cfg.window_law.needs().min_rtt_window.is_some()
                 || cfg.window_law.needs().delays
-                || cfg.ecn.is_accurate())
+                || cfg.ecn.is_accurate()
+                || cfg.send_tuning != SendTuning::None)
             .then(|| {
                 let pacer = cfg.paces().then(Pacer::default);
                 let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
-                Box::new(Extra { pacer, accecn, delays: cfg.window_law.needs().delays, ..Extra::default() })
+                let buffer = match cfg.send_tuning {
+                    SendTuning::None => None,
+                    SendTuning::Linux { most_bytes } => Some(Box::new(SendBuffer::new(most_bytes, cfg.mss))),
+                };
+                let delays = cfg.window_law.needs().delays;
+                Box::new(Extra { pacer, accecn, delays, buffer, ..Extra::default() })
             }),
         }
     }
@@ -150,6 +162,55 @@ impl Sender {
         let packets = in_flight.div_ceil(u64::from(self.snd.mss));
         if let Some(rate) = self.outstanding.rate().filter(|_| idle) {
             rate.on_app_limited(packets);
+        }
+    }
+
+    /// The send buffer, if it is limited.
+    pub fn buffer(&mut self) -> Option<&mut SendBuffer> {
+        self.extra.as_mut()?.buffer.as_deref_mut()
+    }
+
+    /// Whether the application has written data that the send buffer has no room for.
+    pub fn is_blocked(&self) -> bool {
+        self.is_buffered
+            && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|buffer| buffer.is_full())
+    }
+
+    /// Segments that Linux has merged with others because SACK has reported them (`tcp_shift_skb_data`).
+    fn merged(&self) -> u64 {
+        let mss = u64::from(self.snd.mss);
+        self.outstanding.reported.ranges().map(|(start, end)| ((end - start) / mss).saturating_sub(1)).sum()
+    }
+
+    /// Lets the application write into the send buffer until it is full.
+    pub fn fill(&mut self) {
+        let mss = u64::from(self.snd.mss);
+        let windows = self.cc.needs().buffered_windows;
+        let (cwnd, memory) = (self.cc.cwnd() / mss, SendBuffer::memory(&self.snd, self.merged()));
+        let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) else { return };
+        buffer.begin(windows, cwnd);
+        buffer.fill(&mut self.snd, memory);
+    }
+
+    /// Wakes an application that waits for room in the send buffer, if there is room now: a larger buffer, unless cwnd is
+    /// full (`tcp_check_space`). `in_flight`: bytes in the network.
+    pub fn refill(&mut self, in_flight: u64) {
+        let mss = u64::from(self.snd.mss);
+        let s = &self.snd;
+        // Linux looks for the first time after it has sent a segment (`tcp_event_new_data_sent`), unless pacing holds it.
+        let paces = self.extra.as_ref().is_some_and(|extra| extra.pacer.is_some());
+        let sent_first = if paces { 0 } else { s.end.min(s.edge).saturating_sub(s.nxt).min(mss) };
+        let cwnd = self.cc.cwnd();
+        let is_full = (in_flight + sent_first).div_ceil(mss) >= cwnd / mss;
+        let windows = self.cc.needs().buffered_windows;
+        let memory = SendBuffer::memory(&self.snd, self.merged());
+        let Some(buffer) = self.buffer() else { return };
+        if !is_full {
+            buffer.expand(windows, cwnd / mss);
+        }
+        if buffer.is_writeable(memory) {
+            self.note_write(in_flight);
+            self.fill();
         }
     }
 

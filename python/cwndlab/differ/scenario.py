@@ -20,8 +20,11 @@ STARTS_MS = 3000
 MOST_S, MOST_BYTES, FEWEST_BYTES = 3.0, 5_000_000, 20_000
 DURATION_S = 30.0
 PACKET_BYTES = 1500
+JITTER = "0.1ms"
 #: The kernel's set-up, its ticks in a second, and the buffer of a simple receiver.
 STACK, HZ, RECEIVE_BYTES = "linux-laws", 1000, 6_291_456
+#: The kernel's `tcp_wmem[2]`.
+SEND_BYTES = 4_194_304
 #: A BDP's fraction may be less than a packet.
 LEAST_PACKETS = 2
 
@@ -88,11 +91,14 @@ class Scenario:
         if self.ecn and self.queue != "drop-tail":
             queue["ecn"] = True
         drops = [{"kind": "bernoulli", "p": self.loss}] if self.loss else []
+        # ACK clocking makes packets arrive at the nanosecond in which another leaves, and a kernel is never
+        # exact to the nanosecond: without jitter such ties would decide which packets are lost.
+        jitter = {"kind": "jitter", "max": JITTER, "keep_order": True}
         plain = {"kind": "drop-tail", "limit": "10000pkt"}
-        knobs: dict[str, Any] = {}
+        knobs: dict[str, Any] = {"send_tuning": {"linux": {"most_bytes": SEND_BYTES}}}
         if simple_receiver:
             tuning = {"linux": {"initial_bytes": RECEIVE_BYTES, "most_bytes": RECEIVE_BYTES}}
-            knobs = {"ack_policy": "every", "nagle": False, "receive_tuning": tuning}
+            knobs |= {"ack_policy": "every", "nagle": False, "receive_tuning": tuning}
         starts = [f"{one.start_ms}ms" for one in self.transfers]
         names = [f"transfer-{k}" for k in range(len(starts))]
         if alignment is not None:
@@ -112,6 +118,7 @@ class Scenario:
                         "rate": "1Gbps",
                         "delay": "0ms",
                         "queue": plain,
+                        "forward": {"impairments": [jitter]},
                     },
                     {
                         "name": "bottleneck",

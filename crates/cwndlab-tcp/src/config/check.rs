@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::{
     AckPolicy, AdaptiveAcks, Estimator, FackConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow,
-    ReceiveTuning, RecoveryConfig, RecoveryRules, RenoConfig, RetransmitGuard, RttSamples, TcpConfig, TimerStart,
+    ReceiveTuning, RecoveryConfig, RecoveryRules, RenoConfig, RetransmitGuard, RttSamples, SendTuning, TcpConfig,
+    TimerStart,
 };
 use cwndlab_units::Time;
 use thiserror::Error;
@@ -242,6 +243,15 @@ impl CheckRanges for ReceiveTuning {
             errors.range(holds, knob, initial_bytes, "at least 2304 and at most most_bytes");
             let holds = *most_bytes <= LARGEST_WINDOW;
             errors.range(holds, "receive_tuning.linux.most_bytes", most_bytes, "at most 2^30");
+        }
+    }
+}
+
+impl CheckRanges for SendTuning {
+    fn check_ranges(&self, errors: &mut Errors) {
+        if let SendTuning::Linux { most_bytes } = self {
+            let holds = (LEAST_BUFFER..=LARGEST_WINDOW).contains(most_bytes);
+            errors.range(holds, "send_tuning.linux.most_bytes", most_bytes, "in 2304..=2^30");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::check::{CheckRanges as _, LARGEST_WINDOW, MOST_SEGMENTS};
 use super::knobs::{knobs, AS_RFC5681, NS2, NS2_NONE};
 use super::{
     AckPolicy, AdaptiveAcks, CubicConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow, NagleRule, Profile,
-    ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase, RtoConfig, SlowStartKind, WindowLawKind,
+    ReceiveTuning, RecoveryConfig, RecoveryKind, ReductionBase, RtoConfig, SendTuning, SlowStartKind, WindowLawKind,
 };
 use crate::ecn::EcnKind;
 use crate::segment::TIMESTAMPS_BYTES;
@@ -247,7 +247,7 @@ pub struct TcpConfig("") {
         rfc5681: MaxWindow::Bytes(1 << 30) => "RFC 7323, 2.3: 2^30",
         linux_2_0: MaxWindow::Bytes(32_767) => "2.0.32: MAX_WINDOW, tcp.h 130",
         linux_2_2: MaxWindow::Bytes(1 << 30) => "as rfc5681: the receiver limits it",
-        linux_6: MaxWindow::Bytes(1 << 30) => "RFC 7323, 2.3: 2^30 (tcp_wmem is not modelled)",
+        linux_6: MaxWindow::Bytes(1 << 30) => "RFC 7323, 2.3: 2^30",
     }
     /// Size of the receive buffer, which the receiver advertises.
     receive_buffer_bytes: u64 ["bytes"; 1..=LARGEST_WINDOW, "in 1..=2^30"] {
@@ -263,6 +263,12 @@ pub struct TcpConfig("") {
         ns2_1998: ReceiveTuning::None => NS2_NONE,
         rfc5681: ReceiveTuning::None => "the standards have none",
         linux_6: ReceiveTuning::Linux { initial_bytes: 131_072, most_bytes: 6 << 20 } => "kernel: tcp_rmem = 4096 131072 6291456, tcp_moderate_rcvbuf = 1 (tcp_rcv_space_adjust)",
+    }
+    /// Whether the send buffer has room for all that the application writes, or grows with the congestion window.
+    send_tuning: SendTuning ["none | linux"; own] {
+        ns2_1998: SendTuning::None => NS2_NONE,
+        rfc5681: SendTuning::None => "the standards have none",
+        linux_6: SendTuning::None => "own choice until the published findings are measured with the kernel's: tcp_wmem = 4096 16384 4194304",
     }
     /// When the receiver acknowledges.
     ack_policy: AckPolicy ["every | delayed | heartbeat | quick-then-heartbeat | quick-then-delayed | adaptive | linux"; own] {

@@ -16,6 +16,8 @@ pub struct Needs {
     pub delays: bool,
     /// Whether the law needs every ACK, including those that acknowledge nothing new, neither cumulatively nor by SACK.
     pub every_ack: bool,
+    /// How many congestion windows a send buffer that grows with them has room for (`sndbuf_expand`).
+    pub(crate) buffered_windows: u32,
     /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` also has. A `PlainAck` is an
     /// ACK of new data that reports nothing by SACK.
     pub(crate) plain_acks: bool,
@@ -32,11 +34,13 @@ impl Needs {
         draws: false,
         delays: false,
         every_ack: false,
+        buffered_windows: 2,
         plain_acks: false,
         plain_feedback: false,
     };
     /// A law that uses only the fields of a `PlainAck`.
     pub(super) const PLAIN: Needs = Needs { plain_acks: true, ..Needs::NONE };
     /// A law that paces and uses the delivery rate as Linux measures it (`tcp_min_rtt_wlen`).
-    pub(super) const RATE: Needs = Needs { min_rtt_window: Some(Time::from_secs(300)), paces: true, ..Needs::NONE };
+    pub(super) const RATE: Needs =
+        Needs { min_rtt_window: Some(Time::from_secs(300)), paces: true, buffered_windows: 3, ..Needs::NONE };
 }

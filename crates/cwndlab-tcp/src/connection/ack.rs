@@ -45,6 +45,7 @@ impl Connection {
             }
         } else {
             self.on_other_ack(cfg, now, seg, window_changed);
+            self.make_room();
         }
         self.note_ack(self.retries == 0 && self.sender.snd.edge > self.sender.snd.nxt);
         self.share_timer(cfg);
@@ -278,6 +279,7 @@ impl Connection {
         if self.sender.outstanding.keeps_segments() && Flight::times_segments(cfg) {
             self.measure_segments(cfg, now);
         }
+        self.make_room();
         let s = &self.sender;
         if s.fin && s.snd.una > s.snd.end {
             self.on_fin_acked(cfg, now);
@@ -285,6 +287,20 @@ impl Connection {
         if !self.ends_by_fin {
             self.finish_without_fin();
         }
+    }
+
+    /// Wakes an application that waits for room in the send buffer, if there is room now.
+    pub(super) fn make_room(&mut self) {
+        if self.sender.is_blocked() {
+            self.refill();
+        }
+    }
+
+    #[inline(never)]
+    fn refill(&mut self) {
+        let in_flight = self.recovery.in_flight(&self.sender.snd, &self.sender.outstanding);
+        self.sender.refill(in_flight);
+        self.sender.fin = self.closing && self.ends_by_fin && !self.sender.is_blocked();
     }
 
     /// Passes the ACK to the controller after loss detection. `may_grow` is false if an ECN echo forbids the ACK to

@@ -75,7 +75,8 @@ impl Connection {
 
     /// Enters CLOSED if the connection ends without FIN, the application has closed, and everything is acknowledged.
     pub(super) fn finish_without_fin(&mut self) {
-        if self.closing && !self.ends_by_fin && self.sender.snd.una == self.sender.snd.end && self.was_established {
+        let all_acked = self.sender.snd.una == self.sender.snd.end && !self.sender.is_blocked();
+        if self.closing && !self.ends_by_fin && all_acked && self.was_established {
             self.state = State::Closed;
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::Pacer);

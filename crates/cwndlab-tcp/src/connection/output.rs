@@ -143,7 +143,11 @@ impl Connection {
             self.recovery.on_sent(&mut self.sender.view(cfg), &sent);
         }
         self.stats.bytes_sent += u64::from(piece.len);
-        let last = end >= self.sender.snd.end;
+        let s = &mut self.sender;
+        let last = match s.buffer() {
+            None => end >= s.snd.end,
+            Some(buffer) => buffer.is_pushed(end - u64::from(fin)),
+        };
         let flags =
             Flags(Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0));
         if fin {

@@ -26,7 +26,8 @@ struct Reported {
 }
 
 impl Scoreboard {
-    fn ranges(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+    /// The ranges, in order.
+    pub fn ranges(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.0.iter().flat_map(|reported| reported.ranges.iter())
     }
 

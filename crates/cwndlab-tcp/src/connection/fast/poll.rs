@@ -211,11 +211,11 @@ impl Connection {
         self.receiver.beyond.is_none() && !self.sender.snd.ecn.is_accurate()
     }
 
-    /// Whether sending a full segment changes only the positions: more data follows, and the retransmission timer is
-    /// running.
+    /// Whether sending a full segment changes only the positions: more data follows, no full send buffer may push the
+    /// segment, and the retransmission timer is running.
     fn is_simple(&self) -> bool {
         let s = &self.sender;
-        s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && self.timers.is_running(Timer::Retransmit)
+        s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && !s.is_buffered && self.timers.is_running(Timer::Retransmit)
     }
 
     /// The next full segment of new data, as [`Self::data_segment`] would make it. Call it only if [`Self::is_simple`]

@@ -1,0 +1,207 @@
+//! A send buffer that grows with the window, after Linux 6.12 (`tcp_sendmsg_locked`, `tcp_check_space`,
+//! `tcp_sndbuf_expand`). What the application writes enters the stream as the buffer has room. The segment with which
+//! it is full, and the one at which half the peer's largest window has been written since the last, carry PSH.
+//!
+//! The buffer counts memory: each segment occupies an `sk_buff` of its own, as on devices that do not split segments.
+
+use std::collections::VecDeque;
+
+use crate::send_state::SendState;
+
+/// Memory of an `sk_buff` without payload: `struct sk_buff`, `MAX_TCP_HEADER`, `struct skb_shared_info`.
+const SKB_BYTES: u64 = 256 + HEADER_BYTES + TAIL_BYTES;
+const HEADER_BYTES: u64 = 256;
+const TAIL_BYTES: u64 = 320;
+/// `tcp_wmem[1]` and `TCP_INIT_CWND`.
+const FIRST_BYTES: u64 = 16_384;
+const INITIAL_SEGMENTS: u64 = 10;
+/// Bytes of a call of `send`: what applications write at a time.
+const WRITE_BYTES: u64 = 1 << 16;
+
+/// The send buffer of a connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SendBuffer {
+    /// `sk_sndbuf` and its maximum (`tcp_wmem[2]`).
+    size: u64,
+    most: u64,
+    /// The peer's MSS option.
+    mss: u32,
+    /// Written by the application, but not in the stream yet.
+    pending: u64,
+    /// Beginning of the last segment that was buffered: more can be appended to it until it is full or sent.
+    tail: u64,
+    /// Position up to which the application has pushed (`pushed_seq`).
+    pushed: u64,
+    /// The largest window that the peer has offered (`max_window`).
+    largest_window: u64,
+    /// Ends of the buffered segments with PSH, in order.
+    marks: VecDeque<u64>,
+}
+
+impl SendBuffer {
+    pub fn new(most: u64, mss: u32) -> Self {
+        SendBuffer { most, mss, tail: 1, pushed: 1, ..SendBuffer::default() }
+    }
+
+    /// Whether the application waits for room (`SOCK_NOSPACE`).
+    pub fn is_full(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// Notes that the application writes more. Returns whether it goes into the buffer at once: an application that
+    /// waits for room still waits.
+    pub fn write(&mut self, bytes: u64) -> bool {
+        let waits = self.is_full();
+        self.pending = self.pending.saturating_add(bytes);
+        !waits
+    }
+
+    /// Gives a new buffer its first size.
+    pub fn begin(&mut self, windows: u32, cwnd_segments: u64) {
+        if self.size == 0 {
+            self.expand(windows, cwnd_segments);
+        }
+    }
+
+    /// Makes room for `windows` congestion windows (`tcp_sndbuf_expand`).
+    pub fn expand(&mut self, windows: u32, cwnd_segments: u64) {
+        let segment = (u64::from(self.mss) + HEADER_BYTES + TAIL_BYTES).next_power_of_two() + 256;
+        let wanted = u64::from(windows) * cwnd_segments.max(INITIAL_SEGMENTS) * segment;
+        self.size = self.size.max(wanted.min(self.most)).max(FIRST_BYTES.min(self.most));
+    }
+
+    /// Whether an application that waits for room is woken (`sk_stream_is_writeable`): at two thirds.
+    pub fn is_writeable(&self, memory: u64) -> bool {
+        self.size.saturating_sub(memory) >= memory / 2
+    }
+
+    /// Memory of what is in the buffer (`sk_wmem_queued`), if of what SACK has reported `merged` segments were merged
+    /// with others.
+    pub fn memory(s: &SendState, merged: u64) -> u64 {
+        let bytes = s.end - s.una.min(s.end);
+        bytes + SKB_BYTES * bytes.div_ceil(u64::from(s.mss)).saturating_sub(merged)
+    }
+
+    /// Lets the application write until the buffer is full, or all is written.
+    pub fn fill(&mut self, s: &mut SendState, mut memory: u64) {
+        let mss = u64::from(s.mss);
+        self.largest_window = self.largest_window.max(s.edge.saturating_sub(s.una));
+        while self.marks.front().is_some_and(|end| *end <= s.una) {
+            self.marks.pop_front();
+        }
+        let mut written = 0;
+        while self.pending > 0 {
+            let buffered = s.end - self.tail.min(s.end);
+            let mut room = if self.tail >= s.nxt && buffered > 0 { mss.saturating_sub(buffered) } else { 0 };
+            if room == 0 {
+                if memory >= self.size {
+                    break;
+                }
+                self.tail = s.end;
+                memory += SKB_BYTES;
+                room = mss;
+            }
+            let copied = room.min(self.pending).min(WRITE_BYTES - written);
+            if written == 0 && self.tail < s.end && self.marks.back() == Some(&s.end) {
+                self.marks.pop_back(); // the segment's last byte is no longer the last one pushed
+            }
+            s.end += copied;
+            memory += copied;
+            self.pending -= copied;
+            written += copied;
+            let is_forced = s.end - self.tail == mss && s.end > self.pushed + self.largest_window / 2;
+            if written == WRITE_BYTES || self.pending == 0 {
+                self.push(s.end);
+                written = 0;
+            } else if is_forced {
+                self.push(s.end);
+            }
+        }
+        if written > 0 {
+            self.push(s.end);
+        }
+    }
+
+    fn push(&mut self, end: u64) {
+        self.pushed = end;
+        if self.marks.back() != Some(&end) {
+            self.marks.push_back(end);
+        }
+    }
+
+    /// Whether the segment that ends here carries PSH.
+    pub fn is_pushed(&self, end: u64) -> bool {
+        self.marks.binary_search(&end).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SendBuffer;
+    use crate::send_state::SendState;
+    use crate::Profile;
+
+    /// The state of a new connection to which the peer offers this window.
+    fn state(window: u64) -> SendState {
+        let mut s = SendState::new(&Profile::Linux6.config(), 1448);
+        s.edge = s.una + window;
+        s
+    }
+
+    /// Ends of the segments with PSH, counted in segments.
+    fn pushes(buffer: &SendBuffer) -> Vec<f64> {
+        buffer.marks.iter().map(|end| (end - 1) as f64 / 1448.0).collect()
+    }
+
+    /// Linux 6.12 with CUBIC pushed the 21st segment, with BBR the 23rd (half of a window of 64,256 bytes) and the 31st.
+    #[test]
+    fn a_new_buffer_takes_what_a_kernels_takes() {
+        for (windows, wanted) in [(2, vec![21.0]), (3, vec![23.0, 31.0])] {
+            let (mut buffer, mut s) = (SendBuffer::new(4 << 20, 1460), state(64_256));
+            assert!(buffer.write(3_000_000));
+            buffer.expand(windows, 10);
+            buffer.fill(&mut s, 0);
+            assert_eq!(pushes(&buffer), wanted);
+            assert!(buffer.is_full() && s.end - 1 == *wanted.last().unwrap() as u64 * 1448);
+        }
+    }
+
+    #[test]
+    fn a_waiting_application_is_woken_when_a_third_is_free() {
+        let mut buffer = SendBuffer::new(4 << 20, 1460);
+        buffer.expand(2, 10);
+        assert_eq!(buffer.size, 46_080);
+        assert!(buffer.is_writeable(30_720) && !buffer.is_writeable(30_721));
+    }
+
+    #[test]
+    fn the_buffer_has_a_maximum() {
+        let (mut buffer, mut s) = (SendBuffer::new(100_000, 1460), state(1 << 30));
+        buffer.write(u64::MAX);
+        buffer.expand(2, 10_000);
+        buffer.fill(&mut s, 0);
+        let memory = SendBuffer::memory(&s, 0);
+        assert!((100_000..100_000 + 1448 + 832).contains(&memory), "{memory}");
+        assert!(SendBuffer::memory(&s, 3) == memory - 3 * 832);
+    }
+
+    /// A call of `send` ends within a segment. The next one appends to it and takes its PSH away, unless it was sent.
+    #[test]
+    fn a_segment_to_which_more_is_appended_is_not_pushed() {
+        let (mut buffer, mut s) = (SendBuffer::new(4 << 20, 1460), state(1 << 30));
+        buffer.expand(2, 1000);
+        buffer.write(100_000);
+        buffer.fill(&mut s, 0);
+        assert_eq!(buffer.marks, [100_001]);
+        buffer.write(10);
+        let memory = SendBuffer::memory(&s, 0);
+        buffer.fill(&mut s, memory);
+        assert_eq!(buffer.marks, [100_011]);
+        (s.nxt, s.max) = (s.end, s.end);
+        buffer.write(10);
+        let memory = SendBuffer::memory(&s, 0);
+        buffer.fill(&mut s, memory);
+        assert_eq!(buffer.marks, [100_011, 100_021]);
+        assert!(buffer.is_pushed(100_011) && !buffer.is_pushed(100_001));
+    }
+}
