@@ -104,16 +104,16 @@ impl Sender {
                 || cfg.window_law.needs().delays
                 || cfg.ecn.is_accurate()
                 || cfg.send_tuning != SendTuning::None)
-            .then(|| {
-                let pacer = cfg.paces().then(Pacer::default);
-                let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
-                let buffer = match cfg.send_tuning {
-                    SendTuning::None => None,
-                    SendTuning::Linux { most_bytes } => Some(Box::new(SendBuffer::new(most_bytes, cfg.mss))),
-                };
-                let delays = cfg.window_law.needs().delays;
-                Box::new(Extra { pacer, accecn, delays, buffer, ..Extra::default() })
-            }),
+                .then(|| {
+                    let pacer = cfg.paces().then(Pacer::default);
+                    let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
+                    let buffer = match cfg.send_tuning {
+                        SendTuning::None => None,
+                        SendTuning::Linux { most_bytes } => Some(Box::new(SendBuffer::new(most_bytes, cfg.mss))),
+                    };
+                    let delays = cfg.window_law.needs().delays;
+                    Box::new(Extra { pacer, accecn, delays, buffer, ..Extra::default() })
+                }),
         }
     }
 

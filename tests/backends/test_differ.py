@@ -28,7 +28,7 @@ def test_scenarios_are_compared_once_and_one_that_differs_is_made_simpler(
     monkeypatch.setattr("cwndlab.differ.differing.TRIES", 2)
     told = Comparison.kind.fget  # type: ignore[attr-defined]
     monkeypatch.setattr(
-        Comparison, "kind", property(lambda self: told(self) if self.agree > 300 else "few packets")
+        Comparison, "kind", property(lambda self: told(self) if self.same or self.agree > 300 else "few packets")
     )
     said: list[str] = []
     differ = Differ(1, (images.find(),), tmp_path, say=said.append)
