@@ -1,7 +1,7 @@
-"""With `send_tuning`, a sender pushes the segments that Linux's pushed, since its send buffer was full with them.
+"""With `send_tuning`, a sender pushes the segments that Linux pushed, as its send buffer was full with them.
 
-`PUSHED` was recorded by `linux-virtual` (Linux 6.12.117, `linux-laws`): the numbers of all data segments with PSH
-but the last, from one transfer over 20 Mb/s and 40 ms with four BDP of buffer.
+`PUSHED` was recorded by `linux-virtual` (Linux 6.12.117, `linux-laws`): the numbers of all data segments with
+PSH but the last, from one transfer over 20 Mb/s and 40 ms with four BDP of buffer.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ from cwndlab.differ.sides import against_simulator, compiled, one_on_kernel, sim
 PSH, MSS = 0x08, 1448
 TRANSFERS = {"cubic": 3_000_000, "bbr1": 2_000_000}
 PUSHED = {
-    # fmt: off
-    "cubic": [
-        21, 33, 48, 66, 93, 123, 163, 214, 267, 322, 379, 437, 497, 560, 625, 692, 762, 833, 906, 981, 1059, 1140,
-        1223, 1308, 1396, 1487, 1580, 1677, 1778, 1881, 1988,
-    ],
-    "bbr1": [23, 31, 47, 67, 95, 123, 132, 167, 184, 253, 345, 470, 632, 841, 1050, 1259],
-    # fmt: on
+    "cubic": "21 33 48 66 93 123 163 214 267 322 379 437 497 560 625 692 762 833 906 981 1059 1140 1223 1308 "
+    "1396 1487 1580 1677 1778 1881 1988",
+    "bbr1": "23 31 47 67 95 123 132 167 184 253 345 470 632 841 1050 1259",
 }
 
 
@@ -32,10 +28,10 @@ def scenario(cc: str) -> Scenario:
     )
 
 
-def pushed(packets: tuple[Packet, ...]) -> list[int]:
+def pushed(packets: tuple[Packet, ...]) -> str:
     """Segments with PSH, without the last, which may carry a FIN."""
     ends = {packet.seq + packet.len for packet in packets if packet.sent and packet.flags & PSH}
-    return sorted(end // MSS for end in ends if end % MSS == 0)
+    return " ".join(str(end // MSS) for end in sorted(ends) if end % MSS == 0)
 
 
 @pytest.mark.parametrize("cc", PUSHED)

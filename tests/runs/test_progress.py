@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from cwndlab.backends.protocol import Progress
-from cwndlab.laws import given
+from cwndlab.backends.processes import Processes
+from cwndlab.backends.protocol import Job, Outcome, Progress
+from cwndlab.backends.threads import Threads
 from cwndlab.runs import progress
 from cwndlab.runs.execution import run_study
 from cwndlab.study import Study
+from slow_work import Slow
 from small_study import edited
 
-LAW = """\
-from cwndlab import AckReport, CongestionControl, LossEvent
 
+class Heard(Progress):
+    def __init__(self) -> None:
+        self.parts: list[float] = []
 
-class Mine(CongestionControl):
-    def on_ack(self, ack: AckReport) -> None:
-        pass
-
-    def on_loss(self, event: LossEvent) -> None:
-        pass
-"""
+    def under_way(self, replicates: float) -> None:
+        self.parts.append(replicates)
 
 
 class Impatient(Progress):
@@ -41,26 +37,29 @@ class Impatient(Progress):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("place", ["engine", "processes"])
-def test_the_progress_of_one_long_run_is_reported_while_it_is_under_way(
-    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("executor", [Threads, Processes])
+def test_the_parts_of_runs_under_way_add_up(
+    executor: type[Threads | Processes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Laws in Python run in processes of their own."""
+    """Laws and metrics in Python run in processes of their own."""
+    monkeypatch.setattr("cwndlab.backends.threads.REPORT_S", 0.1)
+    heard, done = Heard(), list[Outcome]()
+    jobs = [Job(str(k), "cell", "", 1, k, keep_records=False) for k in range(2)]
+    executor(2, watcher=heard).execute(jobs, Slow(), done.append)
+    assert len(done) == 2
+    assert {0.5, 1.0} <= set(heard.parts) <= {0.0, 0.25, 0.5, 0.75, 1.0}
+
+
+def test_the_progress_of_one_long_run_is_reported_while_it_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("cwndlab.backends.threads.REPORT_S", 0.2)
-    law = "reno" if place == "engine" else "mine"
     study = Study.from_toml(
-        edited(
-            ('sets = "tcp.initial_window"', 'sets = "tcp.window_law"'),
-            ("values = [1, 4]", f'values = ["{law}"]'),
-            ('duration = "50ms"', 'duration = "500h"'),
-        )
+        edited(("values = [1, 4]", "values = [4]"), ('duration = "50ms"', 'duration = "500h"'))
     )
-    if law == "mine":
-        (tmp_path / "mine.py").write_text(LAW)
-        study = study.with_laws(given({"mine": str(tmp_path / "mine.py")}))
     heard = Impatient()
     with pytest.raises(KeyboardInterrupt):
-        run_study(study, max_events=10**12, threads=1, progress=heard)
+        run_study(Study.from_toml(text), max_events=10**12, threads=1, progress=heard)
     assert heard.parts == sorted(heard.parts) and heard.parts[-1] < 1
 
 
