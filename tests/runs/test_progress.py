@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 
 from cwndlab.backends.processes import Processes
@@ -43,6 +46,8 @@ def test_the_parts_of_runs_under_way_add_up(
 ) -> None:
     """Laws and metrics in Python run in processes of their own."""
     monkeypatch.setattr("cwndlab.backends.threads.REPORT_S", 0.1)
+    # Processes import the work before they know the paths of this one.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     heard, done = Heard(), list[Outcome]()
     jobs = [Job(str(k), "cell", "", 1, k, keep_records=False) for k in range(2)]
     executor(2, watcher=heard).execute(jobs, Slow(), done.append)
@@ -54,9 +59,7 @@ def test_the_progress_of_one_long_run_is_reported_while_it_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cwndlab.backends.threads.REPORT_S", 0.2)
-    study = Study.from_toml(
-        edited(("values = [1, 4]", "values = [4]"), ('duration = "50ms"', 'duration = "500h"'))
-    )
+    text = edited(("values = [1, 4]", "values = [4]"), ('duration = "50ms"', 'duration = "500h"'))
     heard = Impatient()
     with pytest.raises(KeyboardInterrupt):
         run_study(Study.from_toml(text), max_events=10**12, threads=1, progress=heard)
