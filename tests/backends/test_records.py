@@ -51,7 +51,12 @@ def ack(ms: float, covers: int) -> str:
 
 
 def made(
-    tmp_path: Path, text: str, watch: int | None = None, at_end: int | None = None, **changes: Any
+    tmp_path: Path,
+    text: str,
+    watch: int | None = None,
+    at_end: int | None = None,
+    programs: tuple[tuple[str, int], ...] = (),
+    **changes: Any,
 ) -> dict[str, pa.Table]:
     """The tables of a trace; `at_end` is the time for which each link was busy up to the scenario's end."""
     trace = tmp_path / "trace.csv"
@@ -66,6 +71,7 @@ def made(
     if at_end is not None:
         snapshots = [*snapshots, [link | {"busy_ns": at_end}] * 6]
     result = {
+        "programs": programs,
         "zero_ns": 0, "router_start_ns": 0, "ports": [[0, [S]], [3, [R]]], "objects": [],
         "windows": [],
         "summary": {"links": [link] * 6, "link_snapshots": snapshots, "wall_ns": 10},
@@ -245,3 +251,19 @@ def test_traces_of_a_kernel_give_the_tables_they_always_gave(tmp_path: Path, pat
 def test_a_broken_trace_is_an_error_that_names_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         made(tmp_path, text)
+
+
+def test_what_a_program_sends_is_known_by_its_addresses_whatever_the_ports_are(tmp_path: Path) -> None:
+    entry = {**scenario()["traffic"][0], "app": {"kind": "program", "client": "iperf3", "server": "iperf3"}}
+    tcp = (HANDSHAKE + data(50, "in", 0, 1)).replace("5001", "80")
+    udp = "".join(
+        f"{time}000000,{event},{place},9,{S},{R},80,4000,0,0,0,0,500,528,0,\n"
+        for time, event, place in ((60, "in", 0), (70, "out", 1))
+    )
+    text = tcp + udp
+    own = made(tmp_path, text, programs=((S, 0), (R, 0)), traffic=[entry])["connections"].to_pylist()
+    assert [(row["traffic"], row["established_ns"] is None) for row in own] == [(0, False), (0, True)]
+    assert own[1]["segments_sent"] == 1
+    assert own[1]["bytes_up"] + own[1]["bytes_down"] == 500
+    with pytest.raises(ValueError, match="no traffic of the study is between"):
+        made(tmp_path, text, traffic=[entry])

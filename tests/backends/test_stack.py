@@ -197,3 +197,40 @@ def test_real_time_is_that_of_the_runs_side_by_side() -> None:
         {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced"}
     )
     assert real_seconds(study.plan(), 24) == 60 and real_seconds(study.plan(replicates=3), 2) == 180
+
+
+def test_hosts_have_sysctls_and_queueing_disciplines_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "two.toml"
+    path.write_text(
+        'based_on = "linux-laws"\nqdisc = "fq"\n[sysctls]\ntcp_sack = true\n'
+        '[hosts.b]\nqdisc = "fq_codel limit 100"\n'
+        '[hosts.b.sysctls]\ntcp_sack = false\ntcp_congestion_control = "reno"\n'
+    )
+    own = stack.load(str(path))
+    made = own.as_dict()
+    assert stack.of_key(json.dumps(["linux-virtual", "6.12", made])).as_dict() == made
+    a, b = stack.of_host(made, "a"), stack.of_host(made, "b")
+    assert a["sysctls"]["tcp_sack"] == "1" and b["sysctls"]["tcp_sack"] == "0"
+    assert (a["qdisc"], b["qdisc"]) == ("fq", "fq_codel limit 100")
+    endpoint = tcp("linux-6")
+    assert (stack.congestion_control(a, endpoint), stack.congestion_control(b, endpoint)) == ("cubic", "reno")
+    assert stack.settings(made) == [
+        "tcp_no_metrics_save = 1, tcp_congestion_control = cubic, tcp_sack = 1, qdisc fq",
+        "at b: tcp_sack = 0, tcp_congestion_control = reno, qdisc fq_codel limit 100",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("hosts = 1", "hosts is 1"),
+        ("[hosts.b]\nqdics = 1", 'hosts.b: there is no key "qdics"'),
+        ("qdisc = 1", "qdisc is 1"),
+        ("[hosts.b.sysctls]\nsack = 1", '"sack" is no TCP sysctl'),
+    ],
+)
+def test_what_is_wrong_with_a_host_of_a_stack_is_named(tmp_path: Path, text: str, problem: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(StudyError, match=problem):
+        stack.load(str(path))

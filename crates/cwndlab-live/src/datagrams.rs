@@ -50,11 +50,6 @@ impl Senders {
         Ok(Senders { entries, end: scenario.duration_ns, commands: Vec::new() })
     }
 
-    /// Whether there are no flows.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
     /// The time at which the next packet enters; [`Time::MAX`] if no further packet enters by the scenario's end.
     pub(crate) fn next(&self) -> Time {
         let next = self.entries.iter().map(|sender| sender.next).min().unwrap_or(Time::MAX);

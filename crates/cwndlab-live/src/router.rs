@@ -155,9 +155,9 @@ struct Exits {
     trace_error: Option<io::Error>,
     scratch: Vec<u8>,
     start_ns: u64,
-    /// Whether the router itself sends datagrams. If so, it removes UDP packets at their destination instead of writing
-    /// them to a port.
-    ends_datagrams: bool,
+    /// The addresses, sorted, between which the router itself sends datagrams. It removes UDP packets there instead of
+    /// writing them to a port.
+    datagram_ends: Vec<[u8; 4]>,
 }
 
 impl Exits {
@@ -174,7 +174,7 @@ impl Exits {
     fn on_event(&mut self, network: &Network, at: Time, packet: &LivePacket, event: Event) {
         let bytes = network.bytes(packet);
         let ce = packet.is_ce();
-        if event == Event::Delivered && !(self.ends_datagrams && bytes[9] == UDP) {
+        if event == Event::Delivered && !self.is_own_datagram(bytes) {
             // A duplicate without the mark may share the bytes, so the mark is set in a copy.
             self.scratch.clear();
             self.scratch.extend_from_slice(bytes);
@@ -185,6 +185,11 @@ impl Exits {
             self.lateness.add(self.now().saturating_sub(at));
         }
         self.record(at, line_of(event, packet.port), packet.id, bytes, ce);
+    }
+
+    fn is_own_datagram(&self, bytes: &[u8]) -> bool {
+        let to = |end: &[u8; 4]| end[..].cmp(&bytes[16..20]);
+        bytes[9] == UDP && self.datagram_ends.binary_search_by(to).is_ok()
     }
 
     /// Injects a datagram that the router itself sends into the network.
@@ -248,6 +253,9 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         }
         None => None,
     };
+    let ends = config.datagrams.iter().flat_map(|flow| [flow.client, flow.server]);
+    let mut datagram_ends: Vec<[u8; 4]> = ends.map(|end| end.ip().octets()).collect();
+    datagram_ends.sort_unstable();
     let start_ns = sys::monotonic_ns() + config.lead_ns.as_nanos();
     let cpu_start = sys::cpu_ns();
     let mut exits = Exits {
@@ -258,7 +266,7 @@ pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, Ro
         trace_error: None,
         scratch: Vec::with_capacity(MAX_PACKET),
         start_ns,
-        ends_datagrams: !sampler.senders.is_empty(),
+        datagram_ends,
     };
     ready(start_ns);
     let end = config.duration_ns.unwrap_or(Time::MAX);

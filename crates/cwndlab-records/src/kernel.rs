@@ -63,6 +63,9 @@ pub struct Testbed {
     pub router_start_ns: i64,
     /// For each of the router's ports, the host at the port and its addresses.
     pub ports: Vec<(u32, Vec<Ipv4Addr>)>,
+    /// The addresses that belong to programs, each with its traffic entry: a program chooses its ports itself.
+    #[serde(default)]
+    pub programs: Vec<(Ipv4Addr, u32)>,
     /// The objects that the applications requested.
     pub objects: Vec<Object>,
     /// Samples of the senders' windows.

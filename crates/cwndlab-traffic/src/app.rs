@@ -12,6 +12,7 @@ use crate::dist::Sampler;
 use crate::error::AppError;
 use crate::event::{Command, Event};
 use crate::ftp::{Ftp, FtpSpec};
+use crate::program::{Program, ProgramSpec};
 use crate::rr::{Rr, RrSpec};
 use crate::short_flows::{ShortFlows, ShortFlowsSpec};
 use crate::spec::{Application as _, Setup, Spec as _};
@@ -110,6 +111,8 @@ applications! {
         ShortFlows(Box<ShortFlows>),
         /// Unresponsive traffic.
         Datagrams(Box<Datagrams>),
+        /// Unmodified programs, which are never simulated.
+        Program(Program),
     }
     specs {
         /// One transfer on one connection.
@@ -134,5 +137,7 @@ applications! {
         Voip(Box<VoipSpec>) => Datagrams,
         /// One direction of live video.
         Video(Box<VideoSpec>) => Datagrams,
+        /// Unmodified programs, which run only with `--backend linux-virtual`.
+        Program(Box<ProgramSpec>) => Program,
     }
 }

@@ -130,6 +130,12 @@ pub enum AppError {
     /// Silence suppression with only one of its two fields.
     #[error("voip: silence suppression needs both `talk` and `silence`; give both or none")]
     HalfSilence,
+    /// A program without a command line, or with an empty one.
+    #[error("program: no command line; give `client`, `server` or both, such as client = \"iperf3 -c {{server}}\"")]
+    NoProgram,
+    /// A program in a simulation.
+    #[error("the simulator runs no programs; run the study with --backend linux-virtual")]
+    NotSimulated,
     /// A frame rate of a video that is not between 0.01 and 10,000 per second.
     #[error("video: frame_rate is {0}; it must be within 0.01 and 10000")]
     FrameRate(f64),

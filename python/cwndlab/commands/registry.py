@@ -19,6 +19,7 @@ _COMMANDS = {
     "compare": "folders:compare",
     "export": "folders:export",
     "trace": "trace:trace",
+    "shell": "shell:shell",
     "explore": "explore:explore",
     "explain": "explain:explain",
     "evaluate": "evaluate:evaluate",

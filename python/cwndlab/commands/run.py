@@ -42,6 +42,10 @@ MemoryOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="exit with code 3 if a claim of the study fails")
 ]
+VerifyOption = Annotated[
+    bool,
+    typer.Option("--verify", help="run first replicates on linux-virtual twice, and report what differs"),
+]
 VerboseOption = Annotated[bool, typer.Option("-v", "--verbose", help="print every estimate")]
 
 
@@ -62,6 +66,7 @@ def run(
     backend: opt.BackendOption = "simulator",
     stack: opt.StackOption = None,
     kernel: opt.KernelsOption = None,
+    verify: VerifyOption = False,
     limit: opt.LimitOption = None,
     max_events: EventsOption = None,
     max_memory: MemoryOption = None,
@@ -94,6 +99,7 @@ def run(
         backend=backend,
         stack=stack,
         kernel=kernel,
+        verify=verify,
         max_events=max_events,
         max_memory_bytes=_size(max_memory),
     )

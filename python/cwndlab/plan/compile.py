@@ -379,12 +379,18 @@ class _Compiler:
                 key = side if own is not None else "tcp"
                 raise problem_at((*at, key), f'there is no TCP group "{group}"', nearest(group, groups))
             tcp[side] = groups.get(group, 0)
-        app = {"kind": entry.app.kind, **knobs.app(entry.app.knobs(), (*at, "app"))}
+        given = entry.app.knobs()
+        program = entry.app.kind == "program"
+        app = {"kind": entry.app.kind, **(given if program else knobs.app(given, (*at, "app")))}
         groups_named = {"tcp", "tcp_client", "tcp_server"} & entry.model_fields_set
         if is_unresponsive(app) and groups_named:
             raise problem_at((*at, min(groups_named)), "datagrams have no TCP", "leave it out")
         start = entry.start
         if isinstance(start, Drawn):
+            if program:
+                raise problem_at(
+                    (*at, "start"), "a program starts at a fixed time", 'write for instance "1s"'
+                )
             if "first_s" in app:
                 right = "leave out one of them"
                 raise problem_at((*at, "start"), "app.first_s draws the start already", right)

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from cwndlab import _core
 from cwndlab._core import ScenarioRefused
-from cwndlab.errors import StudyError
+from cwndlab.errors import KeyPath, StudyError
 from cwndlab.spec import schema
 from cwndlab.spec.choices import Wanted, parse_choices, variations_around
+from cwndlab.spec.engine_kinds import is_program
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.resolve import Names
 from cwndlab.spec.schema import GRID
@@ -180,6 +181,27 @@ class Plan:
                     key=f"--cc {name}",
                     right=f'write window_law = "{name}" in the study, or --set tcp.window_law={name}',
                 )
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether a program is among the applications."""
+        return self._first_program() is not None
+
+    def _first_program(self) -> KeyPath | None:
+        """Where in the study the first program is."""
+        for cell in self.cells:
+            for index, entry in enumerate(cell.compiled.scenario["traffic"]):
+                if is_program(entry["app"]):
+                    return (*cell.compiled.origins.get(f"traffic.{index}", ()), "app")
+        return None
+
+    def check_programs(self, backend: str) -> None:
+        """StudyError for the first program, which this backend cannot run."""
+        found = self._first_program()
+        if found is not None:
+            who = "the simulator" if backend == "simulator" else f"--backend {backend}"
+            right = "run the study with --backend linux-virtual"
+            raise self.study.place.error(found, f"{who} runs no programs", right)
 
     def check_kernel(self) -> None:
         """StudyError for the first quantity that only the simulator can measure."""

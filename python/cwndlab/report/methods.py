@@ -124,6 +124,7 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
             "packets late (worst run)",
             "p50 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, at most {:.0f} µs".format(*late),
         ),
+        *(Fact("the kernel's settings", line) for line in content["stack"].get("settings", ())),
         *(Fact("otherwise than the study", note) for note in content["differs_from_study"]),
     ]
 

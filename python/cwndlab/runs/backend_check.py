@@ -21,6 +21,8 @@ Reason = Callable[["Cell", str], tuple[str, str] | None]
 def check_backend(plan: Plan, options: RunOptions) -> None:
     """StudyError for the first thing in a plan that the backend cannot do."""
     _reject_several_kernels(plan, options)
+    if options.backend != "linux-virtual":
+        plan.check_programs(options.backend)
     if options.backend == "simulator":
         _reject_laws(plan, _not_simulated)
         return

@@ -97,6 +97,7 @@ def run_plan(
     if kernel is not None:
         kernel.watcher = progress
         kernel.keep = folder / "kernel" if folder is not None else None
+        kernel.prepare(plan.cells)
     try:
         campaign = Campaign(
             plan,
@@ -288,7 +289,7 @@ def kernel_of(options: RunOptions, plan: Plan) -> Kernel | None:
         found = {name: images.find(name) for name in dict.fromkeys(named.values())}
         first = next(iter(found.values()))
         others = {cell: found[name] for cell, name in named.items() if found[name] != first}
-        return VirtualKernel(*chosen, image=first, others=others)
+        return VirtualKernel(*chosen, image=first, others=others, folder=study.folder, verify=options.verify)
     return Kernel(*chosen)
 
 

@@ -52,7 +52,7 @@ def write_report(
     assert folder is not None
     outputs = outputs_of(study, folder)
     simulator = twin = None
-    if campaign.backend:
+    if campaign.backend and not campaign.plan.has_programs:
         from .kernel_twin import simulate, twin_of  # only a kernel needs it
 
         simulator = simulate(campaign)

@@ -38,6 +38,8 @@ class RunOptions:
     stack: str | None = None
     #: The kernel of "linux-virtual": a series ("7.3"), a name from `linux list`, or a file; default: 6.12.
     kernel: str | None = None
+    #: Whether each first replicate on "linux-virtual" runs twice, to see if both are the same.
+    verify: bool = False
     #: Events that one run of the simulator may take; default: 10^9. More is an error of its cell.
     max_events: int | None = None
     #: Memory that one run of the simulator may take, about; default: 384 MiB.
@@ -64,6 +66,12 @@ class RunOptions:
                 key="--kernel",
                 right="--backend linux-virtual too",
             )
+        if self.verify and self.backend != "linux-virtual":
+            raise StudyError(
+                "--verify applies only to kernels in virtual time",
+                key="--verify",
+                right="--backend linux-virtual too; simulated runs are always repeatable",
+            )
         if self.store is not None and self.backend != "simulator":
             raise StudyError(
                 "a kernel's runs are not shared", key="--store", right="leave it out; --out keeps them"
@@ -87,6 +95,7 @@ class FurtherOptions(TypedDict, total=False):
     backend: str
     stack: str | None
     kernel: str | None
+    verify: bool
     max_events: int | None
     max_memory_bytes: int | None
 

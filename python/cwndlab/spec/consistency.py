@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from cwndlab.errors import Findings, KeyPath, StudyError, nearest
 
 from . import schema
+from .engine_kinds import is_program
 from .expr import names_in
 from .files import read_csv
 from .grammar import Compare
@@ -100,22 +101,23 @@ def _names(study: StudySpec) -> None:
     known = {*study.outline.parameters, *study.outline.axes, *study.outline.sensitivity}
     findings = Findings()
     for section in schema.MODEL_SECTIONS:
-        for path, text in _texts(study.raw.get(section), (section,)):
-            for name in sorted(references(text) - known):
+        for path, text, program in _texts(study.raw.get(section), (section,)):
+            for name in sorted(references(text, program=program) - known):
                 problem = f'"{name}" is neither a parameter nor an axis'
                 findings.note(_fail(study, path, problem, nearest(name, known)))
     findings.report()
 
 
-def _texts(value: Any, path: KeyPath) -> Iterable[tuple[KeyPath, str]]:
+def _texts(value: Any, path: KeyPath, *, program: bool = False) -> Iterable[tuple[KeyPath, str, bool]]:
+    """The texts in a part of the study, each with its path and whether it is part of a program."""
     if isinstance(value, str):
-        yield path, value
+        yield path, value, program
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _texts(item, (*path, key))
+            yield from _texts(item, (*path, key), program=program or is_program(value))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _texts(item, (*path, index))
+            yield from _texts(item, (*path, index), program=program)
 
 
 #: The keys that name axes, quantities, tables, or cells by values of axes.

@@ -27,6 +27,11 @@ def is_unresponsive(app: object) -> bool:
     return isinstance(kind, str) and kind in UNRESPONSIVE
 
 
+def is_program(app: object) -> bool:
+    """Whether an application, as a study or a scenario states it, is a program, which only a kernel runs."""
+    return isinstance(app, Mapping) and app.get("kind") == "program"
+
+
 def is_endless(app: object) -> bool:
     """Whether an application, as a study states it, sends until the run ends."""
     if not isinstance(app, Mapping):
@@ -36,10 +41,10 @@ def is_endless(app: object) -> bool:
 
 def sends_from_client(app: Mapping[str, Any]) -> bool:
     """Whether the client's end sends the data, or most of it."""
-    pushes = app.get("kind") in ("bulk", "short-flows") or is_unresponsive(app)
+    pushes = app.get("kind") in ("bulk", "short-flows", "program") or is_unresponsive(app)
     return pushes and app.get("from", "client") == "client"
 
 
 def draws(app: Mapping[str, Any]) -> bool:
-    """Whether an application draws random numbers in addition to those of its distributions."""
-    return app["kind"] == "short-flows" or UNRESPONSIVE.get(str(app["kind"]), False)
+    """Whether an application draws random numbers in addition to those of its distributions; programs may."""
+    return app["kind"] in ("short-flows", "program") or UNRESPONSIVE.get(str(app["kind"]), False)

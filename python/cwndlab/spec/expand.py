@@ -16,7 +16,7 @@ from cwndlab.errors import Findings, KeyPath, StudyError, problem_at
 
 from . import kernels, measures
 from .base import Drawn
-from .engine_kinds import SEVERAL_LINES, is_endless, is_unresponsive, sends_from_client
+from .engine_kinds import SEVERAL_LINES, is_endless, is_program, is_unresponsive, sends_from_client
 from .shorthand import NETWORKS, Flow, Network, ParkingLot, Short
 from .units import parse_rate, parse_share, parse_time, parse_zero_rate
 from .validate import leave_out, validate
@@ -230,7 +230,8 @@ class _Network:
 
     def _name(self, flow: Flow) -> str:
         """The name of a group of flows: its own, or that of its congestion control."""
-        kind = str(flow.app["kind"]) if flow.app is not None and is_unresponsive(flow.app) else "flow"
+        named = is_unresponsive(flow.app) or is_program(flow.app)
+        kind = str(flow.app["kind"]) if flow.app is not None and named else "flow"
         wanted = flow.name or (flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else kind)
         taken = {*self.made.flows, *(name.rsplit("_", 1)[0] for name in self.made.flows)}
         if wanted not in taken:
@@ -429,7 +430,9 @@ class _Network:
         entry: Raw = {"name": name, "client": client, "server": server, "count": count}
         if not is_unresponsive(app):
             entry["tcp"] = name
-        if "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
+        if is_program(app) and "start" not in flow.model_fields_set:
+            entry["start"] = "0s"
+        elif "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
             start = flow.start
             entry["start"] = {"uniform": list(start.uniform)} if isinstance(start, Drawn) else start
         where: KeyPath = ("traffic", len(self.traffic))

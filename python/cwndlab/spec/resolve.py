@@ -12,8 +12,11 @@ from typing import Any
 from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
 
 from . import values
+from .engine_kinds import is_program
 from .expr import evaluate, names_in
 
+#: What braces in a program's texts stand for as well: the addresses of its hosts, which only its run knows.
+HOSTS = frozenset(("client", "server"))
 #: Longest text that references may put together.
 MAX_TEXT = 2000
 _WHOLE = re.compile(r"\$([A-Za-z_]\w*)\Z")
@@ -58,8 +61,8 @@ class Names(Mapping[str, Any]):
         return name in self._raw
 
 
-def resolve_text(text: str, names: Mapping[str, Any]) -> Any:
-    """The value of a string that may be a reference."""
+def resolve_text(text: str, names: Mapping[str, Any], *, program: bool = False) -> Any:
+    """The value of a string that may be a reference; `program`: keeps what its run replaces (`HOSTS`)."""
     if text.startswith("="):
         return evaluate(text[1:], names)
     whole = _WHOLE.match(text)
@@ -73,10 +76,13 @@ def resolve_text(text: str, names: Mapping[str, Any]) -> Any:
         return text
 
     def piece(found: re.Match[str]) -> str:
-        if found[1] is None:
+        name = found[1]
+        if program and (name is None or name in HOSTS):
+            return found[0]
+        if name is None:
             return found[0][0]
-        value = _look_up(found[1], names)
-        return values.text(value)
+        value = values.text(_look_up(name, names))
+        return value.replace("{", "{{").replace("}", "}}") if program else value
 
     made = _PIECE.sub(piece, text)
     if len(made) > MAX_TEXT:  # texts that double each other would fill the memory
@@ -92,23 +98,27 @@ def _look_up(name: str, names: Mapping[str, Any]) -> Any:
     return names[name]
 
 
-def resolve(value: Any, names: Mapping[str, Any], at: KeyPath = ()) -> Any:
-    """A copy of `value`, which is at this path of the study, with every reference in it resolved."""
+def resolve(value: Any, names: Mapping[str, Any], at: KeyPath = (), *, program: bool = False) -> Any:
+    """A copy of `value`, which is at this path of the study, with every reference in it resolved.
+
+    `program`: it is part of a program.
+    """
     match value:
         case str():
             try:
-                return resolve_text(value, names)
+                return resolve_text(value, names, program=program)
             except StudyError as error:
                 raise error.replace(path=error.path or at) from None
         case dict():
-            return {key: resolve(item, names, (*at, key)) for key, item in value.items()}
+            inside = program or is_program(value)
+            return {key: resolve(item, names, (*at, key), program=inside) for key, item in value.items()}
         case list():
-            return [resolve(item, names, (*at, index)) for index, item in enumerate(value)]
+            return [resolve(item, names, (*at, index), program=program) for index, item in enumerate(value)]
     return value
 
 
-def references(value: Any) -> set[str]:
-    """All names that the strings in `value` refer to."""
+def references(value: Any, *, program: bool = False) -> set[str]:
+    """All names that the strings in `value` refer to; `program`: it is part of a program."""
     found: set[str] = set()
     match value:
         case str():
@@ -120,13 +130,14 @@ def references(value: Any) -> set[str]:
             elif whole := _WHOLE.match(value):
                 found.add(whole[1])
             else:
-                found |= {piece[1] for piece in _PIECE.finditer(value) if piece[1]}
+                named = {piece[1] for piece in _PIECE.finditer(value) if piece[1]}
+                found |= named - HOSTS if program else named
         case dict():
             for item in value.values():
-                found |= references(item)
+                found |= references(item, program=program or is_program(value))
         case list():
             for item in value:
-                found |= references(item)
+                found |= references(item, program=program)
     return found
 
 

@@ -126,13 +126,16 @@ impl Connection {
     }
 }
 
-type Ends = (SocketAddrV4, SocketAddrV4);
+/// Two ends, and whether the connection between them is a datagram flow: TCP and UDP may use the same ports.
+type Ends = (SocketAddrV4, SocketAddrV4, bool);
 
 /// A trace being read.
 pub(super) struct Reader<'a> {
     scenario: &'a Scenario,
     choices: &'a Choices,
     node_of: BTreeMap<Ipv4Addr, u32>,
+    /// The traffic entries of the programs' addresses.
+    program_of: BTreeMap<Ipv4Addr, u32>,
     /// When the workload started, on the router's clock.
     start: i64,
     first_data: Option<u64>,
@@ -158,6 +161,7 @@ impl<'a> Reader<'a> {
             scenario,
             choices,
             node_of: hosts.collect(),
+            program_of: testbed.programs.iter().copied().collect(),
             start: testbed.zero_ns - testbed.router_start_ns,
             first_data: None,
             connections: Vec::new(),
@@ -186,7 +190,7 @@ impl<'a> Reader<'a> {
 
     /// The latest connection in which `sender` sends to `receiver`.
     pub fn latest(&self, sender: SocketAddrV4, receiver: SocketAddrV4) -> Option<Way> {
-        let index = *self.current.get(&(sender, receiver))?;
+        let index = *self.current.get(&(sender, receiver, false))?;
         Some(Way { connection: index as u32, from_client: self.connections[index].client_end == sender })
     }
 
@@ -205,32 +209,40 @@ impl<'a> Reader<'a> {
     /// Finds the packet's connection; `None` if the trace has no SYN of this connection before the packet. A SYN opens
     /// a connection unless one is already open between the two ends.
     fn find(&mut self, line: usize, packet: &Packet) -> Result<Option<usize>, KernelError> {
-        let key = (packet.source, packet.destination);
+        let key = (packet.source, packet.destination, false);
         let known = self.current.get(&key).copied();
         let flags = Flags(packet.flags);
         let is_syn = matches!(packet.line, Line::In(_)) && flags.has(Flags::SYN) && !flags.has(Flags::ACK);
         let is_open = |index: usize| self.connections[index].end.is_none() && !self.connections[index].reset;
         if is_syn && !known.is_some_and(is_open) {
-            return self.open(line, packet.at, packet.source, packet.destination).map(Some);
+            return self.open(line, packet.at, key).map(Some);
         }
         Ok(known)
     }
 
-    /// The traffic entry that uses this port.
-    fn traffic_of(&self, port: u16) -> Option<u32> {
-        let traffic = u32::from(port.checked_sub(FIRST_SERVER_PORT)?);
+    /// The traffic entry that uses this end as its server, or that has this address for its programs.
+    fn traffic_of(&self, end: SocketAddrV4) -> Option<u32> {
+        if let Some(&traffic) = self.program_of.get(end.ip()) {
+            return Some(traffic);
+        }
+        let traffic = u32::from(end.port().checked_sub(FIRST_SERVER_PORT)?);
         ((traffic as usize) < self.scenario.traffic.len()).then_some(traffic)
     }
 
-    /// Returns the addresses of client and server, in this order, if the packet's source or destination is the server
-    /// of a datagram flow.
+    /// Returns the addresses of client and server, in this order, if the packet belongs to a datagram flow: it is a
+    /// program's, or its source or destination is the server of such a flow.
     fn datagram_client(&self, packet: &Packet) -> Option<(SocketAddrV4, SocketAddrV4)> {
-        let is_server = |port| {
-            let traffic = self.traffic_of(port)?;
+        let (source, destination) = (packet.source, packet.destination);
+        if let Some(&traffic) = self.program_of.get(source.ip()) {
+            let from_client = self.node_of.get(source.ip()) == Some(&self.scenario.traffic[traffic as usize].client);
+            let ends = if from_client { (source, destination) } else { (destination, source) };
+            return (packet.flags == 0).then_some(ends); // every TCP segment has a flag
+        }
+        let is_server = |end| {
+            let traffic = self.traffic_of(end)?;
             self.scenario.traffic[traffic as usize].app.is_unresponsive().then_some(())
         };
-        let (source, destination) = (packet.source, packet.destination);
-        match (is_server(destination.port()), is_server(source.port())) {
+        match (is_server(destination), is_server(source)) {
             (Some(()), _) => Some((source, destination)),
             (None, Some(())) => Some((destination, source)),
             _ => None,
@@ -245,9 +257,10 @@ impl<'a> Reader<'a> {
         client: SocketAddrV4,
         server: SocketAddrV4,
     ) -> Result<(), KernelError> {
-        let index = match self.current.get(&(client, server)) {
+        let key = (client, server, true);
+        let index = match self.current.get(&key) {
             Some(&index) => index,
-            None => self.open(line, packet.at, client, server)?,
+            None => self.open(line, packet.at, key)?,
         };
         let from_client = packet.source == client;
         let [up, down] = self.connections[index].datagrams.get_or_insert_default();
@@ -286,9 +299,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn open(&mut self, line: usize, at: u64, opener: SocketAddrV4, peer: SocketAddrV4) -> Result<usize, KernelError> {
+    fn open(&mut self, line: usize, at: u64, ends: Ends) -> Result<usize, KernelError> {
+        let (opener, peer, datagrams) = ends;
         let stranger = || KernelError::Stranger { line, client: opener, server: peer };
-        let traffic = self.traffic_of(peer.port()).ok_or_else(stranger)?;
+        let traffic =
+            self.traffic_of(peer).or_else(|| self.program_of.get(opener.ip()).copied()).ok_or_else(stranger)?;
         let entry = &self.scenario.traffic[traffic as usize];
         let node = *self.node_of.get(opener.ip()).ok_or_else(stranger)?;
         let index = self.connections.len();
@@ -322,8 +337,8 @@ impl<'a> Reader<'a> {
             halves: [Half::default(); 2],
             datagrams: None,
         });
-        self.current.insert((opener, peer), index);
-        self.current.insert((peer, opener), index);
+        self.current.insert(ends, index);
+        self.current.insert((peer, opener, datagrams), index);
         Ok(index)
     }
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import struct
+import subprocess
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from cwndlab._core import Application
 from cwndlab.errors import nearest
-from cwndlab.spec.engine_kinds import is_unresponsive
+from cwndlab.spec.engine_kinds import is_program, is_unresponsive
 
 from . import stack as stacks
 from .applications import Bed, Driver, SocketEnd
@@ -30,21 +32,41 @@ def address(node: int, index: int) -> str:
     return f"10.{93 + node // 250}.{node % 250}.{index + 1}"
 
 
+def _add_qdisc(words: str) -> None:
+    """Gives the device in this namespace a queueing discipline."""
+    tc = shutil.which("tc", path="/usr/sbin:/sbin:/usr/bin:/bin")  # a guest's init has no PATH
+    if tc is None:
+        raise SetupError(f"qdisc {words}: tc is not installed; `apt-get install iproute2`")
+    command = [tc, "qdisc", "add", "dev", DEVICE, "root", *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SetupError(f"qdisc {words}: {' '.join(done.stderr.split())}")
+
+
 class Hosts:
     """The scenario's end hosts: namespaces, devices, addresses, routes."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         self.scenario: Mapping[str, Any] = job["scenario"]
         self.stack: Mapping[str, Any] = job["stack"]
+        for name in self.stack.get("hosts", {}):
+            if name not in self.scenario["nodes"]:
+                known = nearest(name, self.scenario["nodes"])
+                raise SetupError(f'the stack has settings of a host "{name}", which the study lacks; {known}')
         self.addresses: dict[tuple[int, int, int], str] = {}
         self.of_node: dict[int, list[str]] = {}
         self.configs: dict[int, dict[int, Any]] = {}
-        for entry in self.scenario["traffic"]:
+        #: Of the programs of a traffic entry at a node: what they send is known by them.
+        self.program_addresses: dict[tuple[int, int], str] = {}
+        for index, entry in enumerate(self.scenario["traffic"]):
             pair = (entry["tcp_client"], entry["tcp_server"])
             for node, tcp in ((entry["client"], pair[0]), (entry["server"], pair[1])):
                 mine = self.of_node.setdefault(node, [])
                 self.configs.setdefault(node, {})[tcp] = self.scenario["tcp"][tcp]
-                if (node, *pair) not in self.addresses:
+                if is_program(entry["app"]):
+                    self.program_addresses[index, node] = address(node, len(mine))
+                    mine.append(self.program_addresses[index, node])
+                elif (node, *pair) not in self.addresses:
                     self.addresses[(node, *pair)] = address(node, len(mine))
                     mine.append(self.addresses[(node, *pair)])
         self.more_laws: str = job["more_laws"]
@@ -60,10 +82,11 @@ class Hosts:
         for node in self.of_node:
             self.namespaces[node] = space = Namespace.new()
             configs = list(self.configs[node].values())
-            wanted = stacks.sysctls(self.stack, configs)
+            stack = self.stack_at(node)
+            wanted = stacks.sysctls(stack, configs)
             wanted.pop(CONTROL, None)  # set for each socket
             self.missing = space.set_sysctls(wanted)
-            self._check(space, configs)
+            self._check(space, stack, configs)
             space.set_sysctls({"ipv6.conf.all.disable_ipv6": "1", "ipv6.conf.default.disable_ipv6": "1"})
             mtu = max(stacks.mtu(tcp) for tcp in configs)
             if not self.packet:
@@ -79,10 +102,12 @@ class Hosts:
                     ip.link("set", index=device, flags=flags, change=0x80)
                 ip.link("set", index=device, mtu=mtu, gso_max_segs=1, state="up")
                 ip.link("set", index=ip.link_lookup(ifname="lo")[0], state="up")
+                if qdisc := stack.get("qdisc"):
+                    _add_qdisc(str(qdisc))
                 for mine in self.of_node[node]:
                     ip.addr("add", index=device, address=mine, prefixlen=32)
-                for peer_address, metrics in self._routes(node).items():
-                    ip.route("add", dst=f"{peer_address}/32", oif=device, scope="link", metrics=metrics)
+                for peer_address, route in self._routes(node).items():
+                    ip.route("add", dst=f"{peer_address}/32", oif=device, scope="link", **route)
             if self.packet:
                 assert self.middle is not None
                 self.middle.enter()
@@ -90,28 +115,36 @@ class Hosts:
                     far = ip.link_lookup(ifname=f"far{node}")[0]
                     ip.link("set", index=far, mtu=mtu, state="up")
 
-    def _check(self, space: Namespace, configs: list[Any]) -> None:
+    def stack_at(self, node: int) -> Mapping[str, Any]:
+        """The kernel's set-up at a node."""
+        return stacks.of_host(self.stack, self.scenario["nodes"][node])
+
+    def _check(self, space: Namespace, stack: Mapping[str, Any], configs: list[Any]) -> None:
         """SetupError if the kernel lacks something that a stack names (except sysctls of a profile)."""
         for key in self.stack.get("own", ()):
             if key in self.missing:
                 there = [name.partition(".")[2] for name in space.sysctls() if ".tcp_" in name]
                 raise SetupError(f"this kernel has no sysctl net.ipv4.{key}; {nearest(key, there)}")
-        for control in {stacks.congestion_control(self.stack, tcp) for tcp in configs} - {None}:
+        for control in {stacks.congestion_control(stack, tcp) for tcp in configs} - {None}:
             with socket.socket() as sock:
                 try:
                     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, str(control).encode())
                 except OSError:
                     there = (space.sysctl("tcp_available_congestion_control") or "").split()
-                    kind = SetupError if control == self.stack["sysctls"].get(CONTROL) else ValueError
+                    kind = SetupError if control == stack["sysctls"].get(CONTROL) else ValueError
                     raise kind(
                         f'this kernel has no congestion control "{control}", only {", ".join(there)}; '
                         f"{self.more_laws.format(control)}"
                     ) from None
 
-    def _routes(self, node: int) -> dict[str, dict[str, int]]:
+    def program_address(self, index: int, end: str) -> str:
+        """The address of a program's client or server."""
+        return self.program_addresses[index, self.scenario["traffic"][index][end]]
+
+    def _routes(self, node: int) -> dict[str, dict[str, Any]]:
         """For every peer's address the route's attributes: they carry the settings of the connection."""
-        routes: dict[str, dict[str, int]] = {}
-        for entry in self.scenario["traffic"]:
+        routes: dict[str, dict[str, Any]] = {}
+        for index, entry in enumerate(self.scenario["traffic"]):
             a, b = entry["tcp_client"], entry["tcp_server"]
             ends = (entry["client"], entry["server"])
             if node not in ends:
@@ -120,7 +153,7 @@ class Hosts:
             peer = ends[1] if node == ends[0] else ends[0]
             tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
             mtu = min(stacks.mtu(tcp), stacks.mtu(theirs))
-            metrics = {
+            metrics: dict[str, Any] = {
                 "mtu": mtu,
                 "advmss": mtu - 40,
                 "initcwnd": stacks.initial_window(tcp),
@@ -131,7 +164,16 @@ class Hosts:
                 metrics["window"] = window
             if stacks.asks_for_ecn(tcp):
                 metrics["features"] = 1  # RTAX_FEATURE_ECN of <linux/rtnetlink.h>
-            routes[self.addresses[(peer, a, b)]] = metrics
+            if not is_program(entry["app"]):
+                routes[self.addresses[(peer, a, b)]] = {"metrics": metrics}
+                continue
+            # A program makes its sockets itself: the route says their address and their congestion control.
+            if control := stacks.congestion_control(self.stack_at(node), tcp):
+                metrics["cc_algo"] = control
+            routes[self.program_addresses[index, peer]] = {
+                "metrics": metrics,
+                "prefsrc": self.program_addresses[index, node],
+            }
         return routes
 
     def ports(self) -> list[dict[str, Any]]:
@@ -143,12 +185,17 @@ class Hosts:
 
     def ect1(self, node: int) -> list[str]:
         """The node's addresses whose TCP sends ECT(1)."""
-        tcp = self.scenario["tcp"]
-        return [
+        tcp, traffic = self.scenario["tcp"], self.scenario["traffic"]
+        found = [
             at
             for (mine, own, _), at in self.addresses.items()
             if mine == node and stacks.sends_ect1(tcp[own])
         ]
+        for (index, mine), at in self.program_addresses.items():
+            end = "client" if traffic[index]["client"] == node else "server"
+            if mine == node and stacks.sends_ect1(tcp[traffic[index][f"tcp_{end}"]]):
+                found.append(at)
+        return found
 
     def _device(self, node: int) -> dict[str, Any]:
         space = self.namespaces[node]
@@ -167,7 +214,7 @@ class Hosts:
         tcp, theirs = self.scenario["tcp"][own], self.scenario["tcp"][other]
         window = stacks.window_bytes(theirs, tcp)
         space = self.namespaces[node]
-        control = stacks.congestion_control(self.stack, tcp)
+        control = stacks.congestion_control(self.stack_at(node), tcp)
 
         def make() -> socket.socket:
             space.enter()

@@ -65,7 +65,9 @@ def capture_name(cell: str) -> str:
 
 
 @dataclass
-class _Running:
+class Run:
+    """A run under way."""
+
     job: Job
     scenario: Mapping[str, Any]
     folder: Path
@@ -75,6 +77,14 @@ class _Running:
     deadline: float
     #: Why the attempts before were invalid.
     earlier: list[str] = field(default_factory=list)
+    #: Why it was given up, if it was.
+    hung: str | None = None
+    #: The last sign that its clock runs, and when it was seen.
+    beat: tuple[int, float] = (0, 0.0)
+    #: Digests of what the same run gave before, if it is repeated.
+    before: Mapping[str, str] | None = None
+    #: Digests of what it gave.
+    digests: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def length_s(self) -> float:
@@ -104,6 +114,8 @@ class Kernel:
     device: str | None = None
     stamps: dict[str, dict[str, Any]] = field(default_factory=dict)
     attempts: int = ATTEMPTS
+    #: Whether first replicates run twice, to see if both are the same.
+    verify: bool = False
     watcher: Progress | None = None
     #: Wall time of a simulated second; None until a run has shown it.
     pace: float | None = 1.0
@@ -141,24 +153,33 @@ class Kernel:
         """Wall time after which a run is given up."""
         return length_s(scenario) + 120
 
+    def prepare(self, cells: Iterable[Cell]) -> None:
+        """Gets ready for the runs of these cells; StudyError for what they lack."""
+
+    def more_of(self, scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What else a job says."""
+        return {}
+
+    def stuck(self, run: Run) -> str | None:
+        """Why a run will never end, if that is so."""
+        return None
+
     def execute(self, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
         """Performs all jobs; on Ctrl-C the runs under way are ended and lost."""
         sweep()
         router = find_router()
         waiting = deque(jobs)
-        running: list[_Running] = []
+        running: list[Run] = []
         watched_at = time.monotonic()
         try:
             while waiting or running:
                 while waiting and len(running) < self.side_by_side:
                     job = waiting.popleft()
-                    running.append(self._begin(job, json.loads(job.scenario), router, 1))
+                    running.append(self.begin(job, json.loads(job.scenario), router, 1))
                 if self.watcher is not None and time.monotonic() - watched_at >= 1:
                     watched_at = time.monotonic()
                     self.watcher.time_left(self._left(running, waiting))
-                for run in [
-                    r for r in running if r.process.poll() is not None or time.monotonic() > r.deadline
-                ]:
+                for run in [r for r in running if self._is_over(r)]:
                     running.remove(run)
                     self.ended(run.length_s, time.monotonic() - run.began)
                     again = self._finish(run, work, deliver, router)
@@ -167,11 +188,15 @@ class Kernel:
                 time.sleep(0.02)
         finally:
             for run in running:
-                run.process.kill()  # its namespaces go with it, and its router
-                run.process.wait()
-                shutil.rmtree(run.folder, ignore_errors=True)
+                self.discard(run)
 
-    def _left(self, running: Sequence[_Running], waiting: Iterable[Job]) -> float | None:
+    def _is_over(self, run: Run) -> bool:
+        if run.process.poll() is not None or time.monotonic() > run.deadline:
+            return True
+        run.hung = self.stuck(run)
+        return run.hung is not None
+
+    def _left(self, running: Sequence[Run], waiting: Iterable[Job]) -> float | None:
         """Seconds until all runs have ended, if each one counts; None while that is not known."""
         if self.pace is None:
             return None
@@ -186,7 +211,8 @@ class Kernel:
             heapq.heappush(ends, begins + lengths[job.scenario] * self.pace)
         return max(ends, default=0.0)
 
-    def _begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> _Running:
+    def begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> Run:
+        """Starts a run."""
         folder = make_folder()
         content = {
             "scenario": scenario,
@@ -201,10 +227,18 @@ class Kernel:
             "more_laws": self.more_laws,
             "device": self.device,
             "capture": job.is_first and self.keep is not None,
+            **self.more_of(scenario),
         }
         process = self.start(job, content, folder)
         began = time.monotonic()
-        return _Running(job, scenario, folder, process, attempt, began, began + self.allowed_s(scenario))
+        return Run(job, scenario, folder, process, attempt, began, began + self.allowed_s(scenario))
+
+    @staticmethod
+    def discard(run: Run) -> None:
+        """Ends a run, and removes what is left of it."""
+        run.process.kill()  # its namespaces go with it, and its router
+        run.process.wait()
+        shutil.rmtree(run.folder, ignore_errors=True)
 
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
         """Starts the process that performs a run, and gives it the job."""
@@ -230,9 +264,7 @@ class Kernel:
         """The output of a run that ended without a result."""
         return ""
 
-    def _finish(
-        self, run: _Running, work: Work, deliver: Callable[[Outcome], None], router: Path
-    ) -> _Running | None:
+    def _finish(self, run: Run, work: Work, deliver: Callable[[Outcome], None], router: Path) -> Run | None:
         """Delivers the outcome, or begins the run again if the machine disturbed it."""
         run.process.kill()
         run.process.wait()
@@ -245,27 +277,32 @@ class Kernel:
                 which = f"{run.job.cell}, replicate {run.job.replicate}"
                 said = f"attempt {run.attempt} of {self.attempts} is discarded and repeated"
                 self.watcher.note(f"note: {which}: {said}: {'; '.join(reasons)}")
-            again = self._begin(run.job, run.scenario, router, run.attempt + 1)
+            again = self.begin(run.job, run.scenario, router, run.attempt + 1)
             again.earlier = [*run.earlier, "; ".join(reasons)]
+            return again
+        if self.verify and run.job.is_first and outcome.error is None and run.before is None:
+            again = self.begin(run.job, run.scenario, router, run.attempt)
+            again.before = run.digests
             return again
         deliver(outcome)
         return None
 
-    def _outcome(self, run: _Running, work: Work) -> tuple[Outcome, list[str]]:
+    def _outcome(self, run: Run, work: Work) -> tuple[Outcome, list[str]]:
         job = run.job
         try:
             result = json.loads((run.folder / "result.json").read_text())
         except (OSError, ValueError):
-            return Outcome(
-                job,
-                {},
-                0,
-                error=f"the testbed ended without a result{self.last_words(run.folder, run.process)}",
-            ), []
+            words = self.last_words(run.folder, run.process)
+            said = run.hung or f"the testbed ended without a result{words}"
+            return Outcome(job, {}, 0, error=said), []
         if result.get("of_all"):
             raise RunError(f"no run on a kernel can be set up here: {result['error']}")
         if "error" in result:
             return Outcome(job, {}, 0, error=f"testbed: {result['error']}"), []
+        if self.keep is not None and job.is_first:
+            self._keep_outputs(self.keep, job, run.scenario, result["processes"])
+        if failed := result["processes_failed"]:
+            return Outcome(job, {}, 0, error="; ".join(failed)), []
         reasons = validity.judge(result, self.limits)
         stamp = validity.stamp(result, run.scenario)
         stamp |= {
@@ -278,6 +315,10 @@ class Kernel:
         stamp["differs_from_study"] = stack.differences(
             self.stack, [run.scenario["tcp"][index] for index in sorted(used)]
         )
+        if self.verify and job.is_first:
+            run.digests = run_records.digests(run.folder / "trace.csv", result["processes"])
+            if run.before is not None:
+                stamp["second_run_differs"] = self._compare(run, run.before, run.digests)
         self.stamps[job.key] = stamp
         if self.keep is not None:
             self._keep(self.keep, job, stamp, result["sysctls"])
@@ -309,6 +350,30 @@ class Kernel:
         stamp["sysctls"] = name
         write_atomic(folder / f"{job.key}.json", json.dumps(stamp, indent=1).encode())
 
+    def _compare(self, run: Run, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+        """What of two runs differs, which is reported."""
+        different = [name for name, digest in before.items() if now.get(name) != digest]
+        if self.watcher is not None:
+            which = f"{run.job.cell}, replicate {run.job.replicate}: a second run"
+            if different:
+                self.watcher.note(f"note: {which} differs in {', '.join(different)}")
+            else:
+                self.watcher.note(f"{which} is the same")
+        return different
+
+    @staticmethod
+    def _keep_outputs(
+        folder: Path, job: Job, scenario: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]
+    ) -> None:
+        """What programs said, in text files next to the stamps."""
+        for process in processes:
+            name = f"{scenario['traffic'][process['traffic']]['name']}-{process['end']}"
+            base = folder / "programs" / capture_name(job.cell).removesuffix(".pcapng")
+            base.mkdir(parents=True, exist_ok=True)
+            for kind, text in (("out", process["stdout"]), ("err", process["stderr"])):
+                if text:
+                    write_atomic(base / f"{name}.{kind}", text.encode())
+
     def record(
         self, cell: Cell, seed: int, replicate: int, work: Work, scenario: str | None = None
     ) -> KeptRecords:
@@ -319,6 +384,7 @@ class Kernel:
         outcomes: list[Outcome] = []
         with tempfile.TemporaryDirectory() as folder:
             kernel = replace(self, keep=Path(folder))
+            kernel.prepare([cell])
             job = Job("run", cell.id, scenario or cell.scenario, seed, replicate, keep_records=True)
             kernel.execute([job], work, outcomes.append)
             outcome = outcomes[0]
@@ -345,7 +411,11 @@ class Kernel:
         return {
             "backend": self.backend,
             "kernel": self.releases,
-            "stack": {**self.stack.as_dict(), "about": self.stack.about},
+            "stack": {
+                **self.stack.as_dict(),
+                "about": self.stack.about,
+                "settings": stack.settings(self.stack.as_dict()),
+            },
             "limits": dict(self.limits),
             "differs_from_study": notes,
             "kernel_runs": ordered,

@@ -6,6 +6,7 @@ were taken, where segments were observed, and which tables were asked for.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
 from collections.abc import Mapping, Sequence
@@ -39,6 +40,21 @@ TCP_INFO_SCHEMA = pa.schema(
         pa.field("total_rto_time_ns", pa.uint64()),
     ]
 )
+#: What became of programs. Times count from the run's start. Without end and code it ran until the end.
+PROGRAMS = "programs"
+PROGRAMS_SCHEMA = pa.schema(
+    [
+        pa.field("traffic", pa.uint32(), nullable=False),
+        pa.field("end", pa.string(), nullable=False),
+        pa.field("node", pa.string(), nullable=False),
+        pa.field("command", pa.string(), nullable=False),
+        pa.field("start_ns", pa.int64(), nullable=False),
+        pa.field("end_ns", pa.int64()),
+        pa.field("exit_code", pa.int32()),
+        pa.field("stdout", pa.string(), nullable=False),
+        pa.field("stderr", pa.string(), nullable=False),
+    ]
+)
 
 
 def tables(
@@ -65,6 +81,8 @@ def tables(
         made |= _of_senders(scenario, result, trace, made, zero)
     if result.get("tcp_info"):
         made[TCP_INFO] = _kernel_counts(result["tcp_info"], made["connections"])
+    if result.get("processes"):
+        made[PROGRAMS] = pa.Table.from_pylist(result["processes"], schema=PROGRAMS_SCHEMA)
     return made, zero
 
 
@@ -156,6 +174,15 @@ def _kernel_counts(rows: Sequence[Sequence[Any]], connections: pa.Table) -> pa.T
         if number < len(serials.get(traffic, ()))
     ]
     return senders.table_of(sorted(kept), TCP_INFO_SCHEMA)
+
+
+def digests(trace: Path, processes: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Digests of what a run gave: its packets, and what became of each program."""
+    found = {"its packets": trace.read_bytes()}
+    for process in processes:
+        name = f"`{process['command']}` at {process['node']}"
+        found[name] = json.dumps(process, sort_keys=True).encode()
+    return {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}
 
 
 def set_zero(capture: Path, zero_ns: int) -> None:

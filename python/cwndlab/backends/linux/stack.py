@@ -40,6 +40,10 @@ class Stack:
     sack_of_study: bool = False
     #: The kernel's congestion control for each window law of the study's TCP; none: as the sysctl says.
     laws: Mapping[str, str] = field(default_factory=dict)
+    #: The queueing discipline of the hosts' devices, in the words of tc; none: the kernel's default.
+    qdisc: str = ""
+    #: What single hosts, by their node's name, have otherwise: `sysctls` and `qdisc`.
+    hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: The TOML file that it was read from; a result folder has a copy.
     text: str | None = None
     #: The sysctls that this file names: a kernel without one of them is rejected.
@@ -56,6 +60,8 @@ class Stack:
             "laws": dict(self.laws),
         }
         content |= {"answer_carries_ack": True} if self.answer_carries_ack else {}
+        content |= {"qdisc": self.qdisc} if self.qdisc else {}
+        content |= {"hosts": dict(self.hosts)} if self.hosts else {}
         return content | ({"own": list(self.own)} if self.own else {})
 
 
@@ -129,10 +135,20 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
     def wrong(problem: str, right: str) -> StudyError:
         return StudyError(f"{path}: {problem}", key="--stack", right=right)
 
-    known = {"based_on", "sysctls", "quick_ack", "opener", "answer_carries_ack", "laws"}
-    for key in content:
-        if key not in known:
-            raise wrong(f'there is no key "{key}"', nearest(key, sorted(known)))
+    known = {"based_on", "sysctls", "quick_ack", "opener", "answer_carries_ack", "laws", "qdisc", "hosts"}
+
+    def check_keys(table: Mapping[str, Any], known: set[str], where: str = "") -> None:
+        for key in table:
+            if key not in known:
+                raise wrong(f'{where}there is no key "{key}"', nearest(key, sorted(known)))
+
+    def table_of(content: Mapping[str, Any], key: str, example: str) -> Mapping[str, Any]:
+        table = content.get(key, {})
+        if not isinstance(table, Mapping):
+            raise wrong(f"{key} is {table!r}", f"a table, as {example}")
+        return table
+
+    check_keys(content, known)
     base = content.get("based_on", "linux-stock")
     if base not in STACKS:
         raise wrong(f'based_on is "{base}"', nearest(str(base), list(STACKS)))
@@ -142,13 +158,26 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
     for key in ("quick_ack", "answer_carries_ack"):
         if key in content and not isinstance(content[key], bool):
             raise wrong(f"{key} is {content[key]!r}", "true or false")
-    table = content.get("sysctls", {})
-    if not isinstance(table, Mapping):
-        raise wrong(f"sysctls is {table!r}", "a table, as [sysctls] and below it tcp_sack = 1")
-    sysctls = {str(key).removeprefix("net.ipv4."): _sysctl(value) for key, value in table.items()}
-    for key in sysctls:
-        if not key.startswith("tcp_") or "/" in key:
-            raise wrong(f'"{key}" is no TCP sysctl', "keys like tcp_sack")
+
+    def settings(table: Mapping[str, Any]) -> tuple[dict[str, str], str]:
+        """The sysctls and the queueing discipline in a table."""
+        given = table_of(table, "sysctls", "[sysctls] and below it tcp_sack = 1")
+        made = {str(key).removeprefix("net.ipv4."): _sysctl(value) for key, value in given.items()}
+        for key in made:
+            if not key.startswith("tcp_") or "/" in key:
+                raise wrong(f'"{key}" is no TCP sysctl', "keys like tcp_sack")
+        qdisc = table.get("qdisc", "")
+        if not isinstance(qdisc, str):
+            raise wrong(f"qdisc is {qdisc!r}", 'the words of tc, such as "fq" or "fq_codel limit 1000"')
+        return made, qdisc
+
+    sysctls, qdisc = settings(content)
+    given, hosts = table_of(content, "hosts", '[hosts.a] and below it qdisc = "fq"'), {}
+    for name in given:
+        host = table_of(given, name, '[hosts.a] and below it qdisc = "fq"')
+        check_keys(host, {"sysctls", "qdisc"}, f"hosts.{name}: ")
+        parts = dict(zip(("sysctls", "qdisc"), settings(host), strict=True))
+        hosts[name] = {key: part for key, part in parts.items() if part}
     laws = content.get("laws", {})
     for law in laws:
         if law not in LAWS:
@@ -163,7 +192,11 @@ def _read(path: Path, content: Mapping[str, Any]) -> Stack:
         answer_carries_ack=content.get("answer_carries_ack", STACKS[base].answer_carries_ack),
         sack_of_study=STACKS[base].sack_of_study and "tcp_sack" not in sysctls,
         laws={**STACKS[base].laws, **laws},
-        own=tuple(sysctls),
+        own=tuple(
+            dict.fromkeys([*sysctls, *(key for one in hosts.values() for key in one.get("sysctls", ()))])
+        ),
+        qdisc=qdisc,
+        hosts=hosts,
     )
 
 
@@ -212,6 +245,16 @@ def quick_ack(stack: Stack | Mapping[str, Any], tcp: Tcp) -> bool:
     return tcp["ack_policy"] == "every" if own is None else bool(own)
 
 
+def of_host(stack: Mapping[str, Any], host: str) -> Mapping[str, Any]:
+    """The set-up as it is at a host."""
+    own = stack.get("hosts", {}).get(host)
+    if own is None:
+        return stack
+    sysctls = {**stack["sysctls"], **own.get("sysctls", {})}
+    laws = {} if "tcp_congestion_control" in own.get("sysctls", {}) else stack["laws"]
+    return {**stack, "sysctls": sysctls, "laws": laws, "qdisc": own.get("qdisc", stack.get("qdisc"))}
+
+
 def congestion_control(stack: Mapping[str, Any], tcp: Tcp) -> str | None:
     """The kernel's congestion control for connections of this TCP; None: as it comes."""
     named = kernel_law(tcp["window_law"])
@@ -219,6 +262,17 @@ def congestion_control(stack: Mapping[str, Any], tcp: Tcp) -> str | None:
         return named
     control = stack["laws"].get(word(tcp["window_law"]), stack["sysctls"].get("tcp_congestion_control"))
     return None if control is None else str(control)
+
+
+def settings(stack: Mapping[str, Any]) -> list[str]:
+    """What it sets, in words: its sysctls, queueing discipline and laws, and those of single hosts."""
+
+    def words(table: Mapping[str, Any]) -> str:
+        parts = [f"{key} = {value}" for key, value in table.get("sysctls", {}).items()]
+        parts += [f"qdisc {table['qdisc']}"] if table.get("qdisc") else []
+        return ", ".join(parts)
+
+    return [words(stack), *(f"at {name}: {words(own)}" for name, own in stack.get("hosts", {}).items())]
 
 
 def sends_ect1(tcp: Tcp) -> bool:

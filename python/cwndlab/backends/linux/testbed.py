@@ -22,11 +22,13 @@ from typing import Any
 
 from cwndlab._core import Scenario
 from cwndlab.plan.scenario import kernel_snapshot_times
-from cwndlab.spec.engine_kinds import is_unresponsive
+from cwndlab.spec.engine_kinds import is_program, is_unresponsive
 
 from .applications import Bed, Driver
 from .hosts import DEVICE, Hosts
 from .netns import SetupError, become_root_of_own, end_with_parent
+from .programs import Programs
+from .shell import Shell
 
 #: How often TCP_INFO and the application's own lateness are sampled.
 SAMPLE_S = 0.005
@@ -156,12 +158,16 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
             index, bed, core.application(index, hosts.segment_bytes(index), job["seed"], job["replicate"])
         )
         for index, entry in enumerate(scenario["traffic"])
-        if not is_unresponsive(entry["app"])
+        if not is_unresponsive(entry["app"]) and not is_program(entry["app"])
     }
+    programs = Programs(job, hosts, loop)
+    shell = Shell(job, hosts, loop) if "shell" in job else None
+    charge = _charge_from(router.process.pid + 1) if programs.all or shell else None
+    programs.start_servers(router.start_ns / 1e9)
     wait = router.start_ns / 1e9 - loop.time()
     if wait > 0:
         time.sleep(wait)
-    zero_ns = loop.run_until_complete(_run(bed, drivers, samples, scenario))
+    zero_ns = loop.run_until_complete(_run(bed, drivers, samples, scenario, programs, shell))
     summary = router.stop()
     machine = _machine_load(before, cpu_times())
     return {
@@ -171,6 +177,10 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         "windows": samples.rows,
         "addresses": [[*key, value] for key, value in hosts.addresses.items()],
         "ports": [[node, mine] for node, mine in hosts.of_node.items()],
+        "programs": [[at, index] for (index, _), at in hosts.program_addresses.items()],
+        "processes": list(programs.rows(zero_ns / 1e9)),
+        "processes_failed": programs.failures,
+        "charge": charge and _charged(charge),
         "objects": [row for index, driver in drivers.items() for row in _object_rows(index, driver)],
         "writes": [[index, *row] for index, driver in drivers.items() for row in driver.writes],
         "tcp_info": [[index, *row] for index, driver in drivers.items() for row in driver.counted],
@@ -185,6 +195,21 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         "device": "packet" if hosts.packet else "tun",
         "user_namespace": own_user_namespace,
     }
+
+
+def _charge_from(number: int) -> Path | None:
+    """Has calls that never wait take time in processes from this number on; None if this kernel cannot."""
+    folder = Path("/sys/module/time_travel/parameters")
+    if not folder.is_dir():
+        return None
+    (folder / "charge_from").write_text(str(number))
+    return folder
+
+
+def _charged(folder: Path) -> dict[str, Any]:
+    """How many calls were charged, how long they took, and the process with the first of them."""
+    calls, ns, first = ((folder / f"charged_{name}").read_text().strip() for name in ("calls", "ns", "first"))
+    return {"calls": int(calls), "ns": int(ns), "first": first}
 
 
 def _become_real_time() -> bool:
@@ -233,26 +258,41 @@ def _machine_load(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]
     }
 
 
-async def _run(bed: Bed, drivers: Mapping[int, Driver], samples: Samples, scenario: Mapping[str, Any]) -> int:
+async def _run(
+    bed: Bed,
+    drivers: Mapping[int, Driver],
+    samples: Samples,
+    scenario: Mapping[str, Any],
+    programs: Programs,
+    shell: Shell | None,
+) -> int:
     """The applications for the scenario's duration; the monotonic time at which the clock is 0."""
     duration = scenario["duration_ns"] / 1e9
     zero = bed.loop.time()
     bed.start(samples.run())
     for index, driver in drivers.items():
         bed.loop.call_at(zero + scenario["traffic"][index]["start_ns"] / 1e9, driver.start)
+    programs.schedule(zero)
+    if shell is not None:
+        shell.schedule(zero)
     deadline = zero + duration
     while True:
         await asyncio.sleep(max(0.001, min(deadline - bed.loop.time(), 0.25)))
         if starts_with_data(scenario) and bed.first_ready is not None:
             # the handshake, which the study's TCP does not have, comes before the clock starts
             deadline = bed.first_ready + duration + 0.05
-        if bed.loop.time() >= deadline or bed.failures:
+        if programs.all:
+            programs.beat()
+        if bed.loop.time() >= deadline or bed.failures or programs.failures:
+            break
+        if shell is not None and shell.is_over:
             break
     for driver in drivers.values():
         driver.end()
     for task in list(bed.tasks):
         task.cancel()
     await asyncio.sleep(0)
+    programs.end()
     return round(zero * 1e9)
 
 

@@ -97,4 +97,4 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
         "user_namespace": result["user_namespace"],
         "clock_zero_ns": result["zero_ns"],
         "sysctls_missing": result["sysctls_missing"],
-    }
+    } | ({"charge": result["charge"]} if result.get("charge") else {})

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cwndlab.backends.linux.real_kernel import Kernel, length_s
+from cwndlab.backends.linux.real_kernel import Kernel, Run, length_s
 from cwndlab.backends.protocol import Job
 from cwndlab.backends.threads import available
+from cwndlab.errors import StudyError
+from cwndlab.plan.plan import Cell
 
-from . import boot, images
+from . import boot, images, programs
 
 #: Time allowed for a virtual second; 7 flows took 0.025 s of a free processor.
 PATIENCE = 10
+#: Real time in which the clock of a guest with programs must advance.
+STILL_S = 60.0
 
 
 def seed_of(job: Job) -> int:
@@ -45,6 +51,12 @@ class VirtualKernel(Kernel):
     image: images.Image = field(default_factory=images.find)
     #: The kernels of cells that do not run on `image`.
     others: Mapping[str, images.Image] = field(default_factory=dict)
+    #: The study's folder, where programs of its own are.
+    folder: Path | None = None
+    #: A shell at one of its hosts (`shell.talk`).
+    shell: Mapping[str, Any] | None = None
+    #: Digests of the files that programs consist of, by path.
+    programs: Mapping[str, str] = field(default_factory=dict)
     #: The guests that were started, with their processors.
     _placed: list[tuple[subprocess.Popen[str], int]] = field(default_factory=list, repr=False)
     #: Simulated and wall time of the runs that have ended.
@@ -69,6 +81,46 @@ class VirtualKernel(Kernel):
     def releases(self) -> str:
         """The kernels of all cells."""
         return ", ".join(dict.fromkeys(map(_release, (self.image, *self.others.values()))))
+
+    def _key(self, release: str) -> str:
+        key = super()._key(release)
+        return json.dumps([*json.loads(key), self.programs], sort_keys=True) if self.programs else key
+
+    def prepare(self, cells: Iterable[Cell]) -> None:
+        """Finds the programs of these cells; StudyError if one is not there."""
+        found: dict[str, str] = {}
+        for cell in cells:
+            try:
+                some = programs.commands(cell.compiled.scenario, self.folder, cell.compiled.origins)
+            except StudyError as error:
+                raise cell.study.place.locate(error) from None
+            found |= programs.digests(some)
+        self.programs = found
+
+    def more_of(self, scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The programs that a job starts."""
+        some = [command.content() for command in programs.commands(scenario, self.folder)]
+        more: dict[str, Any] = {"programs": some} if some else {}
+        return more | ({"shell": self.shell} if self.shell is not None else {})
+
+    def stuck(self, run: Run) -> str | None:
+        """The programs of a run whose clock stands still: one of them computes and never calls the kernel."""
+        if not self.programs:
+            return None
+        running = run.folder / "running"
+        try:
+            beat = running.stat().st_mtime_ns  # by the guest's clock
+        except OSError:
+            return None
+        now = time.monotonic()
+        if beat != run.beat[0]:
+            run.beat = (beat, now)
+        if now - run.beat[1] < STILL_S:
+            return None
+        return (
+            f"no virtual time has passed for {STILL_S:g} s: a program computes without a call of the "
+            f"kernel. Running are {running.read_text()}"
+        )
 
     def allowed_s(self, scenario: Mapping[str, Any]) -> float:
         """Wall time after which a run is given up."""
@@ -106,7 +158,7 @@ class VirtualKernel(Kernel):
         content = super().provenance() | {"kernel_build": self.image.about}
         if self.others:
             content["kernel_builds"] = {image.release: image.about for image in self.others.values()}
-        return content
+        return content | ({"programs": dict(self.programs)} if self.programs else {})
 
     def last_words(self, folder: Path, process: subprocess.Popen[str]) -> str:
         """The end of the console: a panic, or why it did not start; or that it was ended."""

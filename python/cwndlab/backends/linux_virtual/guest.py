@@ -48,6 +48,14 @@ def wait_for_a_round_time() -> None:
     _libc.clock_nanosleep(_CLOCK_MONOTONIC, _TIMER_ABSTIME, ctypes.byref(until), None)
 
 
+def _furnish() -> None:
+    """What programs expect to find below /dev."""
+    Path("/dev/shm").mkdir()
+    _mount("shm", "/dev/shm", "tmpfs")
+    for name, target in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+        Path("/dev", name).symlink_to(f"/proc/self/fd{target}")
+
+
 def main() -> None:
     """Never returns."""
     try:
@@ -60,6 +68,8 @@ def main() -> None:
         # The timers of a real-time process go off on time, not up to 50 µs late.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
         job = json.loads((FOLDER / "job.json").read_text())
+        if job.get("programs") or job.get("shell"):
+            _furnish()
         if job:
             from cwndlab.backends.linux.testbed import write_result
 

@@ -1,0 +1,85 @@
+"""A shell at a host of a run: the clock stands still while it waits for a line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .hosts import Hosts
+
+#: In the run's folder: what the two sides write for each other.
+FOLDER = "shell"
+#: Appended to each line: the shell reports its code here.
+_REPORT_FD = 9
+
+
+class Shell:
+    """The guest's side of `cwndlab shell`."""
+
+    def __init__(self, job: Mapping[str, Any], hosts: Hosts, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self.wanted: Mapping[str, Any] = job["shell"]
+        self.space = hosts.namespaces[self.wanted["node"]]
+        self.home = Path(job["folder"]) / FOLDER
+        self.zero = 0.0
+        self.lines = 0
+        self.is_over = False
+
+    def schedule(self, zero: float) -> None:
+        """It opens at its time."""
+        self.zero = zero
+        self.loop.call_at(zero + self.wanted["at_ns"] / 1e9, self._open)
+
+    def _open(self) -> None:
+        self.home.mkdir(exist_ok=True)
+        self.space.enter()
+        report, end = os.pipe()
+        os.dup2(end, _REPORT_FD)
+        os.close(end)
+        with (self.home / "output").open("wb") as output:
+            self.process = subprocess.Popen(
+                ["sh"],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                cwd=self.home,
+                env={**self.wanted["environment"], "HOME": str(self.home), "TMPDIR": str(self.home)},
+                pass_fds=(_REPORT_FD,),
+                start_new_session=True,
+            )
+        os.close(_REPORT_FD)
+        self.report = report
+        self.loop.add_reader(report, self._done)
+        self._ask()
+
+    def _ask(self) -> None:
+        """Hands the next line to the shell; nothing else runs until it is there."""
+        (self.home / f"asks-{self.lines}").write_text(f"{time.monotonic() - self.zero:.6f}")
+        name = self.home / f"line-{self.lines}"
+        while name not in self.home.iterdir():  # to look for the file itself takes time if it is not there
+            pass
+        line = name.read_text()
+        self.lines += 1
+        if not line:  # the end of the input
+            self._close()
+            return
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{line.rstrip()}\necho $? >&{_REPORT_FD}\n".encode())
+        self.process.stdin.flush()
+
+    def _done(self) -> None:
+        if os.read(self.report, 100):
+            self._ask()
+        else:  # `exit`
+            self._close()
+
+    def _close(self) -> None:
+        self.loop.remove_reader(self.report)
+        self.process.kill()
+        self.process.wait()
+        self.is_over = True
