@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab.backends.linux_virtual import boot, build, images, recipe
+from cwndlab.backends.linux_virtual import boot, build, images, recipe, selftests
 from cwndlab.backends.linux_virtual.recipe import Law, Recipe
 from cwndlab.commands.new import write_law_c
 from cwndlab.errors import OutputError, RunError, StudyError
@@ -60,7 +60,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tree / "net" / "ipv4" / "Makefile").write_text("obj-y := tcp.o\n")
     (tree / "Makefile").write_text(MAKEFILE)
     (tree / "text").write_text("as released\n")
-    monkeypatch.setattr(recipe, "_KERNELS", kernels)
+    monkeypatch.setattr(recipe, "KERNELS", kernels)
     monkeypatch.setattr(build, "reason_not", lambda: None)
     monkeypatch.setattr(build, "ROOM", 0)
     monkeypatch.setattr(boot, "congestion_controls", lambda _: ["reno", "cubic", "mine"])
@@ -116,6 +116,35 @@ def test_a_changed_law_is_compiled_in_the_kept_tree(source: Path, tmp_path: Path
     assert tree.is_dir()
     images.remove(second.name)
     assert not tree.exists()
+
+
+def test_laws_are_added_to_what_was_compiled_without_them(source: Path, tmp_path: Path) -> None:
+    archive, said = archive_of(source), list[str]()
+    build.build(stock(), archive, 1, print)
+    image = build.build(Recipe(stock().series, laws=(law_in(tmp_path),)), archive, 1, said.append)
+    assert "obj-y += mine.o" in image.path.read_text()
+    assert not any(line.startswith("unpacking") for line in said)
+
+
+def test_what_no_kernel_is_compiled_from_is_unpacked_for_patches_and_settings_only(
+    source: Path, tmp_path: Path
+) -> None:
+    for name in (
+        "drivers/gpu/drm/drm.c",
+        "drivers/gpu/drm/Kconfig",
+        "drivers/net/tun.c",
+        "arch/arm/kernel/a.c",
+    ):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("x")
+    archive = archive_of(source)
+    facts = build.build(stock(), archive, 1, print).about
+    found = {path.name for path in (images.trees() / facts["tree"]).rglob("*")}
+    assert {"Kconfig", "tun.c"} <= found and not {"drm.c", "a.c"} & found
+    patch = tmp_path / "drm.patch"
+    patch.write_text("--- a/drivers/gpu/drm/drm.c\n+++ b/drivers/gpu/drm/drm.c\n@@ -1 +1 @@\n-x\n+y\n")
+    (source / "drivers/gpu/drm/drm.c").write_text("x\n")
+    build.build(Recipe(stock().series, patches=(patch,)), archive_of(source), 1, print)
 
 
 def test_a_law_that_does_not_compile_is_an_error_with_the_compilers_line(
@@ -264,6 +293,38 @@ def test_what_is_no_kernel_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         images.find()
     program.write_bytes(b"Linux version 6.12.1-x (somebody) time-travel=inf-cpu")
     assert images.find().release == "6.12.1-x"
+
+
+def test_the_last_words_of_a_guest_name_the_function_of_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "nm").write_text("#!/bin/sh\necho 6010 T first\necho 6020 t mine_cong_avoid\necho 6028 d data\n")
+    (tools / "nm").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    (tmp_path / boot.KERNEL).symlink_to(tools)
+    said = "Kernel panic - not syncing: Kernel mode fault at addr 0x0, ip 0x602f"
+    (tmp_path / "console").write_text(f"booted\n{said}\n")
+    assert boot.last_words(tmp_path).endswith(f"{said} (mine_cong_avoid)")
+    (tmp_path / "console").write_text("no such file\n")
+    assert boot.last_words(tmp_path) == "no such file"
+
+
+def test_scripts_of_a_kernel_are_those_over_ipv4(tmp_path: Path) -> None:
+    folder = tmp_path / "7.3-x"
+    (folder / selftests.SCRIPTS).mkdir(parents=True)
+    image = images.Image(folder / "linux", "7.3", "")
+    with pytest.raises(RunError, match="has no packetdrill scripts"):
+        selftests.scripts_of(image)
+    for name, text in (("a", "--mss=1000"), ("b", "--ip_version=ipv6"), ("c", "--ip_version=ipv4")):
+        (folder / selftests.SCRIPTS / f"{name}.pkt").write_text(f"// {name}\n{text}\n")
+    assert [path.stem for path in selftests.scripts_of(image)] == ["a", "c"]
+    assert [path.stem for path in selftests.scripts_of(image, "c")] == ["c"]
+    with pytest.raises(RunError, match="no script with 'x'"):
+        selftests.scripts_of(image, "x")
+    with pytest.raises(RunError, match="there is no packetdrill"):
+        selftests.find_packetdrill(tmp_path / "nowhere")
 
 
 def test_a_build_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

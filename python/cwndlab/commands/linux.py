@@ -80,6 +80,49 @@ def _progress() -> Iterator[Callable[[str], None]]:
             echo(err=True)
 
 
+@linux.command("test")
+def linux_test(
+    kernel: Annotated[
+        str | None,
+        typer.Argument(metavar="KERNEL", help="a series, or as `linux list` shows it; default: 6.12"),
+    ] = None,
+    packetdrill: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="packetdrill's program; default: in PATH")
+    ] = None,
+    only: Annotated[str, typer.Option(metavar="TEXT", help="scripts with this in their names")] = "",
+    repeat: Annotated[int, typer.Option(min=1, help="starts of the kernel; all must give the same")] = 2,
+    verbose: Annotated[
+        bool, typer.Option("-v", "--verbose", help="print what each failing script printed")
+    ] = False,
+) -> None:
+    """Run Linux's own packetdrill scripts in a kernel, at their own tolerance and at 1 ms.
+
+    Exits with 1 if a script does not hold at its own tolerance, or if two repetitions differ.
+    """
+    from cwndlab.backends.linux_virtual import images, selftests
+
+    image = images.find(kernel)
+    program = selftests.find_packetdrill(packetdrill)
+    scripts = selftests.scripts_of(image, only)
+    tolerances = {selftests.TOLERANCE_US: "at their own tolerance", 1000: "at 1 ms"}
+    digests = []
+    for number in range(repeat):
+        echo(f"repetition {number + 1} of {repeat}: {len(scripts)} scripts", err=True)
+        results = selftests.run(image, program, scripts, list(tolerances))
+        digests.append(selftests.digest_of(results))
+    for tolerance_us, words in tolerances.items():
+        own = [one for one in results if one.tolerance_us == tolerance_us]
+        echo(f"{image.name}: {sum(one.holds for one in own)} of {len(own)} scripts hold {words}")
+    failed = [one for one in results if not one.holds and one.tolerance_us == selftests.TOLERANCE_US]
+    for one in failed:
+        echo(f"    {one.script}: {one.output if verbose else one.reason}")
+    same = len(set(digests)) == 1
+    words = "equal in all repetitions" if same else f"DIFFERENT: {', '.join(digests[1:])}"
+    echo(f"digest of all output: {digests[0]}, {words}")
+    if failed or not same:
+        raise typer.Exit(1)
+
+
 @linux.command("list")
 def linux_list() -> None:
     """List the kernels that were built, the newest first."""

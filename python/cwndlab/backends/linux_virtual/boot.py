@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,6 +25,8 @@ from cwndlab.errors import RunError
 
 from .images import Image
 
+#: In a job's folder, the kernel that runs it.
+KERNEL = "kernel"
 _PR_SET_PDEATHSIG = 1
 _ADDR_NO_RANDOMIZE = 0x0040000
 #: Of the guest, taken as it is touched: 1 GB gives TCP's buffers the sizes that they have on larger machines.
@@ -103,6 +106,7 @@ def guest_of(
 
 def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
     """A process that becomes the guest's kernel; its console is a file."""
+    (folder / KERNEL).symlink_to(job["virtual"]["kernel"])
     with (folder / "console").open("w") as console:
         process = subprocess.Popen(
             [sys.executable, "-m", "cwndlab.backends.linux_virtual.boot"],
@@ -119,9 +123,24 @@ def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
 
 
 def last_words(folder: Path) -> str:
-    """The end of the console: a panic, or why the guest did not start."""
+    """The end of the console: a panic, with the function that caused it, or why the guest did not start."""
     text = (folder / "console").read_text(errors="replace").strip()
-    return " | ".join(text.splitlines()[-3:])
+    said = " | ".join(text.splitlines()[-3:])
+    where = re.search(r"\bip (0x[0-9a-f]+)", said)
+    function = function_at(folder / KERNEL, int(where[1], 16)) if where else ""
+    return said + (f" ({function})" if function else "")
+
+
+def function_at(kernel: Path, address: int) -> str:
+    """The function of a kernel at an address, as `nm` knows it; empty if it does not."""
+    try:
+        command = ["nm", "--defined-only", str(kernel.resolve())]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return ""
+    symbols = (line.split() for line in listed.splitlines())
+    before = [(int(at, 16), name) for at, kind, name in symbols if kind in "tTwW" and int(at, 16) <= address]
+    return max(before)[1] if before else ""
 
 
 def main() -> None:

@@ -70,7 +70,13 @@ def main() -> None:
         job = json.loads((FOLDER / "job.json").read_text())
         if job.get("programs") or job.get("shell"):
             _furnish()
-        if job:
+        if "selftests" in job:
+            from .selftests import run_in_guest
+
+            _mount("tmp", "/tmp", "tmpfs")  # where scripts write
+            wait_for_a_round_time()
+            (FOLDER / "result.json").write_text(json.dumps(run_in_guest(job["selftests"], FOLDER)))
+        elif job:
             from cwndlab.backends.linux.testbed import write_result
 
             write_result(job | {"folder": str(FOLDER)}, wait_for_a_round_time)

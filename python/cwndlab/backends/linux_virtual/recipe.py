@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cwndlab.errors import RunError, nearest
 
-_KERNELS = Path(__file__).resolve().parent / "kernels"
+KERNELS = Path(__file__).resolve().parent / "kernels"
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Series:
     @property
     def patch(self) -> Path:
         """What User-Mode Linux needs for virtual time."""
-        return _KERNELS / f"{self.name}.patch"
+        return KERNELS / f"{self.name}.patch"
 
     @property
     def config(self) -> list[str]:
         """The settings, a line each."""
-        lines = (_KERNELS / "config").read_text().splitlines()
+        lines = (KERNELS / "config").read_text().splitlines()
         own = [f"CONFIG_{line}" for line in self.added]
         return [line for line in lines if _symbol(line) not in self.absent] + own
 
@@ -146,6 +146,11 @@ class Recipe:
     def is_stock(self) -> bool:
         """Whether nothing is added to the series."""
         return not (self.patches or self.laws or self.config)
+
+    @property
+    def is_of_whole_source(self) -> bool:
+        """Whether a patch or a setting of the user's may need any file of Linux's source."""
+        return bool(self.patches or self.config)
 
     @property
     def settings(self) -> list[str]:

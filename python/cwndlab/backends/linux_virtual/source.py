@@ -9,12 +9,15 @@ from pathlib import Path
 
 from cwndlab.errors import RunError
 
-from .recipe import Series
+from .recipe import KERNELS, Series
 from .steps import Steps, output_of
 
 #: Where Debian's packages put it.
 _INSTALLED = Path("/usr/src")
 _MAKEFILE = Path("arch", "um", "Makefile")
+#: Patterns of files that only other architectures, devices and file systems are compiled from: most of the
+#: source. Kconfig and make need their own files in these folders, so these are unpacked.
+_NOT_COMPILED = KERNELS / "not-compiled"
 
 
 def archive_of(series: Series, work: Path, steps: Steps) -> Path:
@@ -81,8 +84,11 @@ def digest_of(source: Path) -> str | None:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def unpack(source: Path, tree: Path, steps: Steps) -> None:
-    """Makes `tree` a copy of the source that may be changed."""
+def unpack(source: Path, tree: Path, steps: Steps, *, whole: bool) -> None:
+    """Makes `tree` a copy of the source that may be changed.
+
+    Of an archive, it is the `whole` or what a kernel of ours is compiled from.
+    """
     if source.is_dir():
         _check_folder(source)
         steps.say(f"copying {source}")
@@ -93,7 +99,9 @@ def unpack(source: Path, tree: Path, steps: Steps) -> None:
         raise RunError(f"{source}: there is no such file; a kernel's source as .tar.xz or folder is wanted")
     steps.say(f"unpacking {source.name}")
     tree.mkdir()
-    steps.run(["tar", "-xf", str(source.resolve()), "--strip-components=1"], tree, f"unpacking {source}")
+    some = [] if whole else ["--anchored", "--wildcards-match-slash", f"--exclude-from={_NOT_COMPILED}"]
+    command = ["tar", *some, "-xf", str(source.resolve()), "--strip-components=1"]
+    steps.run(command, tree, f"unpacking {source}")
     if not (tree / _MAKEFILE).is_file():
         raise RunError(f"{source}: no kernel source; one folder with arch/um is wanted in it")
 
