@@ -496,3 +496,35 @@ def test_a_go_program_with_its_own_scheduler_runs_twice_with_the_same_output(tmp
     count, seconds = said[0].split()
     assert count == "1000000"
     assert 0.8 < float(seconds) < 2
+
+
+#: A folder with the client and the server of quinn's examples (docs/guide/programs.md).
+QUINN = os.environ.get("CWNDLAB_QUINN", "")
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_quic_stack_runs_twice_with_the_same_bytes(tmp_path: Path) -> None:
+    if not QUINN:
+        pytest.skip("CWNDLAB_QUINN names no folder with quinn's client and server")
+    (tmp_path / "page").write_bytes(b"x" * 2_000_000)
+    # At its first start on this machine, the server makes a certificate.
+    maker = subprocess.Popen(
+        [f"{QUINN}/server", "--listen", "127.0.0.1:0", tmp_path], env={"HOME": str(tmp_path)}
+    )
+    keys = tmp_path / ".local" / "share" / "quinn-examples"
+    while not all((keys / name).exists() for name in ("cert.der", "key.der")):
+        time.sleep(0.1)
+    maker.kill()
+    maker.wait()
+    server = f"{QUINN}/server --listen {{server}}:4433 --key {keys}/key.der --cert {keys}/cert.der {tmp_path}"
+    client = f"{QUINN}/client --bind {{client}}:0 --host localhost --ca {keys}/cert.der https://{{server}}:4433/page"
+    app = f'kind = "program", client = "{client}", server = "{server}", from = "server"'
+    kept = [run(tmp_path / name, entry(app)) for name in ("one", "two")]
+    outputs = [[(row["stdout"], row["stderr"]) for row in rows] for _, rows in kept]
+    assert outputs[0] == outputs[1]
+    assert f"… {2_000_000 - (1 << 20)} bytes are left out …" in outputs[0][1][0]
+    first, second = (result.records["connections"].to_pylist() for result, _ in kept)
+    assert first == second
+    (flow,) = first
+    assert 2_000_000 < flow["bytes_down"] < 2_300_000
+    assert flow["drops"] > 0
