@@ -141,7 +141,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
         try:
             bound = signature.bind(*args, **options)
         except TypeError as error:
-            raise ArgumentError(_misfit(function, signature, args, options) or str(error)) from None
+            raise ArgumentError(_misfit(function, args, options, [*signature.parameters], error)) from None
         for name, value in bound.arguments.items():
             _check_type(name, signature.parameters[name], value)
         return function(*args, **options)
@@ -157,16 +157,17 @@ def checked_class(cls: type[C]) -> type[C]:
 
 def _misfit(
     function: Callable[..., object],
-    signature: inspect.Signature,
     args: Sequence[object],
     options: Mapping[str, object],
-) -> str | None:
-    """What to write in place of the first argument that the function does not have; None if it has all."""
-    name, known = function.__name__, [key for key in signature.parameters if key != "self"]
+    known: Sequence[str],
+    error: TypeError,
+) -> str:
+    """What is wrong with the arguments of a call, and what to write in place of the first unknown one."""
+    name = function.__name__
     wrong = {key: value for key, value in options.items() if key not in known}
     if not wrong:
-        return None
-    first, right = next(iter(wrong)), nearest(next(iter(wrong)), known)
+        return f"{function.__qualname__.removesuffix('.__init__')}(): {error}"
+    first, right = next(iter(wrong)), nearest(next(iter(wrong)), [key for key in known if key != "self"])
     selected = getattr(args[0], "SELECTED", None) if args else None
     if selected is not None and not right.startswith("did you mean"):
         axes = ", ".join(f'"{key}": {value!r}' for key, value in wrong.items())

@@ -42,7 +42,7 @@ def causes(cause: str, variant: dict[str, Any], folder: Path) -> list[str | None
 def cause_on_a_kernel(cause: str, variant: dict[str, Any]) -> str | None:
     """The cause found in the trace of a run on Linux in virtual time."""
     prepared = study(cause).set(variant)
-    kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared)
+    kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared.plan())
     assert kernel is not None
     cell = prepared.plan(seed=1).cells[0]
     return explain_run(OneKernelCell(cell, 1, kernel), cell.id, 0, "flow", None, 1).cause

@@ -328,7 +328,7 @@ def test_a_kernels_trace_names_the_cause_and_the_time_of_the_simulators_run() ->
     if reason := reason_not_virtual():
         pytest.skip(f"virtual time: {reason}")
     prepared = study("lost-syn").set({"run.duration": "2s"})
-    kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared)
+    kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared.plan())
     assert kernel is not None
     cell = prepared.plan(seed=1).cells[0]
     found = explain_run(OneKernelCell(cell, 1, kernel), cell.id, 0, "flow", None, 1)

@@ -203,7 +203,7 @@ def on_a_kernel() -> None:
     cell = study.plan(seed=1).cells[0]
     cell.check()
     scenario = cell.compiled.scenario
-    kernel = kernel_of(RunOptions(backend="linux-virtual", stack="linux-stock"), study)
+    kernel = kernel_of(RunOptions(backend="linux-virtual", stack="linux-stock"), study.plan())
     assert kernel is not None
     probes = {**scenario["probes"], **PROBES}
     tables = OneKernelCell(cell, 1, kernel).simulate_again(cell.id, 0, {"probes": probes})

@@ -40,7 +40,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a key that is no text": (lambda r: r.study.set({3: 3}), "changes has the key 3"),
     "tables in a list": (lambda _: Study.from_dict([1]), "raw must be a mapping"),
     "text that is none": (lambda _: Study.from_toml(3), "text must be text, not 3"),
-    "too few arguments": (lambda _: Study.build(), "missing a required argument: 'title'"),
+    "too few arguments": (lambda _: Study.build(), r"Study\.build\(\): missing .* 'title'"),
+    "too many arguments": (lambda _: RunOptions(1), r"RunOptions\(\): too many positional arguments"),
     "replicates in words": (
         lambda r: cwndlab.run(r.study, replicates="three"),
         "a whole number, not 'three'",
