@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -125,8 +125,22 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
             "p50 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, at most {:.0f} µs".format(*late),
         ),
         *(Fact("the kernel's settings", line) for line in content["stack"].get("settings", ())),
+        *_program_facts(runs),
         *(Fact("otherwise than the study", note) for note in content["differs_from_study"]),
     ]
+
+
+def _program_facts(runs: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
+    """What became of the programs of the first run, and the most time that was charged in a run."""
+    for one in runs[0].get("programs", ()) if runs else ():
+        ended = "ran until the end"
+        if one["exit_code"] is not None:
+            ended = f"ended with {one['exit_code']} after {(one['end_ns'] - one['start_ns']) / 1e9:.3f} s"
+        yield Fact("program", f"{one['command']} ({one['end']}, at {one['node']}): {ended}")
+    charges = [run["charge"] for run in runs if run.get("charge")]
+    if charges and (most := max(charges, key=lambda charge: charge["ns"]))["calls"]:
+        text = f"{most['calls']}, charged with {most['ns'] / 1e6:.3f} ms; the first by {most['first']}"
+        yield Fact("calls that never wait (worst run)", text)
 
 
 #: By cell and quantity, the part of the run that its metric measured: from and to, in seconds.

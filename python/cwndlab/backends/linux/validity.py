@@ -97,4 +97,13 @@ def stamp(result: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, A
         "user_namespace": result["user_namespace"],
         "clock_zero_ns": result["zero_ns"],
         "sysctls_missing": result["sysctls_missing"],
-    } | ({"charge": result["charge"]} if result.get("charge") else {})
+    } | _of_programs(result)
+
+
+def _of_programs(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a run with programs: what became of them, and which calls were charged."""
+    if not result.get("processes"):
+        return {}
+    said = ("stdout", "stderr")
+    programs = [{key: one[key] for key in one if key not in said} for one in result["processes"]]
+    return {"programs": programs, "charge": result["charge"]}
