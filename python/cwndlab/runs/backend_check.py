@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cwndlab.errors import StudyError, nearest, problem_at
+from cwndlab.errors import StudyError, problem_at
 from cwndlab.laws import built_in
 from cwndlab.plan.scenario import origin
 
@@ -63,7 +63,7 @@ def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
     """A kernel's congestion control in the simulator."""
     return (
         f'the simulator has no congestion control "{law}"',
-        f"{_where(law)}; in the simulator: {nearest(law, built_in())}",
+        f"{_where(law)}; the simulator's own: {', '.join(built_in())}",
     )
 
 
