@@ -50,6 +50,8 @@ pub(crate) struct Linux {
     last_data: u64,
     /// Tick at which the delayed ACK is due, if one is pending (`timeout`, `ICSK_ACK_TIMER`).
     due: Option<u64>,
+    /// When the timer that was last set for a delayed ACK expires. Sending the ACK does not stop this timer.
+    expires: Time,
     size: SegmentSize,
     /// The position that the last ACK acknowledged (`rcv_wup`).
     acknowledged: u64,
@@ -251,12 +253,14 @@ impl Linux {
             due = due.min(earlier);
         }
         self.due = Some(due);
-        Due::By(cfg.expiry(at, Time::from_nanos((due - now) * tick(rto))))
+        self.expires = cfg.expiry(at, Time::from_nanos((due - now) * tick(rto)));
+        Due::By(self.expires)
     }
 
     /// Returns the time at which the ACK of a segment at or beyond a hole is due: for the first three segments at once,
     /// then after 1 ms or a 20th of the round trip, whichever is shorter, plus 0.1 ms (second half of
-    /// `__tcp_ack_snd_check`).
+    /// `__tcp_ack_snd_check`). A timer that was set for an earlier delayed ACK still expires, and sends it
+    /// (`tcp_delack_timer_handler`). Without a clock (`rto.timer_hz`) this is left out: published findings are without.
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         if !data.new.sack || self.compressed >= COMPRESSED_MOST {
             return Due::Now;
@@ -276,7 +280,9 @@ impl Linux {
         if srtt > Time::ZERO {
             rtt = rtt.min(srtt);
         }
-        Due::By(data.now + COMPRESSED_DELAY.min(Time::from_nanos(rtt.as_nanos() / 20)) + COMPRESSED_SLACK)
+        let due = data.now + COMPRESSED_DELAY.min(Time::from_nanos(rtt.as_nanos() / 20)) + COMPRESSED_SLACK;
+        let still_runs = cfg.rto.timer_hz > 0 && self.expires > data.now;
+        Due::By(if still_runs { due.min(self.expires) } else { due })
     }
 
     /// Whether a read triggers an ACK (`__tcp_cleanup_rbuf`).
