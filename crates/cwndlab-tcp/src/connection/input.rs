@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 
 use super::{schedule_ack, stamp_unit, Agreed, Connection, Control, OUTDATED};
 use crate::ack_policy::Arriving;
-use crate::config::TcpConfig;
+use crate::config::{AckPolicy, TcpConfig};
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::{from_wire, to_wire};
 use crate::state::{CloseReason, State};
@@ -133,7 +133,10 @@ impl Connection {
                     self.enter_time_wait(cfg, now);
                 }
             } else if self.receiver.nxt < end as u64 {
-                self.receiver.ack_now = true; // the FIN is out of order (RFC 5681, section 4.2)
+                // The FIN is out of order (RFC 5681, section 4.2). Linux withholds its ACK as that of data; without a
+                // clock this is left out: published findings are without.
+                let is_decided = seg.len > 0 && cfg.ack_policy == AckPolicy::Linux && cfg.rto.timer_hz > 0;
+                self.receiver.ack_now |= !is_decided;
             }
         }
         if self.receiver.fin_at != 0 && self.receiver.nxt == self.receiver.fin_at {

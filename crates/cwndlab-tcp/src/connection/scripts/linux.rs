@@ -116,6 +116,47 @@ fn out_of_order_three_acks_go_at_once_then_one_each_millisecond() {
     server(&cfg, &script);
 }
 
+/// `tcp_delack_timer_handler`: the timer of a delayed ACK still runs after the ACK was sent, and sends an ACK that is
+/// withheld when it expires.
+#[test]
+fn a_withheld_ack_goes_when_the_timer_of_an_earlier_one_expires() {
+    let cfg = TcpConfig { sack: true, ..linux() };
+    let script = quick(16)
+        + "0.100 < data 16000-17000     # its ACK would be due at 0.141
+           0.101 < data 17000-18000
+           0.101 > ack 18000
+           0.139 < data 19000-20000
+           0.139 > ack 18000 sack 19000-20000
+           0.139 < data 20000-21000
+           0.139 > ack 18000 sack 19000-21000
+           0.139 < data 21000-22000
+           0.139 > ack 18000 sack 19000-22000
+           0.1405 < data 22000-23000    # due at 0.1416
+           0.141 > ack 18000 sack 19000-23000
+           0.142 < data 23000-24000
+           0.1431 > ack 18000 sack 19000-24000";
+    server(&cfg, &script);
+    let without = TcpConfig { rto: RtoConfig { timer_hz: 0, ..cfg.rto }, ..cfg };
+    let script = script.replace("0.141 > ack", "0.1416 > ack");
+    server(&without, &script);
+}
+
+/// The ACK of a FIN beyond a hole is withheld as that of the data it comes with.
+#[test]
+fn a_fin_beyond_a_hole_draws_no_ack_of_its_own() {
+    let cfg = TcpConfig { sack: true, ..linux() };
+    let script = quick(16)
+        + "0.100 < data 17000-18000
+           0.100 > ack 16000 sack 17000-18000
+           0.100 < data 18000-19000
+           0.100 > ack 16000 sack 17000-19000
+           0.100 < data 19000-20000
+           0.100 > ack 16000 sack 17000-20000
+           0.100 < fin data 20000-21000
+           0.1011 > ack 16000 sack 17000-21001";
+    server(&cfg, &script);
+}
+
 /// `tcp_init_buffer_space`, `tcp_grow_window`, `tcp_measure_rcv_mss`: the windows are those that Linux 6.12 advertised
 /// in `tests/backends/golden`.
 #[test]
