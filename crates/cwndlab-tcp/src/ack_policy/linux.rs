@@ -260,7 +260,7 @@ impl Linux {
     /// Returns the time at which the ACK of a segment at or beyond a hole is due: for the first three segments at once,
     /// then after 1 ms or a 20th of the round trip, whichever is shorter, plus 0.1 ms (second half of
     /// `__tcp_ack_snd_check`). A timer that was set for an earlier delayed ACK still expires, and sends it
-    /// (`tcp_delack_timer_handler`). Without a clock (`rto.timer_hz`) this is left out: published findings are without.
+    /// (`tcp_delack_timer_handler`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         if !data.new.sack || self.compressed >= COMPRESSED_MOST {
             return Due::Now;
@@ -281,7 +281,7 @@ impl Linux {
             rtt = rtt.min(srtt);
         }
         let due = data.now + COMPRESSED_DELAY.min(Time::from_nanos(rtt.as_nanos() / 20)) + COMPRESSED_SLACK;
-        let still_runs = cfg.rto.timer_hz > 0 && self.expires > data.now;
+        let still_runs = cfg.has_kernel_details() && self.expires > data.now;
         Due::By(if still_runs { due.min(self.expires) } else { due })
     }
 

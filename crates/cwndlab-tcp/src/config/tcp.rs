@@ -336,6 +336,12 @@ impl TcpConfig {
         self.counts_whole_segments()
     }
 
+    /// Whether the endpoint also does as Linux in details that move results a little. The published findings are
+    /// measured without them; comparisons with a kernel set its clock (docs/models/kernel.md).
+    pub(crate) fn has_kernel_details(&self) -> bool {
+        self.rto.timer_hz > 0
+    }
+
     /// Whether data is paced: because of [`TcpConfig::pacing`], or because the window law sets a rate.
     pub fn paces(&self) -> bool {
         self.pacing || self.window_law.needs().paces

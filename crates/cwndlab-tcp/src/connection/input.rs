@@ -133,9 +133,8 @@ impl Connection {
                     self.enter_time_wait(cfg, now);
                 }
             } else if self.receiver.nxt < end as u64 {
-                // The FIN is out of order (RFC 5681, section 4.2). Linux withholds its ACK as that of data; without a
-                // clock this is left out: published findings are without.
-                let is_decided = seg.len > 0 && cfg.ack_policy == AckPolicy::Linux && cfg.rto.timer_hz > 0;
+                // The FIN is out of order (RFC 5681, section 4.2). Linux withholds its ACK as that of data.
+                let is_decided = seg.len > 0 && cfg.ack_policy == AckPolicy::Linux && cfg.has_kernel_details();
                 self.receiver.ack_now |= !is_decided;
             }
         }

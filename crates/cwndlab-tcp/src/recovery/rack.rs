@@ -60,9 +60,11 @@ fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
     twice + flight.arrived().iter().map(|arrived| arrived.sent.end - arrived.sent.start).sum::<u64>()
 }
 
-/// Describes an ACK for proportional rate reduction.
+/// Describes an ACK for proportional rate reduction. Linux counts packets, of which the last may be shorter.
 fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
-    Allow { pipe: v.flight.tally().pipe as u32, delivered: delivered as u32, safe }
+    let unit = if v.cfg.has_kernel_details() { u64::from(v.s.mss) } else { 1 };
+    let [pipe, delivered] = [v.flight.tally().pipe, delivered].map(|bytes| bytes.next_multiple_of(unit) as u32);
+    Allow { pipe, delivered, safe }
 }
 
 /// Returns `RecoverFS` (RFC 9937, section 6.1): the flight less the bytes that SACK had reported before the ACK that
