@@ -199,6 +199,15 @@ impl Impairments {
     /// end at `arrival`.
     #[inline]
     pub fn extra_delay(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
+        if let [Exit::Jitter { max, order }] = &mut self.exit[..] {
+            return jitter(*max, order, arrival, rng);
+        }
+        self.extra_delays(departure, arrival, rng)
+    }
+
+    /// As [`Impairments::extra_delay`], for any impairments.
+    #[inline(never)]
+    fn extra_delays(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
         let mut extra = Time::ZERO;
         for exit in &mut self.exit {
             extra += exit.on_packet(departure, arrival + extra, rng);
@@ -281,9 +290,7 @@ impl Exit {
                     Time::ZERO
                 }
             }
-            Exit::Jitter { max, order } => {
-                order.leave(arrival + Time::from_nanos(rng.random_range(0..=max.as_nanos()))) - arrival
-            }
+            Exit::Jitter { max, order } => jitter(*max, order, arrival, rng),
             Exit::Normal { mean, sigma, cut, order } => {
                 let normal = loop {
                     let z: f64 = StandardNormal.sample(rng);
@@ -309,6 +316,12 @@ impl Exit {
             }
         }
     }
+}
+
+/// An extra delay that is uniformly distributed up to `max`, and longer if the packet has to keep its place.
+#[inline]
+fn jitter(max: Time, order: &mut Order, arrival: Time, rng: &mut Rng) -> Time {
+    order.leave(arrival + Time::from_nanos(rng.random_range(0..=max.as_nanos()))) - arrival
 }
 
 /// Among the stream offsets whose low 32 bits are `low`, returns the one nearest to the flow's last offset. Stores it

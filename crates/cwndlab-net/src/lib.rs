@@ -7,7 +7,6 @@ pub mod impair;
 mod link;
 mod packet;
 pub mod queue;
-mod ring;
 mod schedule;
 #[cfg(test)]
 mod test_packet;

@@ -17,7 +17,7 @@ mod plain;
 
 pub use counters::LinkCounters;
 
-use cwndlab_units::{Rate, Serializer, Time};
+use cwndlab_units::{Rate, Ring, Serializer, Time};
 use rand::RngCore as _;
 
 use counters::Sums;
@@ -25,7 +25,6 @@ use counters::Sums;
 use crate::capacity::{Capacity, CapacityConfig};
 use crate::impair::{Fate, Impairments};
 use crate::queue::{Admit, ArrivalQueue, Backlog, BoundedClass, DepartureQueue, Dropped, Queue, QueueConfig, Regions};
-use crate::ring::Ring;
 use crate::{DropCause, Packet, Rng};
 
 /// The link's decision on an offered packet. A queue that decides at departure always returns `Queued` or `Marked`; the
@@ -263,7 +262,8 @@ impl<P: Packet + Copy> Link<P> {
         }
     }
 
-    /// Offers a packet to a queue that decides at arrival. `PLAIN` is explained at [`Link::accept`].
+    /// Offers a packet to a queue that decides at arrival. With `PLAIN`, the link must have a constant rate and no
+    /// impairments.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn admit<const PLAIN: bool>(&mut self, now: Time, packet: &P) -> Offered {
@@ -273,7 +273,7 @@ impl<P: Packet + Copy> Link<P> {
         if !self.fits(packets, bytes) {
             return self.admit_asking(now, bytes, packet);
         }
-        self.accept::<PLAIN>(now, now, packets, bytes, |place| *place = *packet);
+        self.accept::<PLAIN, PLAIN>(now, now, packets, bytes, |place| *place = *packet);
         Offered::Queued
     }
 
@@ -298,7 +298,7 @@ impl<P: Packet + Copy> Link<P> {
             Discipline::Bounded(class) => class.begin(now, self.free_at, bytes),
             _ => now,
         };
-        self.accept::<false>(now, ready, backlog.packets, bytes, |place| {
+        self.accept::<false, false>(now, ready, backlog.packets, bytes, |place| {
             *place = *packet;
             if marked {
                 place.mark_ce();
@@ -312,10 +312,10 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     /// Adds a packet behind `packets` others, to be sent at `ready` or later. Returns the time of its arrival at the
-    /// far end. With `PLAIN`, the link must have a constant rate and no impairments.
+    /// far end. With `STEADY`, the link must have a constant rate; with `CLEAR`, no impairments.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn accept<const PLAIN: bool>(
+    fn accept<const STEADY: bool, const CLEAR: bool>(
         &mut self,
         now: Time,
         ready: Time,
@@ -327,16 +327,17 @@ impl<P: Packet + Copy> Link<P> {
             self.max_packets = packets + 1;
         }
         let begin = self.free_at.max(ready);
-        let arrival = self.transmit::<PLAIN>(begin, begin > now, bytes, write);
+        let arrival = self.transmit::<STEADY, CLEAR>(begin, begin > now, bytes, write);
         self.counters.add_sojourn(self.free_at, now);
         arrival
     }
 
     /// Begins to transmit a packet at `begin`, which must not be before `free_at`. Returns the time of its arrival at
-    /// the far end. `waited` is whether the packet had to wait in the queue. `PLAIN` is explained at [`Link::accept`].
+    /// the far end. `waited` is whether the packet had to wait in the queue. `STEADY` and `CLEAR` are explained at
+    /// [`Link::accept`].
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn transmit<const PLAIN: bool>(
+    fn transmit<const STEADY: bool, const CLEAR: bool>(
         &mut self,
         begin: Time,
         waited: bool,
@@ -344,7 +345,7 @@ impl<P: Packet + Copy> Link<P> {
         write: impl FnOnce(&mut P),
     ) -> Time {
         let service = match &mut self.capacity {
-            Some(capacity) if !PLAIN => capacity.finish(begin, waited, bytes) - begin,
+            Some(capacity) if !STEADY => capacity.finish(begin, waited, bytes) - begin,
             _ if bytes == self.last_bytes => self.last_service,
             _ => {
                 (self.last_bytes, self.last_service) = (bytes, self.serializer.time(bytes));
@@ -352,10 +353,16 @@ impl<P: Packet + Copy> Link<P> {
             }
         };
         self.backlog_bytes += u64::from(bytes);
-        self.free_at = begin + service;
+        self.free_at = if STEADY { begin.plus(service) } else { begin + service };
         self.counters.bytes += u64::from(bytes);
         self.counters.busy_ns = self.counters.busy_ns.wrapping_add(service.as_nanos());
-        let arrival = if PLAIN || self.impaired.is_none() { self.free_at + self.delay } else { self.enter_delays() };
+        let arrival = if STEADY && CLEAR {
+            self.free_at.plus(self.delay)
+        } else if CLEAR || self.impaired.is_none() {
+            self.free_at + self.delay
+        } else {
+            self.enter_delays()
+        };
         self.ring.push_with(|place| {
             place.arrival = arrival;
             write(&mut place.packet);
@@ -367,15 +374,21 @@ impl<P: Packet + Copy> Link<P> {
     #[inline]
     fn forget_departed_plain(&mut self, now: Time) {
         if now >= self.free_at {
-            self.undeparted = self.ring.tail();
-            self.backlog_bytes = 0;
-            return;
+            return self.forget_all();
         }
         // A packet is in service, so the loop ends before the tail.
-        while self.ring.at(self.undeparted).arrival <= now + self.delay {
+        let reached = now.plus(self.delay);
+        while self.ring.at(self.undeparted).arrival <= reached {
             self.backlog_bytes -= u64::from(self.wire_bytes(self.undeparted));
             self.undeparted += 1;
         }
+    }
+
+    /// Like [`Link::forget_departed`], if nothing is in service.
+    #[inline]
+    fn forget_all(&mut self) {
+        self.undeparted = self.ring.tail();
+        self.backlog_bytes = 0;
     }
 
     #[inline]

@@ -1,13 +1,16 @@
 //! Units: [`Time`] (integer nanoseconds), [`Bytes`] and [`Rate`] (bit/s), with strict parsing of values with units
-//! ("50ms", "64KiB", "1.5Mbps"), conversion between units and exact serialization times.
+//! ("50ms", "64KiB", "1.5Mbps"), conversion between units and exact serialization times. Also [`Ring`], which
+//! links and connections share.
 #![forbid(unsafe_code)]
 
 mod parse;
 mod rate;
+mod ring;
 mod time;
 
 pub use parse::{conversion, parse_bytes, parse_quantity, ConversionError, ParseUnitError, Quantity};
 pub use rate::{Rate, Serializer};
+pub use ring::Ring;
 pub use time::Time;
 
 /// A size in bytes.

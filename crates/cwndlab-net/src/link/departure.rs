@@ -111,7 +111,7 @@ impl<P: Packet + Copy> Link<P> {
             served.marked = Some(next.packet);
         }
         let bytes = next.packet.wire_bytes() + self.header_bytes;
-        self.transmit::<false>(now, waited, bytes, |place| *place = next.packet);
+        self.transmit::<false, false>(now, waited, bytes, |place| *place = next.packet);
         let free_at = self.free_at;
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
         served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };

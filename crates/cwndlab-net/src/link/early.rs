@@ -5,11 +5,10 @@
 //! arrival times in the ring then include the delays, and the queue length is computed from a second ring, of departure
 //! times.
 
-use cwndlab_units::Time;
+use cwndlab_units::{Ring, Time};
 
 use super::{Discipline, Impaired, Link};
 use crate::queue::ArrivalQueue;
-use crate::ring::Ring;
 use crate::Packet;
 
 /// The departure times of a link's packets, if their extra delays are drawn as they enter the link.
@@ -29,22 +28,27 @@ impl<P: Packet + Copy> Link<P> {
         self.impaired.as_ref().is_some_and(|impaired| impaired.departures.is_none())
     }
 
-    /// Whether extra delays are drawn as packets enter the link, and the queue, while it is short, accepts any packet.
+    /// Whether extra delays are drawn as packets enter the link, the rate is constant, and the queue, while it is short,
+    /// accepts any packet.
     pub fn is_early(&self) -> bool {
-        departures(self.impaired.as_deref()).is_some() && self.has_room()
+        departures(self.impaired.as_deref()).is_some() && self.capacity.is_none() && self.has_room()
     }
 
     /// Like [`Link::offer_plain`], for a link whose extra delays are drawn as packets enter ([`Link::is_early`]).
     #[inline]
     pub fn offer_early(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
         debug_assert!(self.is_early());
-        self.forget_departed(now);
+        if now >= self.free_at {
+            self.forget_all();
+        } else {
+            self.forget_departed_early(now);
+        }
         let packets = (self.ring.tail() - self.undeparted) as u32;
         let bytes = wire_bytes + self.header_bytes;
         if !self.fits(packets, bytes) {
             return None;
         }
-        Some(self.accept::<false>(now, now, packets, bytes, write))
+        Some(self.accept::<true, false>(now, now, packets, bytes, write))
     }
 
     /// The time of arrival of a packet that leaves the transmitter at `free_at`, including its extra delay if delays
@@ -54,9 +58,7 @@ impl<P: Packet + Copy> Link<P> {
         let arrival = self.free_at + self.delay;
         let Some(impaired) = &mut self.impaired else { return arrival };
         let Some(departures) = &mut impaired.departures else { return arrival };
-        while departures.head() < self.ring.head() {
-            departures.drop_first();
-        }
+        departures.drop_below(self.ring.head());
         departures.push_with(|place| *place = self.free_at);
         arrival + impaired.rules.extra_delay(self.free_at, arrival, &mut self.rng)
     }

@@ -21,7 +21,7 @@ impl<P: Packet + Copy> Link<P> {
         if !self.fits(packets, bytes) {
             return None;
         }
-        Some(self.accept::<true>(now, now, packets, bytes, write))
+        Some(self.accept::<true, true>(now, now, packets, bytes, write))
     }
 
     /// The next packet to arrive. The link must have a packet under way, and must not hold packets back

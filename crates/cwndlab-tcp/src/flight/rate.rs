@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use cwndlab_units::Time;
+use cwndlab_units::{Ring, Time};
 
 use super::record::{Sent, Tally, REPEATED, SACKED};
 
@@ -41,7 +41,7 @@ pub struct RateSample {
 }
 
 /// The state of the connection when a segment was last sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stamp {
     first_sent_at: Time,
     delivered: u64,
@@ -68,27 +68,35 @@ pub(crate) struct LostSegment {
     pub app_limited: bool,
 }
 
-/// The sampler, with a stamp for each segment of the record.
+/// The sampler, with a stamp for each segment of the record, at the same place as the segment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measured {
     pub sampler: RateSampler,
-    pub stamps: VecDeque<Stamp>,
+    pub stamps: Ring<Stamp>,
     /// Segments marked lost that have not been reported to the controller.
     pub lost: Vec<LostSegment>,
 }
 
 impl Measured {
-    /// Takes the arrival of the first `count` segments, from `start` to the end of `last`, each of which was sent once.
-    pub fn arrive_in_order(&mut self, count: usize, start: u64, last: &Sent) {
+    /// Adds the stamp of a segment that is sent.
+    #[inline]
+    pub fn push(&mut self, tally: &Tally) {
+        let sampler = &self.sampler;
+        self.stamps.push_with(|place| *place = sampler.stamp(tally));
+    }
+
+    /// Takes the arrival of the segments before the place `next`, from `start` to the end of `last`, each of which was
+    /// sent once.
+    pub fn arrive_in_order(&mut self, next: u64, start: u64, last: &Sent) {
         self.sampler.delivered += last.end - start;
-        self.sampler.delivered_packets += count as u64;
-        self.sampler.newest = Some((self.stamps[count - 1], *last));
-        self.stamps.drain(..count);
+        self.sampler.delivered_packets += next - self.stamps.head();
+        self.sampler.newest = Some((*self.stamps.at(next - 1), *last));
+        self.stamps.drop_below(next);
     }
 
     /// Records a segment as lost, for the report to the controller. `index` is its place in the record.
-    pub fn lose(&mut self, index: usize, sent: &Sent) {
-        let stamp = self.stamps[index];
+    pub fn lose(&mut self, index: u64, sent: &Sent) {
+        let stamp = self.stamps.at(index);
         self.lost.push(LostSegment {
             start: sent.start,
             bytes: sent.end - sent.start,

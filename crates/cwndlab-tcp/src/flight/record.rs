@@ -1,9 +1,7 @@
 //! A record of each segment until it is cumulatively acknowledged (RFC 8985, section 5.2): when it was last sent, and
 //! its assumed state.
 
-use std::collections::VecDeque;
-
-use cwndlab_units::Time;
+use cwndlab_units::{Ring, Time};
 
 use super::rate::{Measured, RateSample};
 
@@ -17,7 +15,7 @@ const AGAIN: u8 = 4;
 pub(crate) const REPEATED: u8 = 8;
 
 /// One segment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sent {
     pub start: u64,
     /// One past its last position.
@@ -118,10 +116,10 @@ pub(crate) struct Tally {
 /// proportional to the number of segments that it changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    pub(super) list: VecDeque<Sent>,
+    pub(super) list: Ring<Sent>,
     /// Time and end of each transmission, oldest first. Entries of segments that have since arrived or been sent again
     /// are skipped when they are reached.
-    order: VecDeque<(Time, u64)>,
+    order: Ring<(Time, u64)>,
     keeps: Keeps,
     pub tally: Tally,
     /// No segment that waits for retransmission begins below this.
@@ -182,18 +180,26 @@ impl Record {
 
     /// See [`super::Flight::shrink`].
     pub fn shrink(&mut self) {
-        self.list.shrink_to_fit();
-        self.order.shrink_to_fit();
+        self.list.free();
+        self.order.free();
         self.acknowledged.shrink_to_fit();
         self.arrived.shrink_to_fit();
     }
 
-    fn index(&self, position: u64) -> usize {
+    /// The place in the list of the first segment that ends beyond a position of the stream.
+    fn index(&self, position: u64) -> u64 {
+        // Most segments have the same length as the first.
+        if let Some(first) = self.list.front() {
+            let guess = self.list.head() + position.saturating_sub(first.start) / (first.end - first.start).max(1);
+            if self.list.get(guess).is_some_and(|sent| sent.start <= position && position < sent.end) {
+                return guess;
+            }
+        }
         self.list.partition_point(|sent| sent.end <= position)
     }
 
-    fn set(&mut self, index: usize, flags: u8) {
-        let (sent, tally) = (&mut self.list[index], &mut self.tally);
+    fn set(&mut self, index: u64, flags: u8) {
+        let (sent, tally) = (self.list.at_mut(index), &mut self.tally);
         tally.remove(sent);
         sent.flags = flags;
         tally.add(sent);
@@ -220,26 +226,27 @@ impl Record {
     pub fn send_next(&mut self, start: u64, end: u64, now: Time) {
         debug_assert!(self.list.back().is_none_or(|last| last.end == start));
         self.tally.pipe += end - start;
-        self.list.push_back(Sent { start, end, at: now, flags: 0 });
+        self.list.push(Sent { start, end, at: now, flags: 0 });
         if self.keeps.order {
-            self.order.push_back((now, end));
+            self.order.push((now, end));
         }
         if let Some(rate) = &mut self.rate {
-            rate.stamps.push_back(rate.sampler.stamp(&self.tally));
+            rate.push(&self.tally);
         }
     }
 
     fn send_again(&mut self, start: u64, end: u64, now: Time) {
         let mut index = self.index(start);
-        while let Some(sent) = self.list.get_mut(index).filter(|sent| sent.start < end) {
+        while self.list.get(index).is_some_and(|sent| sent.start < end) {
+            let sent = self.list.at_mut(index);
             sent.at = now;
             let (flags, sent_end) = (sent.flags | AGAIN | REPEATED, sent.end);
             self.set(index, flags);
             if let Some(rate) = self.rate.as_mut().filter(|_| flags & SACKED == 0) {
-                rate.stamps[index] = rate.sampler.stamp(&self.tally);
+                *rate.stamps.at_mut(index) = rate.sampler.stamp(&self.tally);
             }
             if self.keeps.order {
-                self.order.push_back((now, sent_end));
+                self.order.push((now, sent_end));
             }
             index += 1;
         }
@@ -247,19 +254,21 @@ impl Record {
 
     /// Removes everything below `una`, which is acknowledged.
     pub fn acknowledge(&mut self, una: u64) {
-        while let Some(front) = self.list.front_mut().filter(|front| front.start < una) {
+        while self.list.front().is_some_and(|front| front.start < una) {
+            let head = self.list.head();
+            let front = self.list.at_mut(head);
             self.tally.remove(front);
             if front.end > una {
                 let part = Sent { end: una, ..*front };
                 front.start = una;
                 self.tally.add(front);
                 if let Some(rate) = &mut self.rate {
-                    rate.sampler.arrive(&part, rate.stamps[0], false);
+                    rate.sampler.arrive(&part, *rate.stamps.at(head), false);
                 }
                 break;
             }
             let sent = *front;
-            self.list.pop_front();
+            self.list.drop_first();
             if self.keeps.round_trips {
                 self.last_once = (sent.end > self.repeated_to).then_some(sent.at);
             }
@@ -267,8 +276,8 @@ impl Record {
                 self.acknowledged.push(sent.at);
             }
             if let Some(rate) = &mut self.rate {
-                rate.sampler.arrive(&sent, rate.stamps[0], true);
-                rate.stamps.pop_front();
+                rate.sampler.arrive(&sent, *rate.stamps.at(head), true);
+                rate.stamps.drop_first();
             }
             if self.keeps.order && !sent.is(SACKED) {
                 self.arrived.push(Arrived { sent, sacked: false });
@@ -285,20 +294,21 @@ impl Record {
             return None;
         }
         let first = *self.list.front()?;
-        let (mut last, mut count) = (first, 1);
+        let (mut last, mut next) = (first, self.list.head() + 1);
         while last.end < una && last.flags == 0 {
-            last = *self.list.get(count)?;
-            count += 1;
+            if next == self.list.tail() {
+                return None;
+            }
+            last = *self.list.at(next);
+            next += 1;
         }
         if last.end != una || last.flags != 0 {
             return None;
         }
-        for _ in 0..count {
-            self.list.pop_front();
-        }
+        self.list.drop_below(next);
         self.tally.pipe -= last.end - first.start;
         if let Some(rate) = &mut self.rate {
-            rate.arrive_in_order(count, first.start, &last);
+            rate.arrive_in_order(next, first.start, &last);
         }
         self.forget_order(una);
         Some((first, last))
@@ -307,7 +317,7 @@ impl Record {
     /// Removes the transmissions of acknowledged data.
     fn forget_order(&mut self, una: u64) {
         while self.order.front().is_some_and(|&(_, end)| end <= una) {
-            self.order.pop_front();
+            self.order.drop_first();
         }
     }
 
@@ -325,7 +335,7 @@ impl Record {
             if sent.start >= block.0 && !sent.is(SACKED) {
                 self.set(index, (sent.flags | SACKED) & !(LOST | AGAIN));
                 if let Some(rate) = &mut self.rate {
-                    rate.sampler.arrive(&sent, rate.stamps[index], true);
+                    rate.sampler.arrive(&sent, *rate.stamps.at(index), true);
                 }
                 if self.keeps.order {
                     self.arrived.push(Arrived { sent, sacked: true });
@@ -335,8 +345,8 @@ impl Record {
         }
     }
 
-    fn lose(&mut self, index: usize) {
-        let sent = self.list[index];
+    fn lose(&mut self, index: u64) {
+        let sent = *self.list.at(index);
         self.hint = if self.tally.waiting == 0 { sent.start } else { self.hint.min(sent.start) };
         self.tally.lost_bytes += sent.end - sent.start;
         self.set(index, (sent.flags | LOST) & !AGAIN);
@@ -347,7 +357,7 @@ impl Record {
 
     /// Returns the index of the segment that was sent in a transmission; `None` if the segment has been sent again
     /// since, is reported by SACK, or waits for retransmission.
-    fn open(&self, (at, end): (Time, u64)) -> Option<usize> {
+    fn open(&self, (at, end): (Time, u64)) -> Option<u64> {
         let index = self.index(end - 1);
         let sent = self.list.get(index)?;
         (sent.end == end && sent.at == at && !sent.is(SACKED) && !sent.waits()).then_some(index)
@@ -366,7 +376,7 @@ impl Record {
                 self.lose(index);
                 found = true;
             }
-            self.order.pop_front();
+            self.order.drop_first();
         }
         let last =
             self.order.iter().take_while(|&&t| sent_after(newest, t)).filter(|&&t| self.open(t).is_some()).last();
@@ -379,15 +389,15 @@ impl Record {
         let void = self.list.front().is_some_and(|first| first.is(SACKED));
         if void {
             // The receiver has discarded data that it had reported (RFC 2018, section 8).
-            for index in 0..self.list.len() {
-                let flags = self.list[index].flags;
+            for index in self.list.head()..self.list.tail() {
+                let flags = self.list.at(index).flags;
                 self.set(index, flags & !SACKED);
             }
         }
-        for index in 0..self.list.len() {
-            let sent = self.list[index];
+        for index in self.list.head()..self.list.tail() {
+            let sent = *self.list.at(index);
             // A segment that waits for retransmission is already marked as lost (Linux's `tcp_mark_skb_lost`).
-            if !sent.is(SACKED) && !sent.waits() && (index == 0 || sent.at + wait <= now) {
+            if !sent.is(SACKED) && !sent.waits() && (index == self.list.head() || sent.at + wait <= now) {
                 self.lose(index);
             }
         }
@@ -396,8 +406,8 @@ impl Record {
 
     /// Removes all loss marks.
     pub fn forgive(&mut self) {
-        for index in 0..self.list.len() {
-            let flags = self.list[index].flags;
+        for index in self.list.head()..self.list.tail() {
+            let flags = self.list.at(index).flags;
             self.set(index, flags & !LOST);
         }
     }
@@ -413,7 +423,7 @@ impl Record {
             return None;
         }
         let from = self.index(self.hint);
-        let sent = self.list.iter().skip(from).find(|sent| sent.waits()).copied();
+        let sent = self.list.iter_from(from).find(|sent| sent.waits()).copied();
         self.hint = sent.map_or(u64::MAX, |sent| sent.start);
         sent
     }
