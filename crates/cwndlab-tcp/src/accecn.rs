@@ -321,16 +321,33 @@ impl AccEcn {
         delivered_packets <= u64::from(ACE_MASK) && self.least_marked(seg) == 0
     }
 
-    /// Returns how many further packets arrived at the peer with CE, according to an ACK with this `progress`
-    /// (`__tcp_accecn_process`): the increase of the ACE field. If more than seven packets may have been marked, the
-    /// result is the largest number consistent with this increase, unless the option indicates a smaller one.
-    pub fn newly_marked(&mut self, seg: &Segment, progress: Progress) -> u32 {
+    /// Records the timestamp of a segment. Returns whether it is newer than all before.
+    fn note_stamp(&mut self, seg: &Header) -> bool {
         let stamp = seg.has_timestamps.then_some(seg.ts_val);
         let newer = stamp.zip(self.newest_stamp).is_some_and(|(new, old)| new.wrapping_sub(old) as i32 > 0);
         if newer || self.newest_stamp.is_none() {
             self.newest_stamp = stamp;
         }
-        if !progress.forward && !newer {
+        newer
+    }
+
+    /// Does what [`AccEcn::newly_marked`] does for an ACK that reports no marks ([`AccEcn::reports_no_marks`]) and
+    /// delivers `bytes`. Returns false, with no effect, if the ACK may be the one of the first data.
+    pub fn take_unmarked(&mut self, seg: &Segment, bytes: u32) -> bool {
+        if bytes > 0 && !self.data_acknowledged {
+            return false;
+        }
+        if self.note_stamp(seg) || bytes > 0 {
+            self.read_option(seg, bytes);
+        }
+        true
+    }
+
+    /// Returns how many further packets arrived at the peer with CE, according to an ACK with this `progress`
+    /// (`__tcp_accecn_process`): the increase of the ACE field. If more than seven packets may have been marked, the
+    /// result is the largest number consistent with this increase, unless the option indicates a smaller one.
+    pub fn newly_marked(&mut self, seg: &Segment, progress: Progress) -> u32 {
+        if !self.note_stamp(seg) && !progress.forward {
             return 0; // a later ACK has overtaken this one, or may have
         }
         let before = self.delivered_bytes[usize::from(CE) - 1];

@@ -72,11 +72,20 @@ const LEVELS: u32 = 9;
 
 impl TcpConfig {
     /// Returns the time at which a timer set at `now` for `wait` expires.
+    #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Time) -> Time {
-        if self.rto.estimator.is_linux_2() && !wait.is_never() {
-            self.on_tick(now, wait)
-        } else if self.rto.timer_hz == 0 || wait.is_never() {
+        let by_clock = self.rto.timer_hz != 0 || self.rto.estimator.is_linux_2();
+        if by_clock && !wait.is_never() {
+            self.expiry_by_clock(now, wait)
+        } else {
             now + wait
+        }
+    }
+
+    #[inline(never)]
+    fn expiry_by_clock(&self, now: Time, wait: Time) -> Time {
+        if self.rto.estimator.is_linux_2() {
+            self.on_tick(now, wait)
         } else {
             self.on_wheel(now, wait)
         }

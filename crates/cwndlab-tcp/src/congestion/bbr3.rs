@@ -69,6 +69,9 @@ impl State {
 
 /// A volume or a rate times a gain.
 fn scaled(value: u64, gain: f64) -> u64 {
+    if value < 1 << 52 && gain < 1024.0 {
+        return (value as i64 as f64 * gain) as i64 as u64; // the same, but signed numbers are converted with less work
+    }
     (value as f64 * gain) as u64
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Prague {
     /// Pacing rate in bytes per second, and bytes sent at once.
     rate: Option<u64>,
     burst_bytes: u64,
+    /// What the two were computed from: the smoothed round trip, the window in segments, and whether the rate is doubled.
+    paced_by: (Time, u64, bool),
     /// Rounds since slow start, and the position whose acknowledgment ends the current round.
     round: u32,
     round_end: u64,
@@ -135,7 +137,8 @@ impl Prague {
 
     /// Moves cwnd towards the fractional window by one segment per ACK.
     fn adjust(&self, windows: &mut Segments) {
-        let target = (self.window.ceil() as u64).max(LEAST_SEGMENTS);
+        let whole = self.window as u64;
+        let target = (whole + u64::from(self.window > whole as f64)).max(LEAST_SEGMENTS); // `ceil` would be a call
         if windows.cwnd > target {
             windows.cwnd -= 1;
             windows.ssthresh = windows.cwnd;
@@ -168,9 +171,13 @@ impl Prague {
             return;
         }
         let mss = u64::from(mss);
-        let segments = (self.window as u64).max(in_flight);
+        let paced_by = (srtt, (self.window as u64).max(in_flight), windows.cwnd < windows.ssthresh / 2);
+        if std::mem::replace(&mut self.paced_by, paced_by) == paced_by {
+            return; // nothing has changed, as at an end that only receives
+        }
+        let (_, segments, doubles) = paced_by;
         let mut rate = product_over(segments * mss, 1_000_000_000, srtt.as_nanos()).clamp(LEAST_RATE, u64::MAX / 2);
-        if windows.cwnd < windows.ssthresh / 2 {
+        if doubles {
             rate *= 2;
         }
         self.rate = Some(rate);

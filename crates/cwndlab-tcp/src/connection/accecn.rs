@@ -118,6 +118,14 @@ impl Connection {
         Feedback { ece: ce_packets > 0, ce_packets, ce_bytes }
     }
 
+    /// As [`Self::feedback`], for a segment that [`Self::is_expected_accurate`] let pass, so that it reports no marks.
+    pub(super) fn feedback_unmarked(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, acked: u64) {
+        if !self.accecn().is_some_and(|accecn| accecn.take_unmarked(seg, acked as u32)) {
+            let feedback = self.feedback(cfg, now, seg, acked, acked);
+            debug_assert!(!feedback.ece);
+        }
+    }
+
     /// Returns flags and codepoint of a segment. `data` and `again` have the same meaning as for [`Echo::on_out`];
     /// `bare`: the segment is a pure ACK.
     pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {

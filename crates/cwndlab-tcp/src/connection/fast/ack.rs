@@ -87,7 +87,7 @@ impl Connection {
         self.note_window(ack, seg);
         if data {
             if let Some(seg) = accurate.filter(|_| self.recovery.detects_by_time()) {
-                self.feedback(cfg, now, seg, 0, 0);
+                self.feedback_unmarked(cfg, now, seg, 0);
             }
             self.note_window_update();
             self.share_timer(cfg);
@@ -201,8 +201,7 @@ impl Connection {
         s.snd.rtt.on_sample(&cfg.rto, now, first, (s.snd.una, s.snd.max));
         s.snd.rtt.clear_backoff();
         if let Some(seg) = accurate {
-            let feedback = self.feedback(cfg, now, seg, acked_bytes, acked_bytes);
-            debug_assert!(!feedback.ece);
+            self.feedback_unmarked(cfg, now, seg, acked_bytes);
         }
         if self.sender.cc.takes_plain_acks() && !self.sender.outstanding.measures_rate() {
             self.grow_plainly(cfg, now, acked_bytes, Some(last));
