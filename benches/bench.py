@@ -81,8 +81,12 @@ WORKLOADS = {
     "rfc2884-cell": Workload((60, 120), cell=("rfc2884", RFC2884)),
     "fq-codel-cell": Workload((10, 20), cell=("modern", MODERN)),
     # today's stack: the short form with the default profile
-    "8-reno": Workload((10, 20), flows='{ cc = "reno", count = 8 }'),
-    "8-cubic": Workload((10, 20), flows='{ cc = "cubic", count = 8 }'),
+    "8-reno": Workload(
+        (10, 20), ns2=True, ns2_counted=True, duration_s=100, flows='{ cc = "reno", count = 8 }'
+    ),
+    "8-cubic": Workload(
+        (10, 20), ns2=True, ns2_counted=True, duration_s=100, flows='{ cc = "cubic", count = 8 }'
+    ),
     "cubic-bbr1": Workload((10, 20), flows='{ cc = "cubic" }, { cc = "bbr1" }'),
     "cubic-bbr3": Workload((10, 20), flows='{ cc = "cubic" }, { cc = "bbr3" }'),
     "8-bbr3": Workload((10, 20), flows='{ cc = "bbr3", count = 8 }'),
@@ -129,12 +133,13 @@ def scenario(name: str) -> Path:
 
 
 def run(arguments: Sequence[str]) -> dict[str, Any]:
-    """Runs a command that prints one JSON object as its last line."""
+    """Runs a command that prints one JSON object on a line of its own."""
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
-    if done.returncode != 0 or not done.stdout.strip():
+    objects = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode != 0 or not objects:
         problem = done.stderr.strip()[-500:]
         raise SystemExit(f"bench: {' '.join(arguments)} failed ({done.returncode}): {problem}")
-    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    found: dict[str, Any] = json.loads(objects[-1])
     return found
 
 

@@ -9,20 +9,26 @@
 # The workloads are described in benches/README.md.
 lassign $argv workload mode duration
 
-#              workload   flows  bottleneck  rtt   queue duration stagger  packets pairs
+# `law`: today's stack, by ns-2's nearest: Agent/TCP/Linux with this congestion control, and delayed ACKs. All delay is
+# on the sender's links, as in the short form [dumbbell].
+set law ""
+
+#              workload   flows  bottleneck  rtt   queue duration stagger  packets pairs law
 foreach row {
     {10x1.5M       10     1.5e6      0.100    25   2400   0.1      0        10}
     {50x100M       50     100e6      0.020   250     60   0.02     0        50}
     {200x1G       200       1e9      0.020  2500     10   0.005    0       200}
     {1000x10G    1000      10e9      0.020 25000      2   0.0005   0      1000}
     {short100k 100000       1e9      0.020  2500     16   0.00015 10       100}
+    {8-reno         8      50e6      0.040   166    100   0.1      0         8 reno}
+    {8-cubic        8      50e6      0.040   166    100   0.1      0         8 cubic}
 } {
     if {[lindex $row 0] eq $workload} {
-        lassign $row name flows rate rtt limit full_duration stagger packets pairs
+        lassign $row name flows rate rtt limit full_duration stagger packets pairs law
     }
 }
 if {![info exists flows] || $mode ni {time count}} {
-    puts stderr "usage: ns peer_ns2.tcl 10x1.5M|50x100M|200x1G|1000x10G|short100k time|count \[DURATION_S\]"
+    puts stderr "usage: ns peer_ns2.tcl 10x1.5M|50x100M|200x1G|1000x10G|short100k|8-reno|8-cubic time|count \[DURATION_S\]"
     exit 2
 }
 if {$duration eq ""} { set duration $full_duration }
@@ -49,6 +55,14 @@ foreach {knob value} {
     Agent/TCP set $knob $value
 }
 Agent/TCPSink set packetSize_ 40
+if {$law ne ""} {
+    # The initial window, the minimum timeout and the delay of ACKs of linux-6; timestamps are part of the packets' size.
+    Agent/TCP set windowInit_ 10
+    Agent/TCP set timestamps_ true
+    Agent/TCP set tcpTick_ 0.001
+    Agent/TCPSink set ts_echo_rfc1323_ true
+    Agent/TCPSink/Sack1/DelAck set interval_ 40ms
+}
 
 # Only the headers in use: a packet's memory is cleared for each one sent.
 remove-all-packet-headers
@@ -59,8 +73,10 @@ $ns rtproto Manual
 
 set left [$ns node]
 set right [$ns node]
-$ns simplex-link $left $right $rate [expr {0.455 * $rtt}] DropTail
-$ns simplex-link $right $left $rate [expr {0.455 * $rtt}] DropTail
+set access_rate [expr {$law eq "" ? 10 * $rate : 1e9}]
+set bottleneck_delay [expr {$law eq "" ? 0.455 * $rtt : 0}]
+$ns simplex-link $left $right $rate $bottleneck_delay DropTail
+$ns simplex-link $right $left $rate $bottleneck_delay DropTail
 $ns queue-limit $left $right $limit
 $ns queue-limit $right $left 1000000
 set links [list [$ns link $left $right] [$ns link $right $left]]
@@ -71,9 +87,10 @@ set before [memory_bytes]
 for {set i 0} {$i < $pairs} {incr i} {
     set source($i) [$ns node]
     set sink($i) [$ns node]
-    foreach {router end delay} [list $left $source($i) [expr {0.01 * $rtt * ($i % 10)}] $right $sink($i) 0] {
+    set source_delay [expr {$law eq "" ? 0.01 * $rtt * ($i % 10) : $rtt / 2}]
+    foreach {router end delay} [list $left $source($i) $source_delay $right $sink($i) 0] {
         foreach {a b} [list $router $end $end $router] {
-            $ns simplex-link $a $b [expr {10 * $rate}] $delay DropTail
+            $ns simplex-link $a $b $access_rate $delay DropTail
             $ns queue-limit $a $b 1000000
             lappend links [$ns link $a $b]
         }
@@ -85,8 +102,14 @@ for {set i 0} {$i < $pairs} {incr i} {
     $right_routes add-route [$source($i) node-addr] [[$ns link $right $left] head]
 }
 for {set i 0} {$i < $flows} {incr i} {
-    set tcp($i) [new Agent/TCP/Sack1]
-    set receiver [new Agent/TCPSink/Sack1]
+    if {$law eq ""} {
+        set tcp($i) [new Agent/TCP/Sack1]
+        set receiver [new Agent/TCPSink/Sack1]
+    } else {
+        set tcp($i) [new Agent/TCP/Linux]
+        set receiver [new Agent/TCPSink/Sack1/DelAck]
+        $ns at 0 "$tcp($i) select_ca $law"
+    }
     $ns attach-agent $source([expr {$i % $pairs}]) $tcp($i)
     $ns attach-agent $sink([expr {$i % $pairs}]) $receiver
     $ns connect $tcp($i) $receiver
