@@ -83,6 +83,23 @@ const panned = await picture();
 await page.keyboard.press("0");
 seen.keyboard = [zoomed !== before, panned !== zoomed, (await picture()) === before];
 
+// Every figure shows one of its two drawings, no wider than its column, in text that can be read.
+seen.figures = [];
+await page.keyboard.press("Escape");
+for (const width of [360, 700, 1000, 1280, 1800]) {
+  await page.setViewportSize({ width, height: 900 });
+  seen.figures.push(
+    ...(await page.locator("figure .drawn").evaluateAll((all, width) => all.map((one) => {
+      const shown = [...one.children].filter((svg) => svg.getClientRects().length > 0);
+      const [svg] = shown;
+      const text = svg.querySelector("text");
+      const size = (parseFloat(getComputedStyle(text).fontSize) * svg.clientWidth) / svg.viewBox.baseVal.width;
+      return { width, shown: shown.length, over: one.scrollWidth - one.clientWidth, size };
+    }), width)),
+  );
+}
+await page.setViewportSize({ width: 1280, height: 900 });
+await cells.last().click();
 seen.claimsOfCell = await page.locator("#live-claims").textContent();
 
 await page.setViewportSize({ width: 390, height: 844 });

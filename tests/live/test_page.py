@@ -130,6 +130,14 @@ def test_nothing_overflows_or_is_tiny_on_a_telephone(seen: Any) -> None:
 
 
 @needs_module
+def test_every_figure_fits_its_column_at_every_width_in_legible_text(seen: Any) -> None:
+    assert len(seen["figures"]) >= 5 * 4
+    for one in seen["figures"]:
+        assert (one["shown"], one["over"]) == (1, 0), one
+        assert one["size"] >= 10, one
+
+
+@needs_module
 def test_nothing_is_fetched_and_no_error_is_logged(seen: Any) -> None:
     assert seen["errors"] == []
     assert all(url.startswith("file://") and url.endswith(".html") for url in seen["requests"])

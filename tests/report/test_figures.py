@@ -11,7 +11,8 @@ import pytest
 
 import synthetic
 from cwndlab.errors import StudyError
-from cwndlab.report import canvas
+from cwndlab.report import canvas, lines
+from cwndlab.report.canvas import PALETTE, colours_of
 from cwndlab.report.figures import draw
 from cwndlab.report.packets import decimate, time_sequence_rows
 from cwndlab.report.svg import inline_svg
@@ -141,13 +142,64 @@ def test_two_runs_have_a_median_and_no_ellipse() -> None:
     assert svg.count('aria-roledescription="point"') == len(few.cells)
 
 
-def test_points_of_several_series_stay_at_their_own_x_and_their_intervals_differ_in_width() -> None:
+def test_points_of_several_series_stay_at_their_own_x_and_their_intervals_are_bands() -> None:
     spec = figure(kind="line", x="iw", quantity="power", series=["webs"], where={"ftps": 0, "webs": [8, 32]})
     svg = draw(spec, WEB).svg
-    places = {float(x) for x in re.findall(r'<line aria-label="iw: ([\d.]+);', svg)}
-    assert places == {1.0, 2.0, 3.0, 4.0}
-    widths = dict(re.findall(r'<line [^>]*series: webs: (\d+)"[^>]*stroke-width="([\d.]+)"', svg))
-    assert float(widths["8"]) > float(widths["32"]) > 1
+    point = r'<path aria-label="iw: ([\d.]+);[^>]*aria-roledescription="point"'
+    assert {float(x) for x in re.findall(point, svg)} == {1.0, 2.0, 3.0, 4.0}
+    assert svg.count('aria-roledescription="area mark"') == 2
+
+
+def _size(svg: str) -> tuple[int, int]:
+    found = re.search(r'width="(\d+)" height="(\d+)"', svg)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+@pytest.mark.parametrize("keys", [{"series": ["webs"]}, {"panels": "webs"}, {"panels": "webs", "width": 600}])
+def test_every_figure_has_a_drawing_for_a_telephone(keys: dict[str, Any]) -> None:
+    drawing = draw(figure(kind="line", x="iw", quantity="power", where={"ftps": 0}, **keys), WEB)
+    assert _size(drawing.narrow_svg)[0] <= 368 < 500 < _size(drawing.svg)[0]
+    assert drawing.broad == ("panels" in keys and "width" not in keys)
+
+
+def test_lines_are_named_at_their_ends_if_they_are_few_and_else_in_a_legend() -> None:
+    keys: dict[str, Any] = {"kind": "line", "x": "iw", "quantity": "power"}
+    few = draw(figure(**keys, series=["webs"], where={"ftps": 0}), WEB).svg
+    many = draw(figure(**keys, series=["webs", "ftps"]), WEB).svg
+    assert "role-legend" in many and "role-legend" not in few
+    assert [few.count(f">webs: {webs}</text>") for webs in (8, 16, 32)] == [1, 1, 1]
+
+
+def test_names_that_meet_are_moved_apart_and_stay_in_their_order() -> None:
+    assert lines.spread([10, 100, 200], 300) == [10, 100, 200]
+    assert lines.spread([10, 12, 14], 300) == [10, 26, 42]
+    assert lines.spread([10, 299, 300], 300) == [10, 284, 300]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "keys", "expected"),
+    [
+        (10.4, 89.6, {}, (0, 100)),  # quantities start at 0,
+        (-3, 89.6, {}, (-20, 100)),
+        (0.97, 1.08, {"compare": "ratio(iw=1)"}, (0.95, 1.1)),  # ratios do not
+        (0, 0, {}, (0, 1)),
+    ],
+)
+def test_the_vertical_axis_ends_at_ticks(
+    low: float, high: float, keys: dict[str, Any], expected: tuple[float, float]
+) -> None:
+    spec = figure(kind="line", x="iw", quantity="power", **keys)
+    axis = lines.Vertical.of([{"low": low, "high": high}], spec)
+    assert (axis.low, axis.high) == pytest.approx(expected)
+    assert (axis.ticks[0], axis.ticks[-1]) == pytest.approx(expected) and 4 <= len(axis.ticks) <= 8
+
+
+def test_a_flow_has_one_colour_whatever_a_figure_shows_first() -> None:
+    flows = ("cubic", "bbr1")
+    assert colours_of(["cubic", "bbr1"], flows) == PALETTE[:2]
+    assert colours_of(["bbr1", "cubic"], flows) == PALETTE[1::-1]
+    assert colours_of(["p50", "p99"], flows) == PALETTE[:2]
 
 
 def _tick_places(svg: str) -> dict[str, float]:
@@ -211,10 +263,10 @@ def test_figures_that_show_the_same_chart_are_drawn_once(monkeypatch: pytest.Mon
     run = dataclasses.replace(TRACE, cells=tuple(c for c in TRACE.cells if c.axes["variant"] == "sack"))
     other = {**tied, "where": {**TAHOE, "variant": "sack", "iw": 4}}
     one, two = draw(figure(**tied), run, drawn), draw(figure(**other), run, drawn)
-    assert (one.svg, len(made)) == (two.svg, 1)
+    assert (one.svg, len(made)) == (two.svg, 2)  # wide and narrow
     assert one.title != two.title
     third = draw(figure(**other, until="12s"), run, drawn)
-    assert (third.svg == one.svg, len(made)) == (False, 2)
+    assert (third.svg == one.svg, len(made)) == (False, 4)
 
 
 def test_a_cdf_rises_to_one_and_pools_the_replicates() -> None:
@@ -288,13 +340,14 @@ def test_only_the_window_asked_for_is_drawn() -> None:
     assert all(10.0 <= r["time"] <= 20.0 for r in rows)
 
 
-def test_a_long_title_of_a_vertical_axis_has_lines() -> None:
-    long = "the share of all bytes that arrived after the second timeout"
+def test_a_long_title_of_a_vertical_axis_has_lines_above_it() -> None:
+    long = "the share of all bytes that arrived after the second timeout and before the third"
     spec = figure(kind="line", x="iw", quantity="power", series=["webs", "ftps"], y_title=long)
-    page = inline_svg(draw(spec, WEB).svg)
-    lines = re.findall(r"<tspan[^>]*>([^<]+)</tspan>", page)
-    assert " ".join(lines) == long and len(lines) > 1
-    assert page.count(" dy=") >= len(lines) - 1  # without it they would lie on each other
+    page = inline_svg(draw(spec, WEB).narrow_svg)
+    found = re.findall(r"<tspan[^>]*>([^<]+)</tspan>", page)
+    assert " ".join(found) == long and len(found) > 1
+    assert page.count(" dy=") >= len(found) - 1  # without it they would lie on each other
+    assert "rotate" not in page
 
 
 def test_panels_of_a_time_sequence_graph_have_marks_of_one_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,7 +150,7 @@ def test_the_converter_draws_while_verdicts_and_the_markdown_are_written(
     asked: list[Asked] = []
     monkeypatch.setattr(canvas, "submit", later)
     synthetic.report(outputs(tmp_path), synthetic.rfc2415(), tmp_path)
-    assert len(asked) == 1 and (tmp_path / "figures/power.svg").stat().st_size > 4000
+    assert len(asked) == 2 and (tmp_path / "figures/power.svg").stat().st_size > 4000
 
 
 def test_the_csv_says_which_numbers_the_line_that_counts_counts(

@@ -50,19 +50,34 @@ def layered(data: str, layers: Sequence[Spec]) -> Spec:
     return {"data": {"name": data}, "layer": list(layers)}
 
 
+#: A logarithmic scale.
+LOG: Spec = {"type": "log", "nice": False}
+
 INK = "#010203"
 """Stands for `currentColor`, which Vega-Lite does not take for a colour."""
 
 Row: TypeAlias = dict[str, Any]
 
-WIDTH, HEIGHT, LOW = 510, 290, 220
-"""Of one panel, in pixels; low where there are more than two. With its axes it fits half a page."""
+WIDTH, HEIGHT, LOW, HIGH = 510, 290, 220, 400
+"""Of one panel, in pixels; low where there are more than two, high at the head of a page."""
 
 WHOLE = 840
 """The width of all panels next to each other, in pixels."""
 
+BROAD = 760
+"""What is wider, with its axes, gets the whole width of a page."""
+
+NARROW = 300
+"""The width of a panel for a telephone or a column of a page, in pixels."""
+
+ROOM = 36
+"""What the numbers on the y axis need, in pixels."""
+
+TITLE_Y, LINE = -8, 16
+"""Where the title of the y axis ends above the panel, and the height of its lines, in pixels."""
+
 LONGEST_TITLE = 44
-"""Characters that fit along the y axis."""
+"""Characters that fit over the y axis."""
 
 PANELS = 12
 """More of them in one figure can no longer be compared by eye."""
@@ -115,14 +130,24 @@ def _config() -> dict[str, Any]:
         "axis": {
             **text,
             "gridColor": "#8888884d",
-            "gridWidth": 0.6,
-            "domainColor": INK,
-            "tickColor": INK,
+            "gridWidth": 0.8,
+            "domain": False,
+            "ticks": False,
+            "labelPadding": 6,
+            "labelFlush": False,
             "titleFontWeight": "normal",
             "titlePadding": 8,
         },
+        "axisY": {
+            "titleAngle": 0,
+            "titleAlign": "left",
+            "titleBaseline": "bottom",
+            "titleX": -ROOM,
+            "titleY": TITLE_Y,
+        },
+        "axisX": {"grid": False, "domain": True, "domainColor": "#888888"},
         "legend": {**text, "orient": "top", "title": None, "symbolSize": 90, "labelLimit": 260},
-        "title": {"color": INK, "fontSize": 13, "fontWeight": "normal", "anchor": "start", "offset": 8},
+        "title": {"color": INK, "fontSize": 13, "fontWeight": "bold", "anchor": "start", "offset": 8},
     }
 
 
@@ -135,15 +160,17 @@ def stack(charts: Sequence[Spec], spec: Figure) -> Spec:
     return {"concat": list(charts), "columns": spec.columns or 1, "spacing": 26}
 
 
-def legend_of(names: Sequence[str], symbol: str, spec: Figure) -> Spec | None:
-    """A legend above the panel, in as many columns as its names leave room for."""
+def legend_of(names: Sequence[str], symbol: str, spec: Figure, y_title: str = "one line") -> Spec | None:
+    """A legend above the title of the y axis, in as many columns as its names leave room for."""
     if len(names) < 2:
         return None
     # A line's symbol is long enough to tell its dashes in a print without colours.
     side = 28 if symbol == "stroke" else 10
-    columns = max(1, panel_width(spec) // (24 + side + 7 * max(len(name) for name in names)))
-    size = {"symbolType": symbol, "symbolSize": side**2, "symbolStrokeWidth": 2.5}
-    return {**size, "columns": columns, "columnPadding": 14}
+    width = panel_width(spec) * (spec.columns or 1)
+    columns = max(1, width // (34 + side + 7 * max(len(name) for name in names)))
+    size = {"symbolType": symbol, "symbolSize": side**2, "symbolStrokeWidth": 2.5, "symbolOpacity": 1}
+    offset = LINE * (1 + len(title_lines(y_title, spec)))
+    return {**size, "columns": columns, "columnPadding": 24, "offset": offset}
 
 
 def in_columns(spec: Figure, panels: int) -> Figure:
@@ -151,6 +178,20 @@ def in_columns(spec: Figure, panels: int) -> Figure:
     if spec.columns is not None or spec.width is not None or panels < 2:
         return spec
     return spec.model_copy(update={"columns": 2 if panels in (2, 4) else 3})
+
+
+def at_head(spec: Figure) -> Figure:
+    """The figure at the head of a page: higher than the others, unless it says how high it is."""
+    if spec.height is not None or spec.panels is not None or spec.kind not in ("line", "bar", "cdf"):
+        return spec
+    return spec.model_copy(update={"height": HIGH})
+
+
+def narrow(spec: Figure) -> Figure:
+    """The figure with its panels below each other, no wider than a telephone."""
+    width = min(spec.width or NARROW, NARROW)
+    height = min(spec.height or LOW, LOW)
+    return spec.model_copy(update={"width": width, "height": height, "columns": 1})
 
 
 def panel_width(spec: Figure) -> int:
@@ -164,10 +205,21 @@ def panel_height(spec: Figure) -> int:
     return spec.height or HEIGHT
 
 
-def in_lines(title: str, spec: Figure) -> str | list[str]:
-    """The title of a vertical axis in lines that are no longer than the lowest panel of the figure."""
-    lines = wrap(title, (spec.height or LOW) // 7)
-    return lines if len(lines) > 1 else title
+def title_lines(title: str, spec: Figure) -> list[str]:
+    """The lines in which a panel has room for a title."""
+    return wrap(title, (panel_width(spec) + ROOM) // 7)
+
+
+def flat_title(title: str, spec: Figure) -> Spec:
+    """The title of a vertical axis above it, written as everything else is, in as many lines as it needs."""
+    lines = title_lines(title, spec)
+    return {"title": lines or None, "axis": {"titleY": TITLE_Y - LINE * (len(lines) - 1)}}
+
+
+def colours_of(names: Sequence[str], flows: Sequence[str]) -> list[str]:
+    """A colour for each series: that of the flow of this name, which it has in the whole report."""
+    places = [flows.index(name) for name in names] if set(names) <= set(flows) else range(len(names))
+    return [PALETTE[place % len(PALETTE)] for place in places]
 
 
 def panel_of_size(chart: Spec, title: str, spec: Figure) -> Spec:

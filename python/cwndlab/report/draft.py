@@ -100,13 +100,15 @@ def _draw(
 ) -> list[Drawing]:
     if not outputs.figures:
         return []
+    from .canvas import at_head
     from .figures import draw
 
     drawings = []
     drawn: dict[str, Conversion] = {}
+    key = outputs.key_figure or outputs.figures[0].id
     for spec in outputs.figures:
         try:
-            drawings.append(draw(spec, results, drawn))
+            drawings.append(draw(at_head(spec) if spec.id == key else spec, results, drawn))
         except StudyError as error:
             omitted.append(Omitted("figure", spec.id, error))
     return drawings

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,29 +19,29 @@ from cwndlab.converter import Conversion, convert
 from cwndlab.errors import StudyError, nearest
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.outputs import Figure
-from cwndlab.spec.values import as_list
 from cwndlab.stats import series
-from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, Columns, Results
+from cwndlab.stats.results import Columns, Results
 
 from . import budget_figure
+from . import lines as line_figure
 from .canvas import (
+    BROAD,
     CROWD,
     DASHES,
     INK,
-    LONGEST_TITLE,
+    LOG,
     PALETTE,
     PANELS,
     Row,
     Spec,
     field,
     in_columns,
-    in_lines,
     interactive,
     layered,
     legend_of,
     look_by_name,
     mark,
+    narrow,
     panel_height,
     panel_of_size,
     panel_width,
@@ -50,6 +49,7 @@ from .canvas import (
     stack,
     to_svg,
 )
+from .lines import quantity_title
 from .svg import inline_svg, on_white
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class Drawing:
     """What is to be seen, in words, for those who do not see it."""
     drawn: Conversion
     """The SVG, which the converter draws while the rest of the report is made."""
+    drawn_narrow: Conversion
+    """The same for a column of a page or a telephone: text of the same size in half the width."""
 
     def __repr__(self) -> str:
         return f"<Drawing {self.id}: {self.title}; {self.alt}>"
@@ -84,7 +86,12 @@ class Drawing:
     @cached_property
     def svg(self) -> str:
         """The SVG, whose axes and text are `currentColor`."""
-        return self.drawn.result().decode().replace(INK, "currentColor")
+        return _in_ink(self.drawn)
+
+    @cached_property
+    def narrow_svg(self) -> str:
+        """The narrow SVG."""
+        return _in_ink(self.drawn_narrow)
 
     @property
     def figure(self) -> str:
@@ -92,10 +99,10 @@ class Drawing:
         return self.id.removesuffix(SIMULATOR)
 
     @property
-    def width(self) -> int:
-        """In pixels, where its text has the size of the page's."""
+    def broad(self) -> bool:
+        """Whether it needs the whole width of a page."""
         found = re.match(r'<svg [^>]*?width="(\d+)', self.svg)
-        return int(found[1]) if found else 0
+        return found is not None and int(found[1]) > BROAD
 
     @property
     def svg_file(self) -> str:
@@ -116,6 +123,11 @@ class Drawing:
         return bytes(convert("svg_to_pdf", self.svg_file))
 
 
+def _in_ink(drawn: Conversion) -> str:
+    """An SVG with axes and text in `currentColor`."""
+    return drawn.result().decode().replace(INK, "currentColor")
+
+
 def draw(spec: Figure, results: Results, drawn: dict[str, Conversion] | None = None) -> Drawing:
     """Draws a figure, of other cells than it asks for if those were left out of the run.
 
@@ -123,150 +135,25 @@ def draw(spec: Figure, results: Results, drawn: dict[str, Conversion] | None = N
     """
     spec, instead = series.restrict_to_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
-    spec = in_columns(spec, len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown}))
-    chart, rows, words = _KINDS[spec.kind](spec, results)
+    panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})
+    drawn = {} if drawn is None else drawn
+    made = []
+    for size in (in_columns(spec, panels), narrow(spec)):
+        chart, rows, words = _KINDS[spec.kind](size, results)
+        made.append(to_svg(chart, rows, drawn))
     title = f"{spec.title} (here {instead})" if instead else spec.title
-    return Drawing(spec.id, title, spec.about, words, to_svg(chart, rows, {} if drawn is None else drawn))
+    return Drawing(spec.id, title, spec.about, words, *made)
 
 
 def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
     """A figure as a chart with its data, to be shown by a notebook: it can be moved and zoomed."""
     spec, instead = series.restrict_to_run_cells(spec, results)
-    made, rows, _ = _KINDS[spec.kind](spec, results)
+    kind = _KINDS[spec.kind] if spec.kind != "line" else partial(line_figure.draw, bars=False, named=False)
+    made, rows, _ = kind(spec, results)
     return interactive(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 
 
-# ── from values: line, bar, cdf ────────────────────────────────────────────
-
-
-def _quantity_title(spec: Figure, results: Results) -> str:
-    """The quantity's title if it fits next to a panel, otherwise its name."""
-    name = spec.drawn[0] if spec.drawn else ""
-    title = results.title(name)
-    return title if len(title) <= LONGEST_TITLE else name.replace("_", " ")
-
-
-def _xy(spec: Figure, results: Results) -> tuple[str, str]:
-    unit = series.unit_of(spec, results)
-    name = _quantity_title(spec, results)
-    if spec.compare is not None:
-        against = ", ".join(
-            results.setting(axis, v) for axis, value in spec.compare.to.items() for v in as_list(value)
-        )
-        name = f"{spec.compare.kind} of {name} against {against}"
-    y = spec.y_title or (f"{name} ({unit})" if unit else name)
-    x = spec.x_title or ("number" if spec.x == INDEX else results.title(spec.x or ""))
-    return x, y
-
-
-def _points(spec: Figure, results: Results, *, bars: bool) -> tuple[Spec, dict[str, list[Row]], str]:
-    found = series.points(spec, results)
-    if not found:
-        raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
-    x_title, y_title = _xy(spec, results)
-    numeric = all(isinstance(p.x, int | float) and not isinstance(p.x, bool) for p in found) and not bars
-    names = list(dict.fromkeys(p.series for p in found))
-    many = len(found) > 60 * max(1, len(names))
-    panels = list(dict.fromkeys(p.panel for p in found))
-    widths = _widths(names, many)
-    rows: dict[str, list[Row]] = {}
-    charts = []
-    for number, panel in enumerate(panels):
-        name = f"panel{number}"
-        rows[name] = [
-            {
-                "x": _number(p.x) if numeric else _category(spec, results, p.x),
-                "y": p.interval.value,
-                "low": p.interval.low if np.isfinite(p.interval.low) else p.interval.value,
-                "high": p.interval.high if np.isfinite(p.interval.high) else p.interval.value,
-                "series": p.series,
-            }
-            for p in found
-            if p.panel == panel
-        ]
-        places = list(dict.fromkeys(p.x for p in found if p.panel == panel))
-        if numeric:
-            x = _numeric_x(spec, x_title, places)
-        else:
-            order = [_category(spec, results, v) for v in places]
-            x = field("x:N", title=x_title, sort=order, axis={"labelAngle": 0})
-        if spec.log_y:  # an interval that reaches 0 is drawn from its value on
-            rows[name] = [
-                {**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows[name] if r["y"] > 0
-            ]
-        y = field("y:Q", title=in_lines(y_title, spec), scale=LOG if spec.log_y else {"zero": bars})
-        legend = legend_of(names, "square" if bars else "stroke", spec)
-        colour = look_by_name("series:N", names, PALETTE, legend=legend)
-        at = {"x": x, "xOffset": field("series:N", sort=names)} if bars and len(names) > 1 else {"x": x}
-        shown = {**at, "y": y, "color": colour}
-        if bars:
-            layers = [mark("bar", shown, opacity=0.85)]
-        else:
-            dashes = look_by_name("series:N", names, DASHES, legend=legend)
-            lines = {**shown, "strokeDash": dashes} if len(names) > 1 else shown
-            layers = [mark("line", lines, strokeWidth=1.8)]
-        if any(r["high"] > r["low"] for r in rows[name]):
-            ends = {**at, "y": field("low:Q", title=in_lines(y_title, spec)), "y2": {"field": "high"}}
-            if bars:
-                layers.append(mark("rule", ends, strokeWidth=1.2, color=INK))
-            else:
-                nested = look_by_name("series:N", names, widths, legend=None)
-                layers.append(mark("rule", {**ends, "color": colour, "strokeWidth": nested}, opacity=0.7))
-        if not bars and not many:
-            layers.append(mark("point", shown, filled=True, size=42, opacity=1))
-        charts.append(panel_of_size(layered(name, layers), series.panel_title(spec, results, panel), spec))
-    words = f"{y_title} against {x_title}"
-    words += f" for {', '.join(names)}" if len(names) > 1 else ""
-    return stack(charts, spec), rows, words
-
-
-def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
-    """The channel of x, with a tick at each of few places; logarithmic if these are spaced by ratios."""
-    at = sorted(map(_number, places))
-    few = len(at) <= 20
-    log = spec.log_x or (few and _by_ratios(at))
-    whole = few and all(isinstance(v, int) for v in places)
-    axis: Spec = {}
-    # For a single place Vega would round its label to a whole number.
-    if whole or len(at) == 1 or log or len(at) <= FEW_PLACES:
-        axis = {"values": at, "format": "d" if whole else "~g"} if few else {}
-    scale = {"zero": False, "nice": not whole and not axis}
-    return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
-
-
-def _by_ratios(at: Sequence[float]) -> bool:
-    """Whether sorted numbers grow by about the same factor each, such as 0.5, 1, 2, 4 or 10, 20, 50, 100."""
-    if len(at) < 3 or at[0] <= 0:
-        return False
-    ratios = [b / a for a, b in pairwise(at)]
-    steps = [b - a for a, b in pairwise(at)]
-    return max(ratios) <= ALIKE * min(ratios) and max(steps) > ALIKE * min(steps)
-
-
-def _category(spec: Figure, results: Results, value: AxisValue) -> str:
-    return results.value_title(spec.x or "", value)
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
-
-
-def _widths(names: Sequence[str], many: bool) -> list[float]:
-    """How wide each series' intervals are drawn, the first one widest.
-
-    So each can be seen at the same x, at the sides of those drawn over it. Moved along x, a point would show
-    a wrong value.
-    """
-    step = 0.0 if many else min(1.6, 6.0 / len(names))
-    return [1.2 + step * (len(names) - 1 - k) for k in range(len(names))]
-
-
-#: Up to so many places on an axis each have a tick.
-FEW_PLACES = 8
-#: Ratios, or steps, that differ by no more than this factor count as equal.
-ALIKE = 1.6
-#: A logarithmic scale.
-LOG: Spec = {"type": "log", "nice": False}
+# ── from values: cdf, ellipse ────────────────────────────────────────────
 
 
 def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
@@ -274,7 +161,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     unit = series.unit_of(spec, results)
-    name = _quantity_title(spec, results)
+    name = quantity_title(spec, results)
     x_title = spec.x_title or (f"{name} ({unit})" if unit else name)
     names = list(dict.fromkeys(c.series for c in found))
     rows: dict[str, list[Row]] = {}
@@ -495,8 +382,8 @@ def _against_time(
 
 
 _KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]] = {
-    "line": partial(_points, bars=False),
-    "bar": partial(_points, bars=True),
+    "line": partial(line_figure.draw, bars=False),
+    "bar": partial(line_figure.draw, bars=True),
     "cdf": _cdf,
     "ellipse": _ellipse,
     "time-sequence": _time_sequence,

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Figure
@@ -36,15 +37,22 @@ Line = Mapping[str, Interval]
 """The numbers of one line of a figure by their places along x, in order."""
 
 
-def headline(spec: Figure, results: Results) -> str:
-    """A sentence on a line or bar figure of one panel; empty for other figures, or if too little is known."""
+class Headline(NamedTuple):
+    """What the runs show, and in a sentence of its own what they leave open; either may be empty."""
+
+    shown: str = ""
+    undecided: str = ""
+
+
+def headline(spec: Figure, results: Results) -> Headline:
+    """Of a line or bar figure of one panel; empty for other figures, or if too little is known."""
     if spec.kind not in ("line", "bar") or spec.panels or spec.compare or spec.x in (None, INDEX):
-        return ""
+        return Headline()
     assert spec.x is not None
     try:
         found = series.points(spec, results)
     except StudyError:  # the figure itself reports it
-        return ""
+        return Headline()
     lines: dict[str, dict[str, Interval]] = {}
     for point in found:
         lines.setdefault(point.series, {})[results.value_title(spec.x, point.x)] = point.interval
@@ -53,7 +61,7 @@ def headline(spec: Figure, results: Results) -> str:
     axes = Axes(_without_unit(results.title(spec.x)), units[0], _without_unit(y), units[1])
     if len(lines) == 2:
         return two_lines(lines, axes)
-    return one_line(next(iter(lines.values())), axes) if len(lines) == 1 else ""
+    return Headline(one_line(next(iter(lines.values())), axes)) if len(lines) == 1 else Headline()
 
 
 def _without_unit(title: str) -> str:
@@ -61,7 +69,7 @@ def _without_unit(title: str) -> str:
     return re.sub(r" \([^()]*\)$", "", title)
 
 
-def two_lines(lines: Mapping[str, Line], axes: Axes) -> str:
+def two_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:
     """Which of two lines is higher, and where the runs do not tell."""
     (first, a), (second, b) = lines.items()
     places = [place for place in a if place in b]
@@ -76,11 +84,11 @@ def two_lines(lines: Mapping[str, Line], axes: Axes) -> str:
                 (places.index(where[0]), f"at {axes.at(where)}, {name} has the larger {axes.y} ({numbers})")
             )
     if not parts:
-        return ""
+        return Headline()
     text = "; ".join(part for _, part in sorted(parts))
-    text = text[0].upper() + text[1:] + "."
-    return text + (
-        f" At {axes.at(open_)}, the 95 % intervals overlap: the runs do not tell." if open_ else ""
+    return Headline(
+        text[0].upper() + text[1:] + ".",
+        f"At {axes.at(open_)}, the 95 % intervals overlap: the runs do not tell." if open_ else "",
     )
 
 

@@ -38,11 +38,7 @@ def missing_runs(content: Mapping[str, Any]) -> str:
 def facts(content: Mapping[str, Any]) -> list[Fact]:
     """What was run, how long, and how to run it again."""
     replicates = [cell["replicates"] for cell in content["cells"]]
-    span = (
-        str(min(replicates))
-        if min(replicates) == max(replicates)
-        else f"{min(replicates)} to {max(replicates)}"
-    )
+    span = _span(replicates)
     fetched = content.get("replicates_fetched", 0)
     if until := content.get("until"):
         span += f", until the half-width is {until:.3g} of each number, or the cap"
@@ -70,6 +66,29 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
         ),
         Fact("run again", _command_again(content)),
     ]
+
+
+def _span(replicates: Sequence[int]) -> str:
+    """How many replicates cells have."""
+    least, most = min(replicates), max(replicates)
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def ran(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """What was run in a few words, and last the command that runs it again."""
+    replicates = [cell["replicates"] for cell in content["cells"]]
+    cells, runs = len(replicates), _span(replicates)
+    words = [
+        f"{cells} cell{'s' if cells > 1 else ''}, {runs} run{'s' if max(replicates) > 1 else ''} each "
+        f"of {content['scenario']['duration_ns'] / 1e9:g} s"
+    ]
+    if content.get("backend"):
+        about = content["stack"].get("about")
+        words.append(f"Linux {content['kernel'].split(' ')[0]}, stack {content['stack']['name']}")
+        words += [about] if about else []
+    if max(replicates) > 1:
+        words.append("95 % intervals")
+    return (*words, _command_again(content).removesuffix(" -o DIR"))
 
 
 def _commit(git: str | None) -> str:

@@ -281,6 +281,10 @@ class ReportView(NamedTuple):
     live: LiveView | None = None
     finding: str = ""
     """What was found, in a sentence or two."""
+    undecided: str = ""
+    """What the runs leave open, in a sentence."""
+    ran: tuple[str, ...] = ()
+    """What was run in a few words, and last the command."""
     key_figure: "Drawing | None" = None
     readme: str = ""
     """As HTML."""

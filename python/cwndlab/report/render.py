@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from cwndlab.writing import user_cache
 
+from .canvas import PALETTE
 from .model import ReportView, TableView
 
 if TYPE_CHECKING:
@@ -67,10 +68,18 @@ def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **co
     if drawings:
         from .svg import inline_svg  # parses SVG, for which a page without figures has no use
 
-        svg = {f.id: Markup(inline_svg(f.svg, f"{f.id}-", f.title, f.alt)) for f in drawings}
+        svg = {
+            f.id: Markup(
+                inline_svg(f.svg, f"{f.id}-", f.title, f.alt, "wide")
+                + inline_svg(f.narrow_svg, f"{f.id}-narrow-", f.title, f.alt, "narrow")
+            )
+            for f in drawings
+        }
+    colours = "".join(f"--s{k}: {colour}; " for k, colour in enumerate(PALETTE))
+    css = f":root {{ {colours}}}\n{style('style')}{css}"
     made = _environment(False).get_template(f"{template}.j2")
     # The engine, most of a small page, is ASCII: on its own it is encoded faster than in a page that is not.
-    parts = made.generate(css=Markup(style("style") + css), svg=svg, drawings=drawings, **content)
+    parts = made.generate(css=Markup(css), svg=svg, drawings=drawings, **content)
     return b"".join(part.encode() for part in parts)
 
 

@@ -20,11 +20,12 @@ _ATTRIBUTES = frozenset(
 """Without the label of every single mark: thousands of them help no reader; the figure has one of its own."""
 
 
-def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "") -> str:
+def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "", look: str = "") -> str:
     """A figure's SVG for use inside a page: only drawing elements and attributes, no links, no scripts.
 
     A figure with anything else is a ValueError, not a page with a hole. `prefix` goes before its ids, so
-    that figures of one page do not take each other's clips.
+    that figures of one page do not take each other's clips. `look` is its class in the page's style, which
+    also gets its width as drawn.
     """
     root = ElementTree.fromstring(svg)
     for element in root.iter():
@@ -43,9 +44,11 @@ def inline_svg(svg: str, prefix: str = "", title: str = "", description: str = "
                 element.attrib[name] = prefix + element.attrib[name]
     root.attrib.pop("id", None)
     root.set("viewBox", root.get("viewBox") or f"0 0 {root.get('width')} {root.get('height')}")
-    for attribute in ("width", "height"):
-        root.attrib.pop(attribute, None)
+    width = root.attrib.pop("width", "")
+    root.attrib.pop("height", None)
     compact(root)
+    if look:
+        root.attrib |= {"class": look, "style": f"--width:{width}px"}
     _share_marks(root, prefix)
     labels = {tag: text for tag, text in (("title", title), ("desc", description)) if text}
     for position, (tag, text) in enumerate(labels.items()):

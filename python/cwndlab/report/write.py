@@ -17,6 +17,7 @@ from cwndlab.writing import save
 from . import render
 from .contents import Outputs, count_claims, finding_text
 from .draft import Draft
+from .headline import Headline, headline
 from .judge import Judged, Omitted, omissions
 from .model import (
     Definition,
@@ -65,6 +66,8 @@ class Evidence(NamedTuple):
 
     facts: Sequence[Fact] = ()
     """What was run, and how to repeat it."""
+    ran: Sequence[str] = ()
+    """The same in a few words, and last the command."""
     missing: str = ""
     """Which runs are not among the results, and why."""
     definitions: Sequence[Definition] = ()
@@ -102,7 +105,9 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     outcomes, results = report.outcomes, report.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((one for one in outputs.figures if key is not None and one.id == key.figure), None)
-    finding = _finding(outputs, judged, results) or _headline(shows, results)
+    finding = Headline(_finding(outputs, judged, results))
+    if not finding.shown and shows is not None:
+        finding = headline(shows, results)
     rest = [drawing for drawing in drawings if drawing is not key]
     at = places(judged.tables, outputs.figures, results)
     grounds = grounds_of(judged.claims, judged.grids)
@@ -134,6 +139,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         sensitivity=_sensitivity(judged, outcomes),
         omitted=omissions(judged.omitted),
         facts=tuple(evidence.facts),
+        ran=tuple(evidence.ran),
         rule=tuple((VerdictMark.of(v), text) for v, text in rule_text(margins)),
         claim_rule=CLAIM_RULE,
         definitions=tuple(evidence.definitions),
@@ -141,7 +147,8 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         twin=_twin_view(report, evidence),
         chance=judged.incompatible.text if judged.incompatible else "",
         explained=_explained_line(report),
-        finding=finding,
+        finding=finding.shown,
+        undecided=finding.undecided,
         key_figure=key,
         readme=render.readme_html(outputs.readme),
         live=_live(evidence.runnable),
@@ -169,15 +176,6 @@ def _twin_view(report: Draft, evidence: Evidence) -> TwinView | None:
     return twin.view(
         report.twin, report.twin_rows, report.results, titles, outputs.quantities, evidence.twin_budgets
     )
-
-
-def _headline(figure: Figure | None, results: Results) -> str:
-    """What a figure shows, in a sentence."""
-    if figure is None:
-        return ""
-    from .headline import headline
-
-    return headline(figure, results)
 
 
 def _claim_verdicts(outcomes: Sequence[ChoiceOutcome]) -> Mapping[str, tuple[Verdicts, Verdicts]]:

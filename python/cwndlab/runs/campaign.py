@@ -391,6 +391,7 @@ class Campaign:
             names=self.plan.study.outline.cells,
             **self._words(),
             study_axes=tuple(self.plan.study.outline.axes),
+            flows=tuple(traffic.name for traffic in self.plan.study.base.traffic),
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
             remarks={shown: text for shown, cell in cells.items() if (text := self._remark(cell))},

@@ -11,7 +11,7 @@ from cwndlab.errors import OutputError
 from cwndlab.records.window import window_of
 from cwndlab.report.contents import REPORT, outputs_of
 from cwndlab.report.draft import Draft, draft, write_verdicts
-from cwndlab.report.methods import definitions, facts, missing_runs
+from cwndlab.report.methods import definitions, facts, missing_runs, ran
 from cwndlab.report.write import Evidence, write
 from cwndlab.stats.verdict import Verdict
 
@@ -67,6 +67,7 @@ def write_report(
     quantities = study.outline.quantities
     evidence = Evidence(
         facts(content),
+        ran(content),
         missing_runs(content),
         definitions(quantities, results, windows_of(campaign, results)),
         _runnable(campaign, report, content),

@@ -118,6 +118,7 @@ class Results:
     `budgets[(cell id, kind of objects)]` is where the time of those objects went in replicate 0, for the
     figures that show it, or why that is unknown.
     `study_axes` are all axes of the study; a run may be restricted to cells that lack some.
+    `flows` are the study's traffic entries: in a report each has one colour.
     `answer_s`: a segment sent so soon after another arrived is its answer; a real stack takes a while.
     """
 
@@ -137,6 +138,7 @@ class Results:
     records: CellRecords = field(default_factory=NoRecords)
     study_axes: Collection[str] = ()
     answer_s: float = 0.0
+    flows: Sequence[str] = ()
 
     @cached_property
     def axes(self) -> dict[str, list[AxisValue]]:

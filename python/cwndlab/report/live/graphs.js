@@ -52,7 +52,7 @@ function likelySender({ traffic: [first] }) {
 }
 
 /** Connections that are drawn at once. */
-const MOST_SHOWN = PALETTE.length;
+const MOST_SHOWN = 6;
 /** Colours of two runs that are overlaid. */
 const OVERLAID = ["--link", "--second"];
 
@@ -147,7 +147,7 @@ class Graphs {
         sequence: sender ? mine(sequenceSeries(shot.run, sender)) : [],
         rate: mine(rateSeries(shot.run, shot.scenario, shown)),
         window: sender ? mine(windowSeries(shot.run, sender)) : [],
-        roundTrip: mine(roundTripSeries(shot.run, shown)),
+        roundTrip: mine(roundTripSeries(shot.run, shot.scenario, shown)),
         queue: mine(queueSeries(shot.run, Number(this.link.value))),
       };
     });

@@ -122,8 +122,21 @@ function windowSeries(run, sender) {
   ];
 }
 
-/** Colours of the connections where several are shown. */
-const PALETTE = ["--link", "--bad", "--good", "--odd", "--fair", "--none"];
+/** Colours of series, as in the figures of a report. */
+const PALETTE = Array.from({ length: 8 }, (_, k) => `--s${k}`);
+
+/**
+ * The colours of connections: that of the flow, which it has in the whole report, or one each if all are of one flow.
+ * @param {Scenario} scenario
+ * @param {Sender[]} shown
+ */
+function coloursOf({ traffic }, shown) {
+  const flows = traffic.map(({ name }) => name.replace(/\.\d+$/, ""));
+  const order = [...new Set(flows)];
+  const places = shown.map((sender) => order.indexOf(flows[sender.traffic]));
+  const alike = new Set(places).size < 2;
+  return places.map((place, k) => PALETTE[(alike && shown.length > 1 ? k : place) % PALETTE.length]);
+}
 
 /**
  * What the graphs need recorded, next to the cell's own probes: samples of every connection, for its rate.
@@ -150,6 +163,7 @@ const SAMPLES = 120;
 function rateSeries(run, scenario, shown) {
   const { rows, columns } = run.tables.connection_snapshots;
   const end = scenario.duration_ns / NS;
+  const colours = coloursOf(scenario, shown);
   return shown.map((sender, place) => {
     const name = sender.fromClient ? "bytes_up" : "bytes_down";
     const final = run.tables.connections.columns;
@@ -173,17 +187,19 @@ function rateSeries(run, scenario, shown) {
       if (time > before) sample(time, columns[name].values[row]);
     }
     if (x.length > 0) sample(end, final[name].values[final.connection.values.indexOf(sender.connection)]);
-    return { name: sender.short, x: Float64Array.from(x), y: Float64Array.from(y), draw: "steps", color: PALETTE[place], shown: true };
+    return { name: sender.short, x: Float64Array.from(x), y: Float64Array.from(y), draw: "steps", color: colours[place], shown: true };
   });
 }
 
 /**
  * The smoothed round-trip time, for each connection.
  * @param {Run} run
+ * @param {Scenario} scenario
  * @param {Sender[]} shown
  * @returns {Series[]}
  */
-function roundTripSeries(run, shown) {
+function roundTripSeries(run, scenario, shown) {
+  const colours = coloursOf(scenario, shown);
   const table = run.tables.cwnd;
   const mine = table.columns.connection.values;
   const client = table.columns.from_client.values;
@@ -191,7 +207,7 @@ function roundTripSeries(run, shown) {
   return shown.map((sender, place) => {
     /** @param {number} row */
     const wanted = (row) => mine[row] === sender.connection && client[row] === Number(sender.fromClient) && !Number.isNaN(time[row]);
-    return { name: sender.short, ...pick(table, "srtt_ns", wanted, 1e6), draw: "steps", color: PALETTE[place], shown: true };
+    return { name: sender.short, ...pick(table, "srtt_ns", wanted, 1e6), draw: "steps", color: colours[place], shown: true };
   });
 }
 

@@ -1,0 +1,263 @@
+"""Line and bar figures: a tick at each value measured, bands for intervals, names at the ends of lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from cwndlab.errors import StudyError
+from cwndlab.spec.outputs import Figure
+from cwndlab.spec.values import as_list
+from cwndlab.stats import series
+from cwndlab.stats.field import INDEX
+from cwndlab.stats.results import AxisValue, Results
+
+from .canvas import (
+    DASHES,
+    INK,
+    LOG,
+    LONGEST_TITLE,
+    Row,
+    Spec,
+    colours_of,
+    field,
+    flat_title,
+    layered,
+    legend_of,
+    look_by_name,
+    mark,
+    panel_height,
+    panel_of_size,
+    panel_width,
+    single,
+    stack,
+)
+
+#: Up to so many places on an axis each have a tick.
+FEW_PLACES = 8
+#: Ratios, or steps, that differ by no more than this factor count as equal.
+ALIKE = 1.6
+#: Points per line from which on single points are not marked.
+MANY = 60
+#: Lines that are named at their ends; more of them have a legend.
+NAMED = 5
+#: Pixels from the end of the axis to a name, and between the middles of two names.
+SWATCH, APART = 24, 16
+
+
+def draw(
+    spec: Figure, results: Results, *, bars: bool, named: bool = True
+) -> tuple[Spec, dict[str, list[Row]], str]:
+    """The chart of a line or bar figure, its data, and what is to be seen in words.
+
+    `named`: the names of lines are at their ends if there is room; else in a legend.
+    """
+    found = series.points(spec, results)
+    if not found:
+        raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
+    x_title, y_title = titles(spec, results)
+    numeric = all(isinstance(p.x, int | float) and not isinstance(p.x, bool) for p in found) and not bars
+    names = list(dict.fromkeys(p.series for p in found))
+    panels = list(dict.fromkeys(p.panel for p in found))
+    many = len(found) > MANY * max(1, len(names))
+    room = 0
+    if named and not bars and len(panels) == 1:
+        room = room_for(names, spec)
+    legend = None if room else legend_of(names, "square" if bars else "stroke", spec, y_title)
+    colour = look_by_name("series:N", names, colours_of(names, results.flows), legend=legend)
+    dash = look_by_name("series:N", names, DASHES, legend=legend)
+    rows: dict[str, list[Row]] = {}
+    charts = []
+    for number, panel in enumerate(panels):
+        name = f"panel{number}"
+        rows[name] = [
+            {
+                "x": _number(p.x) if numeric else results.value_title(spec.x or "", p.x),
+                "y": p.interval.value,
+                "low": p.interval.low if math.isfinite(p.interval.low) else p.interval.value,
+                "high": p.interval.high if math.isfinite(p.interval.high) else p.interval.value,
+                "series": p.series,
+            }
+            for p in found
+            if p.panel == panel
+        ]
+        places = list(dict.fromkeys(p.x for p in found if p.panel == panel))
+        if spec.log_y:  # an interval that reaches 0 is drawn from its value on
+            rows[name] = [
+                {**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows[name] if r["y"] > 0
+            ]
+        if numeric:
+            x = _numeric_x(spec, x_title, places)
+        else:
+            order = [results.value_title(spec.x or "", v) for v in places]
+            x = field("x:N", title=x_title, sort=order, axis={"labelAngle": 0})
+        along = Vertical.of(rows[name], spec)
+        over = flat_title(y_title, spec)
+        y = field("y:Q", **{**over, "scale": along.scale, "axis": {**over["axis"], **along.axis}})
+        at = {"x": x, "xOffset": field("series:N", sort=names)} if bars and len(names) > 1 else {"x": x}
+        shown = {**at, "y": y, "color": colour}
+        ends = {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
+        spread = any(r["high"] > r["low"] for r in rows[name])
+        layers = []
+        if bars:
+            layers.append(mark("bar", shown, opacity=0.85))
+            layers += [mark("rule", ends, strokeWidth=1.2, color=INK)] if spread else []
+        else:
+            if spread and len(places) > 1:
+                layers.append(mark("area", {**ends, "color": colour}, opacity=0.16))
+            elif spread:
+                layers.append(mark("rule", {**ends, "color": colour}, strokeWidth=1.4, opacity=0.7))
+            lines = {**shown, "strokeDash": dash} if len(names) > 1 else shown
+            layers.append(mark("line", lines, strokeWidth=2))
+            layers += [] if many else [mark("point", shown, filled=True, size=36, opacity=1)]
+        if room:
+            rows["ends"] = along.ends(rows[name], names, panel_height(spec))
+            layers += _names(panel_width(spec) - room, colour, dash)
+        sized = spec.model_copy(update={"width": panel_width(spec) - room})
+        charts.append(panel_of_size(layered(name, layers), series.panel_title(spec, results, panel), sized))
+    words = f"{y_title} against {x_title}"
+    words += f" for {', '.join(names)}" if len(names) > 1 else ""
+    return stack(charts, spec), rows, words
+
+
+def titles(spec: Figure, results: Results) -> tuple[str, str]:
+    """What is along x and y, with units."""
+    unit = series.unit_of(spec, results)
+    name = quantity_title(spec, results)
+    if spec.compare is not None:
+        against = ", ".join(
+            results.setting(axis, v) for axis, value in spec.compare.to.items() for v in as_list(value)
+        )
+        name = f"{spec.compare.kind} of {name} against {against}"
+    y = spec.y_title or (f"{name} ({unit})" if unit else name)
+    x = spec.x_title or ("number" if spec.x == INDEX else results.title(spec.x or ""))
+    return x, y
+
+
+def quantity_title(spec: Figure, results: Results) -> str:
+    """The quantity's title if it fits next to a panel, otherwise its name."""
+    name = spec.drawn[0] if spec.drawn else ""
+    title = results.title(name)
+    return title if len(title) <= LONGEST_TITLE else name.replace("_", " ")
+
+
+def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
+    """The channel of x, with a tick at each of few places; logarithmic if these are spaced by ratios."""
+    at = sorted(map(_number, places))
+    few = len(at) <= 20
+    log = spec.log_x or (few and _by_ratios(at))
+    whole = few and all(isinstance(v, int) for v in places)
+    axis: Spec = {}
+    # For a single place Vega would round its label to a whole number.
+    if whole or len(at) == 1 or log or len(at) <= FEW_PLACES:
+        axis = {"values": at, "format": "d" if whole else "~g"} if few else {}
+    scale = {"zero": False, "nice": not whole and not axis}
+    return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
+
+
+def _by_ratios(at: Sequence[float]) -> bool:
+    """Whether sorted numbers grow by about the same factor each, such as 0.5, 1, 2, 4 or 10, 20, 50, 100."""
+    if len(at) < 3 or at[0] <= 0:
+        return False
+    ratios = [b / a for a, b in pairwise(at)]
+    steps = [b - a for a, b in pairwise(at)]
+    return max(ratios) <= ALIKE * min(ratios) and max(steps) > ALIKE * min(steps)
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")
+
+
+# ── the vertical axis, and the names at the ends of lines ────────────────────────────────────────────
+
+
+class Vertical(NamedTuple):
+    """The axis along y."""
+
+    low: float
+    high: float
+    log: bool
+    ticks: Sequence[float] = ()
+
+    @classmethod
+    def of(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
+        """From 0 on, if it is neither logarithmic nor shows a ratio, and to the next tick beyond the data."""
+        low = min((r["low"] for r in rows), default=0.0)
+        high = max((r["high"] for r in rows), default=1.0)
+        if spec.log_y:
+            return cls(low, high if high > low else 2 * low, log=True)
+        if spec.compare is None or spec.compare.kind != "ratio":
+            low, high = min(low, 0.0), max(high, 0.0)
+        if high == low:
+            low, high = (low - 1, high + 1) if low else (0.0, 1.0)
+        step = _round_step((high - low) / 5)
+        first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+        return cls(first * step, last * step, False, [k * step for k in range(first, last + 1)])
+
+    @property
+    def scale(self) -> Spec:
+        """The scale of a channel."""
+        return LOG if self.log else {"domain": [self.low, self.high], "nice": False, "zero": False}
+
+    @property
+    def axis(self) -> Spec:
+        """Its ticks."""
+        return {} if self.log else {"values": list(self.ticks)}
+
+    def ends(self, rows: Sequence[Row], names: Sequence[str], height: int) -> list[Row]:
+        """Where each line is named, in pixels: at the height of its last point, apart from the others."""
+        last = {r["series"]: self._pixel(r["y"], height) for r in rows}
+        order = sorted((name for name in names if name in last), key=last.__getitem__)
+        places = spread([last[name] for name in order], height)
+        return [{"series": name, "at": place} for name, place in zip(order, places, strict=True)]
+
+    def _pixel(self, value: float, height: int) -> float:
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return height * (high - value) / (high - low)
+
+
+def _round_step(step: float) -> float:
+    """The next of 1, 2, 2.5 and 5 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(step))
+    return next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9)) * power
+
+
+def spread(places: Sequence[float], height: float) -> list[float]:
+    """Sorted places moved apart by as little as is needed, none below `height`."""
+    moved: list[float] = []
+    for place in places:
+        moved.append(max(place, moved[-1] + APART) if moved else place)
+    limit = height
+    for k in reversed(range(len(moved))):
+        moved[k] = min(moved[k], limit)
+        limit = moved[k] - APART
+    return moved
+
+
+def room_for(names: Sequence[str], spec: Figure) -> int:
+    """The pixels that names at the ends of lines need; 0 if these are too many, or too long."""
+    needed = SWATCH + 8 * max(map(len, names))
+    return needed if 2 <= len(names) <= NAMED and needed <= panel_width(spec) // 3 else 0
+
+
+def _names(end: int, colour: Mapping[str, object], dash: Mapping[str, object]) -> list[Spec]:
+    """Each line's name to the right of the panel, after a piece of the line."""
+    at = {"y": {"field": "at", "type": "quantitative", "scale": None, "axis": None}}
+    piece = {"x": {"value": end + 5}, "x2": {"value": end + SWATCH - 3}, "color": colour, "strokeDash": dash}
+    return [
+        single("ends", mark("rule", {**at, **piece}, strokeWidth=2.5)),
+        single(
+            "ends",
+            mark(
+                "text",
+                {**at, "x": {"value": end + SWATCH}, "text": field("series:N")},
+                align="left",
+                fontSize=13,
+                color=INK,
+            ),
+        ),
+    ]
