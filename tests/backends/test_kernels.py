@@ -230,13 +230,15 @@ def test_a_setting_that_the_source_does_not_take_is_an_error(source: Path) -> No
         build.build(stock(), source, 1, print)
 
 
-@pytest.mark.parametrize(("version", "series"), [("6.12.0", "6.12"), ("6.18.9", "6.12"), ("7.4", "7.3")])
+@pytest.mark.parametrize(
+    ("version", "series"), [("6.1.9", "6.1"), ("6.12.0", "6.12"), ("6.18.9", "6.12"), ("7.4", "7.3")]
+)
 def test_a_version_takes_the_patch_of_the_newest_series_before_it(version: str, series: str) -> None:
     assert recipe.series_of(version, "x").name == series
 
 
 def test_versions_and_series_without_a_patch_are_rejected() -> None:
-    with pytest.raises(RunError, match=r"5\.10 is too old; the oldest with a patch is 6\.12"):
+    with pytest.raises(RunError, match=r"5\.10 is too old; the oldest with a patch is 6\.1\b"):
         recipe.series_of("5.10", "x")
     with pytest.raises(RunError, match=r"no series 7\.4"):
         recipe.series_named("7.4")

@@ -16,7 +16,7 @@ import pytest
 
 import cwndlab
 from cwndlab.backends.linux import netns
-from cwndlab.backends.linux_virtual import boot, images
+from cwndlab.backends.linux_virtual import boot, images, selftests
 from cwndlab.backends.linux_virtual.backend import seed_of
 from cwndlab.backends.protocol import Job
 from cwndlab.errors import RunError
@@ -198,3 +198,26 @@ def test_no_guest_outlives_its_run(tmp_path: Path, how: signal.Signals) -> None:
         process.wait()
     netns.sweep(tmp_path)
     assert list(tmp_path.glob(f"{netns.PREFIX}*")) == []
+
+
+#: Waits for the next tick as packetdrill does: by calls that never wait.
+SPINNING = f"""#!{os.path.realpath(sys.executable)} -sS
+import os, sys
+began = os.times().elapsed
+while os.times().elapsed == began:
+    pass
+print(sys.argv[-1], "waited")
+"""
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_packetdrill_that_spins_does_not_stop_the_clock(tmp_path: Path) -> None:
+    program = tmp_path / "spinning"
+    program.write_text(SPINNING)
+    program.chmod(0o755)
+    (tmp_path / selftests.SCRIPTS).mkdir()
+    script = tmp_path / selftests.SCRIPTS / "a.pkt"
+    script.touch()
+    (tmp_path / "linux").symlink_to(images.find().path)
+    results = selftests.run(images.Image.at(tmp_path / "linux"), program, [script], [4000])
+    assert [(one.script, one.holds, one.output) for one in results] == [("a.pkt", True, "a.pkt waited\n")]

@@ -114,7 +114,7 @@ KernelOption = Annotated[
     str | None,
     typer.Option(
         metavar="SERIES|NAME|FILE",
-        help="the kernel in virtual time: 6.12, 7.3, or a name from `linux list`; default: 6.12",
+        help="the kernel in virtual time: 6.1, 6.12, 7.3, or a name from `linux list`; default: 6.12",
     ),
 ]
 KernelsOption = Annotated[

@@ -23,7 +23,7 @@ def linux_build(
         str | None,
         typer.Option(
             metavar="SERIES|PATH",
-            help="6.12 or 7.3 from Debian, or a source as .tar.xz or folder; default: 6.12",
+            help="6.1, 6.12 or 7.3 from Debian, or a source as .tar.xz or folder; default: 6.12",
         ),
     ] = None,
     patch: Annotated[
@@ -134,10 +134,11 @@ def linux_list() -> None:
     for folder in folders:
         about = images.about(folder)
         parts = [*about.get("patches", ()), *about.get("laws", ()), *about.get("config", ())]
-        tree = about.get("tree")
-        total = images.size(folder) + (images.size(images.trees() / tree) if tree else 0)
-        echo(f"{folder.name}  {total / 1e6:.0f} MB  {'with ' + ', '.join(parts) if parts else 'stock'}")
-        echo(f"    congestion controls: {' '.join(about.get('congestion_controls', ())) or 'not known'}")
+        size_mb = images.size(folder) / 1e6
+        echo(f"{folder.name}  {size_mb:.0f} MB  {'with ' + ', '.join(parts) if parts else 'stock'}")
+        echo(f"    congestion controls: {' '.join(images.congestion_controls(about)) or 'not known'}")
+    if images.trees().is_dir():
+        echo(f"compiled source, to which laws are added: {images.size(images.trees()) / 1e6:.0f} MB")
 
 
 @linux.command("remove")

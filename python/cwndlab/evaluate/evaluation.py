@@ -248,7 +248,7 @@ def _offered(options: RunOptions) -> Collection[str]:
     from cwndlab.backends.linux_virtual import images
 
     try:
-        return list(images.find(options.kernel).about.get("congestion_controls", ()))
+        return images.find(options.kernel).congestion_controls
     except RunError:
         return ()
 

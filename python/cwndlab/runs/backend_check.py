@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError, problem_at
@@ -71,18 +71,13 @@ def _not_in_kernel(kernel: str | None) -> Reason:
     """A congestion control that the kernel of the cell does not offer, as far as that is known."""
     from cwndlab.backends.linux_virtual import images
 
-    offers: dict[str | None, tuple[str, Sequence[str]]] = {}
-
     def reason(cell: Cell, law: str) -> tuple[str, str] | None:
-        wanted = kernel or cell.kernel
-        if wanted not in offers:
-            image = images.find(wanted)
-            offers[wanted] = image.name, image.about.get("congestion_controls", ())
-        name, known = offers[wanted]
+        image = images.find(kernel or cell.kernel)
+        known = image.congestion_controls
         if not known or law in known:
             return None
         right = f"{_where(law)}; in this one: {', '.join(known)}"
-        return f'kernel {name} has no congestion control "{law}"', right
+        return f'kernel {image.name} has no congestion control "{law}"', right
 
     return reason
 

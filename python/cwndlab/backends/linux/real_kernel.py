@@ -156,8 +156,8 @@ class Kernel:
     def prepare(self, cells: Iterable[Cell]) -> None:
         """Gets ready for the runs of these cells; StudyError for what they lack."""
 
-    def more_of(self, scenario: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What else a job says."""
+    def more_of(self, job: Job) -> Mapping[str, Any]:
+        """What else belongs to a job."""
         return {}
 
     def stuck(self, run: Run) -> str | None:
@@ -227,7 +227,7 @@ class Kernel:
             "more_laws": self.more_laws,
             "device": self.device,
             "capture": job.is_first and self.keep is not None,
-            **self.more_of(scenario),
+            **self.more_of(job),
         }
         process = self.start(job, content, folder)
         began = time.monotonic()

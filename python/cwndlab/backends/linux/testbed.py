@@ -162,7 +162,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     }
     programs = Programs(job, hosts, loop)
     shell = Shell(job, hosts, loop) if "shell" in job else None
-    charge = _charge_from(router.process.pid + 1) if programs.all or shell else None
+    charge = charge_from(router.process.pid + 1) if programs.all or shell else None
     programs.start_servers(router.start_ns / 1e9)
     wait = router.start_ns / 1e9 - loop.time()
     if wait > 0:
@@ -197,7 +197,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     }
 
 
-def _charge_from(number: int) -> Path | None:
+def charge_from(number: int) -> Path | None:
     """Has calls that never wait take time in processes from this number on; None if this kernel cannot."""
     folder = Path("/sys/module/time_travel/parameters")
     if not folder.is_dir():

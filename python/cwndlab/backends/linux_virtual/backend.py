@@ -57,6 +57,8 @@ class VirtualKernel(Kernel):
     shell: Mapping[str, Any] | None = None
     #: Digests of the files that programs consist of, by path.
     programs: Mapping[str, str] = field(default_factory=dict)
+    #: The programs that each cell starts, for the guest.
+    _commands: dict[str, list[dict[str, Any]]] = field(default_factory=dict, repr=False)
     #: The guests that were started, with their processors.
     _placed: list[tuple[subprocess.Popen[str], int]] = field(default_factory=list, repr=False)
     #: Simulated and wall time of the runs that have ended.
@@ -94,12 +96,13 @@ class VirtualKernel(Kernel):
                 some = programs.commands(cell.compiled.scenario, self.folder, cell.compiled.origins)
             except StudyError as error:
                 raise cell.study.place.locate(error) from None
+            self._commands[cell.id] = [command.content() for command in some]
             found |= programs.digests(some)
         self.programs = found
 
-    def more_of(self, scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+    def more_of(self, job: Job) -> Mapping[str, Any]:
         """The programs that a job starts."""
-        some = [command.content() for command in programs.commands(scenario, self.folder)]
+        some = self._commands.get(job.cell)
         more: dict[str, Any] = {"programs": some} if some else {}
         return more | ({"shell": self.shell} if self.shell is not None else {})
 

@@ -11,7 +11,9 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,19 +44,29 @@ class Image:
     def at(cls, path: Path) -> Image:
         """The kernel in a file; RunError if it is none, or lacks time travel."""
         try:
-            data = path.read_bytes()
+            return cls(path, *_read(path, path.stat().st_mtime_ns), about(path.parent))
         except OSError as error:
             raise RunError(f"{path}: {error.strerror}; `cwndlab linux build` makes a kernel") from None
-        found = re.search(rb"Linux version (\S+)", data)
-        if found is None or b"time-travel=inf-cpu" not in data:
-            raise RunError(f"{path} is no User-Mode Linux with time travel; `cwndlab linux build` makes one")
-        digest = hashlib.sha256(data).hexdigest()[:16]
-        return cls(path, found[1].decode(), digest, b"seccomp option" in data, about(path.parent))
 
     @property
     def name(self) -> str:
         """As `cwndlab linux list` shows it and `--kernel` takes it."""
         return self.path.parent.name
+
+    @property
+    def congestion_controls(self) -> Sequence[str]:
+        """What it offers; empty if that is not known before it runs."""
+        return congestion_controls(self.about)
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, _changed: int) -> tuple[str, str, bool]:
+    """The release and the digest of a kernel, and whether it has seccomp; RunError if it is none."""
+    data = path.read_bytes()
+    found = re.search(rb"Linux version (\S+)", data)
+    if found is None or b"time-travel=inf-cpu" not in data:
+        raise RunError(f"{path} is no User-Mode Linux with time travel; `cwndlab linux build` makes one")
+    return found[1].decode(), hashlib.sha256(data).hexdigest()[:16], b"seccomp option" in data
 
 
 def about(folder: Path) -> dict[str, Any]:
@@ -62,6 +74,12 @@ def about(folder: Path) -> dict[str, Any]:
     path = folder / "about.json"
     facts: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
     return facts
+
+
+def congestion_controls(facts: Mapping[str, Any]) -> Sequence[str]:
+    """Those that a kernel offers, by its `about`; empty if that is not known before it runs."""
+    offered: Sequence[str] = facts.get("congestion_controls", ())
+    return offered
 
 
 def cache() -> Path:
@@ -85,7 +103,7 @@ def offered() -> dict[str, list[str]]:
     """The congestion controls of the kernels that were built, each with the kernels that have it."""
     kernels: dict[str, list[str]] = {}
     for folder in built():
-        for law in about(folder).get("congestion_controls", ()):
+        for law in congestion_controls(about(folder)):
             kernels.setdefault(law, []).append(folder.name)
     return kernels
 

@@ -49,6 +49,8 @@ DEFAULT = "6.12"
 SERIES = {
     series.name: series
     for series in (
+        # Later kernels trust the "host's entropy" unless told otherwise; 6.1 waits for more, for ever.
+        Series("6.1", ("bookworm-security", "bookworm"), added=("RANDOM_TRUST_CPU=y",)),
         Series("6.12", ("trixie-security", "trixie", "bookworm-security")),
         # SYSCTL selects PROC_SYSCTL; preemption cannot be chosen for User-Mode Linux any more.
         Series(

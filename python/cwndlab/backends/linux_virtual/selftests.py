@@ -6,7 +6,6 @@ network namespace of its own, as `ksft_runner.sh` there runs it, over IPv4.
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
@@ -19,10 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cwndlab.backends.linux.netns import Namespace
+from cwndlab.backends.linux.testbed import charge_from
 from cwndlab.errors import RunError
 
 from . import boot
 from .images import Image
+from .programs import ENVIRONMENT
 
 #: Below the folder of a kernel, and in Linux's source.
 SCRIPTS = "selftests"
@@ -38,7 +40,6 @@ _ARGUMENTS = (
 _OTHER_VERSION = re.compile(r"^--ip_version=(?!ipv4$)", re.MULTILINE)
 #: Wall time after which a guest is ended; all scripts of 7.3 took 41 s of CPU time.
 _PATIENCE_S = 1800
-_CLONE_NEWNET = 0x4000_0000
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,9 @@ class ScriptResult:
     def reason(self) -> str:
         """The first line that says why it does not hold."""
         lines = [
-            line for line in self.output.splitlines() if re.search(r"error|not found|warning", line, re.I)
+            line
+            for line in self.output.splitlines()
+            if re.search(r"error|not found|warning|assert", line, re.I)
         ]
         last = self.output.strip().splitlines()[-1:]
         return (lines or last or ["packetdrill printed nothing"])[0]
@@ -116,13 +119,8 @@ def digest_of(results: Sequence[ScriptResult]) -> str:
 
 def run_in_guest(runs: Sequence[tuple[str, int]], folder: Path) -> list[dict[str, Any]]:
     """In the guest: the result of each script, at its tolerance."""
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def leave() -> None:
-        if libc.unshare(_CLONE_NEWNET) != 0:
-            raise OSError(ctypes.get_errno(), "unshare")
-
-    environment = {"PATH": f"{folder / SCRIPTS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    charge_from(os.getpid() + 1)  # packetdrill spins in times(2) until the next tick
+    environment = {"PATH": f"{folder / SCRIPTS}:{ENVIRONMENT['PATH']}"}
     results = []
     for script, tolerance_us in runs:
         command = ["packetdrill", *_ARGUMENTS, f"--tolerance_usecs={tolerance_us}", "-v", script]
@@ -130,7 +128,7 @@ def run_in_guest(runs: Sequence[tuple[str, int]], folder: Path) -> list[dict[str
             command,
             cwd=folder / SCRIPTS,
             env=environment,
-            preexec_fn=leave,
+            preexec_fn=Namespace.new,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
