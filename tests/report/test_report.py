@@ -26,12 +26,13 @@ from cwndlab.errors import OutputError
 from cwndlab.report import canvas, methods, render
 from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import CSV_COLUMNS, incompatible
+from cwndlab.report.judge import judge
 from cwndlab.report.methods import definitions
 from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.pages import write_index
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
-from cwndlab.report.wording import estimate_text, interval_text
+from cwndlab.report.wording import estimate_text, interval_text, table_view
 from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval
@@ -403,6 +404,27 @@ def test_the_window_that_each_number_covers_is_stated() -> None:
     assert by_iw == "from 0 s to 60 s (iw = 1), from 10 s to 60 s (iw = 2, 3, 4)"
     one = stated(lambda cell: (0.0, 60.0) if cell == "webs=8,ftps=0,iw=1" else (10.0, 60.0))
     assert one == "from 0 s to 60 s (cells: 1), from 10 s to 60 s (cells: 47)"
+    many = stated(lambda cell: (0.0, 30.0 + sum(int(part.split("=")[1]) for part in cell.split(","))))
+    assert many == "from 0 s to 39 … 69 s, depending on the cell"
+
+
+def test_intervals_are_bars_on_a_scale_that_the_columns_of_a_group_share() -> None:
+    columns = [
+        {"group": "delay", "heading": "a", "quantity": "page_delay", "where": {"iw": 1}},
+        {"group": "delay", "heading": "b", "quantity": "page_delay", "where": {"iw": 4}},
+    ]
+    spec = TypeAdapter(AnyTable).validate_python(
+        {"id": "t", "title": "T", "rows": ["webs", "ftps"], "columns": columns}
+    )
+    results = replace(synthetic.rfc2415(), flows=("b",))
+    [table] = judge(Outputs("A study", Path(), tables=[spec]), results).grids
+    view = table_view(table, results)
+    bars = [number.bar for row in view.rows for number in row.numbers]
+    assert {bar[3] for bar in bars if bar} == {None, 0}
+    assert max(bar[2] for bar in bars if bar) == 100
+    numbers = [n.estimate.value for line in table.cells for n in line if n.estimate]
+    order = sorted(range(len(bars)), key=numbers.__getitem__)
+    assert [bars[k][0] for k in order] == sorted(bar[0] for bar in bars)  # type: ignore[index]
 
 
 def test_the_same_results_give_the_same_report_to_the_byte(tmp_path: Path) -> None:

@@ -162,6 +162,8 @@ def _program_facts(runs: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:
         yield Fact("calls that never wait (worst run)", text)
 
 
+#: More windows than these are not listed one by one.
+FEW_WINDOWS = 4
 #: By cell and quantity, the part of the run that its metric measured: from and to, in seconds.
 Windows: TypeAlias = Mapping[tuple[str, str], tuple[float, float]]
 
@@ -175,6 +177,7 @@ def definitions(quantities: Iterable[Quantity], results: Results, windows: Windo
             by_metric.setdefault(quantity.metric, []).append(quantity)
     found = [
         Definition(
+            _short_titles(asked),
             name,
             _paragraphs(metrics.get(name).formula),
             tuple(_words(q, known, results, windows) for q in asked),
@@ -185,8 +188,18 @@ def definitions(quantities: Iterable[Quantity], results: Results, windows: Windo
         f"{q.title or q.name}: {q.derived}, run by run" for q in known.values() if q.derived is not None
     )
     if derived:
-        found.append(Definition("derived", ("Computed from two quantities of the same run.",), derived))
+        titles = "; ".join(q.title or q.name for q in known.values() if q.derived is not None)
+        found.append(
+            Definition(titles, "derived", ("Computed from two quantities of the same run.",), derived)
+        )
     return found
+
+
+def _short_titles(quantities: Sequence[Quantity]) -> str:
+    """What quantities are called, without what distinguishes those of one measure: "loss rate, cubic"."""
+    titles = (q.title or q.name.replace("_", " ") for q in quantities)
+    text = "; ".join(dict.fromkeys(title.split(", ")[0] for title in titles))
+    return text[:1].upper() + text[1:]
 
 
 def _words(quantity: Quantity, known: Mapping[str, Quantity], results: Results, windows: Windows) -> str:
@@ -219,6 +232,13 @@ def _window(quantity: str, results: Results, windows: Windows) -> str:
         every = [value for those in values.values() for value in those]
         if len(every) == len(set(every)) and "" not in every:
             return ", ".join(f"{words[w]} ({axis} = {', '.join(those)})" for w, those in values.items())
+    if len(words) > FEW_WINDOWS:
+        start, end = (sorted({w[place] for w in words}) for place in (0, 1))
+        ends = [
+            f"{found[0]:g} s" if len(found) == 1 else f"{found[0]:g} … {found[-1]:g} s"
+            for found in (start, end)
+        ]
+        return f"from {ends[0]} to {ends[1]}, depending on the cell"
     return ", ".join(f"{words[w]} (cells: {len(cells[w])})" for w in words)
 
 

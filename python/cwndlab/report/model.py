@@ -61,14 +61,16 @@ class NumberView(NamedTuple):
     mark: VerdictMark | None
     note: str
     """What else is known of the cell: where single runs lie, why it has this verdict."""
-    footnote: int | None
+    footnotes: tuple[int, ...] = ()
     cell: str = ""
     """Id of the study's cell; empty if the number does not belong to one."""
     deciding: str = ""
-    """The interval in which a published number would be compatible."""
+    """The interval of single runs, in which a published number would be compatible."""
     claims: tuple[int, ...] = ()
     """The claims that rest on it: their numbers on the page, from 1."""
     why: WhyView | None = None
+    bar: tuple[int, int, int, int | None] | None = None
+    """The number and its interval in percent of its column's scale, and the place of its flow's colour."""
 
 
 class RowView(NamedTuple):
@@ -94,6 +96,12 @@ class TableView(NamedTuple):
     has_published: bool
     figures: "tuple[Drawing, ...]" = ()
     """Those shown next to it."""
+
+    @property
+    def marks(self) -> tuple[VerdictMark, ...]:
+        """Its verdicts, each once."""
+        found = (number.mark for row in self.rows for number in row.numbers)
+        return tuple(dict.fromkeys(mark for mark in found if mark is not None))
 
 
 class ListingEntry(NamedTuple):
@@ -177,6 +185,8 @@ class Fact(NamedTuple):
 class Definition(NamedTuple):
     """A metric, and the quantities that were measured by it."""
 
+    title: str
+    """What these are called, in short."""
     metric: str
     text: tuple[str, ...]
     quantities: tuple[str, ...]

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from cwndlab.writing import user_cache
 
 from .canvas import PALETTE
-from .model import ReportView, TableView
+from .model import ReportView
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
@@ -91,35 +91,12 @@ def markdown(template: str, **content: Any) -> str:
 
 def report_html(view: ReportView) -> bytes:
     """The report as a page, complete without its scripts."""
-    css = "".join(_all_labels(view))
-    return page("report.html", css=css, drawings=view.drawings, view=_with_safe_url(view))
+    return page("report.html", drawings=view.drawings, view=_with_safe_url(view))
 
 
 def report_markdown(view: ReportView) -> str:
     """The report as Markdown, with its figures in figures/."""
     return markdown("report.md", view=_with_safe_url(view))
-
-
-def _all_labels(view: ReportView) -> Iterator[str]:
-    """The headings of the columns of all tables: on a telephone each number has its own."""
-    for table in view.tables:
-        if isinstance(table, TableView) and table.rows:
-            numbers = [number.heading for number in table.rows[0].numbers]
-            yield from _labels(f"table-{table.id}", [*table.row_headings, *numbers])
-    if view.sensitivity:
-        yield from _labels("sensitivity", ["choice", "value", "claims that hold", *view.sensitivity.headings])
-
-
-def _labels(section: str, headings: Sequence[str]) -> Iterator[str]:
-    """A style rule for each column: a label in every cell would make a page a tenth longer."""
-    for k, heading in enumerate(headings, start=1):
-        column = f"#{_css_escaped(section)} .grid tr > :nth-child({k})"
-        yield f'{column} {{ --label: "{_css_escaped(heading)}" }}\n'
-
-
-def _css_escaped(text: str) -> str:
-    """Text for a string or a name in a style sheet: nothing in it can end either."""
-    return re.sub(r"[^A-Za-z0-9_-]", lambda sign: f"\\{ord(sign[0]):x} ", text)
 
 
 def _with_safe_url(view: ReportView) -> ReportView:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -47,6 +47,9 @@ METHODS = {
     "log t": "Student's t on the logarithm, so that no interval goes below 0",
     "logit t": "Student's t on the logit, so that no interval leaves the possible range",
     "log t, at least Poisson": "Student's t on the logarithm, and at least that of a Poisson count",
+    "paired t": "Student's t on the differences between paired runs",
+    "log paired t": "Student's t on the logarithms' differences between paired runs",
+    "logit paired t": "Student's t on the logits' differences between paired runs",
     "order statistics": "from two of the sorted runs, whatever their distribution",
 }
 
@@ -135,12 +138,12 @@ class _Footnotes:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def number(self, text: str) -> int | None:
-        if not text:
-            return None
-        if text not in self.texts:
-            self.texts.append(text)
-        return self.texts.index(text) + 1
+    def numbers(self, *texts: str) -> tuple[int, ...]:
+        """The numbers of these notes; empty ones have none."""
+        for text in texts:
+            if text and text not in self.texts:
+                self.texts.append(text)
+        return tuple(self.texts.index(text) + 1 for text in texts if text)
 
 
 def table_view(
@@ -172,11 +175,14 @@ def table_view(
         )
         for k, (key, line) in enumerate(zip(judged.rows, judged.cells, strict=True))
     )
+    has_published = any(c.published for c in judged.numbers)
+    if not has_published:
+        rows = _with_bars(rows, judged, words)
     methods = dict.fromkeys(c.estimate.method for c in judged.numbers if c.estimate is not None)
     remarks = []
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
-        explained = dict.fromkeys(METHODS.get(method, method) for method in random)
+        explained = dict.fromkeys(map(_method_text, random))
         remarks.append("95 % intervals: " + "; ".join(explained) + "." + _unseen(judged))
     elif EXACT in methods:
         remarks.append("Nothing in these cells is random: every number is exact.")
@@ -195,8 +201,42 @@ def table_view(
         rows,
         tuple(notes.texts),
         tuple(remarks),
-        any(c.published for c in judged.numbers),
+        has_published,
     )
+
+
+def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Results) -> tuple[RowView, ...]:
+    """The rows with each interval as a bar: columns of one group and unit share a scale that begins at 0."""
+    ends: dict[Hashable, list[float]] = {}
+    scales: list[Hashable] = []
+    for at, column in enumerate(judged.spec.columns):
+        found = [line[at].estimate for line in judged.cells]
+        intervals = [e.interval for e in found if e is not None and e.ci_low < e.ci_high]
+        unit = next((e.unit for e in found if e is not None), "")
+        scales.append((column.group or at, unit))
+        ends.setdefault(scales[-1], [0.0]).extend(end for one in intervals for end in (one.low, one.high))
+    made = []
+    for row, line in zip(rows, judged.cells, strict=True):
+        numbers = []
+        for shown, cell, scale, column in zip(row.numbers, line, scales, judged.spec.columns, strict=True):
+            low, high = min(ends[scale]), max(ends[scale])
+            e = cell.estimate
+            if e is not None and e.ci_low < e.ci_high:
+                value, a, b = (
+                    round(100 * (end - low) / (high - low)) for end in (e.value, e.ci_low, e.ci_high)
+                )
+                flow = words.flows.index(column.heading) % 8 if column.heading in words.flows else None
+                shown = shown._replace(bar=(value, a, b, flow))
+            numbers.append(shown)
+        made.append(row._replace(numbers=tuple(numbers)))
+    return tuple(made)
+
+
+def _method_text(method: str) -> str:
+    """What the method of an interval does: "ratio of means, paired t" of a comparison, too."""
+    what, _, rest = method.rpartition(", ")
+    text = METHODS.get(rest)
+    return f"{what}: {text}" if what and text else text or method
 
 
 def _groups(spec: Table) -> Iterator[tuple[str, int]]:
@@ -274,13 +314,13 @@ def _number_view(table: JudgedTable, cell: JudgedCell, notes: _Footnotes) -> Num
         published += f" (read {number(cell.corrected, decimals(cell.published.text))})"
     if cell.estimate is None:
         mark = VerdictMark.of(cell.judgement.verdict) if cell.judgement else None
-        return NumberView(heading, "not run" if published else "", "", published, "", mark, cell.note, None)
+        return NumberView(heading, "not run" if published else "", "", published, "", mark, cell.note)
     e = cell.estimate
     judgement = cell.judgement
     own_note = judgement is not None and judgement.verdict in _EXPLAINED
     if cell.published is None and (math.isnan(e.value) or e.method == ITSELF):
         shown = "–" if e.method == ITSELF else ""
-        return NumberView(heading, shown, "", "", "", None, "", None, cell.cell)
+        return NumberView(heading, shown, "", "", "", None, "", cell=cell.cell)
     return NumberView(
         heading,
         estimate_text(e.interval, cell.digits),
@@ -289,7 +329,7 @@ def _number_view(table: JudgedTable, cell: JudgedCell, notes: _Footnotes) -> Num
         percent(judgement.relative_difference) if judgement else "",
         VerdictMark.of(judgement.verdict) if judgement else None,
         ". ".join(t for t in (cell.note, e.warning, _two_parts(judgement, cell.digits)) if t),
-        None if own_note else notes.number(cell.note),
+        notes.numbers("" if own_note else cell.note, e.warning),
         cell.cell,
         _deciding(judgement, cell.digits),
     )
@@ -306,7 +346,7 @@ def _deciding(judgement: Judgement | None, digits: int | None) -> str:
     if not judgement.prediction_high > judgement.prediction_low:
         return ""
     low, high = (number(v, digits) for v in (judgement.prediction_low, judgement.prediction_high))
-    return f"95 % of runs: {low} … {high}"
+    return f"{low} … {high}"
 
 
 def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
@@ -365,8 +405,7 @@ def _time(cell: JudgedCell) -> str:
 
 def _entry(line: PublishedLine, cell: JudgedCell, notes: _Footnotes) -> ListingEntry:
     mark = VerdictMark.of(cell.judgement.verdict) if cell.judgement else None
-    footnote = notes.number(cell.note)
-    note = f"[{footnote}]" if footnote else ""
+    note = "".join(f"[{footnote}]" for footnote in notes.numbers(cell.note))
     if cell.estimate is None or math.isnan(cell.estimate.value):
         return ListingEntry("none", "", mark, note)
     return ListingEntry(_time(cell), difference(cell.estimate.value - line.time.value), mark, note)

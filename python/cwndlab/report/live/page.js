@@ -31,6 +31,8 @@ class Page {
     /** @type {Worker | null} */
     this.worker = null;
     this.cell = "";
+    /** @type {HTMLElement | null} */
+    this.opener = null;
     this.listen();
   }
 
@@ -38,22 +40,28 @@ class Page {
     for (const target of document.querySelectorAll("td[data-cell]")) {
       if (!(target instanceof HTMLElement)) continue;
       const cell = this.names[Number(target.dataset.cell)];
-      target.tabIndex = 0;
-      target.addEventListener("click", (event) => isInFold(event) || this.open(cell));
-      target.addEventListener("keydown", (event) => {
-        if ((event.key !== "Enter" && event.key !== " ") || isInFold(event)) return;
-        event.preventDefault();
-        this.open(cell);
-      });
+      const number = target.querySelector(":scope > b");
+      if (!number) continue;
+      // A click anywhere in the cell runs it; the number is the button that a keyboard reaches.
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-haspopup", "dialog");
+      button.append(...number.childNodes);
+      number.append(button);
+      target.addEventListener("click", (event) => isInFold(event) || this.open(cell, button));
     }
     element("live-close", HTMLButtonElement).addEventListener("click", () => this.dialog.close());
-    this.dialog.addEventListener("close", () => this.stop());
+    this.dialog.addEventListener("close", () => {
+      this.stop();
+      this.opener?.focus();
+    });
     this.replicate.addEventListener("change", () => this.start(this.graphs.node, Number(this.graphs.sender.value)));
   }
 
-  /** @param {string} cell */
-  open(cell) {
+  /** @param {string} cell @param {HTMLElement} opener What gets the focus back. */
+  open(cell, opener) {
     this.cell = cell;
+    this.opener = opener;
     this.title.textContent = this.cells.cells[cell].title;
     const claims = claimsOf(this.names.indexOf(cell));
     this.claims.replaceChildren(...claims.flatMap((link, k) => (k === 0 ? [link] : [", ", link])));

@@ -89,8 +89,7 @@ class ClaimTrail {
     const number = this.numbers[this.at];
     this.text.textContent = `${this.claim?.id.replace("claim-", "")}: number ${this.at + 1} of ${this.numbers.length}`;
     number.closest("tr")?.removeAttribute("hidden");
-    number.tabIndex = 0;
-    number.focus({ preventScroll: true });
+    number.querySelector("button")?.focus({ preventScroll: true });
     number.scrollIntoView({ block: "center", inline: "center" });
   }
 
