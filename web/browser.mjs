@@ -109,6 +109,7 @@ await shot("narrow.png");
 await page.keyboard.press("Escape");
 await page.setViewportSize({ width: 1280, height: 900 });
 const claim = page.locator("article[data-claim]").first();
+await claim.locator("summary").click();
 await claim.locator(".rests a").first().click();
 seen.trail = [await page.locator("#claim-trail-text").textContent(), await page.locator("td.of-claim:visible").count(), await claim.getAttribute("id")];
 await page.locator("#claim-back").click();

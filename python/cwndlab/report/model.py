@@ -43,6 +43,13 @@ class VerdictMark(NamedTuple):
         return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
 
 
+class CountView(NamedTuple):
+    """How often a verdict was given."""
+
+    mark: VerdictMark
+    count: int  # type: ignore[assignment]
+
+
 class WhyView(NamedTuple):
     """What was measured that may explain a number which is not the paper's."""
 
@@ -96,12 +103,8 @@ class TableView(NamedTuple):
     has_published: bool
     figures: "tuple[Drawing, ...]" = ()
     """Those shown next to it."""
-
-    @property
-    def marks(self) -> tuple[VerdictMark, ...]:
-        """Its verdicts, each once."""
-        found = (number.mark for row in self.rows for number in row.numbers)
-        return tuple(dict.fromkeys(mark for mark in found if mark is not None))
+    counts: tuple[CountView, ...] = ()
+    """Its verdicts, and how often each was given."""
 
 
 class ListingEntry(NamedTuple):
@@ -135,6 +138,8 @@ class ListingView(NamedTuple):
     remarks: tuple[str, ...]
     figures: "tuple[Drawing, ...]" = ()
     """Those shown next to it."""
+    counts: tuple[CountView, ...] = ()
+    """Its verdicts, and how often each was given."""
 
 
 class ClaimView(NamedTuple):
@@ -156,13 +161,8 @@ class ClaimView(NamedTuple):
     """Whether those are other numbers of the same cells."""
     tables: tuple[tuple[str, str], ...] = ()
     """The tables that show them: id and title."""
-
-
-class CountView(NamedTuple):
-    """How often a verdict was given."""
-
-    mark: VerdictMark
-    count: int  # type: ignore[assignment]
+    conditions: tuple[tuple[VerdictMark, str], ...] = ()
+    """The parts of an expression that is several conditions."""
 
 
 class SensitivityView(NamedTuple):

@@ -450,14 +450,26 @@ def claim_view(
         claim.text,
         " ".join((claim.assert_ or "").split()),
         VerdictMark.of(judged.verdict),
-        judged.detail,
+        _detail_text(judged),
         tuple(parts),
         note,
         _choices_text(*verdicts) if verdicts else "",
         resting.total(),
         not any(key in judged.rests_on for key in ground),
         tuple(resting),
+        tuple((VerdictMark.of(verdict), " ".join(text.split())) for verdict, text in judged.conditions),
     )
+
+
+def _detail_text(judged: JudgedClaim) -> str:
+    """Where a claim holds and where not, in words: its conditions are counted, not repeated."""
+    if not judged.conditions:
+        return judged.detail
+    from cwndlab.stats.claims import listed  # few studies have claims
+
+    verdicts = [verdict for verdict, _ in judged.conditions]
+    words = ", ".join(f"{verdicts.count(v)} {v.value}" for v in dict.fromkeys(verdicts))
+    return judged.detail.replace(listed(judged.conditions), f"Of {len(verdicts)} conditions {words}.")
 
 
 def _choices_text(single: Verdicts, combined: Verdicts) -> str:

@@ -119,9 +119,12 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
             made = table_view(table, results, grounds, _why(table.id, report, evidence))
         else:
             made = listing_view(table, results)
-        views.append(made._replace(figures=mine))
+        verdicts = [
+            cell.judgement.verdict for row in table.cells for cell in row if cell.judgement is not None
+        ]
+        views.append(made._replace(figures=mine, counts=count(verdicts)))
     shown = [view.id for view in views]
-    verdicts = _claim_verdicts(outcomes)
+    chosen = _claim_verdicts(outcomes)
     margins = _margins([spec for spec in outputs.tables if isinstance(spec, Table)], results)
     return ReportView(
         title=outputs.title,
@@ -133,7 +136,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         tables=tuple(views),
         figures=tuple(drawing for drawing in rest if at.get(drawing.figure) not in shown),
         claims=tuple(
-            claim_view(claim, verdicts.get(claim.claim.id), ground, position, views)
+            claim_view(claim, chosen.get(claim.claim.id), ground, position, views)
             for position, (claim, ground) in enumerate(zip(judged.claims, grounds, strict=True), start=1)
         ),
         sensitivity=_sensitivity(judged, outcomes),

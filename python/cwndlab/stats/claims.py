@@ -42,6 +42,8 @@ class JudgedClaim:
     parts: tuple[ClaimPart, ...]
     rests_on: frozenset[tuple[str, str]] = frozenset()
     """The numbers (cell and quantity) that it asks for."""
+    conditions: tuple[tuple[Verdict, str], ...] = ()
+    """The parts of a claim that is several conditions, each with its verdict."""
 
 
 def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> None:
@@ -77,7 +79,8 @@ def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -
         tree = parse(claim.assert_)
         whole = field.reduce(_condition(tree, evaluator), every, None)
         text = claim.assert_.replace("\n", " ")
-        detail = _detail(tree, text, evaluator)
+        conditions = _conditions(tree, text, evaluator)
+        detail = listed(conditions) or _detail(tree, evaluator)
         parts = _parts(tree, text, evaluator)
     except ExpressionError as error:
         raise _locate(claim, error, file) from None
@@ -85,7 +88,7 @@ def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -
     if claim.suspect:
         detail = f"{verdict.value} as it stands. {detail}".strip()
         verdict = Verdict.SUSPECT
-    return JudgedClaim(claim, verdict, detail, parts, frozenset(evaluator.used))
+    return JudgedClaim(claim, verdict, detail, parts, frozenset(evaluator.used), conditions)
 
 
 def _condition(tree: ast.expr, evaluator: Evaluator) -> Field:
@@ -110,15 +113,22 @@ def _inner(tree: ast.expr) -> ast.expr:
     return tree
 
 
-def _detail(tree: ast.expr, text: str, evaluator: Evaluator) -> str:
-    if isinstance(tree, ast.BoolOp):
-        answers_of = []
-        for node in tree.values:
-            whole = field.reduce(evaluator.value(node), every, None)
-            answers_of.append(
-                f"{_VERDICTS[field.truth(whole)].value}: {text[node.col_offset : node.end_col_offset]}"
-            )
-        return "; ".join(answers_of) + "."
+def _conditions(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[tuple[Verdict, str], ...]:
+    """The conditions that `and` or `or` combines, each with its verdict."""
+    if not isinstance(tree, ast.BoolOp):
+        return ()
+    wholes = ((node, field.reduce(evaluator.value(node), every, None)) for node in tree.values)
+    return tuple(
+        (_VERDICTS[field.truth(whole)], text[node.col_offset : node.end_col_offset]) for node, whole in wholes
+    )
+
+
+def listed(conditions: Sequence[tuple[Verdict, str]]) -> str:
+    """Conditions with their verdicts in one line."""
+    return "; ".join(f"{verdict.value}: {text}" for verdict, text in conditions) + "." if conditions else ""
+
+
+def _detail(tree: ast.expr, evaluator: Evaluator) -> str:
     value = evaluator.value(_inner(tree))
     if not value.condition or len(value.data) < 2:
         return ""

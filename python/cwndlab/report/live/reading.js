@@ -89,6 +89,7 @@ class ClaimTrail {
     const number = this.numbers[this.at];
     this.text.textContent = `${this.claim?.id.replace("claim-", "")}: number ${this.at + 1} of ${this.numbers.length}`;
     number.closest("tr")?.removeAttribute("hidden");
+    number.closest("details.question")?.setAttribute("open", "");
     number.querySelector("button")?.focus({ preventScroll: true });
     number.scrollIntoView({ block: "center", inline: "center" });
   }
