@@ -462,6 +462,7 @@ impl Rack {
             && tally.sacked == 0
             && tally.lost == 0
             && self.fack <= s.una
+            && self.deadlines.reordering.is_never() // nothing outstanding was sent before `newest`
             && !self.evidence.explained();
         if !calm {
             return None;
@@ -477,7 +478,7 @@ impl Rack {
         if ack >= self.dsack_round {
             self.dsack_round = 0;
         }
-        (self.deadlines.reordering, self.deadlines.probed_at) = (Time::MAX, Time::MAX);
+        self.deadlines.probed_at = Time::MAX;
         s.dup_acks = 0;
         Some((now.saturating_sub(first.at), self.rtt))
     }

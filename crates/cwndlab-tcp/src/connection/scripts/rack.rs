@@ -304,3 +304,40 @@ fn an_old_stamp_says_that_it_was_the_original_that_arrived() {
         assert_eq!(end.stats().retransmits, retransmits, "echo of {echo} us");
     }
 }
+
+/// RFC 8985, section 6.2, step 5: the reordering timer runs for segments that were sent before a retransmission that
+/// has arrived. An ACK of the first of them leaves it running for the second.
+#[test]
+fn an_ack_of_the_first_late_segment_leaves_the_reordering_timer_running_for_the_second() {
+    let end = client(
+        &rack(),
+        "0 write 1000
+        0 > data 0-1000
+        0.1 < ack 1000
+        0.1 write 11000
+        0.1 > data 1000-2000
+        0.1 > data 2000-3000
+        0.1 > data 3000-4000
+        0.1 > data 4000-5000
+        0.1 > data 5000-6000
+        0.1 > data 6000-7000
+        0.1 > data 7000-8000
+        0.1 > data 8000-9000
+        0.1 > data 9000-10000
+        0.1 > data 10000-11000
+        0.1 > data 11000-12000
+        0.2 < ack 1000 sack 2000-12000
+        0.2 > data 1000-2000            # this copy is lost, too
+        0.2 write 1000
+        0.2 > data 12000-13000
+        0.29 write 2000
+        0.29 > data 13000-14000
+        0.29 > data 14000-15000
+        0.3 < ack 1000 sack 2000-13000
+        0.3 > data 1000-2000
+        0.4 < ack 13000                 # two segments were sent before what arrived last: due 0.29 + 0.1 + 0.1/4 s
+        0.405 < ack 14000               # a round trip of 0.115 s: due 0.29 + 0.115 + 0.1/4 s
+        0.43 > data 14000-15000",
+    );
+    assert_eq!(end.stats().timeouts, 0);
+}
