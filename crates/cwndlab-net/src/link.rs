@@ -312,7 +312,7 @@ impl<P: Packet + Copy> Link<P> {
     }
 
     /// Adds a packet behind `packets` others, to be sent at `ready` or later. Returns the time of its arrival at the
-    /// far end. With `STEADY`, the link must have a constant rate; with `CLEAR`, no impairments.
+    /// far end. With `STEADY`, the link must have a constant rate; with `CLEAR`, no impairments either.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn accept<const STEADY: bool, const CLEAR: bool>(
@@ -356,9 +356,9 @@ impl<P: Packet + Copy> Link<P> {
         self.free_at = if STEADY { begin.plus(service) } else { begin + service };
         self.counters.bytes += u64::from(bytes);
         self.counters.busy_ns = self.counters.busy_ns.wrapping_add(service.as_nanos());
-        let arrival = if STEADY && CLEAR {
+        let arrival = if CLEAR {
             self.free_at.plus(self.delay)
-        } else if CLEAR || self.impaired.is_none() {
+        } else if self.impaired.is_none() {
             self.free_at + self.delay
         } else {
             self.enter_delays()

@@ -7,14 +7,14 @@
 use std::collections::VecDeque;
 
 use crate::send_state::SendState;
+use crate::tuned_buffer::{HEAD_BYTES, INITIAL_SEGMENTS, TAIL_BYTES};
 
-/// Memory of an `sk_buff` without payload: `struct sk_buff`, `MAX_TCP_HEADER`, `struct skb_shared_info`.
-const SKB_BYTES: u64 = 256 + HEADER_BYTES + TAIL_BYTES;
-const HEADER_BYTES: u64 = 256;
-const TAIL_BYTES: u64 = 320;
-/// `tcp_wmem[1]` and `TCP_INIT_CWND`.
+/// Room for headers before the payload (`MAX_TCP_HEADER`).
+const HEADER_BYTES: u32 = 256;
+/// Memory of an `sk_buff` without payload.
+const SKB_BYTES: u64 = (HEAD_BYTES + HEADER_BYTES + TAIL_BYTES) as u64;
+/// `tcp_wmem[1]`.
 const FIRST_BYTES: u64 = 16_384;
-const INITIAL_SEGMENTS: u64 = 10;
 /// Bytes of a call of `send`: what applications write at a time.
 const WRITE_BYTES: u64 = 1 << 16;
 
@@ -65,8 +65,8 @@ impl SendBuffer {
 
     /// Makes room for `windows` congestion windows (`tcp_sndbuf_expand`).
     pub fn expand(&mut self, windows: u32, cwnd_segments: u64) {
-        let segment = (u64::from(self.mss) + HEADER_BYTES + TAIL_BYTES).next_power_of_two() + 256;
-        let wanted = u64::from(windows) * cwnd_segments.max(INITIAL_SEGMENTS) * segment;
+        let segment = (self.mss + HEADER_BYTES + TAIL_BYTES).next_power_of_two() + HEAD_BYTES;
+        let wanted = u64::from(windows) * cwnd_segments.max(u64::from(INITIAL_SEGMENTS)) * u64::from(segment);
         self.size = self.size.max(wanted.min(self.most)).max(FIRST_BYTES.min(self.most));
     }
 

@@ -84,6 +84,16 @@ pub(crate) struct Extra {
 
 impl Sender {
     pub fn new(cfg: &TcpConfig, mss: u32) -> Self {
+        let needs = cfg.window_law.needs();
+        let pacer = cfg.paces().then(Pacer::default);
+        let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
+        let buffer = match cfg.send_tuning {
+            SendTuning::None => None,
+            SendTuning::Linux { most_bytes } => Some(Box::new(SendBuffer::new(most_bytes, cfg.mss))),
+        };
+        let is_buffered = buffer.is_some();
+        let has_extra =
+            pacer.is_some() || needs.min_rtt_window.is_some() || needs.delays || accecn.is_some() || is_buffered;
         Sender {
             snd: SendState::new(cfg, mss),
             cc: Controller::new(cfg, mss),
@@ -98,22 +108,9 @@ impl Sender {
             small_end: 0,
             fin: false,
             outstanding: Flight::new(cfg),
-            is_buffered: cfg.send_tuning != SendTuning::None,
-            extra: (cfg.paces()
-                || cfg.window_law.needs().min_rtt_window.is_some()
-                || cfg.window_law.needs().delays
-                || cfg.ecn.is_accurate()
-                || cfg.send_tuning != SendTuning::None)
-                .then(|| {
-                    let pacer = cfg.paces().then(Pacer::default);
-                    let accecn = cfg.ecn.is_accurate().then(AccEcn::default);
-                    let buffer = match cfg.send_tuning {
-                        SendTuning::None => None,
-                        SendTuning::Linux { most_bytes } => Some(Box::new(SendBuffer::new(most_bytes, cfg.mss))),
-                    };
-                    let delays = cfg.window_law.needs().delays;
-                    Box::new(Extra { pacer, accecn, delays, buffer, ..Extra::default() })
-                }),
+            is_buffered,
+            extra: has_extra
+                .then(|| Box::new(Extra { pacer, accecn, delays: needs.delays, buffer, ..Extra::default() })),
         }
     }
 
@@ -176,19 +173,20 @@ impl Sender {
             && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|buffer| buffer.is_full())
     }
 
-    /// Segments that Linux has merged with others because SACK has reported them (`tcp_shift_skb_data`).
-    fn merged(&self) -> u64 {
+    /// Memory of what is in the send buffer. Segments that SACK has reported side by side are merged, as by Linux
+    /// (`tcp_shift_skb_data`).
+    fn buffered_memory(&self) -> u64 {
         let mss = u64::from(self.snd.mss);
-        self.outstanding.reported.ranges().map(|(start, end)| ((end - start) / mss).saturating_sub(1)).sum()
+        let merged = self.outstanding.reported.ranges().map(|(start, end)| ((end - start) / mss).saturating_sub(1));
+        SendBuffer::memory(&self.snd, merged.sum())
     }
 
     /// Lets the application write into the send buffer until it is full.
     pub fn fill(&mut self) {
-        let mss = u64::from(self.snd.mss);
-        let windows = self.cc.needs().buffered_windows;
-        let (cwnd, memory) = (self.cc.cwnd() / mss, SendBuffer::memory(&self.snd, self.merged()));
+        let (windows, cwnd_segments) = (self.cc.needs().buffered_windows, self.cc.cwnd() / u64::from(self.snd.mss));
+        let memory = self.buffered_memory();
         let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) else { return };
-        buffer.begin(windows, cwnd);
+        buffer.begin(windows, cwnd_segments);
         buffer.fill(&mut self.snd, memory);
     }
 
@@ -203,7 +201,7 @@ impl Sender {
         let cwnd = self.cc.cwnd();
         let is_full = (in_flight + sent_first).div_ceil(mss) >= cwnd / mss;
         let windows = self.cc.needs().buffered_windows;
-        let memory = SendBuffer::memory(&self.snd, self.merged());
+        let memory = self.buffered_memory();
         let Some(buffer) = self.buffer() else { return };
         if !is_full {
             buffer.expand(windows, cwnd / mss);

@@ -20,14 +20,14 @@ const SHARE_BITS: u32 = 8;
 const FIRST_SHARE: u32 = 1 << (SHARE_BITS - 1);
 /// Overhead of a packet's memory, in bytes: `struct sk_buff`, outside of the buffer; `struct skb_shared_info`, after
 /// the data; `NET_SKB_PAD`, before the data; and the unit to which padding and data are rounded up.
-const HEAD_BYTES: u32 = 256;
-const TAIL_BYTES: u32 = 320;
+pub(crate) const HEAD_BYTES: u32 = 256;
+pub(crate) const TAIL_BYTES: u32 = 320;
 const PAD_BYTES: u32 = 64;
 const LINE_BYTES: u32 = 64;
 /// Size of the smallest buffer (`SKB_SMALL_HEAD_CACHE_SIZE`).
 const SMALL_BUFFER: u32 = 704;
 /// `TCP_INIT_CWND`.
-const INITIAL_SEGMENTS: u32 = 10;
+pub(crate) const INITIAL_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not open the window.
 const LEAST_TO_GROW: u32 = 128;
 const MICROSECOND: u64 = 1000;

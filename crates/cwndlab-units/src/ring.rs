@@ -18,7 +18,7 @@ pub struct Ring<T> {
 
 impl<T> Default for Ring<T> {
     fn default() -> Ring<T> {
-        Ring { slots: Vec::new(), head: 0, tail: 0, room_to: 0 }
+        Ring::new()
     }
 }
 

@@ -96,18 +96,20 @@ fn a_duplicate_makes_acknowledgments_quick_again() {
     server(&linux(), &script);
 }
 
+/// Three segments of 1000 bytes that arrive at one time beyond a hole of 1000 bytes, each acknowledged at once.
+fn three_beyond(at: &str, hole: u64) -> String {
+    let start = hole + 1000;
+    let one = |end| format!("{at} < data {}-{end}\n{at} > ack {hole} sack {start}-{end}\n", end - 1000);
+    (1..=3).map(|k| one(start + 1000 * k)).collect::<Vec<_>>().concat()
+}
+
 /// `__tcp_ack_snd_check` with `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
 #[test]
 fn out_of_order_three_acks_go_at_once_then_one_each_millisecond() {
     let cfg = TcpConfig { sack: true, ..linux() };
     let script = quick(16)
-        + "0.100 < data 17000-18000
-           0.100 > ack 16000 sack 17000-18000
-           0.100 < data 18000-19000
-           0.100 > ack 16000 sack 17000-19000
-           0.100 < data 19000-20000
-           0.100 > ack 16000 sack 17000-20000
-           0.100 < data 20000-21000
+        + &three_beyond("0.100", 16_000)
+        + "0.100 < data 20000-21000
            0.1005 < data 21000-22000
            0.1011 > ack 16000 sack 17000-22000
            0.102 < data 22000-23000
@@ -124,14 +126,9 @@ fn a_withheld_ack_goes_when_the_timer_of_an_earlier_one_expires() {
     let script = quick(16)
         + "0.100 < data 16000-17000     # its ACK would be due at 0.141
            0.101 < data 17000-18000
-           0.101 > ack 18000
-           0.139 < data 19000-20000
-           0.139 > ack 18000 sack 19000-20000
-           0.139 < data 20000-21000
-           0.139 > ack 18000 sack 19000-21000
-           0.139 < data 21000-22000
-           0.139 > ack 18000 sack 19000-22000
-           0.1405 < data 22000-23000    # due at 0.1416
+           0.101 > ack 18000\n"
+        + &three_beyond("0.139", 18_000)
+        + "0.1405 < data 22000-23000    # due at 0.1416
            0.141 > ack 18000 sack 19000-23000
            0.142 < data 23000-24000
            0.1431 > ack 18000 sack 19000-24000";
@@ -146,13 +143,8 @@ fn a_withheld_ack_goes_when_the_timer_of_an_earlier_one_expires() {
 fn a_fin_beyond_a_hole_draws_no_ack_of_its_own() {
     let cfg = TcpConfig { sack: true, ..linux() };
     let script = quick(16)
-        + "0.100 < data 17000-18000
-           0.100 > ack 16000 sack 17000-18000
-           0.100 < data 18000-19000
-           0.100 > ack 16000 sack 17000-19000
-           0.100 < data 19000-20000
-           0.100 > ack 16000 sack 17000-20000
-           0.100 < fin data 20000-21000
+        + &three_beyond("0.100", 16_000)
+        + "0.100 < fin data 20000-21000
            0.1011 > ack 16000 sack 17000-21001";
     server(&cfg, &script);
 }
