@@ -83,6 +83,8 @@ pub(crate) struct Effect {
     pub window_tight: bool,
     /// Whether the segment increased the window that may be advertised.
     pub window_grew: bool,
+    /// Whether the segment's ECN field or CWR flag asks for an acknowledgment at once (`ICSK_ACK_NOW`).
+    pub asks: bool,
     /// Round trip as measured by the receiver: zero before the first measurement. A receiver whose buffer has a fixed
     /// size does not measure it, and gives [`Time::MAX`].
     pub round_trip: Time,
@@ -110,6 +112,9 @@ pub(crate) struct LinuxReceiver {
     /// RCV.NXT when `buffer` last determined the window to advertise. As long as no data arrives or is read, the window
     /// stays the same, so that it need not be determined again. 0 once data has arrived or been read.
     pub offered_at: u64,
+    /// The segment sent next is to be followed by one with a wider window: the application reads right after it
+    /// (`__tcp_cleanup_rbuf`).
+    pub widens: bool,
 }
 
 impl AckState {
@@ -120,9 +125,13 @@ impl AckState {
         let counted = (cfg.ack_policy != AckPolicy::Linux).then(|| Counted::new(cfg.ack_policy));
         match (counted, TunedBuffer::of(cfg)) {
             (Some(counted), None) => AckState::Counted(counted),
-            (counted, buffer) => {
-                AckState::Linux(Box::new(LinuxReceiver { counted, linux: Linux::default(), buffer, offered_at: 0 }))
-            }
+            (counted, buffer) => AckState::Linux(Box::new(LinuxReceiver {
+                counted,
+                linux: Linux::default(),
+                buffer,
+                offered_at: 0,
+                widens: false,
+            })),
         }
     }
 
@@ -151,12 +160,12 @@ impl AckState {
     }
 
     /// Sets the initial segment size and the advertised window, once the handshake is done or was skipped.
-    pub fn on_established(&mut self, now: Time, mss: u32, window: u32) {
+    pub fn on_established(&mut self, cfg: &TcpConfig, now: Time, mss: u32, window: u32) {
         if let Some(buffer) = self.buffer_mut() {
             buffer.on_established(now, mss, window);
         }
         if let Some(linux) = self.linux() {
-            linux.on_established(mss, window);
+            linux.on_established(cfg, now, mss, window);
         }
     }
 
@@ -175,16 +184,22 @@ impl AckState {
         }
     }
 
-    /// Records that an acknowledgment of everything up to `nxt` was sent, with or without data.
+    /// Records that an acknowledgment of everything up to `nxt` was sent, with or without data. Returns the time of its
+    /// timestamp, and whether another acknowledgment is due at once.
     #[inline]
-    pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) {
+    pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) -> (Time, bool) {
         match self {
             AckState::Counted(counted) => counted.on_sent(),
             AckState::Adaptive(adaptive) => adaptive.on_sent(),
-            AckState::Linux(state) => match &mut state.counted {
-                Some(counted) => counted.on_sent(),
-                None => state.linux.on_sent(cfg, now, nxt, with_data),
-            },
+            AckState::Linux(state) => {
+                let widens = std::mem::take(&mut state.widens) && !with_data;
+                if let Some(counted) = &mut state.counted {
+                    counted.on_sent();
+                    return (now, widens);
+                }
+                return (state.linux.on_sent(cfg, now, nxt, with_data), widens);
+            }
         }
+        (now, false)
     }
 }

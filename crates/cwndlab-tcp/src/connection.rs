@@ -200,7 +200,7 @@ impl Connection {
             self.sender.snd.ecn.set_codepoint(cfg.ecn, cfg.ecn.codepoint());
         }
         self.set_mss(cfg, cfg.mss);
-        self.receiver.on_established(now, self.offered_mss(cfg));
+        self.receiver.on_established(cfg, now, self.offered_mss(cfg));
         self.state = State::Established;
         self.was_established = true;
         self.sender.start(cfg, now);

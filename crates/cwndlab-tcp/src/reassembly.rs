@@ -16,6 +16,8 @@ pub(crate) struct Reassembly {
     ranges: Ranges,
     /// The blocks reported last, most recent first; empty slots follow.
     recent: [Block; RECENT],
+    /// The block that the next ACK does not yet put in front: see [`Blocks::Withheld`].
+    later: Block,
     /// The duplicate to report (RFC 2883), or none.
     duplicate: Block,
     /// The index in `recent` from which the last segment moved its block to the front; the number of blocks if the
@@ -23,20 +25,68 @@ pub(crate) struct Reassembly {
     depth: u8,
 }
 
+/// Which block reports a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Blocks {
+    /// The whole contiguous range, in front (RFC 2018, section 4).
+    Whole,
+    /// As much of it as the segment joins of the blocks reported last, in front: Linux forgets older blocks
+    /// (`tcp_sack_new_ofo_skb`).
+    Remembered,
+    /// As `Remembered`, while ACKs are withheld: if the block is not one of the first two, the next ACK still reports
+    /// what was known before (`tcp_sack_compress_send_ack`).
+    Withheld,
+}
+
+/// The number of blocks for which every ACK has room (`TCP_SACK_BLOCKS_EXPECTED`).
+pub(crate) const EXPECTED_BLOCKS: usize = 2;
+
 impl Reassembly {
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Adds a range. Returns the first part of it that had arrived before, if any (RFC 2883, section 4: one per
-    /// segment).
-    pub fn insert(&mut self, start: u64, end: u64) -> Option<(u64, u64)> {
+    /// segment). `blocks`: how the segment is reported.
+    pub fn insert(&mut self, start: u64, end: u64, blocks: Blocks) -> Option<(u64, u64)> {
+        self.settle();
         let mut known = None;
         let block = self.ranges.insert(start, end, |(from, to)| {
             known = known.or(Some((from.max(start), to.min(end))).filter(|both| both.0 < both.1));
         });
-        self.touch(low(block));
+        let new = low((start, end));
+        match blocks {
+            Blocks::Whole => self.touch(low(block)),
+            Blocks::Withheld if self.place_of(new) >= EXPECTED_BLOCKS => {
+                if let Some((one, all)) = self.recent.iter_mut().find_map(|one| joined(*one, new).map(|all| (one, all)))
+                {
+                    *one = all;
+                }
+                self.later = new;
+            }
+            Blocks::Remembered | Blocks::Withheld => self.touch(new),
+        }
         known
+    }
+
+    /// The place of the first block that `new` joins; the number of blocks if it joins none.
+    fn place_of(&self, new: Block) -> usize {
+        let mut blocks = self.recent.iter().filter(|&&block| block != NO_BLOCK);
+        let known = blocks.clone().count();
+        blocks.position(|&block| joined(block, new).is_some()).unwrap_or(known)
+    }
+
+    /// Moves the block to the front that the last ACK did not put there.
+    fn settle(&mut self) {
+        if self.later != NO_BLOCK {
+            let block = std::mem::replace(&mut self.later, NO_BLOCK);
+            self.touch(block);
+        }
+    }
+
+    /// Whether an ACK with the blocks known before the last segment is due.
+    pub fn reports_before(&self) -> bool {
+        self.later != NO_BLOCK
     }
 
     /// Moves `block` to the front, because it contains the segment that triggers the ACK. The other blocks keep their
@@ -45,7 +95,8 @@ impl Reassembly {
         let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
         let (mut n, mut known, mut depth) = (1, 0, RECENT);
         for &other in self.recent.iter().filter(|&&other| other != NO_BLOCK) {
-            if not_after(block.0, other.0) && not_after(other.1, block.1) {
+            if let Some(all) = joined(other, kept[0]) {
+                kept[0] = all;
                 depth = depth.min(known);
             } else if n < RECENT {
                 kept[n] = other;
@@ -101,7 +152,7 @@ impl Reassembly {
         while let Some(range) = self.ranges.take_first(next) {
             reached = reached.max(range.1);
         }
-        for block in self.recent.iter_mut().filter(|block| not_after(block.0, next as u32)) {
+        for block in self.recent.iter_mut().filter(|block| not_after(block.0, reached as u32)) {
             *block = NO_BLOCK;
         }
         reached
@@ -127,12 +178,19 @@ impl Reassembly {
             }
             n = push(block);
         }
+        self.settle();
         out
     }
 }
 
 fn low((start, end): (u64, u64)) -> Block {
     (start as u32, end as u32)
+}
+
+/// The union of two blocks that touch or overlap.
+fn joined(a: Block, b: Block) -> Option<Block> {
+    let touches = a != NO_BLOCK && not_after(a.0, b.1) && not_after(b.0, a.1);
+    touches.then(|| (if not_after(a.0, b.0) { a.0 } else { b.0 }, if not_after(a.1, b.1) { b.1 } else { a.1 }))
 }
 
 /// Whether a position, given by its low 32 bits, is before another or equal to it.

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 
 use crate::ack_policy::{AckState, Arrival, Arriving, Data, Due, Effect};
 use crate::config::TcpConfig;
-use crate::reassembly::Reassembly;
+use crate::reassembly::{Blocks, Reassembly};
 use crate::sender::Sender;
 
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions of the peer's stream.
@@ -144,6 +144,11 @@ impl Receiver {
             return;
         }
         let before = self.nxt;
+        let blocks = match self.policy.linux().filter(|_| cfg.has_kernel_details()) {
+            None => Blocks::Whole,
+            Some(linux) if linux.withholds() => Blocks::Withheld,
+            Some(_) => Blocks::Remembered,
+        };
         let beyond = self.beyond.get_or_insert_default();
         if start <= self.nxt {
             // Of the parts of the segment that had arrived before, the first is reported (RFC 2883, section 4).
@@ -153,7 +158,7 @@ impl Receiver {
                 beyond.note_duplicate(from, to);
             }
         } else {
-            let known = beyond.insert(start, end);
+            let known = beyond.insert(start, end, blocks);
             if let Some((from, to)) = known.filter(|_| cfg.dsack) {
                 beyond.note_duplicate(from, to);
             }
@@ -217,7 +222,7 @@ impl Receiver {
                 return (self.edge - self.nxt) as u32;
             }
             if state.buffer.is_some() {
-                return self.offer_tuned();
+                return self.offer_tuned(cfg);
             }
         }
         if self.unread > 0 || !self.auto_read {

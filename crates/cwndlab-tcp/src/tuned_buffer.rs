@@ -31,7 +31,6 @@ pub(crate) const INITIAL_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not open the window.
 const LEAST_TO_GROW: u32 = 128;
 const MICROSECOND: u64 = 1000;
-const MILLISECOND: u64 = 1_000_000;
 
 /// Memory of a packet of this size including its IP header (`skb->truesize`).
 fn memory(packet_bytes: u32) -> u32 {
@@ -75,6 +74,8 @@ pub(crate) struct TunedBuffer {
     rtt_since: Option<Time>,
     /// The last timestamp echoed, ms.
     last_echo: Option<u64>,
+    /// How far the clock of timestamps is ahead, us; only the part below a millisecond matters.
+    clock_phase: u64,
     /// Memory in use when an ACK became due, before the application read.
     noted: Option<u32>,
     /// The windows for the usual amounts of data, until a field changes on which they depend.
@@ -108,7 +109,8 @@ impl TunedBuffer {
         match cfg.tuning() {
             ReceiveTuning::None => None,
             ReceiveTuning::Linux { initial_bytes, most_bytes } => {
-                Some(TunedBuffer::new(initial_bytes, most_bytes, cfg.receive_buffer_bytes))
+                let buffer = TunedBuffer::new(initial_bytes, most_bytes, cfg.receive_buffer_bytes);
+                Some(TunedBuffer { clock_phase: cfg.rto.tick_phase_ns.as_nanos() / MICROSECOND, ..buffer })
             }
         }
     }
@@ -222,10 +224,13 @@ impl TunedBuffer {
         self.full_memory
     }
 
-    /// Processes a segment that has arrived out of order; `held` does not include it. Returns whether the window may
-    /// grow, and the memory in use including the segment. Call it only if SACK was agreed on, because otherwise the
-    /// window must not change.
-    pub fn on_beyond(&mut self, seg: &Header, mss: u32, held: Held) -> (bool, u32) {
+    /// Processes a segment that has arrived out of order; `held` does not include it. `echo`: as for
+    /// [`Self::on_in_order`]. Returns whether the window may grow, and the memory in use including the segment. Call it
+    /// only if SACK was agreed on, because otherwise the window must not change.
+    pub fn on_beyond(&mut self, now: Time, seg: &Header, mss: u32, held: Held, echo: Option<u32>) -> (bool, u32) {
+        if let Some(echo) = echo {
+            self.time_echo(now, seg, echo);
+        }
         let memory = self.measure(seg, mss);
         let allocated = self.allocated(held, 0);
         (self.grow(seg, mss, allocated), allocated.saturating_add(memory))
@@ -305,13 +310,14 @@ impl TunedBuffer {
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
         // The timestamp wraps after 71.6 minutes, so its age is used.
         let age = u64::from(timestamp(now).wrapping_sub(echo));
-        let echo = (now.as_nanos() / MICROSECOND).saturating_sub(age) / 1000;
+        let clock = now.as_nanos() / MICROSECOND + self.clock_phase;
+        let echo = clock.saturating_sub(age) / 1000;
         if self.last_echo == Some(echo) {
             return;
         }
         self.last_echo = Some(echo);
         if seg.len >= self.size.full() {
-            let sample = now.as_nanos() / MILLISECOND - echo;
+            let sample = clock / 1000 - echo;
             if sample > 0 && sample < 1 << 20 {
                 self.note_rtt(sample as u32 * 1000, false);
             }

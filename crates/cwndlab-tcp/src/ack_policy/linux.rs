@@ -6,7 +6,7 @@
 
 use super::{Arrival, Data, Due};
 use crate::config::{RtoConfig, TcpConfig};
-use crate::reassembly::Reassembly;
+use crate::reassembly::{Reassembly, EXPECTED_BLOCKS};
 use crate::rto::RttEstimator;
 use crate::segment::Flags;
 use crate::segment_size::SegmentSize;
@@ -29,8 +29,6 @@ const DUPLICATES_AT_ONCE: u8 = 3;
 const COMPRESSED_MOST: u8 = 44;
 const COMPRESSED_DELAY: Time = Time::from_millis(1);
 const COMPRESSED_SLACK: Time = Time::from_micros(100);
-/// Number of blocks for which every ACK has room (`TCP_SACK_BLOCKS_EXPECTED`).
-const BLOCKS_EXPECTED: usize = 2;
 
 /// The state of Linux's acknowledgments (`struct inet_connection_sock`, `icsk_ack`).
 #[derive(Clone, Debug, Default)]
@@ -55,8 +53,12 @@ pub(crate) struct Linux {
     size: SegmentSize,
     /// The position that the last ACK acknowledged (`rcv_wup`).
     acknowledged: u64,
-    /// ACKs withheld since the last one was sent (`compressed_ack`).
+    /// ACKs withheld since the last one was sent (`compressed_ack`), and when the segment of the last one arrived.
     compressed: u8,
+    withheld_at: Time,
+    /// The timer of withheld ACKs has expired: the ACK it sends has a timestamp from before (`tcp_compressed_ack_kick`
+    /// does not read the clock).
+    is_stale: bool,
     /// Number of ACKs of out-of-order segments that were sent at once for the current hole.
     duplicates: u8,
     /// Position of the current hole.
@@ -78,16 +80,19 @@ fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
 }
 
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
-    // The first term puts tick 0 far in the past, as on a running kernel. This matters before the first data, when
-    // `last_data` is 0, as Linux's `lrcvtime` is.
+    // The first term puts tick 0 far in the past. This matters before the first data, while `last_data` is 0.
     (1 << 40) + ticks(rto, now + rto.tick_phase_ns)
 }
 
 impl Linux {
-    /// Initializes the state of an established connection (`tcp_initialize_rcv_mss`).
-    pub fn on_established(&mut self, mss: u32, window: u32) {
+    /// Initializes the state of an established connection (`tcp_finish_connect`, `tcp_create_openreq_child`,
+    /// `tcp_initialize_rcv_mss`).
+    pub fn on_established(&mut self, cfg: &TcpConfig, now: Time, mss: u32, window: u32) {
         self.size = SegmentSize::new(mss, window);
         self.acknowledged = 1;
+        if cfg.has_kernel_details() {
+            self.last_data = clock(&cfg.rto, now);
+        }
     }
 
     /// Payload bytes of the peer's full segments, as estimated (`rcv_mss`).
@@ -115,8 +120,9 @@ impl Linux {
         }
         let complete = match data.arrival {
             Arrival::Filling(_) => data.beyond.is_none_or(Reassembly::is_empty),
+            Arrival::Beyond if cfg.has_kernel_details() => data.beyond.is_some_and(Reassembly::reports_before),
             Arrival::Beyond => {
-                self.compressed > 0 && data.beyond.is_some_and(|beyond| beyond.depth() >= BLOCKS_EXPECTED)
+                self.compressed > 0 && data.beyond.is_some_and(|beyond| beyond.depth() >= EXPECTED_BLOCKS)
             }
             _ => false,
         };
@@ -125,6 +131,11 @@ impl Linux {
         } else {
             self.compressed(cfg, data)
         }
+    }
+
+    /// Whether ACKs are withheld.
+    pub fn withholds(&self) -> bool {
+        self.compressed > 0
     }
 
     /// As [`Self::on_data`], for a segment in order while no data beyond a hole is stored.
@@ -205,7 +216,7 @@ impl Linux {
         if more && data.effect.window_tight {
             self.on_tight_window();
         }
-        more && data.effect.window_holds || self.quick > 0 && !self.interactive
+        more && data.effect.window_holds || self.quick > 0 && !self.interactive || data.effect.asks
     }
 
     fn more_than_one_segment(&self, nxt: u64) -> bool {
@@ -273,6 +284,7 @@ impl Linux {
             return Due::Now;
         }
         self.compressed += 1;
+        self.withheld_at = data.now;
         if self.compressed > 1 {
             return Due::Running;
         }
@@ -297,8 +309,8 @@ impl Linux {
     }
 
     /// Records that a segment that acknowledges everything up to `nxt` was sent (`tcp_event_ack_sent`,
-    /// `tcp_event_data_sent`).
-    pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) {
+    /// `tcp_event_data_sent`). Returns the time of its timestamp.
+    pub fn on_sent(&mut self, cfg: &TcpConfig, now: Time, nxt: u64, with_data: bool) -> Time {
         if with_data && self.delay != 0 && clock(&cfg.rto, now) - self.last_data < u64::from(self.delay) {
             self.interactive = true;
         }
@@ -310,10 +322,16 @@ impl Linux {
         }
         (self.scheduled, self.pushed, self.due, self.compressed) = (false, 0, None, 0);
         self.acknowledged = nxt;
+        if std::mem::take(&mut self.is_stale) {
+            self.withheld_at
+        } else {
+            now
+        }
     }
 
     /// Adapts the delay after the timer has expired (`tcp_delack_timer_handler`).
     pub fn on_timer(&mut self, cfg: &TcpConfig, rtt: &RttEstimator) {
+        self.is_stale = self.compressed > 0 && cfg.has_kernel_details();
         if self.compressed > 0 || self.due.is_none() {
             return;
         }

@@ -104,11 +104,14 @@ impl Connection {
         self.was_established = true;
         self.sender.snd.edge = self.sender.snd.una + u64::from(seg.window);
         self.timers.stop(Timer::Retransmit);
-        self.receiver.on_established(now, self.offered_mss(cfg));
+        self.receiver.on_established(cfg, now, self.offered_mss(cfg));
         let s = &mut self.sender;
         if self.retries > 0 {
             s.snd.rtt.after_lost_syn(); // RFC 6298, 5.7
-            if self.retries > cfg.shaking().free_retransmissions {
+                                        // In Linux a SYN-ACK sent because the SYN arrived again counts, too (`num_retrans`).
+            let timeouts = u32::from(self.retries);
+            let retransmissions = if cfg.has_kernel_details() { self.stats.retransmits } else { timeouts };
+            if retransmissions > u32::from(cfg.shaking().free_retransmissions) {
                 // RFC 5681, section 3.1: after a lost SYN the window is one segment.
                 s.cc.on_episode(Episode::Restarted, s.snd.mss);
             }

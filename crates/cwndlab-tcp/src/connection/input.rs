@@ -117,7 +117,7 @@ impl Connection {
             return;
         }
         if seg.len > 0 && end > 0 {
-            if self.sender.snd.ecn.affects_echo(seg) {
+            if self.may_change_echo(cfg, seg) {
                 self.note_mark(cfg, seg);
             }
             self.on_payload::<false>(cfg, now, seg, start.max(1) as u64, end as u64);
@@ -169,6 +169,12 @@ impl Connection {
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 
+    /// Whether data in this segment may change the ECN echo, or, for Linux's receiver, carries CWR after a loss.
+    fn may_change_echo(&self, cfg: &TcpConfig, seg: &Header) -> bool {
+        let ecn = self.sender.snd.ecn;
+        ecn.affects_echo(seg) || seg.flags.has(Flags::CWR) && !ecn.is_accurate() && cfg.has_kernel_details()
+    }
+
     /// Updates the ECN echo for a data segment that may change it. If the segment changes DCTCP.CE (RFC 8257, section
     /// 3.2), a delayed ACK that is pending is sent first, and the segment is acknowledged at once.
     fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment) {
@@ -214,6 +220,10 @@ impl Connection {
                 }
                 self.control = Control::SynAck; // our SYN-ACK was lost
                 self.sender.timed_end = 0; // Karn: an ACK would not show which SYN-ACK it answers
+                if cfg.has_kernel_details() {
+                    // `tcp_check_req`: the timer starts again
+                    self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
+                }
                 return false;
             }
             if self.state == State::TimeWait && self.may_reopen(start, seg) {

@@ -189,9 +189,9 @@ impl Connection {
     #[inline(always)]
     pub(super) fn complete(&mut self, cfg: &TcpConfig, now: Time, header: Header) -> Header {
         let Header { len, flags, retransmission, .. } = header;
-        self.receiver.ack_now = false;
         self.receiver.last_ack = self.receiver.nxt as u32;
-        self.receiver.policy.on_sent(cfg, now, self.receiver.nxt, len > 0);
+        let (stamped, again) = self.receiver.policy.on_sent(cfg, now, self.receiver.nxt, len > 0);
+        self.receiver.ack_now = again;
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
         let (signals, ecn) = if self.sender.snd.ecn.is_in_use() {
@@ -202,7 +202,7 @@ impl Connection {
         };
         Header {
             ack: to_wire(self.irs, self.receiver.nxt),
-            ts_val: timestamp(now),
+            ts_val: timestamp(stamped),
             ts_ecr: if self.agreed.timestamps || cfg.packet_stamps { self.receiver.ts_recent } else { 0 },
             flags: flags | signals,
             has_timestamps: self.agreed.timestamps,
@@ -312,8 +312,10 @@ impl Connection {
                 return Some(self.reset(cfg, now, Header { ack, flags: Flags::ACK, ..Header::default() }))
             }
             Control::Syn => {
-                // A network may drop SYNs with these flags, so Linux requests AccECN only twice.
-                let asks = !(cfg.ecn.is_accurate() && self.retries >= 2);
+                // A network may drop SYNs with these flags, so Linux requests AccECN only twice, and ECN only once
+                // (`tcp_ecn_clear_syn`; RFC 3168, section 6.1.1.1).
+                let asks = if cfg.ecn.is_accurate() { 2 } else { 1 };
+                let asks = self.retries < asks || !cfg.ecn.is_accurate() && !cfg.has_kernel_details();
                 let ecn = if asks { cfg.ecn.syn_flags() } else { Flags(0) };
                 Header { flags: Flags::SYN | ecn, ecn: Self::syn_codepoint(cfg), ..Header::default() }
             }

@@ -194,6 +194,7 @@ impl<'a> Script<'a> {
                 "push" => seg.flags |= Flags::PSH,
                 "rst" => seg.flags |= Flags::RST,
                 "ece" => seg.flags |= Flags::ECE,
+                "cwr" => seg.flags |= Flags::CWR,
                 "ts" => (seg.has_timestamps, seg.ts_val, seg.ts_ecr) = (true, number() as u32, number() as u32),
                 "sackok" => seg.sack_permitted = true,
                 "win" => self.window = number() as u32,

@@ -18,9 +18,9 @@ impl Receiver {
     }
 
     /// Initializes the acknowledgment policy, once the handshake is done or was skipped.
-    pub fn on_established(&mut self, now: Time, mss: u32) {
+    pub fn on_established(&mut self, cfg: &TcpConfig, now: Time, mss: u32) {
         let window = self.offered();
-        self.policy.on_established(now, mss, window);
+        self.policy.on_established(cfg, now, mss, window);
     }
 
     /// With Linux's acknowledgment policy, processes a data segment that may change the ECN echo. `echo` is the state
@@ -29,7 +29,9 @@ impl Receiver {
     pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo) {
         let offered = self.offered();
         let Some(linux) = self.policy.linux() else { return };
-        if seg.ecn == CE && echo.flags() == Flags(0) {
+        // With DCTCP (`dctcp_ece_ack_update`), the echo has begun already when Linux asks for it.
+        let begins = seg.ecn == CE && echo.flags() == Flags(0);
+        if begins && !(echo.state_ends(seg) && cfg.has_kernel_details()) {
             linux.on_mark(cfg, offered);
         }
         self.ack_now |= seg.flags.has(Flags::CWR);
@@ -65,14 +67,15 @@ impl Receiver {
         let AckState::Linux(state) = &mut self.policy else { return Due::Now };
         state.offered_at = 0;
         let mut allocated = 0;
-        let mut effect = Effect { window, ..Effect::default() };
+        let asks = self.ack_now && cfg.has_kernel_details();
+        let mut effect = Effect { window, asks, ..Effect::default() };
         if let Some(buffer) = &mut state.buffer {
             let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
+            let echo = new.timestamps.then_some(new.seg.ts_ecr);
             (effect.window_grew, allocated) = match arrival {
-                Arrival::Beyond if new.sack => buffer.on_beyond(new.seg, mss, held),
+                Arrival::Beyond if new.sack => buffer.on_beyond(now, new.seg, mss, held, echo),
                 Arrival::Old | Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
                 Arrival::InOrder(_) | Arrival::Partial(_) | Arrival::Filling(_) => {
-                    let echo = new.timestamps.then_some(new.seg.ts_ecr);
                     buffer.on_in_order(now, new.seg, mss, new.end, held, (window, echo))
                 }
             };
@@ -124,12 +127,13 @@ impl Receiver {
 
     /// Returns the window to advertise; it never shrinks (`tcp_select_window`).
     #[inline(never)]
-    pub(super) fn offer_tuned(&mut self) -> u32 {
+    pub(super) fn offer_tuned(&mut self, cfg: &TcpConfig) -> u32 {
         let left = self.edge.saturating_sub(self.nxt) as u32;
         let (offered, shift) = (self.offered(), self.shift());
         let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
         let Some(buffer) = self.policy.buffer_mut() else { return left };
-        let allocated = buffer.take_noted().unwrap_or_else(|| buffer.allocated(held, 0));
+        let noted = buffer.take_noted();
+        let allocated = noted.unwrap_or_else(|| buffer.allocated(held, 0));
         let (window, tight) = buffer.window(shift, offered, allocated);
         if let Some(linux) = self.policy.linux().filter(|_| tight) {
             linux.on_tight_window();
@@ -138,9 +142,15 @@ impl Receiver {
         let window = if window < left { left.next_multiple_of(unit) } else { window };
         let window = window.min(0xffff << shift) & !(unit - 1);
         self.edge = self.edge.max(self.nxt + u64::from(window));
+        let offered = (self.edge - self.nxt) as u32;
         if let AckState::Linux(state) = &mut self.policy {
             state.offered_at = self.nxt;
+            let reads = noted.is_some() && cfg.has_kernel_details();
+            if let Some(buffer) = state.buffer.as_mut().filter(|_| reads) {
+                state.widens = buffer.doubles(u64::from(offered), (shift, offered), held);
+                state.offered_at = if state.widens { 0 } else { state.offered_at };
+            }
         }
-        (self.edge - self.nxt) as u32
+        offered
     }
 }

@@ -89,7 +89,8 @@ impl Connection {
             Outlook::Nothing => Quick::Nothing,
             Outlook::PureAck if self.needs_no_options() => {
                 let position = self.sender.snd.nxt.max(self.sender.snd.max);
-                Quick::Segment { header: self.bare(cfg, now, position, 0, cfg.ack_bytes), last: true }
+                let header = self.bare(cfg, now, position, 0, cfg.ack_bytes);
+                Quick::Segment { header, last: !self.receiver.ack_now }
             }
             Outlook::FullSegment if self.needs_no_options() && self.is_simple() => {
                 Quick::Segment { header: self.full_segment(cfg, now), last: false }

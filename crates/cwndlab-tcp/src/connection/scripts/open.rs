@@ -71,6 +71,51 @@ fn linux_reduces_the_initial_window_only_if_a_syn_was_sent_again_twice() {
     );
 }
 
+fn with_kernels_clock() -> TcpConfig {
+    TcpConfig {
+        handshake: Some(HandshakeConfig { free_retransmissions: 1, ..HandshakeConfig::STANDARD }),
+        rto: RtoConfig { timer_hz: 1000, ..with_handshake().rto },
+        ..with_handshake()
+    }
+}
+
+/// `tcp_check_req`, `tcp_init_transfer`: the SYN-ACK that answers a repeated SYN counts with the one that the timer
+/// sent, and the timer starts again.
+#[test]
+fn linux_counts_the_syn_ack_that_answers_a_repeated_syn() {
+    server(
+        &with_kernels_clock(),
+        "0.0 < syn
+         0.0 > syn ack 0
+         1.024 > syn ack 0      # 1 s, on a slot of 64 ms
+         1.1 < syn
+         1.1 > syn ack 0
+         1.2 < ack 0
+         = state Established cwnd 1000",
+    );
+    server(
+        &with_kernels_clock(),
+        "0.0 < syn
+         0.0 > syn ack 0
+         1.0 < syn
+         1.0 > syn ack 0
+         1.9 < ack 0            # before 2.0 s
+         = state Established cwnd 2000",
+    );
+}
+
+/// `tcp_ecn_clear_syn` (RFC 3168, section 6.1.1.1).
+#[test]
+fn linux_asks_for_ecn_with_the_first_syn_only() {
+    let cfg = TcpConfig { ecn: EcnKind::Rfc3168, ..with_kernels_clock() };
+    let mut end = Connection::client(&cfg, ISS, Time::ZERO);
+    let first = end.poll_transmit(&cfg, Time::ZERO).expect("a SYN");
+    assert_eq!(first.flags, Flags::SYN | Flags::ECE | Flags::CWR);
+    let later = end.poll_timeout();
+    end.handle_timeout(&cfg, later);
+    assert_eq!(end.poll_transmit(&cfg, later).expect("a SYN").flags, Flags::SYN);
+}
+
 /// ns-2 of 1998 measured the round trip of data only; its initial timeout was 6 s (`rtxcur_init_`).
 #[test]
 fn a_handshake_that_is_not_timed_leaves_the_first_timeout_to_the_first_data() {
