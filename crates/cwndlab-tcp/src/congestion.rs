@@ -122,6 +122,8 @@ pub enum Episode {
         /// bytes that may be sent before the next ACK (`SndCnt`)
         allowance: u64,
     },
+    /// Fast recovery begins after an ECN echo has reduced the window.
+    LossAfterEcho,
     /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
     Deflated(u32),
     /// ns-2's NewReno: as [`Episode::Deflated`], but by this many whole segments. ns-2 counts cwnd in packets, as a

@@ -289,6 +289,7 @@ impl Sender {
                     self.cc.on_undo(mss);
                     self.snd.ecn.withdraw();
                 }
+                Step::LossAfterEcho => self.cc.on_episode(Episode::LossAfterEcho, mss),
                 Step::LossWindow => self.cc.to_loss_window(cfg, mss),
                 Step::Ended => self.cc.on_episode(Episode::Ended, mss),
                 Step::Deflated(bytes) => self.cc.on_episode(Episode::Deflated(bytes), mss),

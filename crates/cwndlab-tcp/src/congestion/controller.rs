@@ -165,6 +165,9 @@ impl Controller {
             Episode::Inflated(bytes) => self.set_cwnd(self.cwnd() + u64::from(bytes), mss),
             Episode::StillInNetwork(pipe) => self.set_cwnd(pipe + one, mss),
             Episode::Ended => self.set_cwnd(self.ssthresh().max(one), mss),
+            Episode::LossAfterEcho => {
+                each_law!(&mut self.law, law => law.on_loss_after_echo(&mut self.windows, mss));
+            }
         }
     }
 

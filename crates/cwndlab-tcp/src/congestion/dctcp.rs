@@ -64,6 +64,11 @@ impl Law for Dctcp {
         self.reno.avoid(growth, cwnd)
     }
 
+    /// Halves the window, as for any loss (RFC 8257, section 3.5; Linux: `dctcp_react_to_loss`).
+    fn on_loss_after_echo(&mut self, windows: &mut Windows, mss: u32) {
+        windows.ssthresh = (windows.cwnd / mss / 2).max(2) * mss;
+    }
+
     fn reduce(&mut self, cut: &Cut<'_>, cwnd: u32) -> u32 {
         let half = self.reno.reduce(cut, cwnd);
         if cut.event == CongestionEvent::Ecn {
@@ -111,6 +116,15 @@ mod tests {
             let settled = *alphas(&[share; 300]).last().unwrap();
             let expected = share as i64 * 1024 / 100;
             assert!((i64::from(settled) - expected).abs() <= 16, "{share} %: {settled} against {expected}");
+        }
+    }
+
+    #[test]
+    fn a_loss_after_an_echo_halves_whole_segments_but_leaves_two() {
+        for (segments, left) in [(29, 14), (28, 14), (3, 2)] {
+            let mut windows = Windows { cwnd: segments * 1000, ssthresh: 18_000 };
+            Dctcp::new().on_loss_after_echo(&mut windows, 1000);
+            assert_eq!(windows, Windows { cwnd: segments * 1000, ssthresh: left * 1000 });
         }
     }
 

@@ -145,6 +145,9 @@ pub(crate) trait Law {
         cut.half
     }
 
+    /// Called when fast recovery begins after an ECN echo has reduced the window.
+    fn on_loss_after_echo(&mut self, _windows: &mut Windows, _mss: u32) {}
+
     /// Called when a timeout has reduced the window.
     fn on_timeout(&mut self, _cfg: &TcpConfig) {}
 

@@ -93,12 +93,15 @@ impl RenoLinux2 {
 }
 
 /// Bytes that count towards growth: those cumulatively acknowledged (RFC 5681, RFC 3465). If slow start has no limit
-/// (L), as in the kernel, bytes that SACK or a duplicate ACK had already reported do not count.
+/// (L), as in the kernel, bytes that SACK or a duplicate ACK had already reported do not count. In the kernel, those
+/// that SACK reports with this ACK count, too (`tcp_cong_control`, `acked_sacked`).
 pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
-    if cfg.slow_start_limit_segments == 0 {
-        ack.fresh_bytes.min(ack.acked_bytes)
-    } else {
+    if cfg.slow_start_limit_segments > 0 {
         ack.acked_bytes
+    } else if cfg.has_kernel_details() {
+        ack.fresh_bytes
+    } else {
+        ack.fresh_bytes.min(ack.acked_bytes)
     }
 }
 

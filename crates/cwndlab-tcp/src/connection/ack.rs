@@ -98,12 +98,18 @@ impl Connection {
     }
 
     /// Records the SACK blocks. Returns the bytes that they report for the first time. A block below the ACK reports a
-    /// duplicate (RFC 2883) and is not recorded.
-    fn learn_sack(&mut self, seg: &Segment) -> u64 {
+    /// duplicate (RFC 2883) and is not recorded. Linux records the lowest block first (`tcp_sacktag_write_queue`), on
+    /// which RACK's round trip depends.
+    fn learn_sack(&mut self, cfg: &TcpConfig, seg: &Segment) -> u64 {
         let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
+        let at = |wire: u32| from_wire(self.iss, wire, una as u64);
+        let mut blocks = seg.sack;
+        if cfg.has_kernel_details() {
+            blocks.as_mut_slice().sort_unstable_by_key(|block| at(block.0));
+        }
         let mut reported = 0;
-        for &(left, right) in seg.sack.as_slice() {
-            let (left, right) = (from_wire(self.iss, left, una as u64), from_wire(self.iss, right, una as u64));
+        for &(left, right) in blocks.as_slice() {
+            let (left, right) = (at(left), at(right));
             if left >= una && left < right && right <= self.sender.snd.max as i64 {
                 reported += self.sender.outstanding.on_block(left as u64, right as u64);
             }
@@ -155,7 +161,7 @@ impl Connection {
         let prior_flight_bytes = self.sender.snd.flight_size();
         let prior_in_flight_bytes = self.in_flight_measured();
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, blocks);
-        let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(seg));
+        let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(cfg, seg));
         let s = &mut self.sender;
         let acked = ack - s.snd.una;
         // Without SACK, each duplicate ACK reports the arrival of one segment.
@@ -208,7 +214,7 @@ impl Connection {
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.snd.flight_size(), self.in_flight_measured());
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, Some(seg));
-        let sacked_bytes = if self.agreed.sack { self.learn_sack(seg) } else { 0 };
+        let sacked_bytes = if self.agreed.sack { self.learn_sack(cfg, seg) } else { 0 };
         let reported = self.sender.outstanding.round_trips(now).reported;
         if let Some((first, last)) = reported {
             let s = &mut self.sender.snd;
@@ -364,7 +370,7 @@ impl Connection {
             // The TCP of RFC 2415's authors samples the one-way delay of the ACK of the timed segment.
             timed.then(|| Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val))))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
-            Some(Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_ecr))))
+            Some(stamped_rtt(cfg, now, seg.ts_ecr))
         } else {
             timed.then(|| now - s.timed_at)
         };
@@ -461,6 +467,17 @@ impl Connection {
         self.on_reporting_ack(cfg, report);
         self.time_first(cfg, now);
     }
+}
+
+/// Returns the round trip from an echoed timestamp. In Linux, timestamps count milliseconds, and the shortest round trip
+/// is one (`tcp_rtt_tsopt_us`).
+pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
+    let age = u64::from(timestamp(now).wrapping_sub(echoed));
+    if !cfg.has_kernel_details() {
+        return Time::from_micros(age);
+    }
+    let clock = (now + cfg.rto.tick_phase_ns).as_nanos() / 1000;
+    Time::from_millis((clock / 1000 - clock.saturating_sub(age) / 1000).max(1))
 }
 
 /// Returns the range that a segment reports as received twice: by RFC 2883, section 4, the first SACK block, if it lies

@@ -56,6 +56,8 @@ pub(crate) enum Step {
     /// this window of data. If `recover_fs` is not 0, proportional rate reduction controls the episode, with this value
     /// as `RecoverFS` (RFC 9937, section 6.1).
     Cut { flight_bytes: u32, recover_fs: u32 },
+    /// Reports a loss after an ECN echo has reduced the window for this window of data.
+    LossAfterEcho,
     /// Sets cwnd to the loss window (Tahoe, FACK of 1998).
     LossWindow,
     /// Undoes the last reduction, which was spurious.

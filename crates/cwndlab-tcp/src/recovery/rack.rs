@@ -271,6 +271,9 @@ impl Rack {
     fn begin(&mut self, v: &mut View<'_>, delivered: u64, safe: bool, steps: &mut Steps) {
         if self.phase == Phase::Reduced {
             self.proportional.send_count = 0;
+            if v.cfg.has_kernel_details() {
+                steps.push(Step::LossAfterEcho);
+            }
         } else {
             steps.push(Step::Cut { flight_bytes: v.s.flight_size() as u32, recover_fs: recover_fs(v, delivered) });
             self.recover = v.s.max - 1;

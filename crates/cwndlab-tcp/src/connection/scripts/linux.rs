@@ -187,3 +187,67 @@ fn the_window_opens_with_the_segments_that_arrive() {
     });
     assert_eq!(windows.collect::<Vec<_>>(), [67_072, 69_888, 72_832, 75_776, 78_592, 80_512, 80_512]);
 }
+
+/// `tcp_ecn_accept_cwr`: a sender that has reduced its window, also for a loss, may have little to send.
+#[test]
+fn data_with_cwr_is_acknowledged_at_once() {
+    let script = quick(16)
+        + "0.100 < cwr data 16000-17000
+           0.100 > ack 17000
+           0.110 < data 17000-18000
+           0.151 > ack 18000";
+    server(&TcpConfig { ecn: EcnKind::Rfc3168, ..linux() }, &script);
+}
+
+/// `tcp_compressed_ack_kick` does not read the clock: a withheld ACK has the timestamp of the last arrival.
+#[test]
+fn a_withheld_ack_has_the_timestamp_of_the_segment_that_arrived_last() {
+    let cfg = TcpConfig { sack: true, timestamps: true, ..linux() };
+    let mut it = Script::new(&cfg, Connection::server(&cfg, ISS, Time::ZERO));
+    for (at, range) in [(1, "1000-2000"), (2, "2000-3000"), (3, "3000-4000")] {
+        it.take(Time::from_millis(at), &format!("data {range}"));
+    }
+    it.now = Time::from_millis(4);
+    let seg = it.incoming(&["data", "4000-5000"]);
+    it.end.handle_segment(&cfg, it.now, &seg);
+    it.now = it.end.poll_timeout();
+    assert_eq!(it.now, Time::from_micros(5100));
+    it.end.handle_timeout(&cfg, it.now);
+    let ack = it.end.poll_transmit(&cfg, it.now).expect("the withheld ACK");
+    assert_eq!(ack.ts_val, segment::timestamp(Time::from_millis(4)));
+}
+
+/// `tcp_cong_control`: the ACK delivers two segments, one of which SACK reports.
+#[test]
+fn slow_start_counts_what_sack_reports_with_new_data() {
+    let cfg = TcpConfig {
+        slow_start_limit_segments: 0,
+        rto: RtoConfig { timer_hz: 1000, ..config(4).rto },
+        ..super::loss::recovering(RecoveryKind::Rack)
+    };
+    client(
+        &cfg,
+        "0 write 4000
+        0 > data 0-1000
+        0 > data 1000-2000
+        0 > data 2000-3000
+        0 > data 3000-4000
+        0.1 < ack 1000
+        = cwnd 11000
+        0.11 < ack 2000 sack 3000-4000
+        = cwnd 13000
+        0.111 < ack 4000
+        = cwnd 14000",
+    );
+}
+
+/// `tcp_rtt_tsopt_us`: from a timestamp, the round trip is in whole milliseconds of the kernel's clock, at least one.
+#[test]
+fn a_round_trip_from_a_timestamp_counts_milliseconds() {
+    let cfg = TcpConfig { rto: RtoConfig { tick_phase_ns: Time::from_micros(300), ..linux().rto }, ..linux() };
+    for (sent_us, now_us, rtt_ms) in [(10_000, 30_600, 20), (10_000, 30_700, 21), (10_000, 10_100, 1)] {
+        let (sent, now) = (Time::from_micros(sent_us), Time::from_micros(now_us));
+        let rtt = super::super::ack::stamped_rtt(&cfg, now, segment::timestamp(sent));
+        assert_eq!(rtt, Time::from_millis(rtt_ms), "{sent_us} {now_us}");
+    }
+}

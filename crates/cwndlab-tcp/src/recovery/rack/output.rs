@@ -10,7 +10,10 @@ impl Rack {
     /// Limited Transmit is off and no episode is in progress, the bytes that SACK has reported; otherwise 0.
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
         let in_flight = v.flight.tally().pipe;
-        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.window.owns_recovery;
+        // In Linux cwnd limits, too, what may be sent when the reordering timer finds a loss between two ACKs.
+        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced)
+            && !v.window.owns_recovery
+            && !v.cfg.has_kernel_details();
         let window = if shaped { in_flight + u64::from(self.proportional.send_count) } else { v.window.inflated(v.s) };
         let uncounted = if v.cfg.limited_transmit || self.phase != Phase::Open { 0 } else { v.flight.reported.total() };
         (Room { window, in_flight }, uncounted)
@@ -59,7 +62,8 @@ impl Rack {
 
     pub(super) fn note_sent(&mut self, v: &View<'_>, sent: &Transmission) {
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            self.proportional.on_sent(sent.piece.len);
+            let unit = if v.cfg.has_kernel_details() { v.s.mss } else { 1 }; // Linux counts packets
+            self.proportional.on_sent(sent.piece.len.next_multiple_of(unit));
         }
         if sent.again && !self.probe_due {
             self.evidence.on_again(sent.now, (sent.end - sent.piece.start).div_ceil(u64::from(v.s.mss)) as u32);
