@@ -183,7 +183,9 @@ impl Connection {
         }
         if self.sender.snd.ecn.state_ends(seg) {
             let free = matches!(self.control, Control::None | Control::AskPacer);
-            if self.timers.is_running(Timer::DelayedAck) && free {
+            // Linux tests `ICSK_ACK_TIMER`, which is not set while ACKs are withheld.
+            let withholds = cfg.has_kernel_details() && self.receiver.policy.linux().is_some_and(|it| it.withholds());
+            if self.timers.is_running(Timer::DelayedAck) && free && !withholds {
                 self.control = Control::AckBefore(to_wire(self.irs, self.receiver.nxt));
             }
             self.receiver.ack_now = true;
