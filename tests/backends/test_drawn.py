@@ -1,8 +1,8 @@
 """The simulator sends a kernel's packets in scenarios of `cwndlab differ` that were recorded once.
 
 Each file has what Linux 6.12 in virtual time sent (`>`: milliseconds, transfer, position, bytes) and received
-(`<`: milliseconds, transfer, bytes acknowledged, SACK blocks) at the server. Each scenario differed before one of
-the causes in docs/models/kernel.md was found.
+(`<`: milliseconds, transfer, bytes acknowledged, SACK blocks) at the server. Each scenario differed until the
+last of its causes in docs/models/kernel.md was found.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def recorded(name: str) -> KernelRun:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_simulator_sends_the_packets_that_the_kernel_sent(name: str) -> None:
     seed, index = map(int, name.split("-"))
-    found, _ = against_simulator(draw(seed, index), recorded(name), simple_receiver=False)
+    found, _ = against_simulator(draw(seed, index), recorded(name))
     assert found.same, (found.kind, str(found.ours), str(found.theirs))
 
 
 @pytest.mark.usefixtures("virtual")
 def test_the_kernel_still_sends_them() -> None:
     seed, index = map(int, SHORTEST.split("-"))
-    kernel = VirtualKernel(stack_of(simple_receiver=False), image=images.find())
-    run = one_on_kernel(kernel, draw(seed, index), simple_receiver=False)
+    kernel = VirtualKernel(stack_of(), image=images.find())
+    run = one_on_kernel(kernel, draw(seed, index))
     assert text_of(run) == (GOLDEN / f"{SHORTEST}.txt").read_text()

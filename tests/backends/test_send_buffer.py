@@ -36,14 +36,14 @@ def pushed(packets: tuple[Packet, ...]) -> str:
 
 @pytest.mark.parametrize("cc", PUSHED)
 def test_the_send_buffer_is_full_with_the_segments_of_the_kernel(cc: str) -> None:
-    assert pushed(simulated(compiled(scenario(cc), simple_receiver=False), 7)) == PUSHED[cc]
+    assert pushed(simulated(compiled(scenario(cc)), 7)) == PUSHED[cc]
 
 
 @pytest.mark.usefixtures("virtual")
 @pytest.mark.parametrize("cc", PUSHED)
 def test_simulator_and_kernel_send_the_same_to_the_end(cc: str) -> None:
-    kernel = VirtualKernel(stack_of(simple_receiver=False))
-    theirs = one_on_kernel(kernel, scenario(cc), simple_receiver=False)
+    kernel = VirtualKernel(stack_of())
+    theirs = one_on_kernel(kernel, scenario(cc))
     assert pushed(theirs.packets) == PUSHED[cc]
-    found, _ = against_simulator(scenario(cc), theirs, simple_receiver=False)
+    found, _ = against_simulator(scenario(cc), theirs)
     assert found.same, found.kind

@@ -20,8 +20,8 @@ def test_a_scenario_depends_on_its_number_alone() -> None:
 @pytest.mark.parametrize("simple_receiver", [False, True])
 def test_every_scenario_is_a_study_that_runs(simple_receiver: bool) -> None:
     for index in range(12):
-        scenario = draw(5, index)
-        content = json.loads(compiled(scenario, simple_receiver=simple_receiver))
+        scenario = draw(5, index, simple_receiver=simple_receiver)
+        content = json.loads(compiled(scenario))
         assert len(content["traffic"]) == len(scenario.transfers)
 
 
@@ -44,12 +44,12 @@ def test_simpler_scenarios_end() -> None:
         scenario, steps = simpler, steps + 1
         assert steps < 60
     assert (len(scenario.flows), scenario.loss, scenario.queue) == (1, 0.0, "drop-tail")
-    compiled(scenario, simple_receiver=False)
+    compiled(scenario)
 
 
 def test_an_alignment_sets_starts_clock_and_the_streams_of_flows() -> None:
     aligned = Alignment(starts_ns=(1_234_567,), tick_phase_ns=48_000_002, draws=(3,))
-    content = json.loads(compiled(PLAIN, simple_receiver=False, alignment=aligned))
+    content = json.loads(compiled(PLAIN, aligned))
     (entry,) = content["traffic"]
     assert (entry["name"], entry["start_ns"]) == ("transfer-0-3", 1_234_567)
     rto = content["tcp"][entry["tcp_server"]]["rto"]

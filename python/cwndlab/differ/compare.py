@@ -74,12 +74,10 @@ def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[Packet, ...]:
 class Comparison:
     """Where two runs differ first."""
 
-    #: Packets at the server that are the same on both sides, before the first that is not.
-    agree: int
     #: The first packet that differs, on each side; None where there is no more.
     ours: Packet | None
     theirs: Packet | None
-    #: The last packets before it.
+    #: The packets before it, which are the same on both sides.
     before: tuple[Packet, ...]
     #: The packets from it on, of both sides.
     after: tuple[tuple[Packet, ...], tuple[Packet, ...]]
@@ -87,6 +85,11 @@ class Comparison:
     in_order: bool
     #: The largest relative difference of a transfer's completion; infinite if one completed on one side only.
     completion: float
+
+    @property
+    def agree(self) -> int:
+        """How many packets at the server are the same on both sides before the first that is not."""
+        return len(self.before)
 
     @property
     def same(self) -> bool:
@@ -123,35 +126,21 @@ def compare(ours: Sequence[Packet], theirs: Sequence[Packet]) -> Comparison:
     connections run side by side, and what they do within the tolerance may come in any order.
     """
     split = [_by_transfer(side) for side in (ours, theirs)]
+    pairs = [tuple(side.get(k, []) for side in split) for k in sorted({*split[0], *split[1]})]
     parted: list[tuple[int, Packet | None, Packet | None]] = []
-    agreed_until = math.inf
-    for transfer in sorted({*split[0], *split[1]}):
-        a, b = (side.get(transfer, []) for side in split)
+    for a, b in pairs:
         found = _first_apart(a, b)
         if found is not None:
-            at = min(one.time_ns for one in found if one is not None)
-            parted.append((at, *found))
-            agreed_until = min(agreed_until, at)
-    agree = sum(one.time_ns < agreed_until for one in theirs)
-    _, first, second = min(parted, key=lambda each: each[0], default=(0, None, None))
-    before = tuple(one for one in theirs if one.time_ns < agreed_until)
-    after = tuple(
-        tuple(one for one in side if one.time_ns >= agreed_until)[:SHOWN] for side in (ours, theirs)
-    )
+            parted.append((min(one.time_ns for one in found if one is not None), *found))
+    agreed_until, first, second = min(parted, key=lambda each: each[0], default=(math.inf, None, None))
+    after = [tuple(one for one in side if one.time_ns >= agreed_until)[:SHOWN] for side in (ours, theirs)]
     return Comparison(
-        agree,
         first,
         second,
-        before,
+        tuple(one for one in theirs if one.time_ns < agreed_until),
         (after[0], after[1]),
-        all(
-            [one.key for one in split[0].get(k, []) if one.sent]
-            == [one.key for one in split[1].get(k, []) if one.sent]
-            for k in {*split[0], *split[1]}
-        ),
-        max(
-            (_completion(split[0].get(k, []), split[1].get(k, [])) for k in {*split[0], *split[1]}), default=0
-        ),
+        all([one.key for one in a if one.sent] == [one.key for one in b if one.sent] for a, b in pairs),
+        max((_completion(a, b) for a, b in pairs), default=0),
     )
 
 

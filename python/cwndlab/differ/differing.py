@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from cwndlab.backends.linux_virtual.images import Image
 from cwndlab.errors import OutputError, RunError
 from cwndlab.writing import csv_text, save
 
-from .compare import COMPLETION_SHARE, SHOWN, Comparison
+from .compare import COMPLETION_SHARE, SHOWN, Comparison, compare
 from .scenario import Scenario, draw
-from .sides import KernelRun, against_kernel, against_simulator, on_kernel, one_on_kernel, stack_of
+from .sides import KernelRun, against_simulator, on_kernel, one_on_kernel, stack_of
 
 #: Runs that making one scenario simpler may take.
 TRIES = 40
@@ -65,7 +65,7 @@ class Differ:
         """
         self._claim_folder()
         rows = {index: row for index in range(scenarios) if (row := self._kept(index)) is not None}
-        missing = {f"{index:04d}": draw(self.seed, index) for index in range(scenarios) if index not in rows}
+        missing = {f"{index:04d}": self._drawn(index) for index in range(scenarios) if index not in rows}
         first: dict[str, KernelRun | str] = {}
 
         def deliver(name: str, run: KernelRun | str) -> None:
@@ -74,9 +74,9 @@ class Differ:
             self.say(f"{index}: {rows[index].kind}: {rows[index].scenario}")
 
         if len(self.kernels) == 2 and missing:
-            on_kernel(self._kernel(1), missing, first.__setitem__, simple_receiver=self.simple_receiver)
+            on_kernel(self._kernel(1), missing, first.__setitem__)
         if missing:
-            on_kernel(self._kernel(0), missing, deliver, simple_receiver=self.simple_receiver)
+            on_kernel(self._kernel(0), missing, deliver)
         found = [rows[index] for index in sorted(rows)]
         self._minimize(found, minimize)
         save(self.out / "differ.csv", _csv(found))
@@ -88,6 +88,9 @@ class Differ:
         """What is compared, in words."""
         theirs, *others = (f"Linux {image.release}" for image in self.kernels)
         return (others[0] if others else "the simulator"), theirs
+
+    def _drawn(self, index: int) -> Scenario:
+        return draw(self.seed, index, simple_receiver=self.simple_receiver)
 
     def _kernel(self, which: int) -> VirtualKernel:
         stack = stack_of(simple_receiver=self.simple_receiver)
@@ -119,7 +122,7 @@ class Differ:
         self, index: int, scenario: Scenario, ours: KernelRun | str | None, theirs: KernelRun | str
     ) -> Row:
         folder = self._folder(index)
-        save(folder / "study.toml", scenario.to_toml(simple_receiver=self.simple_receiver))
+        save(folder / "study.toml", scenario.to_toml())
         failed = next((run for run in (theirs, ours) if isinstance(run, str)), None)
         if failed is not None:
             row = Row(
@@ -139,9 +142,9 @@ class Differ:
     ) -> tuple[Comparison, str | None]:
         """The comparison, and the study that the simulator ran."""
         if ours is not None:
-            return against_kernel(ours, theirs), None
-        found, alignment = against_simulator(scenario, theirs, simple_receiver=self.simple_receiver)
-        return found, scenario.to_toml(simple_receiver=self.simple_receiver, alignment=alignment)
+            return compare(ours.packets, theirs.packets), None
+        found, alignment = against_simulator(scenario, theirs)
+        return found, scenario.to_toml(alignment)
 
     def _save(self, folder: Path, prefix: str, found: Comparison, aligned: str | None) -> None:
         save(folder / f"{prefix}packets.txt", listing(found, self.sides))
@@ -163,12 +166,12 @@ class Differ:
 
         def tried(scenario: Scenario) -> tuple[Comparison, str | None] | None:
             try:
-                runs = [one_on_kernel(k, scenario, simple_receiver=self.simple_receiver) for k in kernels]
+                runs = [one_on_kernel(k, scenario) for k in kernels]
             except RunError:
                 return None
             return self._compare(scenario, runs[1] if len(runs) == 2 else None, runs[0])
 
-        simplest = draw(self.seed, row.index)
+        simplest = self._drawn(row.index)
         shown = None
         tries = 0
         candidates = simplest.simpler()
@@ -181,7 +184,7 @@ class Differ:
         folder = self._folder(row.index)
         if shown is not None:
             self._save(folder, "minimal-", *shown)
-        save(folder / "minimal.toml", simplest.to_toml(simple_receiver=self.simple_receiver))
+        save(folder / "minimal.toml", simplest.to_toml())
         self.say(f"{row.index}: {row.kind}, simplest of {tries}: {simplest}")
 
 
@@ -205,9 +208,9 @@ def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
     ours, theirs = sides
     ran = [row for row in rows if row.kind != "failed"]
     counts = (
-        (row_count(ran, lambda row: row.is_same), "the same packets, within 0.1 ms, to the end"),
-        (row_count(ran, lambda row: row.in_order), "the same segments in the same order"),
-        (row_count(ran, lambda row: row.completion <= COMPLETION_SHARE), "completion times within 1 %"),
+        (sum(row.is_same for row in ran), "the same packets, within 0.1 ms, to the end"),
+        (sum(row.in_order for row in ran), "the same segments in the same order"),
+        (sum(row.completion <= COMPLETION_SHARE for row in ran), "completion times within 1 %"),
     )
     lines = [f"# {ours[0].upper()}{ours[1:]} and {theirs}", ""]
     lines += ["| scenarios | |", "|---|---|"]
@@ -226,11 +229,6 @@ def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
             if not row.is_same
         ]
     return "\n".join(lines) + "\n"
-
-
-def row_count(rows: Iterable[Row], which: Callable[[Row], bool]) -> int:
-    """How many rows are so."""
-    return sum(map(which, rows))
 
 
 def _side_words(kind: str, ours: str) -> str:

@@ -64,6 +64,8 @@ class Scenario:
     flows: tuple[tuple[Transfer, ...], ...]
     #: Of the random losses.
     seed: int
+    #: Every segment is acknowledged, receive buffers are large, Nagle's algorithm is off: the senders alone.
+    simple_receiver: bool = False
 
     @property
     def transfers(self) -> list[Transfer]:
@@ -85,7 +87,7 @@ class Scenario:
         loss = f", loss {100 * self.loss:g} %" if self.loss else ""
         return f"{self.rate_mbps:g} Mb/s, {self.rtt_ms:g} ms, {self.buffer_bdp:g} BDP {queue}{loss}: {flows}"
 
-    def study(self, *, simple_receiver: bool = False, alignment: Alignment | None = None) -> dict[str, Any]:
+    def study(self, alignment: Alignment | None = None) -> dict[str, Any]:
         """The tables of its study file; for the simulator with the alignment to a kernel's run."""
         queue: dict[str, Any] = {"kind": self.queue, "limit": f"{self.buffer_packets}pkt"}
         if self.ecn and self.queue != "drop-tail":
@@ -96,7 +98,7 @@ class Scenario:
         jitter = {"kind": "jitter", "max": JITTER, "keep_order": True}
         plain = {"kind": "drop-tail", "limit": "10000pkt"}
         knobs: dict[str, Any] = {"send_tuning": {"linux": {"most_bytes": SEND_BYTES}}}
-        if simple_receiver:
+        if self.simple_receiver:
             tuning = {"linux": {"initial_bytes": RECEIVE_BYTES, "most_bytes": RECEIVE_BYTES}}
             knobs |= {"ack_policy": "every", "nagle": False, "receive_tuning": tuning}
         starts = [f"{one.start_ms}ms" for one in self.transfers]
@@ -150,9 +152,9 @@ class Scenario:
             "probes": {"segments_at": "server"},
         }
 
-    def to_toml(self, *, simple_receiver: bool = False, alignment: Alignment | None = None) -> str:
+    def to_toml(self, alignment: Alignment | None = None) -> str:
         """The study file."""
-        return dumps(self.study(simple_receiver=simple_receiver, alignment=alignment))
+        return dumps(self.study(alignment))
 
     def simpler(self) -> Iterator[Scenario]:
         """What is simpler by one step, the largest steps first."""
@@ -203,7 +205,7 @@ def _group(cc: str, *, ecn: bool) -> dict[str, Any]:
     return knobs
 
 
-def draw(seed: int, index: int) -> Scenario:
+def draw(seed: int, index: int, *, simple_receiver: bool = False) -> Scenario:
     """The scenario with this number of a seed's sequence; it does not depend on the ones before."""
     rng = np.random.default_rng([seed, index])
 
@@ -223,6 +225,7 @@ def draw(seed: int, index: int) -> Scenario:
         loss=float(rng.choice(LOSSES)),
         flows=flows,
         seed=int(rng.integers(1, 1 << 31)),
+        simple_receiver=simple_receiver,
     )
 
 

@@ -41,14 +41,14 @@ class KernelRun:
         return (self.zero_ns + UPTIME_AT_ZERO_NS) % WHEEL_NS
 
 
-def compiled(scenario: Scenario, *, simple_receiver: bool, alignment: Alignment | None = None) -> str:
+def compiled(scenario: Scenario, alignment: Alignment | None = None) -> str:
     """The scenario as the engine takes it."""
-    text = scenario.to_toml(simple_receiver=simple_receiver, alignment=alignment)
+    text = scenario.to_toml(alignment)
     (cell,) = Study.from_toml(text).plan().cells
     return cell.scenario
 
 
-def stack_of(*, simple_receiver: bool) -> Stack:
+def stack_of(*, simple_receiver: bool = False) -> Stack:
     """The kernel's set-up."""
     stack = load(STACK)
     if not simple_receiver:
@@ -61,15 +61,13 @@ def on_kernel(
     kernel: Kernel,
     scenarios: Mapping[str, Scenario],
     deliver: Callable[[str, KernelRun | str], None],
-    *,
-    simple_receiver: bool,
 ) -> None:
     """Runs scenarios by their names, several at a time; a run that failed is delivered as the reason."""
     jobs = (
         Job(
             name,
             name,
-            compiled(one, simple_receiver=simple_receiver),
+            compiled(one),
             one.seed,
             0,
             keep_records=True,
@@ -95,19 +93,17 @@ def on_kernel(
     kernel.execute(jobs, MeasuredRuns(()), done)
 
 
-def one_on_kernel(kernel: Kernel, scenario: Scenario, *, simple_receiver: bool) -> KernelRun:
+def one_on_kernel(kernel: Kernel, scenario: Scenario) -> KernelRun:
     """One run; RunError if it failed."""
     found: list[KernelRun | str] = []
-    on_kernel(kernel, {"run": scenario}, lambda _, run: found.append(run), simple_receiver=simple_receiver)
+    on_kernel(kernel, {"run": scenario}, lambda _, run: found.append(run))
     (run,) = found
     if isinstance(run, str):
         raise RunError(f"{scenario}: {run}")
     return run
 
 
-def against_simulator(
-    scenario: Scenario, theirs: KernelRun, *, simple_receiver: bool
-) -> tuple[Comparison, Alignment]:
+def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[Comparison, Alignment]:
     """The simulator against the kernel, with the kernel's starts and clock.
 
     Of BBR's random phases the simulator draws the kernel's: the names of transfers, from which their random
@@ -117,7 +113,7 @@ def against_simulator(
 
     def ours() -> tuple[Comparison, Alignment]:
         alignment = Alignment(theirs.starts_ns, theirs.tick_phase_ns, tuple(draws))
-        text = compiled(scenario, simple_receiver=simple_receiver, alignment=alignment)
+        text = compiled(scenario, alignment)
         return compare(simulated(text, scenario.seed), theirs.packets), alignment
 
     best = ours()
@@ -135,8 +131,3 @@ def simulated(text: str, seed: int) -> tuple[Packet, ...]:
     """What the simulator's server sends and receives."""
     records = _core.run(text, seed, 0)
     return packets_of(*(read_table(records.table(name)) for name in ("segments", "connections")))
-
-
-def against_kernel(ours: KernelRun, theirs: KernelRun) -> Comparison:
-    """Two kernels against each other, whose runs begin alike."""
-    return compare(ours.packets, theirs.packets)
