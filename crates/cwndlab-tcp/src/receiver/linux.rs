@@ -73,7 +73,9 @@ impl Receiver {
             let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
             let echo = new.timestamps.then_some(new.seg.ts_ecr);
             (effect.window_grew, allocated) = match arrival {
-                Arrival::Beyond if new.sack => buffer.on_beyond(now, new.seg, mss, held, echo),
+                Arrival::Beyond if new.sack => {
+                    buffer.on_beyond(now, new.seg, mss, held, echo.filter(|_| cfg.has_kernel_details()))
+                }
                 Arrival::Old | Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
                 Arrival::InOrder(_) | Arrival::Partial(_) | Arrival::Filling(_) => {
                     buffer.on_in_order(now, new.seg, mss, new.end, held, (window, echo))

@@ -1,0 +1,42 @@
+"""Scenarios drawn at random, on the simulator and on Linux in virtual time (`cwndlab differ`)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from cwndlab.backends.linux_virtual import doctor, images
+from cwndlab.differ.compare import COMPLETION_SHARE
+from cwndlab.differ.differing import Differ
+
+from .row import Row
+
+SCENARIOS, SEED = 20, 1
+
+
+def rows() -> Iterator[Row]:
+    """How many scenarios are the same; nothing where no kernel starts."""
+    reason = doctor.reason_not_virtual()
+    if reason is not None:
+        print(f"no comparison with Linux: {reason}", file=sys.stderr)
+        return
+    image = images.find()
+    with TemporaryDirectory() as folder:
+        found = Differ(SEED, (image,), Path(folder)).run(SCENARIOS, 0)
+    for what, count, least in (
+        ("the same packets to the end, within 0.1 ms", sum(row.is_same for row in found), 16),
+        ("the same segments in the same order", sum(row.in_order for row in found), 17),
+        ("completion within 1 %", sum(row.completion <= COMPLETION_SHARE for row in found), 18),
+    ):
+        yield Row(
+            group="Scenarios drawn at random",
+            check=f"{what}, of {SCENARIOS} of seed {SEED}",
+            source=f"Linux {image.release} in virtual time",
+            unit="scenarios",
+            expected=SCENARIOS,
+            measured=count,
+            tolerance=SCENARIOS - least,
+            absolute=True,
+        )
