@@ -104,6 +104,8 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     assert ThresholdOutcome.NOT_MET not in [rows[name].outcomes["timid"] for name in harms]
     assert {row.id for row, _ in made.cards[0].failing()} == {f"rfc9743/{name}" for name in harms}
     assert set(rows["5.2-starves"].standings["timid"].values()) == {Standing.WORSE}
+    first = [row.criterion.id for row in made.cards[0].failed_first][: len(harms)]
+    assert first == [row.criterion.id for row in made.cards[0].rows if row.criterion.id in harms]
     assert rows["5.2-starves"].rank("timid") == (6, 6)
     assert rows["5.2-starves-others"].rank("stubborn") == (6, 6)
 

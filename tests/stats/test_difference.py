@@ -47,3 +47,12 @@ def test_the_one_value_of_a_cell_without_randomness_represents_all_replicates_of
 def test_equal_numbers_are_counted() -> None:
     found = compare_datasets(dataset([1.0, 2.0]), dataset([1.0, 2.0]), paired=True)
     assert (found.same, found.moved, found.only_a, found.only_b) == (1, [], [], [])
+
+
+def test_significant_differences_come_first_by_size() -> None:
+    def several(**values: float) -> Results:
+        data = {("x", name): [value] for name, value in values.items()}
+        return Results((CellInfo("x", {}),), dict.fromkeys(values, "s"), data, deterministic={"x"})
+
+    a, b = several(small=100.0, large=1.0, none=math.nan), several(small=101.0, large=3.0, none=2.0)
+    assert [one.quantity for one in compare_datasets(a, b, paired=True).moved] == ["large", "small", "none"]

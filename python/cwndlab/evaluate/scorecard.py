@@ -130,6 +130,17 @@ class Scorecard:
     references: tuple[str, ...]
     rows: tuple[CriterionRow, ...]
 
+    @property
+    def failed_first(self) -> tuple[CriterionRow, ...]:
+        """The rows: those that a subject does not meet, those left undecided, and the others."""
+
+        def place(row: CriterionRow) -> int:
+            found = [row.outcomes.get(subject) for subject in self.subjects]
+            first = (ThresholdOutcome.NOT_MET, ThresholdOutcome.UNDECIDED)
+            return next((at for at, outcome in enumerate(first) if outcome in found), len(first))
+
+        return tuple(sorted(self.rows, key=place))
+
     def counts(self, subject: str) -> dict[ThresholdOutcome, int]:
         """How many thresholds a subject meets, misses, or leaves open."""
         found = [row.outcomes.get(subject) for row in self.rows]

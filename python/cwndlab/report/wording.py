@@ -463,13 +463,15 @@ def claim_view(
 
 def _detail_text(judged: JudgedClaim) -> str:
     """Where a claim holds and where not, in words: its conditions are counted, not repeated."""
-    if not judged.conditions:
-        return judged.detail
     from cwndlab.stats.claims import listed  # few studies have claims
 
-    verdicts = [verdict for verdict, _ in judged.conditions]
-    words = ", ".join(f"{verdicts.count(v)} {v.value}" for v in dict.fromkeys(verdicts))
-    return judged.detail.replace(listed(judged.conditions), f"Of {len(verdicts)} conditions {words}.")
+    text = judged.detail
+    if judged.conditions:
+        verdicts = Counter(verdict for verdict, _ in judged.conditions)
+        some = (f"{n} {v.value if n == 1 else v.value.removesuffix('s')}" for v, n in verdicts.items())
+        words = f"Of {verdicts.total()} conditions, {', '.join(some)}."
+        text = text.replace(listed(judged.conditions), words)
+    return text[:1].upper() + text[1:]
 
 
 def _choices_text(single: Verdicts, combined: Verdicts) -> str:

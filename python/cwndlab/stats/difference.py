@@ -74,12 +74,20 @@ class NumberDifference:
         """Whether the interval of the difference leaves out 0 (without randomness: any difference)."""
         return self.low > 0 or self.high < 0
 
+    @property
+    def change(self) -> float:
+        """The difference relative to the larger number; 1 where only one dataset has a number."""
+        larger = max(abs(self.a), abs(self.b))
+        change = abs(self.b - self.a) / larger if larger else 0.0
+        return 1.0 if math.isnan(change) else change
+
 
 @dataclass(frozen=True)
 class DatasetComparison:
     """The differences between two datasets."""
 
     moved: list[NumberDifference]
+    """Significant differences first, by size."""
     same: int
     only_a: list[str]
     only_b: list[str]
@@ -107,5 +115,6 @@ def compare_datasets(a: Results, b: Results, *, paired: bool) -> DatasetComparis
                 cell, quantity, a.unit(quantity), mean_x, mean_y, apart.low, apart.high, apart.method
             )
         )
+    moved.sort(key=lambda one: (not one.significant, -one.change))
     cells_a, cells_b = {c.id for c in a.cells}, {c.id for c in b.cells}
     return DatasetComparison(moved, same, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
