@@ -2,6 +2,7 @@
 
 use cwndlab_units::Time;
 
+use super::ack::stamped_rtt;
 use super::{stamp_unit, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, RttSamples, TcpConfig};
 use crate::congestion::{AfterAck, CongestionEvent, Episode};
@@ -105,7 +106,14 @@ impl Connection {
         self.sender.snd.edge = self.sender.snd.una + u64::from(seg.window);
         self.timers.stop(Timer::Retransmit);
         self.receiver.on_established(cfg, now, self.offered_mss(cfg));
+        let echoed = self.echoed_stamp(seg);
         let s = &mut self.sender;
+        let is_timed = self.retries == 0 && s.timed_end == 1 && cfg.shaking().timed;
+        if let Some(echoed) = echoed.filter(|_| !is_timed && cfg.has_kernel_details()) {
+            // `tcp_ack_update_rtt`: the timestamp tells which SYN or SYN-ACK was answered.
+            s.snd.rtt.on_sample(&cfg.rto, now, stamped_rtt(cfg, now, echoed), (s.snd.una, s.snd.max));
+            s.snd.rtt.clear_backoff();
+        }
         if self.retries > 0 {
             s.snd.rtt.after_lost_syn(); // RFC 6298, 5.7
                                         // In Linux a SYN-ACK sent because the SYN arrived again counts, too (`num_retrans`).
@@ -115,7 +123,7 @@ impl Connection {
                 // RFC 5681, section 3.1: after a lost SYN the window is one segment.
                 s.cc.on_episode(Episode::Restarted, s.snd.mss);
             }
-        } else if s.timed_end == 1 && cfg.shaking().timed {
+        } else if is_timed {
             let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
                 Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val)))
             } else {

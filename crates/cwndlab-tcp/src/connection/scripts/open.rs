@@ -104,6 +104,16 @@ fn linux_counts_the_syn_ack_that_answers_a_repeated_syn() {
     );
 }
 
+/// `tcp_ack_update_rtt`: a timestamp tells which SYN was answered, so the timeout does not stay at 3 s.
+#[test]
+fn linux_measures_a_repeated_handshake_by_its_timestamps() {
+    let cfg = TcpConfig { timestamps: true, ..with_kernels_clock() };
+    let mut it = Script::new(&cfg, Connection::client(&cfg, ISS, Time::ZERO));
+    it.run("0.0 > syn\n1.024 > syn");
+    it.take(Time::from_micros(1_074_600), &format!("syn ack 0 ts 1 {}", segment::timestamp(Time::from_millis(1024))));
+    assert_eq!(it.end.srtt(&cfg), Time::from_millis(50));
+}
+
 /// `tcp_ecn_clear_syn` (RFC 3168, section 6.1.1.1).
 #[test]
 fn linux_asks_for_ecn_with_the_first_syn_only() {
