@@ -1,0 +1,59 @@
+"""Reports as axe-core sees them: light and dark, on a wide screen and a telephone, and while a cell runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cwndlab
+from cwndlab.evaluate import evaluation, pack, subjects
+
+WEB = Path(__file__).parents[2] / "web"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+QUESTION = """
+title = "CUBIC against BBR"
+measure = ["share", "loss_rate"]
+
+[dumbbell]
+rate = "5Mbps"
+rtt = "40ms"
+buffer = [0.5, 1, 2]
+flows = [{ cc = "cubic" }, { cc = "bbr1" }]
+
+[run]
+duration = "4s"
+warmup = "1s"
+replicates = 3
+"""
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """A question of a few lines, a study with claims and published numbers, and a scorecard."""
+    if CHROMIUM is None or shutil.which("node") is None or not (WEB / "node_modules/axe-core").exists():
+        pytest.skip("needs chromium, node and the packages in web/ (`npm ci --prefix web`)")
+    out = tmp_path_factory.mktemp("pages")
+    (out / "question.toml").write_text(QUESTION, encoding="utf-8")
+    cwndlab.run(out / "question.toml", out=out / "question")
+    cwndlab.run("rfc2416", changes={"grid": "minute", "variant": "tahoe", "iw": [1, 4]}, out=out / "rfc2416")
+    evaluation.evaluate(
+        [pack.load("rfc9743").with_criteria(["5.1.2"])],
+        [subjects.congestion_control("bbr1")],
+        out / "card",
+        changes={"dumbbell.rate": "2Mbps", "run.duration": "4s", "run.warmup": "1s"},
+    )
+    return [*out.glob("*/report.html"), out / "card/scorecard.html"]
+
+
+def test_axe_finds_nothing_wrong(pages: list[Path]) -> None:
+    assert len(pages) == 3
+    command = ["node", "axe.mjs", str(CHROMIUM), *map(str, pages)]
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    assert found == [], "\n".join(f"{one['file']}: {one['id']} {one['first']}" for one in found)
