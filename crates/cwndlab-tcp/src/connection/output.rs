@@ -314,9 +314,12 @@ impl Connection {
             Control::Syn => {
                 // A network may drop SYNs with these flags, so Linux requests AccECN only twice, and ECN only once
                 // (`tcp_ecn_clear_syn`; RFC 3168, section 6.1.1.1).
-                let asks = if cfg.ecn.is_accurate() { 2 } else { 1 };
-                let asks = self.retries < asks || !cfg.ecn.is_accurate() && !cfg.has_kernel_details();
-                let ecn = if asks { cfg.ecn.syn_flags() } else { Flags(0) };
+                let requests = match cfg.ecn.is_accurate() {
+                    true => 2,
+                    false if cfg.has_kernel_details() => 1,
+                    false => u8::MAX,
+                };
+                let ecn = if self.retries < requests { cfg.ecn.syn_flags() } else { Flags(0) };
                 Header { flags: Flags::SYN | ecn, ecn: Self::syn_codepoint(cfg), ..Header::default() }
             }
             Control::SynAck => {
