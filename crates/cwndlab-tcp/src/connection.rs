@@ -252,10 +252,13 @@ impl Connection {
                 linux.on_timer(cfg, &self.sender.snd.rtt);
             }
         }
-        // TIME-WAIT and the pacer use the same timer. If it ran for the pacer, there is nothing to do here, because the
-        // caller polls next.
-        if self.timers.take_expired(Timer::TimeWait, now) && self.state == State::TimeWait {
-            self.state = State::Closed;
+        // TIME-WAIT and the pacer use the same timer. If it ran for the pacer, the caller polls next.
+        if self.timers.take_expired(Timer::TimeWait, now) {
+            if self.state == State::TimeWait {
+                self.state = State::Closed;
+            } else if let Some(rack) = self.recovery.rack().filter(|_| cfg.has_kernel_details()) {
+                rack.on_pacer();
+            }
         }
         if self.timers.take_expired(Timer::Retransmit, now) && !self.recovery_expiry(cfg, now) {
             match self.state {

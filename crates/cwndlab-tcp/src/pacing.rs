@@ -93,9 +93,10 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// Whether a segment may be sent at `now`, in the current train or as the first of a new one. `pace` returns the
-    /// pace of a new train.
+    /// pace of a new train. `unused_counts`: a train of which nothing was sent, because a window did not permit it, does
+    /// not end the lateness (Linux: `tcp_wstamp_ns` changes when a packet is sent).
     #[inline]
-    pub fn admits(&mut self, now: Time, pace: impl FnOnce() -> Option<Pace>) -> bool {
+    pub fn admits(&mut self, now: Time, unused_counts: bool, pace: impl FnOnce() -> Option<Pace>) -> bool {
         if now == self.began && self.bytes < self.most_bytes {
             return true;
         }
@@ -103,12 +104,13 @@ impl Pacer {
             return false;
         }
         let pace = pace().unwrap_or(Pace { rate: 0, train_bytes: MOST_BYTES });
+        let before = if unused_counts && self.bytes == 0 { self.late } else { Time::ZERO };
         *self = Pacer {
             began: now,
             bytes: 0,
             most_bytes: pace.train_bytes,
             rate: pace.rate,
-            late: now - self.next,
+            late: now - self.next + before,
             next: now,
             ..*self
         };
@@ -118,6 +120,9 @@ impl Pacer {
     /// Notes that an ACK without data is sent at `now`. The lateness of the next train is then measured from `now` (in
     /// Linux, `tcp_wstamp_ns` is updated by every packet).
     pub fn on_pure_ack(&mut self, now: Time) {
+        if now >= self.next && self.bytes == 0 {
+            self.late = Time::ZERO;
+        }
         self.next = self.next.max(now);
     }
 

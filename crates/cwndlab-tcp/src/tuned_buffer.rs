@@ -311,13 +311,14 @@ impl TunedBuffer {
         // The timestamp wraps after 71.6 minutes, so its age is used.
         let age = u64::from(timestamp(now).wrapping_sub(echo));
         let clock = now.as_nanos() / MICROSECOND + self.clock_phase;
-        let echo = clock.saturating_sub(age) / 1000;
+        // Of what is sent on a tick, the timestamp lacks a part of a microsecond.
+        let echo = (clock + u64::from(self.clock_phase > 0)).saturating_sub(age) / 1000;
         if self.last_echo == Some(echo) {
             return;
         }
         self.last_echo = Some(echo);
         if seg.len >= self.size.full() {
-            let sample = clock / 1000 - echo;
+            let sample = (clock / 1000).saturating_sub(echo);
             if sample > 0 && sample < 1 << 20 {
                 self.note_rtt(sample as u32 * 1000, false);
             }

@@ -477,7 +477,9 @@ pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
         return Time::from_micros(age);
     }
     let clock = (now + cfg.rto.tick_phase_ns).as_nanos() / 1000;
-    Time::from_millis((clock / 1000 - clock.saturating_sub(age) / 1000).max(1))
+    // Of what is sent on a tick, the timestamp lacks a part of a microsecond.
+    let echoed = (clock + 1).saturating_sub(age);
+    Time::from_millis((clock / 1000).saturating_sub(echoed / 1000).max(1))
 }
 
 /// Returns the range that a segment reports as received twice: by RFC 2883, section 4, the first SACK block, if it lies

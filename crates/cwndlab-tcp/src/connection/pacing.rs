@@ -32,7 +32,8 @@ impl Connection {
             if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
                 pacer.on_pure_ack(now); // the ACK goes before any data
             }
-            admits = !waits || pacer.admits(now, || sender.new_pace(cfg, now, recovery));
+            let unused_counts = cfg.has_kernel_details();
+            admits = !waits || pacer.admits(now, unused_counts, || sender.new_pace(cfg, now, recovery));
         }
         sender.extra = Some(extra);
         admits

@@ -444,6 +444,11 @@ impl Algorithm for Rack {
 
 /// RACK's part in the fast paths of [`crate::connection`], which build no [`AckReport`].
 impl Rack {
+    /// Lets retransmissions precede new data once the pacer's timer has expired (Linux: `tcp_tsq_write`).
+    pub fn on_pacer(&mut self) {
+        self.new_only = false;
+    }
+
     /// Does what [`Algorithm::on_ack`] would for an ACK that acknowledges and reports nothing, while nothing is
     /// outstanding. Returns false, with no effect, if `on_ack` might do more.
     pub fn take_idle(&mut self) -> bool {
