@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 import cwndlab
-from cwndlab.report.canvas import PALETTE, field, look_by_name, mark, single, to_svg
+from cwndlab.report.canvas import field, look_by_name, mark, single, to_svg
+from cwndlab.report.palette import PALETTE
 from cwndlab.report.svg import inline_svg, on_white
 
 PICTURES = {

@@ -12,9 +12,10 @@ import pytest
 import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.report import canvas, lines
-from cwndlab.report.canvas import PALETTE, colours_of
+from cwndlab.report.canvas import colours_of
 from cwndlab.report.figures import draw
 from cwndlab.report.packets import decimate, time_sequence_rows
+from cwndlab.report.palette import PALETTE
 from cwndlab.report.svg import inline_svg
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from colours import BLINDNESS, lab, lightness, luminance
-from cwndlab.report.canvas import PALETTE
+from cwndlab.report.palette import PALETTE
 
 
 def test_neighbouring_colours_and_the_first_three_differ_in_lightness() -> None:

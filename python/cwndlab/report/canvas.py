@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cwndlab.converter import Conversion, submit
 from cwndlab.spec.outputs import Figure
 
+from .palette import PALETTE
+
 if TYPE_CHECKING:
     import altair as alt
 
@@ -81,10 +83,6 @@ LONGEST_TITLE = 44
 
 PANELS = 12
 """More of them in one figure can no longer be compared by eye."""
-
-PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9f4321", "#329ebb"]
-"""Neighbours differ in lightness, so a grey print tells them apart; no two look alike to readers with colour
-blindness; at least 3:1 on white and on black."""
 
 CROWD = 200
 """As many packets in one panel want smaller marks."""

@@ -30,7 +30,6 @@ from .canvas import (
     DASHES,
     INK,
     LOG,
-    PALETTE,
     PANELS,
     Row,
     Spec,
@@ -50,6 +49,7 @@ from .canvas import (
     to_svg,
 )
 from .lines import quantity_title
+from .palette import PALETTE
 from .svg import inline_svg, on_white
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Figure
-from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results
@@ -49,6 +48,8 @@ def headline(spec: Figure, results: Results) -> Headline:
     if spec.kind not in ("line", "bar") or spec.panels or spec.compare or spec.x in (None, INDEX):
         return Headline()
     assert spec.x is not None
+    from cwndlab.stats import series  # only figures need it
+
     try:
         found = series.points(spec, results)
     except StudyError:  # the figure itself reports it

@@ -15,8 +15,8 @@ from markupsafe import Markup
 
 from cwndlab.writing import user_cache
 
-from .canvas import PALETTE
 from .model import ReportView
+from .palette import PALETTE
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache

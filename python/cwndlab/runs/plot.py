@@ -17,7 +17,6 @@ from cwndlab.records.run_view import Columns
 from cwndlab.records.run_view import RunView as FullRun
 from cwndlab.report.canvas import (
     HEIGHT,
-    PALETTE,
     WIDTH,
     field,
     interactive,
@@ -28,6 +27,7 @@ from cwndlab.report.canvas import (
 )
 from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
+from cwndlab.report.palette import PALETTE
 from cwndlab.spec.units import seconds
 
 from .records import RecordTables, of_flow, queue, segments, with_intervals
