@@ -92,20 +92,18 @@ impl Reassembly {
     /// Moves `block` to the front, because it contains the segment that triggers the ACK. The other blocks keep their
     /// order, the most recently extended first (RFC 2018, section 4).
     fn touch(&mut self, block: Block) {
+        self.depth = self.place_of(block) as u8;
         let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
-        let (mut n, mut known, mut depth) = (1, 0, RECENT);
+        let mut n = 1;
         for &other in self.recent.iter().filter(|&&other| other != NO_BLOCK) {
             if let Some(all) = joined(other, kept[0]) {
                 kept[0] = all;
-                depth = depth.min(known);
             } else if n < RECENT {
                 kept[n] = other;
                 n += 1;
             }
-            known += 1;
         }
         self.recent = kept;
-        self.depth = depth.min(known) as u8;
     }
 
     /// Returns the index that the block of the last segment had before this segment moved it to the front; the number

@@ -60,10 +60,15 @@ fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
     twice + flight.arrived().iter().map(|arrived| arrived.sent.end - arrived.sent.start).sum::<u64>()
 }
 
-/// Describes an ACK for proportional rate reduction. Linux counts packets, of which the last may be shorter.
-fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
+/// Returns bytes as proportional rate reduction counts them. Linux counts packets, of which the last may be shorter.
+fn counted(v: &View<'_>, bytes: u64) -> u32 {
     let unit = if v.cfg.has_kernel_details() { u64::from(v.s.mss) } else { 1 };
-    let [pipe, delivered] = [v.flight.tally().pipe, delivered].map(|bytes| bytes.next_multiple_of(unit) as u32);
+    bytes.next_multiple_of(unit) as u32
+}
+
+/// Describes an ACK for proportional rate reduction.
+fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
+    let [pipe, delivered] = [v.flight.tally().pipe, delivered].map(|bytes| counted(v, bytes));
     Allow { pipe, delivered, safe }
 }
 

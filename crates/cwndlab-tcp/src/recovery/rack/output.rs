@@ -1,6 +1,6 @@
 //! What RACK sends: first retransmissions, then new data, as far as the window or PRR's allowance permits.
 
-use super::{Phase, Rack};
+use super::{counted, Phase, Rack};
 use crate::recovery::{Next, Transmission, View, ViewRef};
 use crate::send_state::{Piece, Room};
 use crate::timers::{Timer, Timers};
@@ -62,8 +62,7 @@ impl Rack {
 
     pub(super) fn note_sent(&mut self, v: &View<'_>, sent: &Transmission) {
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            let unit = if v.cfg.has_kernel_details() { v.s.mss } else { 1 }; // Linux counts packets
-            self.proportional.on_sent(sent.piece.len.next_multiple_of(unit));
+            self.proportional.on_sent(counted(v, u64::from(sent.piece.len)));
         }
         if sent.again && !self.probe_due {
             self.evidence.on_again(sent.now, (sent.end - sent.piece.start).div_ceil(u64::from(v.s.mss)) as u32);
