@@ -81,6 +81,12 @@ fn run(cfg: &TcpConfig, end: Connection, script: &str) -> Connection {
     it.end
 }
 
+/// Lines for full segments of 1000 bytes that are sent at one time.
+fn sends(at: &str, positions: std::ops::Range<u64>) -> String {
+    let one = |start| format!("{at} > data {start}-{}\n", start + 1000);
+    positions.step_by(1000).map(one).collect::<Vec<_>>().concat()
+}
+
 fn range(word: &str) -> (u64, u64) {
     let (a, b) = word.split_once('-').expect("A-B");
     (a.parse().expect("a number"), b.parse().expect("a number"))

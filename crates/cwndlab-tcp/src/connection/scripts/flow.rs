@@ -191,22 +191,12 @@ fn no_more_than_the_configured_window_is_ever_out() {
 /// window is (10 + 4) / 2.
 #[test]
 fn a_window_that_was_not_full_for_a_timeout_falls_half_the_way_to_what_was_used() {
-    let slow = "0.0 write 4000
-         0.0 > data 0-1000
-         0.0 > data 1000-2000
-         0.0 > data 2000-3000
-         0.0 > data 3000-4000
-         0.1 < ack 4000
-         0.1 write 8000
-         0.1 > data 4000-5000
-         0.1 > data 5000-6000
-         0.1 > data 6000-7000
-         0.1 > data 7000-8000
-         0.1 > data 8000-9000
-         0.1 > data 9000-10000
-         0.1 > data 10000-11000
-         0.1 > data 11000-12000
-         0.2 < ack 12000
+    let slow = "0.0 write 4000\n".to_owned()
+        + &sends("0.0", 0..4000)
+        + "0.1 < ack 4000
+         0.1 write 8000\n"
+        + &sends("0.1", 4000..12_000)
+        + "0.2 < ack 12000
          = cwnd 16000
          0.5 write 1000
          0.5 > data 12000-13000

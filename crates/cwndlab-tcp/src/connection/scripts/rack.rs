@@ -259,23 +259,17 @@ fn without_sack_it_is_new_reno() {
 fn a_loss_that_the_probe_repaired_halves_what_was_out() {
     client(
         &rack(),
-        "0 write 1000
+        &("0 write 1000
          0 > data 0-1000
          0.1 < ack 1000
-         0.1 write 8000
-         0.1 > data 1000-2000
-         0.1 > data 2000-3000
-         0.1 > data 3000-4000
-         0.1 > data 4000-5000
-         0.1 > data 5000-6000
-         0.1 > data 6000-7000
-         0.1 > data 7000-8000
-         0.1 > data 8000-9000
-         0.3 > data 8000-9000            # the probe
+         0.1 write 8000\n"
+            .to_owned()
+            + &sends("0.1", 1000..9000)
+            + "0.3 > data 8000-9000            # the probe
          0.35 write 1000
          0.35 > data 9000-10000
          0.4 < ack 10000                 # beyond the probe, without DSACK: it had been lost
-         = ssthresh 4500",
+         = ssthresh 4500"),
     );
 }
 
@@ -311,22 +305,13 @@ fn an_old_stamp_says_that_it_was_the_original_that_arrived() {
 fn an_ack_of_the_first_late_segment_leaves_the_reordering_timer_running_for_the_second() {
     let end = client(
         &rack(),
-        "0 write 1000
+        &("0 write 1000
         0 > data 0-1000
         0.1 < ack 1000
-        0.1 write 11000
-        0.1 > data 1000-2000
-        0.1 > data 2000-3000
-        0.1 > data 3000-4000
-        0.1 > data 4000-5000
-        0.1 > data 5000-6000
-        0.1 > data 6000-7000
-        0.1 > data 7000-8000
-        0.1 > data 8000-9000
-        0.1 > data 9000-10000
-        0.1 > data 10000-11000
-        0.1 > data 11000-12000
-        0.2 < ack 1000 sack 2000-12000
+        0.1 write 11000\n"
+            .to_owned()
+            + &sends("0.1", 1000..12_000)
+            + "0.2 < ack 1000 sack 2000-12000
         0.2 > data 1000-2000            # this copy is lost, too
         0.2 write 1000
         0.2 > data 12000-13000
@@ -337,7 +322,7 @@ fn an_ack_of_the_first_late_segment_leaves_the_reordering_timer_running_for_the_
         0.3 > data 1000-2000
         0.4 < ack 13000                 # two segments were sent before what arrived last: due 0.29 + 0.1 + 0.1/4 s
         0.405 < ack 14000               # a round trip of 0.115 s: due 0.29 + 0.115 + 0.1/4 s
-        0.43 > data 14000-15000",
+        0.43 > data 14000-15000"),
     );
     assert_eq!(end.stats().timeouts, 0);
 }
