@@ -203,18 +203,23 @@ def listing(found: Comparison, sides: tuple[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def counts(rows: Sequence[Row]) -> tuple[tuple[str, int], ...]:
+    """How far the scenarios that ran are the same, in words and how many of them."""
+    ran = [row for row in rows if row.kind != "failed"]
+    return (
+        ("the same packets, within 0.1 ms, to the end", sum(row.is_same for row in ran)),
+        ("the same segments in the same order", sum(row.in_order for row in ran)),
+        ("completion times within 1 %", sum(row.completion <= COMPLETION_SHARE for row in ran)),
+    )
+
+
 def page(rows: Sequence[Row], sides: tuple[str, str]) -> str:
     """A page with the counts, the classes of differences and each scenario that differs."""
     ours, theirs = sides
     ran = [row for row in rows if row.kind != "failed"]
-    counts = (
-        (sum(row.is_same for row in ran), "the same packets, within 0.1 ms, to the end"),
-        (sum(row.in_order for row in ran), "the same segments in the same order"),
-        (sum(row.completion <= COMPLETION_SHARE for row in ran), "completion times within 1 %"),
-    )
     lines = [f"# {ours[0].upper()}{ours[1:]} and {theirs}", ""]
     lines += ["| scenarios | |", "|---|---|"]
-    lines += [f"| {count} of {len(ran)} | {what} |" for count, what in counts]
+    lines += [f"| {count} of {len(ran)} | {what} |" for what, count in counts(rows)]
     if failed := len(rows) - len(ran):
         lines.append(f"| {failed} | failed |")
     kinds = Counter(row.kind for row in ran if not row.is_same).most_common()
