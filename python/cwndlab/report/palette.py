@@ -1,5 +1,14 @@
 """The colours of flows and series, the same in figures, tables and dialogs."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9f4321", "#329ebb"]
 """Neighbours differ in lightness, so a grey print tells them apart; no two look alike to readers with colour
 blindness; at least 3:1 on white and on black."""
+
+
+def place_of(name: str, flows: Sequence[str]) -> int | None:
+    """The place of a flow's colour; None if there is no flow of this name."""
+    return flows.index(name) % len(PALETTE) if name in flows else None

@@ -29,6 +29,7 @@ from .model import (
     VerdictMark,
     WhyView,
 )
+from .palette import place_of
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Table
@@ -225,8 +226,7 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Results) -
                 value, a, b = (
                     round(100 * (end - low) / (high - low)) for end in (e.value, e.ci_low, e.ci_high)
                 )
-                flow = words.flows.index(column.heading) % 8 if column.heading in words.flows else None
-                shown = shown._replace(bar=(value, a, b, flow))
+                shown = shown._replace(bar=(value, a, b, place_of(column.heading, words.flows)))
             numbers.append(shown)
         made.append(row._replace(numbers=tuple(numbers)))
     return tuple(made)
@@ -463,14 +463,12 @@ def claim_view(
 
 def _detail_text(judged: JudgedClaim) -> str:
     """Where a claim holds and where not, in words: its conditions are counted, not repeated."""
-    from cwndlab.stats.claims import listed  # few studies have claims
-
-    text = judged.detail
+    what = judged.where
     if judged.conditions:
         verdicts = Counter(verdict for verdict, _ in judged.conditions)
         some = (f"{n} {v.value if n == 1 else v.value.removesuffix('s')}" for v, n in verdicts.items())
-        words = f"Of {verdicts.total()} conditions, {', '.join(some)}."
-        text = text.replace(listed(judged.conditions), words)
+        what = f"Of {verdicts.total()} conditions, {', '.join(some)}."
+    text = judged.said(what)
     return text[:1].upper() + text[1:]
 
 

@@ -37,13 +37,26 @@ class JudgedClaim:
 
     claim: Claim
     verdict: Verdict
-    detail: str
+    parts: tuple[ClaimPart, ...] = ()
+    where: str = ""
     """Where it holds and where not, cell by cell."""
-    parts: tuple[ClaimPart, ...]
     rests_on: frozenset[tuple[str, str]] = frozenset()
     """The numbers (cell and quantity) that it asks for."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
     """The parts of a claim that is several conditions, each with its verdict."""
+    as_it_stands: Verdict | None = None
+    """What a suspect claim would be without the suspicion."""
+
+    @property
+    def detail(self) -> str:
+        """What its verdict rests on, in a line."""
+        found = "; ".join(f"{verdict.value}: {text}" for verdict, text in self.conditions)
+        return self.said(f"{found}." if found else self.where)
+
+    def said(self, what: str) -> str:
+        """What a suspect claim would be, followed by these words."""
+        stands = f"{self.as_it_stands.value} as it stands." if self.as_it_stands else ""
+        return " ".join(filter(None, (stands, what)))
 
 
 def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> None:
@@ -73,22 +86,22 @@ def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -
     Claims with one evaluator share the selections of cells.
     """
     if claim.assert_ is None:
-        return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED, "", ())
+        return JudgedClaim(claim, Verdict.SUSPECT if claim.suspect else Verdict.NOT_CHECKED)
     evaluator.restart()
     try:
         tree = parse(claim.assert_)
         whole = field.reduce(_condition(tree, evaluator), every, None)
         text = claim.assert_.replace("\n", " ")
         conditions = _conditions(tree, text, evaluator)
-        detail = listed(conditions) or _detail(tree, evaluator)
+        where = "" if conditions else _where(tree, evaluator)
         parts = _parts(tree, text, evaluator)
     except ExpressionError as error:
         raise _locate(claim, error, file) from None
     verdict = _VERDICTS[field.truth(whole)]
+    rests_on = frozenset(evaluator.used)
     if claim.suspect:
-        detail = f"{verdict.value} as it stands. {detail}".strip()
-        verdict = Verdict.SUSPECT
-    return JudgedClaim(claim, verdict, detail, parts, frozenset(evaluator.used), conditions)
+        return JudgedClaim(claim, Verdict.SUSPECT, parts, where, rests_on, conditions, verdict)
+    return JudgedClaim(claim, verdict, parts, where, rests_on, conditions)
 
 
 def _condition(tree: ast.expr, evaluator: Evaluator) -> Field:
@@ -123,12 +136,7 @@ def _conditions(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[tuple[
     )
 
 
-def listed(conditions: Sequence[tuple[Verdict, str]]) -> str:
-    """Conditions with their verdicts in one line."""
-    return "; ".join(f"{verdict.value}: {text}" for verdict, text in conditions) + "." if conditions else ""
-
-
-def _detail(tree: ast.expr, evaluator: Evaluator) -> str:
+def _where(tree: ast.expr, evaluator: Evaluator) -> str:
     value = evaluator.value(_inner(tree))
     if not value.condition or len(value.data) < 2:
         return ""
