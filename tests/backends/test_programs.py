@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from program_runs import MEASURES, NETWORK, entry, goodput, needs, run, study
 
 import cwndlab
 from cwndlab.backends.linux_virtual import backend, programs, shell
@@ -21,61 +21,6 @@ from cwndlab.errors import StudyError
 from cwndlab.runs import execution
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.writing import write_atomic
-
-NETWORK = """
-title = "Programs"
-[run]
-duration = "6s"
-replicates = 1
-[topology]
-nodes = ["a", "r", "b"]
-[[topology.links]]
-between = ["a", "r"]
-rate = "1Gbps"
-delay = "1ms"
-[[topology.links]]
-name = "neck"
-between = ["r", "b"]
-rate = "10Mbps"
-delay = "19ms"
-queue = { kind = "drop-tail", limit = "1BDP" }
-[tcp]
-profile = "linux-6"
-"""
-MEASURES = """
-[[quantities]]
-name = "goodput"
-metric = "goodput"
-options = { traffic = "x" }
-window = ["1s", "5s"]
-"""
-
-
-def entry(app: str, name: str = "x", more: str = "") -> str:
-    return f'\n[[traffic]]\nname = "{name}"\nclient = "a"\nserver = "b"\n{more}\napp = {{ {app} }}\n'
-
-
-def study(*entries: str) -> cwndlab.Study:
-    return cwndlab.Study.from_toml(NETWORK + "".join(entries) + MEASURES)
-
-
-def run(out: Path, *entries: str, **options: Any) -> tuple[Any, list[dict[str, Any]]]:
-    """A run's results, and what became of its programs."""
-    result = cwndlab.run(study(*entries), out=out, backend="linux-virtual", stack="linux-laws", **options)
-    assert result.failures == []
-    return result, result.records["programs"].to_pylist()
-
-
-def needs(*names: str) -> None:
-    for name in names:
-        if shutil.which(name, path=programs.ENVIRONMENT["PATH"]) is None:
-            pytest.skip(f"{name} is not installed")
-
-
-def goodput(result: Any) -> float:
-    ((value,),) = result.results.data.values()
-    return float(value)
-
 
 IPERF3 = 'kind = "program", client = "iperf3 -c {server} -t 5", server = "iperf3 -s -1"'
 
@@ -411,120 +356,3 @@ def test_ldd_agrees() -> None:
         programs.commands({"traffic": [{"app": {"kind": "program", "client": "sh"}}]}, None)
     )
     assert said.count("=> /") <= len(found) - 1
-
-
-NGINX = """
-daemon off;
-master_process off;
-error_log stderr;
-pid nginx.pid;
-events {}
-http {
-    access_log off;
-    client_body_temp_path body;
-    proxy_temp_path proxy;
-    fastcgi_temp_path fastcgi;
-    uwsgi_temp_path uwsgi;
-    scgi_temp_path scgi;
-    server {
-        listen 443 ssl http2;
-        ssl_certificate FOLDER/certificate;
-        ssl_certificate_key FOLDER/key;
-        location / { root FOLDER; }
-    }
-}
-"""
-
-
-@pytest.mark.usefixtures("virtual")
-def test_nginx_serves_a_page_by_tls_and_http_2(tmp_path: Path) -> None:
-    needs("nginx", "curl", "openssl")
-    request = "req -x509 -newkey rsa:2048 -nodes -subj /CN=b -keyout key -out certificate"
-    subprocess.run(["openssl", *request.split()], cwd=tmp_path, check=True, capture_output=True)
-    (tmp_path / "nginx.conf").write_text(NGINX.replace("FOLDER", str(tmp_path)))
-    (tmp_path / "page").write_bytes(b"x" * 500_000)
-    server = f"sh -c 'exec nginx -p $TMPDIR -c {tmp_path}/nginx.conf'"
-    # The guest's clock shows 2001, when the certificate is not valid yet.
-    client = (
-        "curl -sS -k https://{server}/page -o page -w '%{{http_version}} %{{size_download}} %{{time_total}}'"
-    )
-    app = f'kind = "program", client = "{client}", server = "{server}", from = "server"'
-    kept = [run(tmp_path / name, entry(app)) for name in ("one", "two")]
-    said = [programs[1]["stdout"] for _, programs in kept]
-    assert said[0] == said[1]
-    version, size, total = said[0].split()
-    assert (version, size) == ("2", "500000")
-    assert 0.5 < float(total) < 1
-    (connection,) = kept[0][0].records["connections"].to_pylist()
-    assert 500_000 < connection["bytes_down"] < 520_000
-
-
-GO = """
-package main
-
-import ("fmt"; "io"; "net/http"; "os"; "time")
-
-func main() {
-	if os.Args[1] == "serve" {
-		http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, 1000000)) })
-		fmt.Println(http.ListenAndServe(":8080", nil))
-		os.Exit(1)
-	}
-	start := time.Now()
-	answer, err := http.Get("http://" + os.Args[2] + ":8080/")
-	if err != nil { fmt.Println(err); os.Exit(1) }
-	n, _ := io.Copy(io.Discard, answer.Body)
-	fmt.Println(n, time.Since(start).Seconds())
-}
-"""
-
-
-@pytest.mark.usefixtures("virtual")
-def test_a_go_program_with_its_own_scheduler_runs_twice_with_the_same_output(tmp_path: Path) -> None:
-    go = shutil.which("go")
-    if go is None:
-        pytest.skip("go is not installed")
-    (tmp_path / "main.go").write_text(GO)
-    environment = {**os.environ, "GO111MODULE": "off", "CGO_ENABLED": "0", "GOFLAGS": ""}
-    program = tmp_path / "program"
-    subprocess.run([go, "build", "-o", program, tmp_path / "main.go"], env=environment, check=True)
-    app = (
-        f'kind = "program", client = "{program} get {{server}}", server = "{program} serve", from = "server"'
-    )
-    said = [run(tmp_path / name, entry(app))[1][1]["stdout"] for name in ("one", "two")]
-    assert said[0] == said[1]
-    count, seconds = said[0].split()
-    assert count == "1000000"
-    assert 0.8 < float(seconds) < 2
-
-
-#: A folder with the client and the server of quinn's examples (docs/guide/programs.md).
-QUINN = os.environ.get("CWNDLAB_QUINN", "")
-
-
-@pytest.mark.usefixtures("virtual")
-def test_a_quic_stack_runs_twice_with_the_same_bytes(tmp_path: Path) -> None:
-    if not QUINN:
-        pytest.skip("CWNDLAB_QUINN names no folder with quinn's client and server")
-    (tmp_path / "page").write_bytes(b"x" * 2_000_000)
-    # At its first start on this machine, the server makes a certificate.
-    maker = subprocess.Popen(
-        [f"{QUINN}/server", "--listen", "127.0.0.1:0", tmp_path], env={"HOME": str(tmp_path)}
-    )
-    keys = tmp_path / ".local" / "share" / "quinn-examples"
-    while not all((keys / name).exists() for name in ("cert.der", "key.der")):
-        time.sleep(0.1)
-    maker.kill()
-    maker.wait()
-    server = f"{QUINN}/server --listen {{server}}:4433 --key {keys}/key.der --cert {keys}/cert.der {tmp_path}"
-    client = f"{QUINN}/client --bind {{client}}:0 --host localhost --ca {keys}/cert.der https://{{server}}:4433/page"
-    app = f'kind = "program", client = "{client}", server = "{server}", from = "server"'
-    kept = [run(tmp_path / name, entry(app)) for name in ("one", "two")]
-    outputs = [[(row["stdout"], row["stderr"]) for row in rows] for _, rows in kept]
-    assert outputs[0] == outputs[1]
-    assert f"… {2_000_000 - (1 << 20)} bytes are left out …" in outputs[0][1][0]
-    first, second = (result.records["connections"].to_pylist() for result, _ in kept)
-    assert first == second
-    (flow,) = first
-    assert 2_000_000 < flow["bytes_down"] < 2_300_000
-    assert flow["drops"] > 0
