@@ -114,6 +114,7 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
     assert gains and all(row["difference_low"] for row in gains)
     text = (tmp_path / "report.md").read_text()
     assert "differences with an interval" in text
+    assert "| decrease in median page delay (%) |" in text
     # A number that differs has the time budgets of both sides, of the objects that it measures.
     cell = "model=reconstructed,http=1.0,webs=8,ftps=1,iw=1"
     lines = [line for line in text.splitlines() if line.startswith(f"- {cell}: In the first replicate")]

@@ -175,8 +175,7 @@ def budget_key(row: TwinNumber, quantities: Mapping[str, Quantity]) -> BudgetKey
     """Whose time budgets may explain a row whose numbers differ; None for one whose numbers do not."""
     if not row.apart and row.kernel_verdict != Verdict.DIFFERS:
         return None
-    name = row.quantity.removesuffix(")").rpartition("(")[2]  # that of "decrease(delay)", too
-    known = quantities.get(name)
+    known = quantities.get(_parts(row.quantity)[1])
     kind, traffic = objects_of(known) if known is not None else ("", "")
     return BudgetKey(row.cell, kind or "connection", traffic)
 
@@ -252,8 +251,17 @@ def _trace_text(found: FirstDifference) -> str:
     return f"First event that differs in the first replicate: {sides} ({before})."
 
 
+def _parts(name: str) -> tuple[str, str]:
+    """How a number is derived, and from which quantity: "decrease" and "delay" of "decrease(delay)"."""
+    kind, bracket, rest = name.partition("(")
+    return (kind, rest.removesuffix(")").partition(",")[0]) if bracket else ("", name)
+
+
 def _row(row: TwinNumber, results: Results, remark: str, why: str) -> TwinRow:
-    name = results.title(row.quantity) if row.quantity in results.units else row.quantity
+    kind, quantity = _parts(row.quantity)
+    name = results.title(quantity) if quantity in results.units else quantity
+    if kind:
+        name = f"{kind} {'of' if kind in ('ratio', 'quantile') else 'in'} {name}"
     marks = [VerdictMark.of(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
     digits = (
         decimals(row.published)
