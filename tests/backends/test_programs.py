@@ -145,6 +145,33 @@ def test_environment_working_folder_and_what_can_be_written(tmp_path: Path) -> N
     assert not Path("/etc/cwndlab-test").exists()
 
 
+OWN_NETWORK = """
+unshare -n sleep 1000 & far=$!
+sleep 0.1
+ip link add s0 type veth peer name f0
+ip link set f0 netns $far
+ip addr add 10.0.0.1/24 dev s0
+ip link set s0 up
+nsenter -t $far -n ip addr add 10.0.0.2/24 dev f0
+nsenter -t $far -n ip link set f0 up
+nsenter -t $far -n tc qdisc add dev f0 root netem delay 70ms
+sleep 1
+ping -n -q -c 2 -i 0.5 10.0.0.2
+"""
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_program_may_build_a_network_of_its_own(tmp_path: Path) -> None:
+    needs("unshare", "nsenter", "ip", "tc", "ping")
+    script = tmp_path / "network.sh"
+    script.write_text(OWN_NETWORK)
+    _, (row,) = run(tmp_path / "out", entry(f'kind = "program", client = "unshare -Urn sh {script}"'))
+    assert "2 packets transmitted, 2 received" in row["stdout"]
+    # the first ping waits for ARP, too
+    least = float(row["stdout"].splitlines()[-1].split()[3].split("/")[0])
+    assert least == pytest.approx(70, abs=1)
+
+
 @pytest.mark.usefixtures("virtual")
 @pytest.mark.parametrize(
     ("line", "said"),
