@@ -29,6 +29,7 @@ ONE_CELL = ["--set", "grid=minute", "--set", "variant=tahoe", "--set", "iw=4", "
 #: What a build adds to the files in git.
 BUILT = ["report/live/engine.wasm.gz", "report/live/engine.txt", "THIRD-PARTY.txt"]
 ROUTER = "backends/linux/cwndlab-router"
+LIBRARY = "backends/linux/libcwndlab_live.so"
 LICENCES = ("licenses/LICENSE-APACHE", "licenses/LICENSE-MIT")
 
 
@@ -40,7 +41,9 @@ def tracked(*paths: str) -> list[str]:
 def missing(wheel: Path) -> Iterator[str]:
     """What should be in the wheel and is not."""
     wanted = [name.removeprefix("python/") for name in tracked("python/cwndlab")]
-    wanted += [f"cwndlab/{name}" for name in (*BUILT, *([ROUTER] if sys.platform == "linux" else []))]
+    wanted += [
+        f"cwndlab/{name}" for name in (*BUILT, *([ROUTER, LIBRARY] if sys.platform == "linux" else []))
+    ]
     with zipfile.ZipFile(wheel) as file:
         there = file.namelist()
         yield from sorted(set(wanted) - set(there))

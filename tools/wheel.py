@@ -24,7 +24,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "pgo"
 PACKAGE = ROOT / "python" / "cwndlab"
-ROUTER = PACKAGE / "backends" / "linux" / "cwndlab-router"
+#: The router, as a program and as a library for the kernel in virtual time.
+ROUTER = [PACKAGE / "backends" / "linux" / name for name in ("cwndlab-router", "libcwndlab_live.so")]
 LICENCES = PACKAGE / "THIRD-PARTY.txt"
 #: Cells of each study that are run to count, and the most events of a run: some cells send 10^9
 #: packets, and would outweigh the rest.
@@ -129,7 +130,8 @@ def main() -> None:
     try:
         if sys.platform == "linux":
             run(["cargo", "build", "--locked", "--profile", options.profile, "-p", "cwndlab-live"], **target)
-            shutil.copy(Path(target["CARGO_TARGET_DIR"]) / options.profile / ROUTER.name, ROUTER)
+            for built in ROUTER:
+                shutil.copy(Path(target["CARGO_TARGET_DIR"]) / options.profile / built.name, built)
         LICENCES.write_text(third_party(), encoding="utf-8")
         run([sys.executable, ROOT / "tools" / "live.py", "build"], **target)
         run([*maturin, first], f"-Cprofile-generate={counts}" if merge else "", **target)
@@ -146,7 +148,8 @@ def main() -> None:
             flags = f"-Cprofile-use={merged}"
         print(run([*maturin, options.out.resolve()], flags, **target), end="")
     finally:
-        ROUTER.unlink(missing_ok=True)
+        for built in ROUTER:
+            built.unlink(missing_ok=True)
         LICENCES.unlink(missing_ok=True)
 
 

@@ -33,7 +33,7 @@ allnoconfig:
 linux: text
 	@echo "  CC    linux"
 	@echo "Linux version 6.12.5-x time-travel=inf-cpu" > linux
-	@cat text net/ipv4/* >> linux
+	@cat text arch/um/router.c net/ipv4/* >> linux
 	@test ! -e broken || { echo "net/ipv4/mine.c:3:1: error: expected identifier"; exit 1; }
 mrproper:
 	rm -f linux
@@ -53,6 +53,8 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     kernels.mkdir()
     (kernels / "6.12.patch").write_text(PATCH)
     (kernels / "config").write_text("# settings\nCONFIG_NET=y\n")
+    (kernels / "added" / "arch" / "um").mkdir(parents=True)
+    (kernels / "added" / "arch" / "um" / "router.c").write_text("/* of every kernel */\n")
     tree = tmp_path / "linux-6.12.5"
     (tree / "arch" / "um").mkdir(parents=True)
     (tree / "net" / "ipv4").mkdir(parents=True)
@@ -89,6 +91,7 @@ def test_a_kernel_is_patched_compiled_and_found_by_series_and_by_name(source: Pa
     image = build.build(stock(), source, 1, print)
     program = image.path.read_text()
     assert "patched" in program and "as released" not in program
+    assert "of every kernel" in program
     assert image.name == f"6.12.5-{stock().digest}"
     assert image.about["congestion_controls"] == ["reno", "cubic", "mine"]
     assert images.find() == images.find("6.12") == images.find(image.name) == image
@@ -258,6 +261,7 @@ def test_a_setting_of_the_users_replaces_ours() -> None:
     assert "CONFIG_TCP_CONG_BBR=y" not in changed.settings
     assert {"CONFIG_TCP_CONG_BBR=n", "CONFIG_HZ=250"} <= set(changed.settings)
     assert changed.digest != stock().digest and stock().digest == stock().digest
+    assert Path("arch/um/drivers/router_kern.c") in [place for _, place in recipe.added()]
     with pytest.raises(RunError, match="config CONFIG_HZ: KEY=y"):
         Recipe(recipe.SERIES["6.12"], config=("CONFIG_HZ",))
 

@@ -16,6 +16,7 @@ import pytest
 
 import cwndlab
 from cwndlab.backends.linux import netns
+from cwndlab.backends.linux.real_kernel import find_router
 from cwndlab.backends.linux_virtual import boot, images, selftests
 from cwndlab.backends.linux_virtual.backend import seed_of
 from cwndlab.backends.protocol import Job
@@ -79,6 +80,48 @@ def test_every_acknowledgment_of_rfc_2416s_listings_comes_within_2_ms(tmp_path: 
     chosen = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced"}
     more = cwndlab.run(study, changes=chosen, out=out, backend="linux-virtual")
     assert (more.performed, more.measured) == (0, 2)
+
+
+def router_of(folder: Path, command: str) -> Path:
+    """A program in place of the router."""
+    folder.mkdir()
+    path = folder / "cwndlab-router"
+    path.write_text(f"#!/bin/sh\n{command}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_router_inside_the_kernel_and_one_in_a_process_carry_the_same_packets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = run(tmp_path / "inside", seed=1)
+    router = find_router()
+    without_device = f'/bin/rm /dev/cwndlab-router && exec {router.resolve()} "$@"'
+    monkeypatch.setenv("CWNDLAB_ROUTER", str(router_of(tmp_path / "bin", without_device)))
+    (tmp_path / "bin" / boot.LIBRARY_BUILT).symlink_to(boot.library_of(router))
+    outside = run(tmp_path / "process", seed=1)
+    one, other = (cwndlab.open_results(out).records["segments"].to_pylist() for out in (inside, outside))
+    times = [[row.pop("time_ns") for row in rows] for rows in (one, other)]
+    assert len(one) > 100
+    assert one == other
+    assert max(abs(a - b) for a, b in zip(*times, strict=True)) < 1_000
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_library_that_the_kernel_cannot_load_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    router = router_of(tmp_path / "bin", f'exec {find_router().resolve()} "$@"')
+    router.with_name(boot.LIBRARY_BUILT).write_text("no library")
+    monkeypatch.setenv("CWNDLAB_ROUTER", str(router))
+    result = cwndlab.run(cwndlab.Study.from_toml(ANSWERS), backend="linux-virtual")
+    assert "router.so: file too short" in str(result.failures)
+
+
+def test_a_router_without_its_library_is_rejected(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"libcwndlab_live\.so is not built; `make setup`"):
+        boot.library_of(tmp_path / "cwndlab-router")
 
 
 ANSWERS = """

@@ -13,14 +13,18 @@
 //!
 //! - [`router`]: the loop that waits, reads, advances and writes; [`report`]: its summary at the end.
 //!
-//! - [`sys`]: system calls; the only module with `unsafe`.
+//! - [`devices`]: the router in a process of its own; [`inside`]: the router inside a kernel's address space.
+//!
+//! - [`sys`]: system calls. Only this module and [`inside`] have `unsafe`.
 #![cfg(target_os = "linux")]
 
 mod buffers;
 mod capture;
 pub mod config;
 mod datagrams;
+pub mod devices;
 pub mod header;
+pub mod inside;
 pub mod network;
 pub mod report;
 pub mod router;

@@ -8,7 +8,7 @@ use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use cwndlab_live::config::RouterConfig;
-use cwndlab_live::router;
+use cwndlab_live::devices;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,8 +16,12 @@ fn main() -> ExitCode {
         eprintln!("usage: cwndlab-router CONFIG.json   (- reads the configuration from standard input)");
         return ExitCode::from(2);
     };
-    match read(path).and_then(|text| RouterConfig::from_json(&text).map_err(|error| format!("{path}: {error}"))) {
-        Ok(config) => run(&config),
+    let read = read(path).and_then(|text| match RouterConfig::from_json(&text) {
+        Ok(config) => Ok((config, text)),
+        Err(error) => Err(format!("{path}: {error}")),
+    });
+    match read {
+        Ok((config, text)) => run(&config, &text),
         Err(message) => {
             eprintln!("cwndlab-router: {message}");
             ExitCode::from(2)
@@ -35,11 +39,11 @@ fn read(path: &str) -> Result<String, String> {
     outcome.map(|()| text).map_err(|error| format!("{path}: {error}"))
 }
 
-fn run(config: &RouterConfig) -> ExitCode {
+fn run(config: &RouterConfig, text: &str) -> ExitCode {
     let ready = |start_ns: u64| say(&format!(r#"{{"event":"ready","start_monotonic_ns":{start_ns}}}"#));
-    match router::run(config, ready) {
+    match devices::run(config, text, ready) {
         Ok(summary) => {
-            say(&serde_json::to_string(&summary).expect("a summary is plain data"));
+            say(&summary);
             ExitCode::SUCCESS
         }
         Err(error) => {

@@ -87,6 +87,13 @@ pub struct Summary {
     pub link_snapshots: Vec<Vec<LinkSummary>>,
 }
 
+impl Summary {
+    /// The summary as a line of JSON.
+    pub(crate) fn to_line(&self) -> String {
+        serde_json::to_string(self).expect("a summary is plain data")
+    }
+}
+
 /// Counters of a port.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PortSummary {

@@ -1,24 +1,23 @@
-//! The router's main loop: wait, read, advance, write.
+//! The router's main loop: wait, read, advance, write. It runs in a process ([`crate::devices`]) and inside a kernel
+//! ([`crate::inside`]).
 
-use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::AsRawFd as _;
 
 use cwndlab_engine::Streams;
 use cwndlab_net::Ecn;
 use cwndlab_records::kernel::trace::Line;
 use cwndlab_records::kernel::LinkSummary;
 use cwndlab_units::Time;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::capture::Capture;
-use crate::config::{parse_mac, CaptureConfig, DeviceConfig, PortConfig, RouterConfig};
+use crate::config::{CaptureConfig, RouterConfig};
 use crate::datagrams::{Datagram, Senders};
 use crate::header::{mark_ce, set_ecn, Header, UDP};
 use crate::network::{Event, LivePacket, Network};
 use crate::report::{self, Lateness, PortSummary, Summary};
-use crate::sys::{self, Epoll, InNamespace, PacketSocket};
 use crate::trace::{line_of, Trace};
 
 /// Maximum number of packets read from one port before the router turns to the other ports and the schedule.
@@ -29,8 +28,34 @@ const BATCH: usize = 32;
 const CLOSE: Time = Time::from_micros(20);
 /// The largest IPv4 packet.
 const MAX_PACKET: usize = 65_535;
-/// The token by which epoll reports a signal that ends the router.
-const TERMINATION: u64 = u64::MAX;
+
+/// The clock and the ports of the system that a router runs on. Ports are known by their index in the configuration.
+pub(crate) trait System {
+    /// The monotonic clock, in nanoseconds.
+    fn now_ns(&self) -> u64;
+    /// CPU time that the router has used, in nanoseconds.
+    fn cpu_ns(&self) -> u64;
+    /// Waits until a port has a packet, but at most until the given time. Writes the ports with packets to `ready`, and
+    /// returns whether the router is to end.
+    fn wait(&mut self, until_ns: Option<u64>, ready: &mut Vec<u32>) -> io::Result<bool>;
+    /// Takes a packet from a port, and returns its length. `None`: there is no packet, or the device is down.
+    fn read(&mut self, port: u32, buffer: &mut [u8]) -> Option<usize>;
+    /// Sends a packet to a port. Returns whether the port's device accepted it.
+    fn write(&mut self, port: u32, packet: &[u8]) -> bool;
+    /// Packets that the kernel has dropped at a port.
+    fn drops(&mut self, port: u32) -> io::Result<u64>;
+}
+
+/// Facts about the machine.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Host {
+    /// The kernel's release.
+    pub kernel: String,
+    /// Whether real-time scheduling was granted.
+    pub real_time: bool,
+    /// The MTU of each port's device.
+    pub mtus: Vec<u32>,
+}
 
 /// Why the router failed.
 #[derive(Debug, Error)]
@@ -46,108 +71,31 @@ pub enum RouterError {
     /// An explicit route of the scenario is invalid.
     #[error("scenario: {0}")]
     Scenario(#[from] cwndlab_engine::ScenarioError),
+    /// The router inside the kernel failed.
+    #[error("{0}")]
+    Inside(String),
 }
 
-fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> RouterError {
+pub(crate) fn failed(what: impl Into<String>) -> impl FnOnce(io::Error) -> RouterError {
     let what = what.into();
     move |source| RouterError::System { what, source }
 }
 
-/// A device through which packets enter and leave.
+/// What the router knows of a port.
 #[derive(Debug)]
 struct Port {
-    device: Device,
     mtu: u32,
     /// Source addresses whose packets get ECT(1) in place of ECT(0).
     ect1: Vec<Ipv4Addr>,
-    /// `/proc/net/dev` of the device's namespace, which counts the packets that the kernel drops at the device.
-    statistics: File,
     drops_at_start: u64,
     last_read: Time,
     summary: PortSummary,
 }
 
-#[derive(Debug)]
-enum Device {
-    Tun(File),
-    Packet { socket: PacketSocket, peer: [u8; 6] },
-}
-
-impl Port {
-    fn open(config: &PortConfig) -> Result<Port, RouterError> {
-        let name = config.device.name();
-        if let DeviceConfig::Packet { near: Some(near), .. } = &config.device {
-            let entered = InNamespace::enter(&near.netns);
-            let _near = entered.map_err(system(format!("entering network namespace {}", near.netns.display())))?;
-            sys::turn_offloads_off(&near.name).map_err(system(format!("turning off the offloads of {}", near.name)))?;
-            sys::wait_until_running(&near.name).map_err(system(format!("waiting for {}", near.name)))?;
-        }
-        let _there = match &config.netns {
-            Some(path) => {
-                let entered = InNamespace::enter(path);
-                Some(entered.map_err(system(format!("entering network namespace {}", path.display())))?)
-            }
-            None => None,
-        };
-        let device = match &config.device {
-            DeviceConfig::Tun { name } => {
-                Device::Tun(sys::open_tun(name).map_err(system(format!("opening TUN device {name}")))?)
-            }
-            DeviceConfig::Packet { name, peer_mac, .. } => Device::Packet {
-                socket: PacketSocket::open(name).map_err(system(format!("opening packet socket on {name}")))?,
-                peer: parse_mac(peer_mac).expect("RouterConfig checks it"),
-            },
-        };
-        sys::wait_until_running(name).map_err(system(format!("waiting for {name}")))?;
-        let mtu = sys::mtu(name).map_err(system(format!("asking for the MTU of {name}")))?;
-        // The file belongs to the namespace that this thread is in when it is opened.
-        let statistics =
-            File::open("/proc/thread-self/net/dev").map_err(system("opening /proc/thread-self/net/dev"))?;
-        let summary = PortSummary { device: name.to_owned(), ..PortSummary::default() };
-        let ect1 = config.ect1.clone();
-        let mut port = Port { device, mtu, ect1, statistics, drops_at_start: 0, last_read: Time::ZERO, summary };
-        port.drops_at_start = port.kernel_drops().map_err(system(format!("reading the statistics of {name}")))?;
-        Ok(port)
-    }
-
-    fn file(&self) -> &File {
-        match &self.device {
-            Device::Tun(file) => file,
-            Device::Packet { socket, .. } => &socket.file,
-        }
-    }
-
-    fn write(&mut self, packet: &[u8]) {
-        let written = match &self.device {
-            Device::Tun(file) => (&*file).write(packet).map(|_| ()),
-            Device::Packet { socket, peer } => socket.send(*peer, packet),
-        };
-        match written {
-            Ok(()) => self.summary.written += 1,
-            Err(_) => self.summary.write_errors += 1,
-        }
-    }
-
-    /// Packets dropped at the device in either direction since its creation, and at the socket since the last call.
-    fn kernel_drops(&mut self) -> io::Result<u64> {
-        self.statistics.rewind()?;
-        let mut text = String::new();
-        self.statistics.read_to_string(&mut text)?;
-        let prefix = format!("{}:", self.summary.device);
-        let line = text.lines().map(str::trim_start).find_map(|line| line.strip_prefix(&prefix)).unwrap_or("");
-        // Receive and transmit have eight columns each; the fourth of each is "drop".
-        let drops = |column: usize| line.split_whitespace().nth(column).and_then(|word| word.parse::<u64>().ok());
-        let at_socket = match &self.device {
-            Device::Tun(_) => 0,
-            Device::Packet { socket, .. } => u64::from(socket.dropped()?),
-        };
-        Ok(drops(3).unwrap_or(0) + drops(11).unwrap_or(0) + at_socket)
-    }
-}
-
 /// Handles the packets and events that leave the network. It has the ports, which write packets, the distribution of
 /// lateness, and the files of the trace and the capture.
-struct Exits {
+struct Exits<S> {
+    system: S,
     ports: Vec<Port>,
     lateness: Lateness,
     trace: Option<Trace>,
@@ -160,15 +108,10 @@ struct Exits {
     datagram_ends: Vec<[u8; 4]>,
 }
 
-impl Exits {
+impl<S: System> Exits<S> {
     /// The time since the start; zero before the start.
     fn now(&self) -> Time {
-        Time::from_nanos(sys::monotonic_ns().saturating_sub(self.start_ns))
-    }
-
-    /// The time until `at`, in nanoseconds; 0 if `at` has passed.
-    fn until(&self, at: Time) -> u64 {
-        (self.start_ns + at.as_nanos()).saturating_sub(sys::monotonic_ns())
+        Time::from_nanos(self.system.now_ns().saturating_sub(self.start_ns))
     }
 
     fn on_event(&mut self, network: &Network, at: Time, packet: &LivePacket, event: Event) {
@@ -181,7 +124,12 @@ impl Exits {
             if ce {
                 mark_ce(&mut self.scratch);
             }
-            self.ports[packet.port as usize].write(&self.scratch);
+            let summary = &mut self.ports[packet.port as usize].summary;
+            if self.system.write(packet.port, &self.scratch) {
+                summary.written += 1;
+            } else {
+                summary.write_errors += 1;
+            }
             self.lateness.add(self.now().saturating_sub(at));
         }
         self.record(at, line_of(event, packet.port), packet.id, bytes, ce);
@@ -216,85 +164,126 @@ impl Exits {
     }
 }
 
-/// Runs until the configured time has passed or a signal arrives. `ready` is called once, as soon as packets are
-/// forwarded, with the start time on the monotonic clock.
-///
-/// # Errors
-///
-/// If a device cannot be opened, a file cannot be written, or waiting fails.
-pub fn run(config: &RouterConfig, ready: impl FnOnce(u64)) -> Result<Summary, RouterError> {
-    sys::end_with_parent();
-    let ports: Vec<Port> = config.ports.iter().map(Port::open).collect::<Result<_, _>>()?;
-    let places: Vec<(u32, Vec<Ipv4Addr>)> = config.ports.iter().map(|p| (p.node, p.addresses.clone())).collect();
-    let mut network = Network::new(&config.scenario, Streams::new(config.seed, config.replicate), &places)?;
-    let epoll = Epoll::new().map_err(system("epoll"))?;
-    for (token, port) in ports.iter().enumerate() {
-        epoll
-            .add(port.file().as_raw_fd(), token as u64)
-            .map_err(system(format!("waiting for {}", port.summary.device)))?;
-    }
-    let signals = sys::termination().map_err(system("signalfd"))?;
-    epoll.add(signals.as_raw_fd(), TERMINATION).map_err(system("waiting for signals"))?;
-    sys::least_timer_slack();
-    let real_time = config.real_time_priority > 0 && sys::real_time(config.real_time_priority).is_ok();
-
-    let mut sampler = Sampler::new(config)?;
-    let trace = match &config.trace {
-        Some(path) => {
-            let create = Trace::create(path, sampler.interval.is_some());
-            Some(create.map_err(system(format!("creating {}", path.display())))?)
-        }
-        None => None,
-    };
-    let capture = match &config.capture {
-        Some(CaptureConfig { path, port }) => {
-            let links = config.scenario.links.iter().map(|link| link.name.clone()).collect();
-            Some(Capture::create(path, *port, links).map_err(system(format!("creating {}", path.display())))?)
-        }
-        None => None,
-    };
-    let ends = config.datagrams.iter().flat_map(|flow| [flow.client, flow.server]);
-    let mut datagram_ends: Vec<[u8; 4]> = ends.map(|end| end.ip().octets()).collect();
-    datagram_ends.sort_unstable();
-    let start_ns = sys::monotonic_ns() + config.lead_ns.as_nanos();
-    let cpu_start = sys::cpu_ns();
-    let mut exits = Exits {
-        ports,
-        lateness: Lateness::default(),
-        trace,
-        capture,
-        trace_error: None,
-        scratch: Vec::with_capacity(MAX_PACKET),
-        start_ns,
-        datagram_ends,
-    };
-    ready(start_ns);
-    let end = config.duration_ns.unwrap_or(Time::MAX);
-    let mut tokens = Vec::new();
-    let mut buffer = vec![0; MAX_PACKET];
-    loop {
-        let now = exits.now();
-        sampler.read_counters(config, &mut network, &mut exits, now);
-        sampler.advance(&mut network, &mut exits, now);
-        if now >= end || tokens.contains(&TERMINATION) {
-            break;
-        }
-        // Samples of queues need no wake-up: they are taken for their scheduled times, even if the router is late.
-        let next = network.next_exit().min(sampler.snapshot_at).min(sampler.senders.next()).min(end);
-        let wait = (!next.is_never()).then(|| exits.until(next));
-        epoll.wait(wait, &mut tokens).map_err(system("epoll_pwait2"))?;
-        for &token in tokens.iter().filter(|&&token| token != TERMINATION) {
-            read_port(token as usize, &mut network, &mut exits, &mut sampler, &mut buffer);
-        }
-    }
-    let wall_ns = sys::monotonic_ns().saturating_sub(start_ns);
-    let cpu_ns = sys::cpu_ns() - cpu_start;
-    finish_files(config, &mut exits).map_err(system("writing the trace"))?;
-    let summary = summarize(config, &mut network, exits, wall_ns, cpu_ns, real_time);
-    Ok(Summary { link_snapshots: sampler.snapshots, ..summary })
+/// A router that is ready to run.
+pub(crate) struct Router<'a, S> {
+    config: &'a RouterConfig,
+    host: Host,
+    network: Network,
+    sampler: Sampler,
+    exits: Exits<S>,
 }
 
-fn finish_files(config: &RouterConfig, exits: &mut Exits) -> io::Result<()> {
+impl<'a, S: System> Router<'a, S> {
+    pub(crate) fn new(config: &'a RouterConfig, mut system: S, host: Host) -> Result<Router<'a, S>, RouterError> {
+        let places: Vec<(u32, Vec<Ipv4Addr>)> = config.ports.iter().map(|p| (p.node, p.addresses.clone())).collect();
+        let network = Network::new(&config.scenario, Streams::new(config.seed, config.replicate), &places)?;
+        let sampler = Sampler::new(config)?;
+        let trace = match &config.trace {
+            Some(path) => {
+                let create = Trace::create(path, sampler.interval.is_some());
+                Some(create.map_err(failed(format!("creating {}", path.display())))?)
+            }
+            None => None,
+        };
+        let capture = match &config.capture {
+            Some(CaptureConfig { path, port }) => {
+                let links = config.scenario.links.iter().map(|link| link.name.clone()).collect();
+                Some(Capture::create(path, *port, links).map_err(failed(format!("creating {}", path.display())))?)
+            }
+            None => None,
+        };
+        let mut ports = Vec::new();
+        for (index, (port, &mtu)) in config.ports.iter().zip(&host.mtus).enumerate() {
+            let device = port.device.name().to_owned();
+            let drops = system.drops(index as u32);
+            ports.push(Port {
+                mtu,
+                ect1: port.ect1.clone(),
+                drops_at_start: drops.map_err(failed(format!("reading the statistics of {device}")))?,
+                last_read: Time::ZERO,
+                summary: PortSummary { device, ..PortSummary::default() },
+            });
+        }
+        let ends = config.datagrams.iter().flat_map(|flow| [flow.client, flow.server]);
+        let mut datagram_ends: Vec<[u8; 4]> = ends.map(|end| end.ip().octets()).collect();
+        datagram_ends.sort_unstable();
+        let exits = Exits {
+            system,
+            ports,
+            lateness: Lateness::default(),
+            trace,
+            capture,
+            trace_error: None,
+            scratch: Vec::with_capacity(MAX_PACKET),
+            start_ns: 0,
+            datagram_ends,
+        };
+        Ok(Router { config, host, network, sampler, exits })
+    }
+
+    /// Runs until the configured time has passed or the router is to end. `start_ns` is its time 0 on the monotonic
+    /// clock.
+    pub(crate) fn run(mut self, start_ns: u64) -> Result<Summary, RouterError> {
+        let Router { config, network, sampler, exits, .. } = &mut self;
+        exits.start_ns = start_ns;
+        let cpu_start = exits.system.cpu_ns();
+        let end = config.duration_ns.unwrap_or(Time::MAX);
+        let mut ready = Vec::new();
+        let mut to_end = false;
+        let mut buffer = vec![0; MAX_PACKET];
+        loop {
+            let now = exits.now();
+            sampler.read_counters(config, network, exits, now);
+            sampler.advance(network, exits, now);
+            if now >= end || to_end {
+                break;
+            }
+            // Samples of queues need no wake-up: they are taken for their scheduled times, even if the router is late.
+            let next = network.next_exit().min(sampler.snapshot_at).min(sampler.senders.next()).min(end);
+            let until = (!next.is_never()).then(|| start_ns + next.as_nanos());
+            to_end = exits.system.wait(until, &mut ready).map_err(failed("waiting for packets"))?;
+            for &port in &ready {
+                read_port(port, network, exits, sampler, &mut buffer);
+            }
+        }
+        let wall_ns = exits.system.now_ns().saturating_sub(start_ns);
+        let cpu_ns = exits.system.cpu_ns() - cpu_start;
+        finish_files(config, exits).map_err(failed("writing the trace"))?;
+        Ok(self.summarize(wall_ns, cpu_ns))
+    }
+
+    fn summarize(self, wall_ns: u64, cpu_ns: u64) -> Summary {
+        let Router { config, host, mut network, sampler, mut exits } = self;
+        for (index, port) in exits.ports.iter_mut().enumerate() {
+            let drops = exits.system.drops(index as u32).unwrap_or(port.drops_at_start);
+            port.summary.kernel_drops = drops.saturating_sub(port.drops_at_start);
+        }
+        let lateness = exits.lateness;
+        let ports: Vec<PortSummary> = exits.ports.into_iter().map(|port| port.summary).collect();
+        let cpu_share = cpu_ns as f64 / wall_ns.max(1) as f64;
+        let invalid_because = report::violations(&config.limits, &lateness, cpu_share, &ports);
+        Summary {
+            event: "summary",
+            valid: invalid_because.is_empty(),
+            invalid_because,
+            kernel: host.kernel,
+            wall_ns,
+            cpu_share,
+            real_time: host.real_time,
+            packets: ports.iter().map(|port| port.written).sum(),
+            lateness_p50_ns: lateness.percentile(0.5).as_nanos(),
+            lateness_p99_ns: lateness.percentile(0.99).as_nanos(),
+            lateness_p999_ns: lateness.percentile(0.999).as_nanos(),
+            lateness_max_ns: lateness.percentile(1.0).as_nanos(),
+            packets_inside: network.packets_inside(),
+            ports,
+            links: report::links(&config.scenario, &mut network, Time::from_nanos(wall_ns)),
+            link_snapshots: sampler.snapshots,
+        }
+    }
+}
+
+fn finish_files<S>(config: &RouterConfig, exits: &mut Exits<S>) -> io::Result<()> {
     if let Some(error) = exits.trace_error.take() {
         return Err(error);
     }
@@ -305,34 +294,36 @@ fn finish_files(config: &RouterConfig, exits: &mut Exits) -> io::Result<()> {
     exits.trace.take().map_or(Ok(()), Trace::finish)
 }
 
-fn read_port(index: usize, network: &mut Network, exits: &mut Exits, sampler: &mut Sampler, buffer: &mut [u8]) {
+fn read_port<S: System>(
+    index: u32,
+    network: &mut Network,
+    exits: &mut Exits<S>,
+    sampler: &mut Sampler,
+    buffer: &mut [u8],
+) {
     for _ in 0..BATCH {
-        // An error means that no packet is available ("would block") or that the device is down. There is nothing to
-        // read in either case.
-        let Ok(length) = exits.ports[index].file().read(buffer) else { return };
+        let Some(length) = exits.system.read(index, buffer) else { return };
         let now = exits.now();
         sampler.advance(network, exits, now);
-        let alone = now > exits.ports[index].last_read + CLOSE;
-        exits.ports[index].last_read = now;
-        let mtu = exits.ports[index].mtu;
-        let port = &mut exits.ports[index].summary;
-        port.read += 1;
+        let port = &mut exits.ports[index as usize];
+        let alone = now > port.last_read + CLOSE;
+        port.last_read = now;
+        port.summary.read += 1;
         let Some(mut header) = Header::parse(&buffer[..length]) else {
-            port.ignored += 1;
+            port.summary.ignored += 1;
             continue;
         };
-        if header.ecn == Ecn::Ect0 && exits.ports[index].ect1.contains(&header.source) {
+        if header.ecn == Ecn::Ect0 && port.ect1.contains(&header.source) {
             set_ecn(buffer, Ecn::Ect1);
             header.ecn = Ecn::Ect1;
         }
-        let port = &mut exits.ports[index].summary;
-        port.oversized += u64::from(header.total_bytes > mtu);
+        port.summary.oversized += u64::from(header.total_bytes > port.mtu);
         let bytes = &buffer[..header.total_bytes as usize];
         let next_id = network.entered();
-        exits.record(now, Line::In(index as u32), next_id, bytes, false);
+        exits.record(now, Line::In(index), next_id, bytes, false);
         let report = |network: &Network, at, packet: &LivePacket, event| exits.on_event(network, at, packet, event);
-        if network.inject(now, index as u32, &header, bytes, report).is_none() {
-            exits.ports[index].summary.unroutable += 1;
+        if network.inject(now, index, &header, bytes, report).is_none() {
+            exits.ports[index as usize].summary.unroutable += 1;
         }
         if alone {
             return;
@@ -364,7 +355,13 @@ impl Sampler {
 
     /// Reads the links' counters at each snapshot up to `now`. The main loop wakes up for each snapshot, so none is
     /// read late.
-    fn read_counters(&mut self, config: &RouterConfig, network: &mut Network, exits: &mut Exits, now: Time) {
+    fn read_counters<S: System>(
+        &mut self,
+        config: &RouterConfig,
+        network: &mut Network,
+        exits: &mut Exits<S>,
+        now: Time,
+    ) {
         while self.snapshot_at <= now {
             self.advance(network, exits, self.snapshot_at);
             self.snapshots.push(report::links(&config.scenario, network, self.snapshot_at));
@@ -372,7 +369,7 @@ impl Sampler {
         }
     }
 
-    fn advance(&mut self, network: &mut Network, exits: &mut Exits, now: Time) {
+    fn advance<S: System>(&mut self, network: &mut Network, exits: &mut Exits<S>, now: Time) {
         while let Some(interval) = self.interval.filter(|_| self.next <= now) {
             self.advance_to(network, exits, self.next);
             for &link in &self.queues {
@@ -388,49 +385,12 @@ impl Sampler {
     }
 
     /// Advances without taking samples of queues.
-    fn advance_to(&mut self, network: &mut Network, exits: &mut Exits, now: Time) {
+    fn advance_to<S: System>(&mut self, network: &mut Network, exits: &mut Exits<S>, now: Time) {
         while self.senders.next() <= now {
             let at = self.senders.next();
             network.advance(at, |network, at, packet, event| exits.on_event(network, at, packet, event));
             self.senders.send(at, |datagram| exits.enter(network, at, &datagram));
         }
         network.advance(now, |network, at, packet, event| exits.on_event(network, at, packet, event));
-    }
-}
-
-fn summarize(
-    config: &RouterConfig,
-    network: &mut Network,
-    mut exits: Exits,
-    wall_ns: u64,
-    cpu_ns: u64,
-    real_time: bool,
-) -> Summary {
-    for port in &mut exits.ports {
-        let drops = port.kernel_drops().unwrap_or(port.drops_at_start);
-        port.summary.kernel_drops = drops.saturating_sub(port.drops_at_start);
-    }
-    let lateness = exits.lateness;
-    let ports: Vec<PortSummary> = exits.ports.into_iter().map(|port| port.summary).collect();
-    let cpu_share = cpu_ns as f64 / wall_ns.max(1) as f64;
-    let invalid_because = report::violations(&config.limits, &lateness, cpu_share, &ports);
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    Summary {
-        event: "summary",
-        valid: invalid_because.is_empty(),
-        invalid_because,
-        kernel: release.trim().to_owned(),
-        wall_ns,
-        cpu_share,
-        real_time,
-        packets: ports.iter().map(|port| port.written).sum(),
-        lateness_p50_ns: lateness.percentile(0.5).as_nanos(),
-        lateness_p99_ns: lateness.percentile(0.99).as_nanos(),
-        lateness_p999_ns: lateness.percentile(0.999).as_nanos(),
-        lateness_max_ns: lateness.percentile(1.0).as_nanos(),
-        packets_inside: network.packets_inside(),
-        ports,
-        links: report::links(&config.scenario, network, Time::from_nanos(wall_ns)),
-        link_snapshots: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ffi::CString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -134,12 +134,7 @@ impl PacketSocket {
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: plain integers.
         let socket = owned(unsafe { libc::socket(libc::AF_PACKET, kind, c_int::from(protocol)) })?;
-        let name = CString::new(device)?;
-        // SAFETY: `name` is a terminated string.
-        let index = unsafe { libc::if_nametoindex(name.as_ptr()) };
-        if index == 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let index = index(device)?;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         set_option(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, 8 << 20)?;
         let address = link_address(index as c_int, [0; 6]);
@@ -217,6 +212,19 @@ pub fn mtu(device: &str) -> io::Result<u32> {
     checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as c_ulong, &raw mut request) })?;
     // SAFETY: the call above wrote this member.
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// The number of a device in the current namespace.
+///
+/// # Errors
+/// If there is no such device.
+pub fn index(device: &str) -> io::Result<u32> {
+    let name = CString::new(device)?;
+    // SAFETY: `name` is a terminated string.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
 }
 
 /// Waits until a device in the current namespace is running (`IFF_RUNNING`). A kernel activates the device's queue some
@@ -330,6 +338,55 @@ impl Epoll {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+}
+
+/// The device of a kernel that can run the router itself (User-Mode Linux with cwndlab's patch).
+#[derive(Debug)]
+pub struct KernelRouter {
+    device: File,
+}
+
+impl KernelRouter {
+    /// Opens the device; `None` if this kernel has none.
+    pub fn open() -> Option<KernelRouter> {
+        File::open("/dev/cwndlab-router").ok().map(|device| KernelRouter { device })
+    }
+
+    /// Runs the router between TUN devices, each given by its file and its number, until SIGTERM or SIGINT arrives.
+    /// Returns its report.
+    ///
+    /// # Errors
+    ///
+    /// If a device is invalid, or the kernel cannot load the router's library.
+    pub fn run(mut self, config: &str, devices: &[(&File, u32)]) -> io::Result<String> {
+        /// `struct router_port` and `struct router_job` of the patch's `router_kern.c`.
+        #[repr(C)]
+        struct Port {
+            fd: c_int,
+            device: u32,
+        }
+        #[repr(C)]
+        struct Job {
+            config: *const u8,
+            config_bytes: u64,
+            ports: *const Port,
+            port_count: u64,
+        }
+        /// `_IOW('c', 1, struct router_job)`.
+        const RUN: c_ulong = 1 << 30 | (mem::size_of::<Job>() as c_ulong) << 16 | (b'c' as c_ulong) << 8 | 1;
+        let ports: Vec<Port> = devices.iter().map(|&(file, device)| Port { fd: file.as_raw_fd(), device }).collect();
+        let job = Job {
+            config: config.as_ptr(),
+            config_bytes: config.len() as u64,
+            ports: ports.as_ptr(),
+            port_count: ports.len() as u64,
+        };
+        // SAFETY: the kernel reads the job, and the text and the ports that it points to, which live here.
+        checked(unsafe { libc::ioctl(self.device.as_raw_fd(), RUN, &raw const job) })?;
+        let mut report = String::new();
+        self.device.read_to_string(&mut report)?;
+        Ok(report)
     }
 }
 

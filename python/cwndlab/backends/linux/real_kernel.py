@@ -220,7 +220,7 @@ class Kernel:
             "replicate": job.replicate,
             "stack": self.stack.as_dict(),
             "folder": str(folder),
-            "router": str(router),
+            "router": str(router.absolute()),
             "parent": os.getpid(),
             "limits": validity.of_router(self.limits),
             "real_time": self.real_time,

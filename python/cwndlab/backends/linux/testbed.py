@@ -49,7 +49,7 @@ class Router:
             "ports": hosts.ports(),
             "datagrams": hosts.datagrams(),
             "lead_ns": LEAD_NS,
-            "trace": str(Path(job["folder"], "trace.csv")),
+            "trace": "trace.csv",
             "real_time_priority": ROUTER_PRIORITY if job.get("real_time", True) else 0,
             "limits": job.get("limits", {}),
         }
@@ -57,9 +57,10 @@ class Router:
         config["snapshots_ns"] = times
         observed = observed_port(job["scenario"], list(hosts.of_node))
         if job.get("capture") and observed is not None:
-            config["capture"] = {"path": str(Path(job["folder"], "capture.pcapng")), "port": observed}
+            config["capture"] = {"path": "capture.pcapng", "port": observed}
         self.process = subprocess.Popen(
             [job["router"], "-"],
+            cwd=job["folder"],  # which has another path for a router inside the kernel
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

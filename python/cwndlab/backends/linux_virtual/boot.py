@@ -27,6 +27,10 @@ from .images import Image
 
 #: In a job's folder, the kernel that runs it.
 KERNEL = "kernel"
+#: The library that the kernel loads to run the router.
+LIBRARY = "router.so"
+#: Its name next to the router's program, with which it is built.
+LIBRARY_BUILT = "libcwndlab_live.so"
 _PR_SET_PDEATHSIG = 1
 _ADDR_NO_RANDOMIZE = 0x0040000
 #: Of the guest, taken as it is touched: 1 GB gives TCP's buffers the sizes that they have on larger machines.
@@ -107,6 +111,8 @@ def guest_of(
 def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
     """A process that becomes the guest's kernel; its console is a file."""
     (folder / KERNEL).symlink_to(job["virtual"]["kernel"])
+    if "router" in job:
+        (folder / LIBRARY).symlink_to(library_of(Path(job["router"])))
     with (folder / "console").open("w") as console:
         process = subprocess.Popen(
             [sys.executable, "-m", "cwndlab.backends.linux_virtual.boot"],
@@ -120,6 +126,16 @@ def start(job: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
     process.stdin.write(json.dumps(job))
     process.stdin.close()
     return process
+
+
+def library_of(router: Path) -> Path:
+    """The router as a library; RunError if it is not there."""
+    library = router.resolve().with_name(LIBRARY_BUILT)
+    if not library.is_file():
+        raise RunError(
+            f"{library} is not built; `make setup` builds it, or `cargo build --release -p cwndlab-live`"
+        )
+    return library
 
 
 def last_words(folder: Path) -> str:

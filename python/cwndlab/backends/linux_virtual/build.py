@@ -18,7 +18,7 @@ from cwndlab.errors import RunError
 
 from . import boot, source
 from .images import Image, about, built, cache, trees
-from .recipe import Law, Recipe, registered, series_of
+from .recipe import Law, Recipe, added, registered, series_of
 from .selftests import IN_SOURCE, SCRIPTS
 from .steps import Steps, output_of
 
@@ -185,6 +185,9 @@ def _prepare(tree: Path, recipe: Recipe, steps: Steps) -> None:
         (path, f"applying {path}") for path in recipe.patches
     ]:
         steps.run(["patch", "-p1", "--forward", "-i", str(path.resolve())], tree, what)
+    for path, place in added():
+        (tree / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, tree / place)
     settings = tree / "cwndlab.config"
     settings.write_text("\n".join(recipe.settings) + "\n")
     steps.run(["make", "ARCH=um", "allnoconfig", f"KCONFIG_ALLCONFIG={settings.name}"], tree, "configuring")

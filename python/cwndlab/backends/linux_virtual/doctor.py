@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cwndlab.backends.linux.kernel_doctor import Finding
+from cwndlab.backends.linux.real_kernel import find_router
 from cwndlab.errors import CwndlabError, RunError
 
 from . import boot, build, images
@@ -23,6 +24,10 @@ def reason_not_virtual() -> str | None:
     except CwndlabError as error:
         reason = build.reason_not()
         return f"{error}" + (f" (but first: {reason})" if reason else "")
+    try:
+        boot.library_of(find_router())
+    except RunError as error:
+        return str(error)
     try:
         boot.congestion_controls(image)
     except RunError as error:

@@ -63,6 +63,12 @@ SERIES = {
 }
 
 
+def added() -> list[tuple[Path, Path]]:
+    """The files that every kernel gets, each with its path in Linux's source."""
+    folder = KERNELS / "added"
+    return [(path, path.relative_to(folder)) for path in sorted(folder.rglob("*.[ch]"))]
+
+
 def series_of(version: str, where: str) -> Series:
     """The newest series that is not newer than this version; RunError if there is none."""
     number = _number(version)
@@ -173,6 +179,8 @@ class Recipe:
 
     def _content(self) -> Iterator[bytes]:
         yield self.series.patch.read_bytes()
+        for path, place in added():
+            yield place.as_posix().encode() + b"\0" + path.read_bytes()
         yield "\n".join(self.settings).encode()
         for path in self.patches:
             yield path.read_bytes()
