@@ -97,6 +97,8 @@ class Programs:
     failures: list[str] = field(default_factory=list)
 
     is_over: bool = False
+    #: How often the clock was seen to run.
+    beats: int = 0
 
     def __post_init__(self) -> None:
         self.home = Path(self.job["folder"])
@@ -204,8 +206,13 @@ class Programs:
             os.fsync(file.fileno())  # out of the guest's memory
 
     def beat(self) -> None:
-        """Shows that the clock runs."""
-        os.utime(self.home / "running")
+        """Shows that the clock runs.
+
+        hostfs passes a time on to the host's file only if it is given. A count needs no look at the clock, which
+        would take virtual time.
+        """
+        self.beats += 1
+        os.utime(self.home / "running", (self.beats, self.beats))
 
     def end(self) -> None:
         """Ends what is still running, in the order of starts; the codes of these do not count."""

@@ -112,7 +112,7 @@ class VirtualKernel(Kernel):
             return None
         running = run.folder / "running"
         try:
-            beat = running.stat().st_mtime_ns  # by the guest's clock
+            beat = running.stat().st_mtime_ns  # the guest counts it up (`Programs.beat`)
         except OSError:
             return None
         now = time.monotonic()
