@@ -208,8 +208,8 @@ class Programs:
     def beat(self) -> None:
         """Shows that the clock runs.
 
-        hostfs passes a time on to the host's file only if it is given. A count needs no look at the clock, which
-        would take virtual time.
+        hostfs passes a time on to the host's file only if it is given. A count needs no look at the clock,
+        which would take virtual time.
         """
         self.beats += 1
         os.utime(self.home / "running", (self.beats, self.beats))
