@@ -196,9 +196,13 @@ impl<P: Packet> FqCodel<P> {
         }
     }
 
-    /// Section 4.1.2: drops a batch from the flow with the most bytes.
+    /// Section 4.1.2: drops a batch from the flow with the most bytes; of several, from the one that is served first.
+    /// The RFC leaves that open. Linux takes the first of its table, so there a random hash decides.
     fn drop_from_fattest(&mut self, dropped: &mut Vec<Dropped<P>>) {
-        let Some(fattest) = self.flows.iter_mut().rev().max_by_key(|flow| flow.fifo.bytes) else { return };
+        let bytes = |index: &u32| self.flows[*index as usize].fifo.bytes;
+        let listed = self.new_flows.iter().chain(&self.old_flows);
+        let Some(&fattest) = listed.rev().max_by_key(|index| bytes(index)) else { return };
+        let fattest = &mut self.flows[fattest as usize];
         let batch = (fattest.fifo.len() / 2).clamp(1, self.config.drop_batch);
         for _ in 0..batch {
             let Some((_, packet)) = fattest.fifo.pop() else { break };

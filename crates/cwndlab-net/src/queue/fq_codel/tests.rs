@@ -64,6 +64,19 @@ fn past_the_limit_half_of_the_fattest_flow_is_dropped_from_its_head() {
     assert_eq!((queue.packets(), queue.bytes()), (13, 13_000));
 }
 
+/// Whatever queues the hash gives the flows.
+#[test]
+fn of_equally_fat_flows_the_one_that_is_served_first_loses() {
+    for first in 1..20 {
+        let mut queue = queue(FqCodelConfig { limit: 4, ..FqCodelConfig::default() });
+        fill(&mut queue, first, 2, 1000);
+        fill(&mut queue, first + 1, 2, 1000);
+        let mut dropped = Vec::new();
+        queue.enqueue(Time::ZERO, TestPacket { bytes: 500, ..TestPacket::of_flow(9, first + 2) }, &mut dropped);
+        assert_eq!(dropped.iter().map(|(_, packet)| packet.flow).collect::<Vec<_>>(), [first]);
+    }
+}
+
 #[test]
 fn the_batch_of_drops_is_bounded() {
     let mut queue = queue(FqCodelConfig { limit: 1000, ..FqCodelConfig::default() });
