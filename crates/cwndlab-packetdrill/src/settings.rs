@@ -5,10 +5,11 @@ use cwndlab_tcp::{CubicConfig, EcnKind, Profile, ReceiveTuning, RecoveryConfig, 
 
 /// The configuration against which scripts run: that of a profile, with timers that tick `hz` times a second. An `hz`
 /// of 0 means timers with a resolution of a nanosecond. The default is the profile's, but 1000 for `linux-6`, whose
-/// scripts were written on kernels with HZ = 1000.
+/// scripts were written on kernels with HZ = 1000. `linux-6` has the kernel's details, too.
 #[must_use]
 pub fn config(profile: Profile, hz: Option<u32>) -> TcpConfig {
     let mut cfg = profile.config();
+    cfg.linux_details |= profile == Profile::Linux6;
     cfg.rto.timer_hz = hz.unwrap_or(if profile == Profile::Linux6 { 1000 } else { cfg.rto.timer_hz });
     cfg
 }

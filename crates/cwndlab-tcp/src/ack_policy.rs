@@ -85,6 +85,8 @@ pub(crate) struct Effect {
     pub window_grew: bool,
     /// Whether the segment's ECN field or CWR flag asks for an acknowledgment at once (`ICSK_ACK_NOW`).
     pub asks: bool,
+    /// Whether the peer's FIN follows the segment in order: its ACK waits for this end's, unless it must not wait.
+    pub ends: bool,
     /// Round trip as measured by the receiver: zero before the first measurement. A receiver whose buffer has a fixed
     /// size does not measure it, and gives [`Time::MAX`].
     pub round_trip: Time,

@@ -256,7 +256,7 @@ impl Connection {
         if self.timers.take_expired(Timer::TimeWait, now) {
             if self.state == State::TimeWait {
                 self.state = State::Closed;
-            } else if let Some(rack) = self.recovery.rack().filter(|_| cfg.has_kernel_details()) {
+            } else if let Some(rack) = self.recovery.rack().filter(|_| cfg.linux_details) {
                 rack.on_pacer();
             }
         }

@@ -36,6 +36,8 @@ pub(crate) enum Blocks {
     /// As `Remembered`, while ACKs are withheld: if the block is not one of the first two, the next ACK still reports
     /// what was known before (`tcp_sack_compress_send_ack`).
     Withheld,
+    /// The next ACK reports what was known before.
+    Later,
 }
 
 /// The number of blocks for which every ACK has room (`TCP_SACK_BLOCKS_EXPECTED`).
@@ -65,6 +67,7 @@ impl Reassembly {
                 self.later = new;
             }
             Blocks::Remembered | Blocks::Withheld => self.touch(new),
+            Blocks::Later => self.later = new,
         }
         known
     }

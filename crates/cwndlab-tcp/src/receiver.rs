@@ -144,9 +144,10 @@ impl Receiver {
             return;
         }
         let before = self.nxt;
-        let blocks = match self.policy.linux().filter(|_| cfg.has_kernel_details()) {
+        let blocks = match self.policy.linux().filter(|_| cfg.linux_details) {
             None => Blocks::Whole,
             Some(linux) if linux.withholds() => Blocks::Withheld,
+            Some(linux) if linux.acks_before() => Blocks::Later,
             Some(_) => Blocks::Remembered,
         };
         let beyond = self.beyond.get_or_insert_default();

@@ -69,6 +69,8 @@ const LEVEL_BITS: u32 = 3;
 const LEVEL_SLOTS: u64 = 63;
 /// Levels of the wheel.
 const LEVELS: u32 = 9;
+/// Within a tick, the time that the timers of a level have for their order.
+const LEVEL_NS: u64 = 256;
 
 impl TcpConfig {
     /// Returns the time at which a timer set at `now` for `wait` expires.
@@ -79,6 +81,19 @@ impl TcpConfig {
             self.expiry_by_clock(now, wait)
         } else {
             now + wait
+        }
+    }
+
+    /// As [`Self::expiry`], for a timer that was set to `at`. In Linux it keeps its place among the timers of a slot if it
+    /// stays in this slot (`__mod_timer`).
+    #[inline]
+    pub(crate) fn expiry_again(&self, at: Time, now: Time, wait: Time) -> Time {
+        let again = self.expiry(now, wait);
+        let same_slot = self.rto.timer_hz != 0 && at.as_nanos().abs_diff(again.as_nanos()) < LEVEL_NS / 2;
+        if same_slot {
+            at
+        } else {
+            again
         }
     }
 
@@ -102,13 +117,25 @@ impl TcpConfig {
 
     /// Returns the expiry of a timer of Linux's wheel (kernel/time/timer.c, `calc_wheel_index`): whole ticks, rounded
     /// up to the next slot. Slots are coarser for later times.
+    ///
+    /// Of the timers of one tick, those of coarser slots go off first, and in a slot the one that was set last
+    /// (`expire_timers` takes the newest from each list). So that they do here, they are up to 0.6 us late: each level has
+    /// its part of it, in which a timer that was set earlier comes later.
     fn on_wheel(&self, now: Time, wait: Time) -> Time {
         let tick = 1_000_000_000 / u64::from(self.rto.timer_hz);
         let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
         let ticks = wait.as_nanos().div_ceil(tick);
         let level = (0..LEVELS - 1).find(|level| ticks < LEVEL_SLOTS << (LEVEL_BITS * level)).unwrap_or(LEVELS - 1);
         let slot = ((clock + ticks) >> (LEVEL_BITS * level)) + 1;
-        Time::from_nanos((slot << (LEVEL_BITS * level)) * tick).saturating_sub(self.rto.tick_phase_ns)
+        let at = Time::from_nanos((slot << (LEVEL_BITS * level)) * tick).saturating_sub(self.rto.tick_phase_ns);
+        // A second, the most usual of the long waits, is put at the beginning of the span.
+        let since = at.saturating_sub(now).as_nanos();
+        let order = match level {
+            0 => 2 * LEVEL_NS + LEVEL_NS / 2 * since / (64 * tick),
+            1 => LEVEL_NS + LEVEL_NS * since / (512 * tick),
+            _ => LEVEL_NS * ((since + 24 * tick) % (512 * tick)) / (512 * tick),
+        };
+        at + Time::from_nanos(order)
     }
 }
 
@@ -150,8 +177,20 @@ mod tests {
             let rto = RtoConfig { timer_hz: hz, tick_phase_ns: Time::from_millis(up), ..base.rto };
             let cfg = TcpConfig { rto, ..base };
             let at = cfg.expiry(Time::from_micros(now_us), Time::from_micros(wait_us));
-            assert_eq!(at, Time::from_millis(fires), "{hz} Hz, up {up} ms, at {now_us} us for {wait_us} us");
+            assert_eq!(at.as_nanos() / 1000, fires * 1000, "{hz} Hz, up {up} ms, at {now_us} us for {wait_us} us");
         }
+    }
+
+    #[test]
+    fn timers_of_a_tick_go_off_in_the_kernels_order() {
+        let base = Profile::Linux6.config();
+        let cfg = TcpConfig { rto: RtoConfig { timer_hz: 1000, ..base.rto }, ..base };
+        let at = |now_us, wait_ms| cfg.expiry(Time::from_micros(now_us), Time::from_millis(wait_ms));
+        // All of them in the tick at 1024 ms.
+        let order =
+            [at(20_000, 1000), at(16_000, 1000), at(800_000, 220), at(796_000, 220), at(983_900, 40), at(983_100, 40)];
+        assert!(order.windows(2).all(|pair| pair[0] < pair[1]), "coarse slots first, the last set first: {order:?}");
+        assert!(order.iter().all(|at| at.as_nanos() / 1000 == 1_024_000), "{order:?}");
     }
 
     #[test]

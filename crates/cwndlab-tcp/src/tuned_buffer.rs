@@ -76,8 +76,8 @@ pub(crate) struct TunedBuffer {
     last_echo: Option<u64>,
     /// How far the clock of timestamps is ahead, us; only the part below a millisecond matters.
     clock_phase: u64,
-    /// Memory in use when an ACK became due, before the application read.
-    noted: Option<u32>,
+    /// The memory in use and the window when an ACK became due, before the application read.
+    noted: Option<(u32, Window)>,
     /// The windows for the usual amounts of data, until a field changes on which they depend.
     known: Option<Known>,
 }
@@ -426,13 +426,13 @@ impl TunedBuffer {
         (unscaled(free, last, mss), tight)
     }
 
-    /// Records that an ACK has become due while `allocated` bytes of memory are in use.
-    pub fn note_ack(&mut self, allocated: u32) {
-        self.noted = Some(allocated);
+    /// Records that an ACK has become due while `allocated` bytes of memory are in use, with this window.
+    pub fn note_ack(&mut self, allocated: u32, window: Window) {
+        self.noted = Some((allocated, window));
     }
 
     /// Takes the value that [`Self::note_ack`] stored.
-    pub fn take_noted(&mut self) -> Option<u32> {
+    pub fn take_noted(&mut self) -> Option<(u32, Window)> {
         self.noted.take()
     }
 

@@ -25,6 +25,12 @@ JITTER = "0.1ms"
 STACK, HZ, RECEIVE_BYTES = "linux-laws", 1000, 6_291_456
 #: The kernel's `tcp_wmem[2]`.
 SEND_BYTES = 4_194_304
+#: The hash of a fair queue is of ports on one side and of names on the other: with as many queues as there
+#: may be, two flows hardly ever share one.
+FAIR_QUEUES = 65_536
+#: The slack of withheld ACKs. Stock is 0.1 ms, in which another host's timer may send them, as the hosts are
+#: one guest; without any an ACK would be due as the next segment arrives, at 12 Mb/s.
+SLACK_NS = 1000
 #: A BDP's fraction may be less than a packet.
 LEAST_PACKETS = 2
 
@@ -92,12 +98,18 @@ class Scenario:
         queue: dict[str, Any] = {"kind": self.queue, "limit": f"{self.buffer_packets}pkt"}
         if self.ecn and self.queue != "drop-tail":
             queue["ecn"] = True
+        if self.queue == "fq-codel":
+            queue["flows"] = FAIR_QUEUES
         drops = [{"kind": "bernoulli", "p": self.loss}] if self.loss else []
         # ACK clocking makes packets arrive at the nanosecond in which another leaves, and a kernel is never
         # exact to the nanosecond: without jitter such ties would decide which packets are lost.
         jitter = {"kind": "jitter", "max": JITTER, "keep_order": True}
         plain = {"kind": "drop-tail", "limit": "10000pkt"}
-        knobs: dict[str, Any] = {"send_tuning": {"linux": {"most_bytes": SEND_BYTES}}}
+        knobs: dict[str, Any] = {
+            "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
+            "linux_details": True,
+            "withheld_ack_slack": f"{SLACK_NS}ns",
+        }
         if self.simple_receiver:
             tuning = {"linux": {"initial_bytes": RECEIVE_BYTES, "most_bytes": RECEIVE_BYTES}}
             knobs |= {"ack_policy": "every", "nagle": False, "receive_tuning": tuning}
@@ -200,6 +212,8 @@ def _group(cc: str, *, ecn: bool) -> dict[str, Any]:
     knobs: dict[str, Any] = {"cc": cc}
     if ecn and cc != "dctcp":  # which brings its own
         knobs["ecn"] = "rfc3168"
+    if cc == "dctcp":
+        knobs["handshake"] = {"ecn_capable": True}  # Linux sets ECT on the socket (INET_ECN_xmit)
     if cc == "bbr1":
         knobs["max_train_segments"] = 1  # the guest's device does not split segments
     return knobs

@@ -15,7 +15,7 @@ from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
 
 from .compare import Comparison, Packet, compare, packets_of
-from .scenario import RECEIVE_BYTES, STACK, Alignment, Scenario
+from .scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment, Scenario
 
 #: Linux starts jiffies five minutes before they wrap (include/linux/jiffies.h, INITIAL_JIFFIES).
 UPTIME_AT_ZERO_NS = -300 * 10**9
@@ -51,10 +51,10 @@ def compiled(scenario: Scenario, alignment: Alignment | None = None) -> str:
 def stack_of(*, simple_receiver: bool = False) -> Stack:
     """The kernel's set-up."""
     stack = load(STACK)
-    if not simple_receiver:
-        return stack
-    rmem = {"tcp_rmem": f"4096 {RECEIVE_BYTES} {RECEIVE_BYTES}"}
-    return replace(stack, name=f"{STACK}, simple receiver", sysctls={**stack.sysctls, **rmem})
+    sysctls = {**stack.sysctls, "tcp_comp_sack_slack_ns": str(SLACK_NS)}
+    if simple_receiver:
+        sysctls["tcp_rmem"] = f"4096 {RECEIVE_BYTES} {RECEIVE_BYTES}"
+    return replace(stack, name=f"{STACK}, as differ sets it", sysctls=sysctls)
 
 
 def on_kernel(

@@ -25,10 +25,9 @@ const UNPUSHED_MAX: Time = Time::from_millis(500);
 /// Number of out-of-order segments whose ACKs are not delayed, because the peer counts three duplicates
 /// (`TCP_FASTRETRANS_THRESH`).
 const DUPLICATES_AT_ONCE: u8 = 3;
-/// `tcp_comp_sack_nr`, `tcp_comp_sack_delay_ns` and `tcp_comp_sack_slack_ns`.
+/// `tcp_comp_sack_nr` and `tcp_comp_sack_delay_ns`.
 const COMPRESSED_MOST: u8 = 44;
 const COMPRESSED_DELAY: Time = Time::from_millis(1);
-const COMPRESSED_SLACK: Time = Time::from_micros(100);
 
 /// The state of Linux's acknowledgments (`struct inet_connection_sock`, `icsk_ack`).
 #[derive(Clone, Debug, Default)]
@@ -59,6 +58,8 @@ pub(crate) struct Linux {
     /// The timer of withheld ACKs has expired: the ACK it sends has a timestamp from before (`tcp_compressed_ack_kick`
     /// does not read the clock).
     is_stale: bool,
+    /// An ACK of the state before the last segment is due (`dctcp_ece_ack_update`).
+    acks_before: bool,
     /// Number of ACKs of out-of-order segments that were sent at once for the current hole.
     duplicates: u8,
     /// Position of the current hole.
@@ -90,7 +91,7 @@ impl Linux {
     pub fn on_established(&mut self, cfg: &TcpConfig, now: Time, mss: u32, window: u32) {
         self.size = SegmentSize::new(mss, window);
         self.acknowledged = 1;
-        if cfg.has_kernel_details() {
+        if cfg.linux_details {
             self.last_data = clock(&cfg.rto, now);
         }
     }
@@ -115,12 +116,13 @@ impl Linux {
             }
             Arrival::Filling(_) => self.note_in_order(cfg, data),
         }
+        self.interactive |= data.effect.ends;
         if data.effect.window_grew {
             self.quick |= 1; // a growing window is advertised at once (`tcp_grow_window`)
         }
         let complete = match data.arrival {
             Arrival::Filling(_) => data.beyond.is_none_or(Reassembly::is_empty),
-            Arrival::Beyond if cfg.has_kernel_details() => data.beyond.is_some_and(Reassembly::reports_before),
+            Arrival::Beyond if cfg.linux_details => data.beyond.is_some_and(Reassembly::reports_before),
             Arrival::Beyond => {
                 self.compressed > 0 && data.beyond.is_some_and(|beyond| beyond.depth() >= EXPECTED_BLOCKS)
             }
@@ -143,6 +145,7 @@ impl Linux {
     pub fn on_in_order(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.scheduled = true;
         self.note_in_order(cfg, data);
+        self.interactive |= data.effect.ends;
         if data.effect.window_grew {
             self.quick |= 1; // as above
         }
@@ -210,6 +213,16 @@ impl Linux {
         self.quicken(cfg, QUICK_FOR_MARK, window);
     }
 
+    /// Notes that before the segment that has arrived, the state is acknowledged without it.
+    pub fn note_ack_before(&mut self) {
+        self.acks_before = true;
+    }
+
+    /// Whether the state before the last segment is still to be acknowledged.
+    pub fn acks_before(&self) -> bool {
+        self.acks_before
+    }
+
     /// Whether an ACK is due now (the first half of `__tcp_ack_snd_check`).
     fn is_due(&mut self, data: &Data) -> bool {
         let more = self.more_than_one_segment(data.nxt);
@@ -264,12 +277,12 @@ impl Linux {
             due = due.min(earlier);
         }
         self.due = Some(due);
-        self.expires = cfg.expiry(at, Time::from_nanos((due - now) * tick(rto)));
+        self.expires = cfg.expiry_again(self.expires, at, Time::from_nanos((due - now) * tick(rto)));
         Due::By(self.expires)
     }
 
     /// Returns the time at which the ACK of a segment at or beyond a hole is due: for the first three segments at once,
-    /// then after 1 ms or a 20th of the round trip, whichever is shorter, plus 0.1 ms (second half of
+    /// then after 1 ms or a 20th of the round trip, whichever is shorter, plus the timer's slack (second half of
     /// `__tcp_ack_snd_check`). A timer that was set for an earlier delayed ACK still expires, and sends it
     /// (`tcp_delack_timer_handler`).
     fn compressed(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
@@ -292,8 +305,8 @@ impl Linux {
         if srtt > Time::ZERO {
             rtt = rtt.min(srtt);
         }
-        let due = data.now + COMPRESSED_DELAY.min(Time::from_nanos(rtt.as_nanos() / 20)) + COMPRESSED_SLACK;
-        let still_runs = cfg.has_kernel_details() && self.expires > data.now;
+        let due = data.now + COMPRESSED_DELAY.min(Time::from_nanos(rtt.as_nanos() / 20)) + cfg.withheld_ack_slack_ns;
+        let still_runs = cfg.linux_details && self.expires > data.now;
         Due::By(if still_runs { due.min(self.expires) } else { due })
     }
 
@@ -320,7 +333,7 @@ impl Linux {
                 self.delay = ticks(&cfg.rto, DELAY_MIN) as u32;
             }
         }
-        (self.scheduled, self.pushed, self.due, self.compressed) = (false, 0, None, 0);
+        (self.scheduled, self.pushed, self.due, self.compressed, self.acks_before) = (false, 0, None, 0, false);
         self.acknowledged = nxt;
         if std::mem::take(&mut self.is_stale) {
             self.withheld_at
@@ -331,7 +344,7 @@ impl Linux {
 
     /// Adapts the delay after the timer has expired (`tcp_delack_timer_handler`).
     pub fn on_timer(&mut self, cfg: &TcpConfig, rtt: &RttEstimator) {
-        self.is_stale = self.compressed > 0 && cfg.has_kernel_details();
+        self.is_stale = self.compressed > 0 && cfg.linux_details;
         if self.compressed > 0 || self.due.is_none() {
             return;
         }
@@ -347,5 +360,14 @@ impl Linux {
     /// Makes ACKs wait for data that this end sends, because the peer has closed (`tcp_fin`).
     pub fn on_fin(&mut self) {
         self.interactive = true;
+    }
+
+    /// Returns the time at which the ACK of the peer's FIN is due if this end has not closed: `nxt` is after the FIN.
+    pub fn fin_due(&mut self, cfg: &TcpConfig, now: Time, rtt: &RttEstimator, nxt: u64) -> Due {
+        self.scheduled = true;
+        if self.more_than_one_segment(nxt) {
+            return Due::Now;
+        }
+        self.delayed(cfg, now, rtt)
     }
 }

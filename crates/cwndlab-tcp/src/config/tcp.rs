@@ -184,6 +184,20 @@ pub struct TcpConfig("") {
         rfc5681: false => "RFC 5681 makes no such condition (RFC 7661 does)",
         linux_6: true => "kernel: tcp_is_cwnd_limited; RFC 9438, 5.8",
     }
+    /// By how much the timer of ACKs that `ack_policy` `linux` withholds is late. A kernel with other timers to serve
+    /// may be less late.
+    withheld_ack_slack_ns: Time ["time"; time] {
+        ns2_1998: Time::ZERO => "unused",
+        rfc5681: Time::ZERO => "unused",
+        linux_6: Time::from_micros(100) => "tcp_comp_sack_slack_ns = 100000",
+    }
+    /// Whether the endpoint also follows Linux in the details that `docs/models/kernel.md` lists: each changes few
+    /// packets, and in some scenarios all that follow.
+    linux_details: bool ["bool"; any] {
+        ns2_1998: false => NS2_NONE,
+        rfc5681: false => "no RFC asks for them",
+        linux_6: false => "the published findings are measured without them; comparisons with a kernel turn them on",
+    }
     /// The amount from which ssthresh is computed when congestion is detected.
     reduce_from: ReductionBase ["flight-size | cwnd | cwnd-whole-segments"; any] {
         ns2_1998: ReductionBase::CwndWholeSegments => "ns-2 (1998): slowdown() halves min(cwnd, window_) in whole packets (precisionReduce_, default changed on 2006-01-24)",
@@ -334,12 +348,6 @@ impl TcpConfig {
     /// instead of the RFCs. Kernels that count whole segments do all of this, so it has no knob of its own.
     pub(crate) fn departs_as_linux(&self) -> bool {
         self.counts_whole_segments()
-    }
-
-    /// Whether the endpoint also does as Linux in details that move results a little. The published findings are
-    /// measured without them; comparisons with a kernel set its clock (docs/models/kernel.md).
-    pub(crate) fn has_kernel_details(&self) -> bool {
-        self.rto.timer_hz > 0
     }
 
     /// Whether data is paced: because of [`TcpConfig::pacing`], or because the window law sets a rate.

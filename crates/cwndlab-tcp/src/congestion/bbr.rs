@@ -16,6 +16,7 @@ use super::rounds::Rounds;
 use super::windowed_max::WindowedMax;
 use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 use crate::config::TcpConfig;
+use crate::flight::LostSegment;
 use crate::Rng;
 use aggregation::Aggregation;
 use policer::{Interval, Policer};
@@ -81,6 +82,8 @@ pub(super) struct Bbr {
     /// Ticks per second of the kernel's clock, and the clock's offset.
     hz: u64,
     phase: Time,
+    /// Whether losses that the reordering timer finds, which are no ACK's, count as in `tp->lost`.
+    counts_all_losses: bool,
     mss: u64,
     /// Bytes per second.
     pacing_rate: u64,
@@ -120,6 +123,7 @@ impl Bbr {
         Bbr {
             hz: if cfg.rto.timer_hz == 0 { 1000 } else { u64::from(cfg.rto.timer_hz) },
             phase: cfg.rto.tick_phase_ns,
+            counts_all_losses: cfg.linux_details,
             mss: 1,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
@@ -134,7 +138,7 @@ impl Bbr {
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
         let sample = Sample::new(ack, after, self.mss, self.delivered);
         (self.delivered, self.delivered_at) = (after.total_delivered_packets, after.delivered_at);
-        self.lost += sample.losses;
+        self.lost += if self.counts_all_losses { 0 } else { sample.losses };
         self.update_bandwidth(&sample);
         if sample.rate.is_some() {
             let bandwidth = self.bandwidth();
@@ -165,7 +169,7 @@ impl Bbr {
             losses,
             lost: self.lost,
             delivered: self.delivered,
-            delivered_ms: micros(self.delivered_at) / 1000,
+            delivered_ms: micros(self.delivered_at + self.phase) / 1000,
             app_limited,
             round_start: self.rounds.started,
             mss: self.mss,
@@ -426,6 +430,10 @@ impl Law for Bbr {
         self.min_rtt_stamp = self.jiffies(start.now);
         self.set_first_rate(start.srtt, u64::from(windows.cwnd / start.mss));
         self.aggregation.restart(micros(start.now));
+    }
+
+    fn on_lost(&mut self, _: &LostSegment, _: u64, _: Time, _: Windows) {
+        self.lost += u64::from(self.counts_all_losses);
     }
 
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {

@@ -19,6 +19,8 @@ const ONE: u64 = 1024;
 const TIME_BITS: u32 = 10;
 /// C = 410 / 2^10 (RFC 9438, section 5.1: 0.4).
 const C: u64 = 410;
+/// A cube in units of 2^-30 s^3 per segment: 1 / C (`cube_factor`).
+const CUBE_PER_SEGMENT: u64 = (1 << (10 + 3 * TIME_BITS)) / C;
 /// Reno's estimate grows by one segment per 15/8 windows acknowledged (1/alpha of RFC 9438, section 4.3, equation 4).
 /// In eighths of a window.
 const WINDOWS_PER_SEGMENT: u64 = 8 * (ONE + BETA) / 3 / (ONE - BETA);
@@ -31,7 +33,7 @@ const SLOW: u32 = 100;
 /// While cwnd is unchanged, the curve is evaluated at this interval, in ms (HZ / 32).
 const REFRESH_MS: u64 = 31;
 /// RTT samples are ignored in the first second of a congestion avoidance stage.
-const DEAF: Time = Time::from_secs(1);
+const DEAF_MS: u64 = 1000;
 
 /// The kernel's `struct bictcp`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -57,6 +59,10 @@ pub(super) struct CubicLinux {
     min_rtt_us: u64,
     /// `None` if HyStart is off, or once it has ended slow start.
     hystart: Option<HystartLinux>,
+    /// Offset of the kernel's clock from the run's.
+    clock_phase: Time,
+    /// Whether the cube root is the kernel's, with its error.
+    rough_root: bool,
 }
 
 impl CubicLinux {
@@ -64,13 +70,15 @@ impl CubicLinux {
         CubicLinux {
             epoch_start: Time::MAX,
             hystart: (cfg.slow_start == SlowStartKind::Hystart).then(|| HystartLinux::new(cfg.pacing)),
+            clock_phase: cfg.rto.tick_phase_ns,
+            rough_root: cfg.linux_details,
             ..CubicLinux::default()
         }
     }
 
     /// Takes a round-trip sample, before its ACK opens the window of `cwnd` bytes. Returns whether slow start ends.
     pub fn on_rtt(&mut self, ack: &PlainAck, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
-        if !self.epoch_start.is_never() && ack.now.saturating_sub(self.epoch_start) < DEAF {
+        if !self.epoch_start.is_never() && self.ms(ack.now).saturating_sub(self.ms(self.epoch_start)) < DEAF_MS {
             return false;
         }
         let us = (rtt.as_nanos() / 1000).max(1);
@@ -106,7 +114,7 @@ impl CubicLinux {
     /// Sets `per_segment` from the curve, or from Reno's window if that makes cwnd grow faster than the curve.
     fn look(&mut self, now: Time, cwnd: u32, acked: u32) {
         self.reno_acked += u64::from(acked);
-        let now_ms = now.as_nanos() / 1_000_000;
+        let now_ms = self.ms(now);
         if self.looked_cwnd == cwnd && now_ms <= self.looked_ms + REFRESH_MS {
             return;
         }
@@ -136,15 +144,22 @@ impl CubicLinux {
         self.reno_cwnd = cwnd;
         let below = self.w_max.saturating_sub(cwnd);
         self.origin = cwnd + below;
-        // The cube root of (W_max - cwnd) / C. The kernel's own root has an error of 0.2 % on average.
-        self.k = libm::cbrt((1_u64 << (10 + 3 * TIME_BITS)) as f64 / C as f64 * f64::from(below)) as u64;
+        self.k = match below {
+            0 => 0,
+            _ if self.rough_root => cube_root(CUBE_PER_SEGMENT * u64::from(below)),
+            _ => libm::cbrt((1_u64 << (10 + 3 * TIME_BITS)) as f64 / C as f64 * f64::from(below)) as u64,
+        };
+    }
+
+    /// Milliseconds on the kernel's clock (jiffies at HZ = 1000).
+    fn ms(&self, at: Time) -> u64 {
+        (at + self.clock_phase).as_nanos() / 1_000_000
     }
 
     /// Segments to be acknowledged per segment of growth, by the curve one round trip ahead (RFC 9438, section 4.2,
     /// equation 1, and section 4.4).
     fn by_curve(&self, now_ms: u64, cwnd: u32) -> u32 {
-        let start_ms = self.epoch_start.as_nanos() / 1_000_000;
-        let ms = now_ms.saturating_sub(start_ms) + self.min_rtt_us.div_ceil(1000);
+        let ms = now_ms.saturating_sub(self.ms(self.epoch_start)) + self.min_rtt_us.div_ceil(1000);
         let t = (ms << TIME_BITS) / 1000;
         let distance = u128::from(t.abs_diff(self.k).min(1 << 24));
         let delta = ((u128::from(C) * distance * distance * distance) >> (10 + 3 * TIME_BITS)).min(1 << 30) as u32;
@@ -200,6 +215,26 @@ impl Law for CubicLinux {
             self.epoch_start = (self.epoch_start + idle).min(now);
         }
     }
+}
+
+/// Approximate cube roots of 0 to 63, in 64ths and less 10 (the values of `cubic_root`, some of which were adjusted by
+/// hand there).
+#[rustfmt::skip]
+const ROOTS: [u8; 64] = [
+      0,  54,  54,  54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
+    157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199,
+    200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
+    231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
+];
+
+/// The kernel's integer cube root of a value of at least 64 (`cubic_root`): a root from the table, and one step of
+/// Newton's method, which leaves an error of 0.2 % on average. The plateau is early or late by as much.
+fn cube_root(value: u64) -> u64 {
+    let bits = value.ilog2() + 1;
+    let thirds = ((bits * 84) >> 8) - 1; // a third of the bits, less one: what remains of the value fits the table
+    let first = ((u64::from(ROOTS[(value >> (3 * thirds)) as usize]) + 10) << thirds) >> 6;
+    let next = 2 * first + value / (first * (first - 1));
+    (next * 341) >> 10
 }
 
 #[cfg(test)]

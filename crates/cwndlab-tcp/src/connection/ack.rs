@@ -104,7 +104,7 @@ impl Connection {
         let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
         let at = |wire: u32| from_wire(self.iss, wire, una as u64);
         let mut blocks = seg.sack;
-        if cfg.has_kernel_details() {
+        if cfg.linux_details {
             blocks.as_mut_slice().sort_unstable_by_key(|block| at(block.0));
         }
         let mut reported = 0;
@@ -473,7 +473,7 @@ impl Connection {
 /// is one (`tcp_rtt_tsopt_us`).
 pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
     let age = u64::from(timestamp(now).wrapping_sub(echoed));
-    if !cfg.has_kernel_details() {
+    if !cfg.linux_details {
         return Time::from_micros(age);
     }
     let clock = (now + cfg.rto.tick_phase_ns).as_nanos() / 1000;

@@ -2,7 +2,8 @@
 
 use cwndlab_units::Time;
 
-use super::Connection;
+use super::{schedule_ack, Connection};
+use crate::ack_policy::Due;
 use crate::config::TcpConfig;
 use crate::segment::{Flags, Segment};
 use crate::state::State;
@@ -32,10 +33,15 @@ impl Connection {
     /// Receives the peer's FIN, which has arrived in order: requests an ACK and enters the state that follows.
     pub(super) fn on_peer_fin(&mut self, cfg: &TcpConfig, now: Time) {
         self.receiver.nxt += 1;
-        self.receiver.ack_now = true;
+        let (nxt, is_open) = (self.receiver.nxt, matches!(self.state, State::SynReceived | State::Established));
+        let mut due = Due::Now;
         if let Some(linux) = self.receiver.policy.linux() {
             linux.on_fin();
+            if is_open && cfg.linux_details {
+                due = linux.fin_due(cfg, now, &self.sender.snd.rtt, nxt);
+            }
         }
+        schedule_ack(&mut self.timers, &mut self.receiver, due);
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
             // Had the same segment acknowledged our FIN, the state would be FIN-WAIT-2 by now.

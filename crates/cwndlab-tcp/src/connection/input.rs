@@ -134,7 +134,7 @@ impl Connection {
                 }
             } else if self.receiver.nxt < end as u64 {
                 // The FIN is out of order (RFC 5681, section 4.2). Linux withholds its ACK as that of data.
-                let is_decided = seg.len > 0 && cfg.ack_policy == AckPolicy::Linux && cfg.has_kernel_details();
+                let is_decided = seg.len > 0 && cfg.ack_policy == AckPolicy::Linux && cfg.linux_details;
                 self.receiver.ack_now |= !is_decided;
             }
         }
@@ -172,7 +172,7 @@ impl Connection {
     /// Whether data in this segment may change the ECN echo, or, for Linux's receiver, carries CWR after a loss.
     fn may_change_echo(&self, cfg: &TcpConfig, seg: &Header) -> bool {
         let ecn = self.sender.snd.ecn;
-        ecn.affects_echo(seg) || seg.flags.has(Flags::CWR) && !ecn.is_accurate() && cfg.has_kernel_details()
+        ecn.affects_echo(seg) || seg.flags.has(Flags::CWR) && !ecn.is_accurate() && cfg.linux_details
     }
 
     /// Updates the ECN echo for a data segment that may change it. If the segment changes DCTCP.CE (RFC 8257, section
@@ -184,9 +184,12 @@ impl Connection {
         if self.sender.snd.ecn.state_ends(seg) {
             let free = matches!(self.control, Control::None | Control::AskPacer);
             // Linux tests `ICSK_ACK_TIMER`, which is not set while ACKs are withheld.
-            let withholds = cfg.has_kernel_details() && self.receiver.policy.linux().is_some_and(|it| it.withholds());
+            let withholds = cfg.linux_details && self.receiver.policy.linux().is_some_and(|it| it.withholds());
             if self.timers.is_running(Timer::DelayedAck) && free && !withholds {
                 self.control = Control::AckBefore(to_wire(self.irs, self.receiver.nxt));
+                if let Some(linux) = self.receiver.policy.linux() {
+                    linux.note_ack_before();
+                }
             }
             self.receiver.ack_now = true;
         }
@@ -222,7 +225,7 @@ impl Connection {
                 }
                 self.control = Control::SynAck; // our SYN-ACK was lost
                 self.sender.timed_end = 0; // Karn: an ACK would not show which SYN-ACK it answers
-                if cfg.has_kernel_details() {
+                if cfg.linux_details {
                     // `tcp_check_req`: the timer starts again
                     self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
                 }

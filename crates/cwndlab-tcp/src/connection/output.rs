@@ -137,16 +137,18 @@ impl Connection {
             // RFC 6298, 5.1
         }
         let sent = Transmission { now, piece, end, again, was_quiet };
+        self.stats.bytes_sent += u64::from(piece.len);
+        self.charge_pacer();
         if self.sender.outstanding.keeps_segments() {
             self.record_sent(cfg, &sent);
         } else {
             self.recovery.on_sent(&mut self.sender.view(cfg), &sent);
         }
-        self.stats.bytes_sent += u64::from(piece.len);
         let s = &mut self.sender;
         let last = match s.buffer() {
             None => end >= s.snd.end,
-            Some(buffer) => buffer.is_pushed(end - u64::from(fin)),
+            // Before its FIN an application writes with MSG_MORE, so that both share a segment: it is not pushed.
+            Some(buffer) => !fin && buffer.is_pushed(end),
         };
         let flags =
             Flags(Flags::ACK.0 | (u8::from(fin) * Flags::FIN.0) | (u8::from(last && piece.len > 0) * Flags::PSH.0));
@@ -316,7 +318,7 @@ impl Connection {
                 // (`tcp_ecn_clear_syn`; RFC 3168, section 6.1.1.1).
                 let requests = match cfg.ecn.is_accurate() {
                     true => 2,
-                    false if cfg.has_kernel_details() => 1,
+                    false if cfg.linux_details => 1,
                     false => u8::MAX,
                 };
                 let ecn = if self.retries < requests { cfg.ecn.syn_flags() } else { Flags(0) };

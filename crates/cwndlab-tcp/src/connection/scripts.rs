@@ -169,7 +169,8 @@ impl<'a> Script<'a> {
             // Every segment sent so far must have been expected by a line with the time at which it was sent.
             self.nothing_left()?;
         }
-        while self.end.poll_timeout() <= until {
+        // The timers of a tick go off within a microsecond, in an order (`TcpConfig::expiry`).
+        while self.end.poll_timeout() <= until + Time::from_nanos(999) {
             self.now = self.now.max(self.end.poll_timeout());
             self.end.handle_timeout(self.cfg, self.now);
             self.poll();
@@ -177,7 +178,7 @@ impl<'a> Script<'a> {
                 self.nothing_left()?;
             }
         }
-        self.now = until;
+        self.now = self.now.max(until);
         Ok(())
     }
 

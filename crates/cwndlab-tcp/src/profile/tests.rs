@@ -122,7 +122,7 @@ fn shown(name: &str, value: &Value) -> String {
     match value.as_u64() {
         Some(0) if name.ends_with("_ns") => "0".into(),
         Some(ns) if name.ends_with("_ns") && ns % 1_000_000_000 == 0 => format!("{} s", ns / 1_000_000_000),
-        Some(ns) if name.ends_with("_ns") => format!("{} ms", ns / 1_000_000),
+        Some(ns) if name.ends_with("_ns") => format!("{} ms", ns as f64 / 1e6),
         _ => match value {
             Value::String(s) => s.clone(),
             Value::Object(choice) => {

@@ -86,3 +86,14 @@ fn while_acks_are_withheld_the_next_one_reports_what_was_known_before_a_block_be
     assert_eq!(held.sack_blocks(0, 4).as_slice(), [(60, 80), (40, 50), (20, 35)]);
     assert_eq!(held.sack_blocks(0, 4).as_slice(), [(20, 35), (60, 80), (40, 50)]);
 }
+
+#[test]
+fn an_ack_of_the_state_before_a_segment_does_not_report_it() {
+    let mut held = Reassembly::default();
+    held.insert(20, 30, Blocks::Later);
+    assert_eq!(held.sack_blocks(0, 4).as_slice(), []);
+    assert_eq!(held.sack_blocks(0, 4).as_slice(), [(20, 30)]);
+    held.insert(30, 40, Blocks::Later);
+    assert_eq!(held.sack_blocks(0, 4).as_slice(), [(20, 30)]);
+    assert_eq!(held.sack_blocks(0, 4).as_slice(), [(20, 40)]);
+}

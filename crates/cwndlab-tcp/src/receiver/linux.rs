@@ -31,7 +31,7 @@ impl Receiver {
         let Some(linux) = self.policy.linux() else { return };
         // With DCTCP (`dctcp_ece_ack_update`), the echo has begun already when Linux asks for it.
         let begins = seg.ecn == CE && echo.flags() == Flags(0);
-        if begins && !(echo.state_ends(seg) && cfg.has_kernel_details()) {
+        if begins && !(echo.state_ends(seg) && cfg.linux_details) {
             linux.on_mark(cfg, offered);
         }
         self.ack_now |= seg.flags.has(Flags::CWR);
@@ -66,15 +66,15 @@ impl Receiver {
         let arrival = self.arrival(new.start, new.end);
         let AckState::Linux(state) = &mut self.policy else { return Due::Now };
         state.offered_at = 0;
-        let mut allocated = 0;
-        let asks = self.ack_now && cfg.has_kernel_details();
+        let mut noted = None;
+        let asks = self.ack_now && cfg.linux_details;
         let mut effect = Effect { window, asks, ..Effect::default() };
         if let Some(buffer) = &mut state.buffer {
             let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
             let echo = new.timestamps.then_some(new.seg.ts_ecr);
-            (effect.window_grew, allocated) = match arrival {
+            let (grew, allocated) = match arrival {
                 Arrival::Beyond if new.sack => {
-                    buffer.on_beyond(now, new.seg, mss, held, echo.filter(|_| cfg.has_kernel_details()))
+                    buffer.on_beyond(now, new.seg, mss, held, echo.filter(|_| cfg.linux_details))
                 }
                 Arrival::Old | Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
                 Arrival::InOrder(_) | Arrival::Partial(_) | Arrival::Filling(_) => {
@@ -82,18 +82,20 @@ impl Receiver {
                 }
             };
             let (next, tight) = buffer.window(shift, window, allocated);
-            effect.window_holds = next >= window;
-            effect.window_tight = tight;
+            (effect.window_grew, effect.window_holds, effect.window_tight) = (grew, next >= window, tight);
+            noted = Some((allocated, (next, tight)));
             effect.round_trip = buffer.rtt();
         } else {
             effect.round_trip = Time::MAX;
             effect.window_holds = self.auto_read || self.free(cfg) >= u64::from(window);
         }
         self.store(cfg, arrival, new.start, new.end);
+        let fin_at = if new.seg.flags.has(Flags::FIN) { new.end } else { self.fin_at };
+        effect.ends = cfg.linux_details && fin_at == self.nxt;
         let due = self.note_data(cfg, now, sender, new, arrival, effect);
-        if due == Due::Now {
+        if let Some((allocated, window)) = noted.filter(|_| due == Due::Now) {
             if let Some(buffer) = self.policy.buffer_mut() {
-                buffer.note_ack(allocated);
+                buffer.note_ack(allocated, window);
             }
         }
         let reads = self.auto_read && !matches!(arrival, Arrival::Old | Arrival::Beyond);
@@ -135,8 +137,14 @@ impl Receiver {
         let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
         let Some(buffer) = self.policy.buffer_mut() else { return left };
         let noted = buffer.take_noted();
-        let allocated = noted.unwrap_or_else(|| buffer.allocated(held, 0));
-        let (window, tight) = buffer.window(shift, offered, allocated);
+        let (window, tight) = match noted {
+            Some((_, window)) if cfg.linux_details => window, // a read may have enlarged the buffer since
+            Some((allocated, _)) => buffer.window(shift, offered, allocated),
+            None => {
+                let allocated = buffer.allocated(held, 0);
+                buffer.window(shift, offered, allocated)
+            }
+        };
         if let Some(linux) = self.policy.linux().filter(|_| tight) {
             linux.on_tight_window();
         }
@@ -147,7 +155,7 @@ impl Receiver {
         let offered = (self.edge - self.nxt) as u32;
         if let AckState::Linux(state) = &mut self.policy {
             state.offered_at = self.nxt;
-            let reads = noted.is_some() && cfg.has_kernel_details();
+            let reads = noted.is_some() && cfg.linux_details;
             if let Some(buffer) = state.buffer.as_mut().filter(|_| reads) {
                 state.widens = buffer.doubles(u64::from(offered), (shift, offered), held);
                 state.offered_at = if state.widens { 0 } else { state.offered_at };

@@ -62,7 +62,7 @@ fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
 
 /// Returns bytes as proportional rate reduction counts them. Linux counts packets, of which the last may be shorter.
 fn counted(v: &View<'_>, bytes: u64) -> u32 {
-    let unit = if v.cfg.has_kernel_details() { u64::from(v.s.mss) } else { 1 };
+    let unit = if v.cfg.linux_details { u64::from(v.s.mss) } else { 1 };
     bytes.next_multiple_of(unit) as u32
 }
 
@@ -276,7 +276,7 @@ impl Rack {
     fn begin(&mut self, v: &mut View<'_>, delivered: u64, safe: bool, steps: &mut Steps) {
         if self.phase == Phase::Reduced {
             self.proportional.send_count = 0;
-            if v.cfg.has_kernel_details() {
+            if v.cfg.linux_details {
                 steps.push(Step::LossAfterEcho);
             }
         } else {
@@ -380,6 +380,7 @@ impl Algorithm for Rack {
         self.probe_due = false;
         self.deadlines.probe = Time::MAX;
         self.deadlines.reordering = Time::MAX;
+        self.deadlines.timed_out_at = now;
         self.restart_timeout(v, now);
         // cwnd becomes one segment plus the data assumed to be in flight (Linux: `tcp_enter_loss`).
         Some(Episode::StillInNetwork(v.flight.tally().pipe))

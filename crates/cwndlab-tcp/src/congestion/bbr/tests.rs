@@ -103,6 +103,11 @@ impl Flow {
             delivered_at: now,
             ..AfterAck::default()
         };
+        let lost =
+            LostSegment { start: 0, bytes: mss, tx_in_flight: 40 * mss, prior_lost: 0, app_limited: ack.app_limited };
+        for _ in 0..ack.lost {
+            self.bbr.on_lost(&lost, self.delivered, now, window(self.cwnd as u32));
+        }
         self.cwnd = self.bbr.on_ack(&report, &after, self.cwnd);
     }
 
@@ -313,6 +318,21 @@ fn two_lossy_intervals_of_one_rate_are_a_policer_and_set_the_rate_for_48_rounds(
     assert!(flow.bbr.policer.bandwidth().is_some());
     flow.round(Ack { packets: 20, after_ms: 40, ..ACK });
     assert!(flow.bbr.policer.bandwidth().is_none());
+}
+
+/// `tp->lost`, against `rs->losses`.
+#[test]
+fn for_the_policer_losses_count_that_no_ack_has_found() {
+    let mut flow = Flow::probing();
+    flow.bbr.counts_all_losses = true;
+    let lost = LostSegment { start: 0, bytes: 1500, tx_in_flight: 0, prior_lost: 0, app_limited: false };
+    for _ in 0..12 {
+        for _ in 0..7 {
+            flow.bbr.on_lost(&lost, flow.delivered, Time::from_millis(flow.now_ms), window(80));
+        }
+        flow.round(Ack { packets: 20, after_ms: 40, rate: 40, lost: 1, ..ACK });
+    }
+    assert!(flow.bbr.policer.bandwidth().is_some(), "one loss in twenty packets alone is no policer");
 }
 
 #[test]

@@ -78,3 +78,30 @@ fn round_trips_of_the_first_second_of_a_stage_are_not_looked_at() {
     law.on_rtt(&ack(6_000), Time::from_millis(50), 20_000, false);
     assert_eq!(law.min_rtt_us, 50_000);
 }
+
+#[test]
+fn the_plateau_is_where_the_kernels_cube_root_puts_it() {
+    // Values of `cubic_root` of 6.12.117, in 2^-10 s. The exact root of the first is 1389.
+    for (below, kernel) in
+        [(1, 1388), (2, 1750), (3, 2003), (7, 2657), (10, 2991), (30, 4316), (100, 6451), (20_000, 37_728)]
+    {
+        let mut law = CubicLinux::new(&TcpConfig { linux_details: true, ..Profile::Linux6.config() });
+        law.w_max = 100 + below;
+        law.begin(Time::ZERO, 100, 1);
+        assert_eq!(law.k, kernel, "{below} segments below the plateau");
+    }
+}
+
+#[test]
+fn the_curve_is_evaluated_once_a_tick_of_the_kernels_clock() {
+    let evaluated_again = |phase_us| {
+        let mut cfg = Profile::Linux6.config();
+        cfg.rto.tick_phase_ns = Time::from_micros(phase_us);
+        let mut law = CubicLinux::new(&cfg);
+        law.look(Time::from_micros(2_999), 100, 1);
+        law.look(Time::from_micros(3_001), 101, 1);
+        law.looked_cwnd == 101
+    };
+    assert!(evaluated_again(0), "a tick has passed at 3 ms");
+    assert!(!evaluated_again(5), "it had passed at 2.995 ms");
+}

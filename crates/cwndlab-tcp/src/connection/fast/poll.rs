@@ -245,10 +245,11 @@ impl Connection {
             (s.timed_end, s.timed_at) = (end, now);
         }
         (s.snd.nxt, s.snd.max, s.last_sent) = (end, end, now);
+        self.stats.bytes_sent += u64::from(piece.len);
+        self.charge_pacer();
         if self.sender.outstanding.keeps_segments() {
             self.record_next(cfg, now, piece, end);
         }
-        self.stats.bytes_sent += u64::from(piece.len);
         piece
     }
 

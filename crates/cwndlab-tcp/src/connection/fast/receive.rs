@@ -46,7 +46,7 @@ impl Receiver {
         };
         let due = state.linux.on_in_order(cfg, &data);
         if due == Due::Now {
-            buffer.note_ack(allocated);
+            buffer.note_ack(allocated, (next, tight));
         }
         if self.after_read(cfg, now, new.mss, new.end) {
             return Some(Due::Now);

@@ -6,6 +6,8 @@ use super::*;
 fn linux() -> TcpConfig {
     TcpConfig {
         ack_policy: AckPolicy::Linux,
+        linux_details: true,
+        withheld_ack_slack_ns: Time::from_micros(100),
         rto: RtoConfig { min_ns: Time::from_millis(200), timer_hz: 1000, ..config(4).rto },
         ..config(4)
     }
@@ -149,6 +151,28 @@ fn a_fin_beyond_a_hole_draws_no_ack_of_its_own() {
     server(&cfg, &script);
 }
 
+/// `tcp_fin` ends quick ACKs, so an application that closes at once sends its FIN with the ACK. It is due at once if
+/// more than a segment is unacknowledged.
+#[test]
+fn the_ack_of_a_fin_waits_for_this_ends_fin() {
+    let ends = |script: &str| server(&linux(), &(quick(4) + script));
+    ends(
+        "0.100 < fin data 4000-4500
+         0.141 > ack 4501",
+    );
+    ends(
+        "0.100 < fin data 4000-4500
+         0.100 close
+         0.100 > fin ack 4501",
+    );
+    ends(
+        "0.100 < data 4000-5000
+         0.100 > ack 5000
+         0.101 < fin
+         0.142 > ack 5001",
+    );
+}
+
 /// `tcp_init_buffer_space`, `tcp_grow_window`, `tcp_measure_rcv_mss`: the windows are those that Linux 6.12 advertised
 /// in `tests/backends/golden`.
 #[test]
@@ -220,11 +244,8 @@ fn a_withheld_ack_has_the_timestamp_of_the_segment_that_arrived_last() {
 /// `tcp_cong_control`: the ACK delivers two segments, one of which SACK reports.
 #[test]
 fn slow_start_counts_what_sack_reports_with_new_data() {
-    let cfg = TcpConfig {
-        slow_start_limit_segments: 0,
-        rto: RtoConfig { timer_hz: 1000, ..config(4).rto },
-        ..super::loss::recovering(RecoveryKind::Rack)
-    };
+    let cfg =
+        TcpConfig { slow_start_limit_segments: 0, linux_details: true, ..super::loss::recovering(RecoveryKind::Rack) };
     client(
         &cfg,
         "0 write 4000

@@ -74,6 +74,7 @@ fn linux_reduces_the_initial_window_only_if_a_syn_was_sent_again_twice() {
 fn with_kernels_clock() -> TcpConfig {
     TcpConfig {
         handshake: Some(HandshakeConfig { free_retransmissions: 1, ..HandshakeConfig::STANDARD }),
+        linux_details: true,
         rto: RtoConfig { timer_hz: 1000, ..with_handshake().rto },
         ..with_handshake()
     }

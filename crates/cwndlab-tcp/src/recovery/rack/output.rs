@@ -11,9 +11,8 @@ impl Rack {
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
         let in_flight = v.flight.tally().pipe;
         // In Linux cwnd limits, too, what may be sent when the reordering timer finds a loss between two ACKs.
-        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced)
-            && !v.window.owns_recovery
-            && !v.cfg.has_kernel_details();
+        let shaped =
+            matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.window.owns_recovery && !v.cfg.linux_details;
         let window = if shaped { in_flight + u64::from(self.proportional.send_count) } else { v.window.inflated(v.s) };
         let uncounted = if v.cfg.limited_transmit || self.phase != Phase::Open { 0 } else { v.flight.reported.total() };
         (Room { window, in_flight }, uncounted)
@@ -48,8 +47,8 @@ impl Rack {
     /// Does what [`Rack::note_sent`] and [`Rack::arm`] would after a full segment of new data was sent, if the
     /// retransmission timer is running and only the window limits what is sent.
     pub fn on_next_sent(&mut self, v: &mut View<'_>, sent: &Transmission, timers: &mut Timers) {
-        if self.deadlines.probed_at == sent.now && v.flight.len() > 2 {
-            return; // the wait differs only if a single segment is outstanding
+        if self.deadlines.probed_at == sent.now && v.flight.len() > 2 && self.deadlines.paced_until <= sent.now {
+            return; // the wait differs only if a single segment is outstanding, or by what the pacer waits for
         }
         if v.cfg.recovery.has_linux_timers() {
             if let Some(at) = self.probe_new_data(v, sent.now) {

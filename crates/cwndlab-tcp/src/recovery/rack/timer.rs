@@ -43,6 +43,10 @@ pub(super) struct Deadlines {
     /// When the probe's timer was last set for new data, if no ACK and no expiry has followed: it need not be set again
     /// for data sent at the same time. Otherwise [`Time::MAX`].
     pub probed_at: Time,
+    /// When the pacer next allows a segment; zero if nothing is paced.
+    pub paced_until: Time,
+    /// When the last retransmission timeout expired.
+    pub timed_out_at: Time,
 }
 
 impl Default for Deadlines {
@@ -55,6 +59,8 @@ impl Default for Deadlines {
             armed: never,
             pending: Pending::Timeout,
             probed_at: never,
+            paced_until: Time::ZERO,
+            timed_out_at: never,
         }
     }
 }
@@ -124,7 +130,10 @@ impl Rack {
                 self.reset_timeout(v, now);
             }
         } else if piece.start == v.s.una && self.deadlines.pending != Pending::Reordering {
-            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
+            // A segment that the timeout itself retransmits does not wait (`tcp_retransmit_timer`).
+            let expired = self.deadlines.timed_out_at == now;
+            let held = if expired { Time::ZERO } else { self.pacing_delay(v.cfg, now) };
+            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto) + held);
         }
     }
 
@@ -139,7 +148,7 @@ impl Rack {
     /// timer expires; `None`, with no effect, if no probe may be scheduled.
     pub(super) fn schedule_probe(&mut self, v: &View<'_>, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
-        self.set(v.cfg, now, Pending::Probe, wait.min(limit));
+        self.set(v.cfg, now, Pending::Probe, wait.min(limit) + self.pacing_delay(v.cfg, now));
         Some(self.deadlines.armed)
     }
 
@@ -167,13 +176,29 @@ impl Rack {
                 Pending::Timeout => v.s.rtt.rto(&v.cfg.rto),
                 Pending::Reordering | Pending::Probe => first_timeout(v).saturating_sub(now),
             };
-            self.set(v.cfg, now, Pending::Timeout, left);
+            self.set(v.cfg, now, Pending::Timeout, left + self.pacing_delay(v.cfg, now));
         }
+    }
+
+    /// Notes when the pacer next allows a segment.
+    pub fn note_pacer(&mut self, next: Time) {
+        self.deadlines.paced_until = next;
+    }
+
+    /// Returns the time for which Linux's probe and retransmission timeout wait longer, in whole ticks, because the
+    /// pacer holds the next segment back (`tcp_pacing_delay`).
+    fn pacing_delay(&self, cfg: &TcpConfig, now: Time) -> Time {
+        let held = self.deadlines.paced_until.saturating_sub(now).as_nanos();
+        if held == 0 || !cfg.linux_details {
+            return Time::ZERO;
+        }
+        let tick = 1_000_000_000_u64.checked_div(u64::from(cfg.rto.timer_hz)).unwrap_or(1);
+        Time::from_nanos(held - held % tick)
     }
 
     fn set(&mut self, cfg: &TcpConfig, now: Time, what: Pending, wait: Time) {
         (self.deadlines.pending, self.deadlines.probed_at) = (what, Time::MAX);
-        self.deadlines.armed = cfg.expiry(now, wait);
+        self.deadlines.armed = cfg.expiry_again(self.deadlines.armed, now, wait);
     }
 
     /// Returns the probe timeout (`TLP_calc_PTO`; RFC 8985, section 7.2); `None` if no probe may be scheduled.
