@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from cwndlab.backends.linux.stack import load
 from cwndlab.differ.scenario import Alignment, Scenario, Transfer, draw
-from cwndlab.differ.sides import compiled
+from cwndlab.differ.sides import compiled, stack_of, stack_text
 
 PLAIN = Scenario(10.0, 40.0, 1.0, "drop-tail", False, 0.0, ((Transfer(0, 40_000, "cubic"),),), 7)
 
@@ -23,6 +25,14 @@ def test_every_scenario_is_a_study_that_runs(simple_receiver: bool) -> None:
         scenario = draw(5, index, simple_receiver=simple_receiver)
         content = json.loads(compiled(scenario))
         assert len(content["traffic"]) == len(scenario.transfers)
+
+
+@pytest.mark.parametrize("simple_receiver", [False, True])
+def test_the_stack_file_sets_what_differ_sets(simple_receiver: bool, tmp_path: Path) -> None:
+    path = tmp_path / "stack.toml"
+    path.write_text(stack_text(simple_receiver=simple_receiver))
+    mine, theirs = load(str(path)), stack_of(simple_receiver=simple_receiver)
+    assert (mine.sysctls, mine.laws) == (theirs.sysctls, theirs.laws)
 
 
 def test_the_draws_cover_what_they_are_to_cover() -> None:

@@ -16,7 +16,7 @@ from cwndlab.writing import csv_text, save
 
 from .compare import COMPLETION_SHARE, SHOWN, Comparison, compare
 from .scenario import Scenario, draw
-from .sides import KernelRun, against_simulator, on_kernel, one_on_kernel, stack_of
+from .sides import KernelRun, against_simulator, on_kernel, one_on_kernel, stack_of, stack_text
 
 #: Runs that making one scenario simpler may take.
 TRIES = 40
@@ -110,6 +110,7 @@ class Differ:
                 f"{self.out}: has scenarios of another seed, kernel or engine; name another folder"
             )
         save(path, json.dumps(mine, indent=1))
+        save(self.out / "stack.toml", stack_text(simple_receiver=self.simple_receiver))
 
     def _folder(self, index: int) -> Path:
         return self.out / f"{index:04d}"

@@ -12,6 +12,7 @@ from cwndlab.backends.linux.stack import Stack, load
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.errors import RunError
 from cwndlab.runs.work import MeasuredRuns
+from cwndlab.spec.toml import dumps
 from cwndlab.study import Study
 
 from .compare import Comparison, Packet, compare, packets_of
@@ -51,10 +52,18 @@ def compiled(scenario: Scenario, alignment: Alignment | None = None) -> str:
 def stack_of(*, simple_receiver: bool = False) -> Stack:
     """The kernel's set-up."""
     stack = load(STACK)
-    sysctls = {**stack.sysctls, "tcp_comp_sack_slack_ns": str(SLACK_NS)}
-    if simple_receiver:
-        sysctls["tcp_rmem"] = f"4096 {RECEIVE_BYTES} {RECEIVE_BYTES}"
+    sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver)}
     return replace(stack, name=f"{STACK}, as differ sets it", sysctls=sysctls)
+
+
+def stack_text(*, simple_receiver: bool) -> str:
+    """The same as a file for ``--stack``."""
+    return dumps({"based_on": STACK, "sysctls": _sysctls(simple_receiver=simple_receiver)})
+
+
+def _sysctls(*, simple_receiver: bool) -> dict[str, str]:
+    rmem = {"tcp_rmem": f"4096 {RECEIVE_BYTES} {RECEIVE_BYTES}"} if simple_receiver else {}
+    return {"tcp_comp_sack_slack_ns": str(SLACK_NS), **rmem}
 
 
 def on_kernel(
