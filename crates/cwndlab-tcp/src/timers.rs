@@ -122,7 +122,7 @@ impl TcpConfig {
     /// (`expire_timers` takes the newest from each list). So that they do here, they are up to 0.6 us late: each level has
     /// its part of it, in which a timer that was set earlier comes later.
     fn on_wheel(&self, now: Time, wait: Time) -> Time {
-        let tick = 1_000_000_000 / u64::from(self.rto.timer_hz);
+        let tick = self.rto.timer_tick();
         let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
         let ticks = wait.as_nanos().div_ceil(tick);
         let level = (0..LEVELS - 1).find(|level| ticks < LEVEL_SLOTS << (LEVEL_BITS * level)).unwrap_or(LEVELS - 1);

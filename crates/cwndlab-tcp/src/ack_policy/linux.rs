@@ -68,15 +68,10 @@ pub(crate) struct Linux {
     saw_ect: bool,
 }
 
-/// Length of a tick, in ns.
-fn tick(rto: &RtoConfig) -> u64 {
-    1_000_000_000_u64.checked_div(u64::from(rto.timer_hz)).unwrap_or(1)
-}
-
 fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
     match rto.timer_hz {
         0 => wait.as_nanos(), // without a division
-        _ => wait.as_nanos() / tick(rto),
+        _ => wait.as_nanos() / rto.timer_tick(),
     }
 }
 
@@ -262,7 +257,7 @@ impl Linux {
             let mut most = ticks(rto, most);
             let srtt = rtt.srtt(rto);
             if srtt > Time::ZERO {
-                most = most.min(srtt.as_nanos().div_ceil(tick(rto)).max(ticks(rto, DELAY_MIN)));
+                most = most.min(srtt.as_nanos().div_ceil(rto.timer_tick()).max(ticks(rto, DELAY_MIN)));
             }
             delay = delay.min(most);
         }
@@ -277,7 +272,7 @@ impl Linux {
             due = due.min(earlier);
         }
         self.due = Some(due);
-        self.expires = cfg.expiry_again(self.expires, at, Time::from_nanos((due - now) * tick(rto)));
+        self.expires = cfg.expiry_again(self.expires, at, Time::from_nanos((due - now) * rto.timer_tick()));
         Due::By(self.expires)
     }
 

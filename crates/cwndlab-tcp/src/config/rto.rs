@@ -145,3 +145,11 @@ pub struct RtoConfig("rto.") {
     }
 }
 }
+
+impl RtoConfig {
+    /// Length of a tick of [`RtoConfig::timer_hz`], in ns: 1 if nothing is rounded to ticks.
+    #[inline]
+    pub(crate) fn timer_tick(&self) -> u64 {
+        1_000_000_000_u64.checked_div(u64::from(self.timer_hz)).unwrap_or(1)
+    }
+}

@@ -192,8 +192,7 @@ impl Rack {
         if held == 0 || !cfg.linux_details {
             return Time::ZERO;
         }
-        let tick = 1_000_000_000_u64.checked_div(u64::from(cfg.rto.timer_hz)).unwrap_or(1);
-        Time::from_nanos(held - held % tick)
+        Time::from_nanos(held - held % cfg.rto.timer_tick())
     }
 
     fn set(&mut self, cfg: &TcpConfig, now: Time, what: Pending, wait: Time) {
