@@ -138,7 +138,9 @@ impl Connection {
         }
         let sent = Transmission { now, piece, end, again, was_quiet };
         self.stats.bytes_sent += u64::from(piece.len);
-        self.charge_pacer();
+        if cfg.linux_details {
+            self.charge_pacer(); // before the timers are set, which wait for it
+        }
         if self.sender.outstanding.keeps_segments() {
             self.record_sent(cfg, &sent);
         } else {

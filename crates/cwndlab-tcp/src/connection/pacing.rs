@@ -10,7 +10,7 @@ use crate::timers::Timer;
 
 impl Connection {
     /// Whether the pacer permits data now; false if a segment outside the data stream is to be sent first. The pace is
-    /// determined once per train, from the window at that time.
+    /// determined once per train, from the window at that time. Data sent since the last call is charged first.
     #[inline]
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {
@@ -21,7 +21,7 @@ impl Connection {
     }
 
     /// Charges the pacer, if there is one, for the segment that has just been sent.
-    #[inline(always)]
+    #[inline]
     pub(super) fn charge_pacer(&mut self) {
         if let Some(pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.as_mut()) {
             pacer.charge(self.stats.bytes_sent);
@@ -38,6 +38,7 @@ impl Connection {
         let Some(mut extra) = sender.extra.take() else { return true };
         let mut admits = true;
         if let Some(pacer) = &mut extra.pacer {
+            pacer.charge(self.stats.bytes_sent);
             if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
                 pacer.on_pure_ack(now); // the ACK goes before any data
             }

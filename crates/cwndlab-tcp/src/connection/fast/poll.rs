@@ -246,7 +246,9 @@ impl Connection {
         }
         (s.snd.nxt, s.snd.max, s.last_sent) = (end, end, now);
         self.stats.bytes_sent += u64::from(piece.len);
-        self.charge_pacer();
+        if cfg.linux_details {
+            self.charge_pacer(); // before the timers are set, which wait for it
+        }
         if self.sender.outstanding.keeps_segments() {
             self.record_next(cfg, now, piece, end);
         }
