@@ -9,22 +9,16 @@ records them again where Linux 7.3 was built.
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from golden_events import digest, lines_of, run_of, segments_of
 
-from cwndlab import _core
 from cwndlab.backends.linux import stack
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 from cwndlab.errors import RunError
-from cwndlab.records.run_view import RunView
-from cwndlab.runs.work import MeasuredRuns
-from cwndlab.study import Study
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -34,21 +28,9 @@ TOLERANCE_MS = 0.05
 COLUMNS = ("time_ns", "event", "segment", "len", "ack", "flags", "ecn", "accecn")
 
 
-def digest(words: Iterable[Any]) -> str:
-    return hashlib.sha256(" ".join(map(str, words)).encode()).hexdigest()[:16]
-
-
 def text(case: str, kernel: VirtualKernel | None = None, release: str = "") -> str:
     """What a golden file says of a run."""
-    plan = Study.load(HERE / "accecn.toml").set({"case": case}).plan()
-    (cell,) = plan.cells
-    records = (
-        kernel.record(cell, plan.seed, 0, MeasuredRuns(()))
-        if kernel
-        else _core.run(cell.scenario, plan.seed, 0)
-    )
-    columns = RunView(records, cell.compiled.scenario).columns("segments")
-    rows = list(zip(*(columns[name].tolist() for name in COLUMNS), strict=True))
+    rows = segments_of(run_of("accecn", {"case": case}, kernel), COLUMNS)
     data = [
         segment for _, event, segment, length, *_ in rows if event in ("send", "retransmit") and length > 0
     ]
@@ -56,13 +38,12 @@ def text(case: str, kernel: VirtualKernel | None = None, release: str = "") -> s
     marks = max((option[1] for *_, option in acks if len(option)), default=0)
     facts = [(ack, flags, ecn, *option) for _, ack, flags, ecn, option in acks]
     words = [f"{(at - acks[0][0]) / 1e6:.2f} {ack}" for at, ack, *_ in acks[::EVERY]]
-    lines = ["  ".join(words[k : k + 8]) for k in range(0, len(words), 8)]
     return "\n".join(
         [
             f"kernel {release}",
             f"segments {len(data)} order {digest(data)}",
             f"acks {len(acks)} marked bytes {marks} content {digest(facts)}",
-            *lines,
+            *lines_of(words),
             "",
         ]
     )

@@ -14,21 +14,16 @@ one to run it again.
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from golden_events import Event, digest, lines_of, sent
 
 from cwndlab.backends.linux import stack
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
-from cwndlab.runs.single_run import trace
-from cwndlab.study import Study
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -45,7 +40,6 @@ WITHIN_V3 = {
     "app-limited": (1, 2.5),
 }
 V3 = {"tcp.window_law": {"bbr3": {"rules": "google-v3"}}}
-Event = tuple[float, str]
 
 
 @dataclass(frozen=True)
@@ -69,28 +63,16 @@ CASES = {
 }
 
 
-def sent(case: str, seed: int, more: dict[str, Any], kernel: VirtualKernel | None = None) -> list[Event]:
-    (cell,) = Study.load(HERE / "bbr.toml").set({"case": case, **more}).plan().cells
-    rows = csv.DictReader(io.StringIO(trace(cell, "csv", seed=seed, kernel=kernel).decode()))
-    data = [row for row in rows if row["event"] in ("send", "retransmit") and row["segment"] != "0"]
-    start = float(data[0]["time_s"])
-    return [
-        (
-            round((float(row["time_s"]) - start) * 1e3, 2),
-            row["segment"] + "r" * (row["event"] == "retransmit"),
-        )
-        for row in data
-    ]
-
-
 def order(events: list[Event]) -> str:
-    return hashlib.sha256(" ".join(segment for _, segment in events).encode()).hexdigest()[:16]
+    return digest(segment for _, segment in events)
 
 
 def text(events: list[Event], release: str) -> str:
     words = [f"{at:.2f} {segment}" for at, segment in events[::EVERY]]
-    lines = ["  ".join(words[k : k + 8]) for k in range(0, len(words), 8)]
-    return "\n".join([f"kernel {release}", f"segments {len(events)} order {order(events)}", *lines]) + "\n"
+    return (
+        "\n".join([f"kernel {release}", f"segments {len(events)} order {order(events)}", *lines_of(words)])
+        + "\n"
+    )
 
 
 def assert_same(case: str, found: list[Event]) -> None:
@@ -104,14 +86,14 @@ def assert_same(case: str, found: list[Event]) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_simulator_sends_what_the_kernel_sent(case: str) -> None:
-    assert_same(case, sent(case, CASES[case].seed, CASES[case].set))
+    assert_same(case, sent("bbr", {"case": case, **CASES[case].set}, CASES[case].seed))
 
 
 @pytest.mark.usefixtures("virtual")
 @pytest.mark.parametrize("case", ["half-bdp", *(list(CASES) if os.environ.get("CWNDLAB_REGENERATE") else [])])
 def test_the_kernel_still_sends_it(case: str) -> None:
     kernel = VirtualKernel(stack.load(str(HERE / "bbr-stack.toml")))
-    events = sent(case, 1, {}, kernel)
+    events = sent("bbr", {"case": case}, 1, kernel)
     if os.environ.get("CWNDLAB_REGENERATE"):
         (GOLDEN / f"bbr-{case}.txt").write_text(text(events, images.find().release))
     assert_same(case, events)
@@ -129,12 +111,13 @@ def assert_alike(case: str, found: list[Event], within_ms: float) -> None:
 @pytest.mark.parametrize("case", WITHIN_V3)
 def test_version_3_sends_nearly_when_a_kernel_with_its_patch_does(case: str) -> None:
     seed, within_ms = WITHIN_V3[case]
-    assert_alike(case, sent(case, seed, CASES[case].set | V3), within_ms)
+    change = {"case": case, **CASES[case].set, **V3}
+    assert_alike(case, sent("bbr", change, seed), within_ms)
     name = os.environ.get("CWNDLAB_BBR3_KERNEL")
     if name:
         laws = replace(stack.load(str(HERE / "bbr-stack.toml")), laws={"bbr3": "bbr"})
         image = images.find(name)
-        events = sent(case, 1, CASES[case].set | V3, VirtualKernel(laws, image=image))
+        events = sent("bbr", change, 1, VirtualKernel(laws, image=image))
         if os.environ.get("CWNDLAB_REGENERATE"):
             (GOLDEN / f"bbr3-{case}.txt").write_text(text(events, image.release))
         assert_alike(case, events, TOLERANCE_MS)

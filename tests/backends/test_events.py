@@ -7,16 +7,13 @@ must send the same today.
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 import pytest
+from golden_events import Event, sent
 
 from cwndlab.backends.linux import stack
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
-from cwndlab.runs.single_run import trace
-from cwndlab.study import Study
 
 HERE = Path(__file__).parent
 #: Study, axis, value, golden file, and by how many ms times may differ: a tick where a timeout is rounded to
@@ -36,23 +33,6 @@ CASES = [
     ("buffers", "iw", "4", "rfc2416-iw-4", 1.05),
     ("buffers", "iw", "10", "rfc2416-iw-10", 1.05),
 ]
-Event = tuple[float, str]
-
-
-def sent(study: str, axis: str, value: str, kernel: VirtualKernel | None = None) -> list[Event]:
-    plan = Study.load(HERE / f"{study}.toml").set({axis: value}).plan()
-    (cell,) = plan.cells
-    text = trace(cell, "csv", seed=plan.seed, kernel=kernel).decode()
-    rows = [row for row in csv.DictReader(io.StringIO(text)) if row["event"] in ("send", "retransmit")]
-    data = [row for row in rows if row["segment"] != "0"]  # 0 is the SYN
-    start = float(data[0]["time_s"])
-    return [
-        (
-            round((float(row["time_s"]) - start) * 1e3, 2),
-            row["segment"] + "r" * (row["event"] == "retransmit"),
-        )
-        for row in data
-    ]
 
 
 def golden(name: str) -> list[Event]:
@@ -70,7 +50,7 @@ def assert_same(found: list[Event], wanted: list[Event], tolerance_ms: float) ->
 def test_the_simulator_sends_what_the_kernel_sent(
     study: str, axis: str, value: str, name: str, tolerance_ms: float
 ) -> None:
-    assert_same(sent(study, axis, value), golden(name), tolerance_ms)
+    assert_same(sent(study, {axis: value}), golden(name), tolerance_ms)
 
 
 @pytest.mark.usefixtures("virtual")
@@ -78,4 +58,4 @@ def test_the_simulator_sends_what_the_kernel_sent(
 def test_the_kernel_still_sends_it(study: str, axis: str, value: str, name: str, tolerance_ms: float) -> None:
     del tolerance_ms
     kernel = VirtualKernel(stack.load(str(HERE / "stack.toml")))
-    assert_same(sent(study, axis, value, kernel), golden(name), 0.02)
+    assert_same(sent(study, {axis: value}, kernel=kernel), golden(name), 0.02)

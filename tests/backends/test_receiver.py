@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from golden_events import Event, lines_of, run_of, segments_of
 
-from cwndlab import _core
 from cwndlab.backends.linux import stack
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
-from cwndlab.records.run_view import RunView
-from cwndlab.runs.work import MeasuredRuns
-from cwndlab.study import Study
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -29,7 +26,6 @@ KEPT = 1600
 #: By rate, how many data segments the simulator sends as the kernel did, in order and within 0.05 ms: until a
 #: segment that the kernel's sender pushed because its send buffer was full (docs/models/kernel.md).
 AGREE = {"2": 48, "5": 391, "10": 228, "20": 970, "50": 626}
-Event = tuple[float, str]
 
 
 @dataclass(frozen=True)
@@ -44,24 +40,13 @@ class Outcome:
     def text(self, kernel: str) -> str:
         """As in a golden file."""
         words = [f"{at:.2f} {segment}" for at, segment in self.events]
-        lines = ["  ".join(words[k : k + 8]) for k in range(0, len(words), 8)]
         facts = [f"kernel {kernel}", f"drops {self.drops} of {self.all_drops}"]
-        return "\n".join([*facts, "ssthresh " + " ".join(map(str, self.ssthresh)), *lines]) + "\n"
+        return "\n".join([*facts, "ssthresh " + " ".join(map(str, self.ssthresh)), *lines_of(words)]) + "\n"
 
 
 def outcome(rate: str, kernel: VirtualKernel | None = None) -> Outcome:
-    plan = Study.load(HERE / "receiver.toml").set({"rate": rate}).plan()
-    (cell,) = plan.cells
-    records = (
-        kernel.record(cell, plan.seed, 0, MeasuredRuns(()))
-        if kernel
-        else _core.run(cell.scenario, plan.seed, 0)
-    )
-    view = RunView(records, cell.compiled.scenario)
-    columns = view.columns("segments")
-    rows = list(
-        zip(*(columns[name].tolist() for name in ("time_ns", "event", "segment", "len")), strict=True)
-    )
+    view = run_of("receiver", {"rate": rate}, kernel)
+    rows = segments_of(view, ("time_ns", "event", "segment", "len"))
     data = [row for row in rows if row[1] in ("send", "retransmit") and row[3] > 0]
     start = data[0][0]
     repaired = next(at for at, event, _, _ in rows if event == "retransmit")
