@@ -137,3 +137,18 @@ def test_figures_come_in_pairs(tmp_path: Path) -> None:
     assert {f"{figure}.svg", f"{figure}-simulator.svg"} <= names
     html = (tmp_path / "report.html").read_text()
     assert html.index(f'id="figure-{figure}"') < html.index(f'id="figure-{figure}-simulator"')
+
+
+def test_traces_whose_connection_only_opens_later_agree_from_the_first_data_on(tmp_path: Path) -> None:
+    """On a kernel the receiver of a bulk transfer opens it, half a round trip later than a study's client."""
+    text = """
+        title = "One flow"
+        measure = ["goodput"]
+        dumbbell = { rate = "10Mbps", rtt = "40ms", flows = [{ cc = "cubic", bytes = "1MB", start = "0s" }] }
+        run = { duration = "2s" }
+        probes = { segments_at = "left" }
+    """
+    study, other = (Study.from_toml(text.replace('"0s"', start)) for start in ('"0s"', '"21ms"'))
+    found = twin_of(study.run(), other.run()).first_differences
+    assert [(one.simulator, one.kernel) for one in found] == [("", "")]
+    assert re.fullmatch(r"all \d{3,}, .* ms, the kernel's start 21.000 ms later left out", found[0].agree)

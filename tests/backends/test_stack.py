@@ -23,6 +23,10 @@ def tcp(profile: str = "ns2-1998", **changes: Any) -> dict[str, Any]:
     return {**json.loads(_core.tcp_profile(profile)), **changes}
 
 
+def test_a_study_of_todays_tcp_runs_with_the_congestion_controls_that_it_names() -> None:
+    assert [stack.default_for(profile) for profile in ("linux-6", "rfc5681")] == ["linux-laws", "linux-1998"]
+
+
 def test_a_data_packet_fills_the_mtu_and_windows_are_segments() -> None:
     assert stack.mtu(tcp(mss=1000)) == 1000 and stack.mtu(tcp("linux-6")) == 1500
     assert [

@@ -24,7 +24,7 @@ def test_the_questions_of_googles_suite_have_their_cells(study: Study) -> None:
 
 
 def test_a_kernel_is_asked_for_its_bbr_or_for_one_that_it_lacks(study: Study) -> None:
-    own = stack.load(study.base.run.stack).as_dict()
+    own = stack.load(stack.default_for(study.base.tcp.profile)).as_dict()
     tcp = study.plan().cells[0].compiled.scenario["tcp"]
     laws = [{**tcp[0], "window_law": law} for law in ("bbr1", {"bbr3": {"rules": "draft", "ecn": False}})]
     assert [stack.congestion_control(own, law) for law in laws] == ["bbr", "bbr3"]

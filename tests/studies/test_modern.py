@@ -24,7 +24,7 @@ def measured(study: Study, **axes: Any) -> dict[str, Any]:
 
 
 def test_a_kernel_has_a_congestion_control_for_every_endpoint(study: Study) -> None:
-    own = stack.load(study.base.run.stack).as_dict()
+    own = stack.load(stack.default_for(study.base.tcp.profile)).as_dict()
     names = set()
     for one in study.plan().cells:
         tcp = one.compiled.scenario["tcp"]

@@ -276,12 +276,13 @@ def kernel_of(options: RunOptions, plan: Plan) -> Kernel | None:
         )
     # Elsewhere these modules cannot be imported.
     from cwndlab.backends.linux.real_kernel import Kernel, find_router
-    from cwndlab.backends.linux.stack import load
+    from cwndlab.backends.linux.stack import default_for, load
     from cwndlab.backends.linux_virtual.backend import VirtualKernel
 
     find_router()
     study = plan.study
-    chosen = load(options.stack or study.base.run.stack), options.threads, study.base.limits
+    stack = options.stack or study.base.run.stack or default_for(study.base.tcp.profile)
+    chosen = load(stack), options.threads, study.base.limits
     if options.backend == "linux-virtual":
         from cwndlab.backends.linux_virtual import images
 

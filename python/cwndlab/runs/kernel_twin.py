@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import dropwhile
 
@@ -51,8 +51,8 @@ def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
     about = (
         "What the host at the observation point sends and gets (without one, the sender of the first "
         "traffic), first replicates, from the first packet with data until an event is not the same on both; "
-        f"times may be {DEFAULT_TOLERANCE_S * 1e3:g} ms apart. The earlier of the two is what the other does "
-        "not do then."
+        f"times may be {DEFAULT_TOLERANCE_S * 1e3:g} ms apart. Where the kernel opens the connection "
+        "otherwise, times count from this packet. The earlier of the two is what the other does not do then."
     )
     complete = not simulated.failures and not measured.failures
     return Twin(simulated.results, tuple(_first_differences(simulated, measured)), about, complete)
@@ -65,8 +65,14 @@ def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[Fi
             a, b = _traces(cell, simulated, measured)
         except KeyError:  # the first run of one of them failed
             continue
-        found = first_difference(_from_first_data(a), _from_first_data(b), DEFAULT_TOLERANCE_S)
+        a, b = _from_first_data(a), _from_first_data(b)
+        later_s = _opened_later(a, b)
+        b = [replace(event, time_s=event.time_s - later_s) for event in b]
+        found = first_difference(a, b, DEFAULT_TOLERANCE_S)
         within = f", their times within {found.apart_s * 1e3:.3f} ms" if found.agree else ""
+        if later_s:
+            word = "later" if later_s > 0 else "earlier"
+            within += f", the kernel's start {abs(later_s) * 1e3:.3f} ms {word} left out"
         if found.a is None and found.b is None:
             yield FirstDifference(cell.id, f"all {found.agree}{within}", "", "")
         else:
@@ -90,6 +96,14 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
 def _from_first_data(events: list[Event]) -> list[Event]:
     """Without the handshake, which not every TCP of the simulator has."""
     return list(dropwhile(_is_bare, events))
+
+
+def _opened_later(a: Sequence[Event], b: Sequence[Event]) -> float:
+    """How much later b sends the first packet with data, if its connection is opened in another way."""
+    if not a or not b or replace(a[0], time_s=b[0].time_s) != b[0]:
+        return 0.0
+    later_s = b[0].time_s - a[0].time_s
+    return later_s if abs(later_s) > DEFAULT_TOLERANCE_S else 0.0
 
 
 def _is_bare(event: Event) -> bool:

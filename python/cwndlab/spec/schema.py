@@ -184,7 +184,11 @@ class Run(Strict):
     max_replicates: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         1000, description="where sequential stopping ends at the latest"
     )
-    stack: str = Field("linux-1998", description="a kernel's TCP, unless --stack names another")
+    stack: str | None = Field(
+        None,
+        description="a kernel's TCP, unless --stack names another; default: linux-laws if [tcp] has the "
+        "profile linux-6, else linux-1998",
+    )
     kernel: Kernel = Field(
         None, description="the kernel in virtual time, unless --kernel names another; a list is an axis"
     )

@@ -111,6 +111,11 @@ STACKS = {
 }
 
 
+def default_for(profile: str) -> str:
+    """The set-up that is closest to a study's TCP, by the profile of its [tcp]."""
+    return "linux-laws" if profile == "linux-6" else "linux-1998"
+
+
 def load(name: str) -> Stack:
     """A profile by its name, or a TOML file; StudyError says what is wrong with it."""
     if name in STACKS:
