@@ -108,7 +108,10 @@ def test_a_value_with_several_settings_is_copied_from_the_first(law: Path) -> No
     assert cell.compiled.scenario["tcp"][0]["initial_window"] == {"segments": 3}
 
 
-def test_a_study_file_alone_runs_no_code_and_says_what_is_missing(law: Path) -> None:
+def test_a_study_file_alone_runs_no_code_and_says_what_is_missing(
+    law: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # this user's kernels may have a law "mine"
     study = Study.from_toml(STUDY.replace('"cubic"', '"mine"'))
     with pytest.raises(StudyError, match=r"'mine'.*cc FILE.py:CLASS"):
         study.plan().check()
