@@ -14,6 +14,7 @@ import synthetic
 from cwndlab.backends.linux import stack
 from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
+from cwndlab.report.methods import ran
 from cwndlab.report.twin import Twin
 from cwndlab.report.write import Evidence, write
 from cwndlab.runs.kernel_twin import twin_of
@@ -152,3 +153,45 @@ def test_traces_whose_connection_only_opens_later_agree_from_the_first_data_on(t
     found = twin_of(study.run(), other.run()).first_differences
     assert [(one.simulator, one.kernel) for one in found] == [("", "")]
     assert re.fullmatch(r"all \d{3,}, .* ms, the kernel's start 21.000 ms later left out", found[0].agree)
+
+
+def test_of_several_kernels_each_is_next_to_the_simulator_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cwndlab.runs.backend_check._reject_several_kernels", lambda *_: None)
+    study = Study.load("rfc2416").set(
+        {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced", "run.duration": "12s"}
+    )
+    both = study.set({"run.kernel": "6.1,7.3"})
+    rows = two(both, both, tmp_path, ["time-sequence-6.1", "time-sequence-7.3"])
+    assert {row["table"] for row in rows} >= {"listing-6.1", "listing-7.3", "minute"}
+    assert not [row for row in rows if row["table"].endswith("-changes")]
+    text = (tmp_path / "report.md").read_text()
+    titles = re.findall(r"^\*\*Both starts of Tahoe (.*?)\*\*", text, re.MULTILINE)
+    assert titles == ["(kernel 6.1)", "(simulator)", "(kernel 7.3)"]
+    assert "\n1. misprint for 6.611" in text, "a list of footnotes"
+
+
+@pytest.mark.parametrize(
+    ("changed", "option", "written"),
+    [({"run.kernel": ["6.1", "7.3"]}, None, "--kernel 6.1,7.3"), ({}, "7.3", "--kernel 7.3"), ({}, None, "")],
+)
+def test_the_command_that_runs_it_again_names_the_kernels(
+    changed: dict[str, list[str]], option: str | None, written: str
+) -> None:
+    content = {
+        "cells": [{"replicates": 1}],
+        "scenario": {"duration_ns": 10**9},
+        "backend": "linux-virtual",
+        "kernel": "6.1.192-cwndlab (e1), 7.3.4-cwndlab (fc)",
+        "kernel_option": option,
+        "stack": {"name": "linux-laws"},
+        "study": "rfc2416",
+        "set": {},
+        "changed": changed,
+        "seed": 1,
+    }
+    _, kernels, command = ran(content)
+    assert kernels == "Linux 6.1.192-cwndlab, 7.3.4-cwndlab, stack linux-laws"
+    found = command.removeprefix("cwndlab run rfc2416 --backend linux-virtual --stack linux-laws")
+    assert found.removesuffix("--seed 1").strip() == written

@@ -5,8 +5,10 @@ A source of a few lines stands for Linux's here; `make validate` builds the real
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,12 +123,34 @@ def test_a_changed_law_is_compiled_in_the_kept_tree(source: Path, tmp_path: Path
     assert not tree.exists()
 
 
-def test_laws_are_added_to_what_was_compiled_without_them(source: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("patched", [False, True])
+def test_laws_are_added_to_what_was_compiled_without_them(
+    source: Path, tmp_path: Path, patched: bool
+) -> None:
     archive, said = archive_of(source), list[str]()
-    build.build(stock(), archive, 1, print)
-    image = build.build(Recipe(stock().series, laws=(law_in(tmp_path),)), archive, 1, said.append)
+    patch = tmp_path / "more.patch"
+    patch.write_text(PATCH.replace("patched", "patched twice").replace("as released", "patched"))
+    base = Recipe(stock().series, patches=(patch,) if patched else ())
+    build.build(base, archive, 1, print)
+    image = build.build(replace(base, laws=(law_in(tmp_path),)), archive, 1, said.append)
     assert "obj-y += mine.o" in image.path.read_text()
     assert not any(line.startswith("unpacking") for line in said)
+
+
+def test_of_a_changed_folder_what_changed_is_compiled(source: Path, tmp_path: Path) -> None:
+    build.build(stock(), source, 1, print)
+    (tree,) = images.trees().iterdir()
+    (tree / "object").write_text("compiled")
+    before = {name: (tree / name).stat().st_mtime_ns for name in ("text", "arch/um/Makefile")}
+    (source / "text").write_text("as released\nand changed\n")
+    os.utime(source / "text", (0, 0))  # such as of an older file in its place
+    said: list[str] = []
+    changed = build.build(Recipe(stock().series, laws=(law_in(tmp_path),)), source, 1, said.append)
+    assert "and changed" in changed.path.read_text() and "obj-y += mine.o" in changed.path.read_text()
+    assert "1 file changed since the last build of this folder" in said
+    after = {name: (tree / name).stat().st_mtime_ns for name in before}
+    assert after["text"] > before["text"] and after["arch/um/Makefile"] == before["arch/um/Makefile"]
+    assert (tree / "object").is_file(), "what was compiled is gone"
 
 
 def test_what_no_kernel_is_compiled_from_is_unpacked_for_patches_and_settings_only(

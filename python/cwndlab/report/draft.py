@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
+from cwndlab.spec.kernels import AXIS, of_kernel
 from cwndlab.stats.results import Results, Variation
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Incompatible, Verdict
@@ -65,7 +66,7 @@ def draft(
     if twin is not None:
         from .twin import rows_of  # only a kernel's report has one
 
-        drawings = _pairs(drawings, _draw(outputs, twin.results, []))
+        drawings = _pairs(outputs, drawings, _draw(outputs, twin.results, []))
         rows = rows_of(judge(outputs, twin.results), judged, twin, results)
     outcomes = _outcomes(outputs, variations)
     found = _discrepancies(outputs, judged, results, outcomes)
@@ -114,17 +115,21 @@ def _draw(
     return drawings
 
 
-def _pairs(kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
-    """Each figure of the kernel's, followed by the simulator's."""
+def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:
+    """Each figure of the kernel's, followed by the simulator's; of several kernels by the first's alone."""
     from .figures import SIMULATOR
 
     other = {drawing.id: drawing for drawing in simulated}
+    kernels = {spec.id: str(spec.where[AXIS]) for spec in outputs.figures if AXIS in spec.where}
+    first = next(iter(kernels.values()), None)
     pairs = []
     for drawing in kernel:
-        pairs.append(replace(drawing, title=f"{drawing.title} (kernel)"))
-        if drawing.id in other:
+        own = kernels.get(drawing.id)
+        pairs.append(drawing if own else replace(drawing, title=f"{drawing.title} (kernel)"))
+        if drawing.id in other and own in (None, first):
             twin = other[drawing.id]
-            pairs.append(replace(twin, id=f"{twin.id}{SIMULATOR}", title=f"{twin.title} (simulator)"))
+            title = f"{twin.title.removesuffix(of_kernel(own) if own else '')} (simulator)"
+            pairs.append(replace(twin, id=f"{twin.id}{SIMULATOR}", title=title))
     return pairs
 
 

@@ -84,7 +84,9 @@ def ran(content: Mapping[str, Any]) -> tuple[str, ...]:
     ]
     if content.get("backend"):
         about = content["stack"].get("about")
-        words.append(f"Linux {content['kernel'].split(' ')[0]}, stack {content['stack']['name']}")
+        # Each is followed by what else is known of it, in brackets.
+        releases = [release.split(" ")[0] for release in content["kernel"].split("), ")]
+        words.append(f"Linux {', '.join(releases)}, stack {content['stack']['name']}")
         words += [about] if about else []
     if max(replicates) > 1:
         words.append("95 % intervals")
@@ -101,10 +103,12 @@ def _commit(git: str | None) -> str:
 def _command_again(content: Mapping[str, Any]) -> str:
     """The command of these runs; a study of your own is run from its copy in the result folder."""
     sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
+    kernels = content.get("kernel_option")
     if content["study"] in shipped():
         words = ["cwndlab", "run", str(content["study"])]
         # A congestion control that joins an axis joins it again.
         changed = {key: value for key, value in content["changed"].items() if not key.startswith("axes.")}
+        kernels = changed.pop("run.kernel", kernels)
         sets |= {key: str(value) for key, value in changed.items()}
     else:  # whose keys are changed already
         words = ["cwndlab", "run", "study.toml"]
@@ -115,6 +119,8 @@ def _command_again(content: Mapping[str, Any]) -> str:
     if content.get("backend"):
         stack = content["stack"].get("file") or content["stack"]["name"]
         words += ["--backend", str(content["backend"]), "--stack", str(stack)]
+    if kernels:
+        words += ["--kernel", kernels if isinstance(kernels, str) else ",".join(kernels)]
     if content.get("replicates"):
         words += ["--replicates", str(content["replicates"])]
     if content.get("until"):

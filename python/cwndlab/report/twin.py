@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cwndlab.spec.kernels import AXIS
 from cwndlab.stats.difference import difference_of_cells
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedListing
@@ -89,6 +90,8 @@ def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[TwinNum
     found = {table.id: table for table in kernel.tables}
     for x in sim.tables:
         y = found.get(x.id)
+        if isinstance(x, JudgedTable) and any(c.compare and AXIS in c.compare.to for c in x.spec.columns):
+            continue  # of one kernel and another, for which the simulator has the same number
         if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
             rows += _of_table(x, y, a, b, paired)
         elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):

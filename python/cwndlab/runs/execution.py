@@ -196,7 +196,7 @@ def _provenance(
         else options.cluster or f"{options.threads or available()} {workers}",
     )
     if kernel is not None:
-        content |= kernel.provenance() | {"backend_key": campaign.backend}
+        content |= kernel.provenance() | {"backend_key": campaign.backend, "kernel_option": options.kernel}
         if campaign.backends:
             of_kernel = {str(campaign.cells[cell].kernel): key for cell, key in campaign.backends.items()}
             content["backend_keys"] = of_kernel

@@ -5,6 +5,8 @@ A build writes into a temporary folder that it renames at the end. One that fail
 
 from __future__ import annotations
 
+import filecmp
+import hashlib
 import json
 import platform
 import shutil
@@ -142,15 +144,12 @@ def _cpu_s() -> float:
 def _tree(
     recipe: Recipe, given: Path | None, content: str | None, work: Path, jobs: int, steps: Steps, again: bool
 ) -> tuple[Path, dict[str, object]]:
-    """A compiled source and where it came from.
-
-    It is kept, so that laws take seconds, unless it is large and has none.
-    """
-    # Debian's source, or an archive with this content. A folder may have changed since.
-    kept = trees() / f"{recipe.base.digest}-{'debian' if given is None else (content or 'folder')[:10]}"
+    """A compiled source, which is kept, and where it came from."""
+    kept = trees() / f"{recipe.base.digest}-{_origin(given, content)}"
     ready = kept / _READY
-    if ready.is_file() and (given is None or content is not None) and not again:
-        facts = json.loads(ready.read_text())
+    before = json.loads(ready.read_text()) if ready.is_file() and not again else None
+    if before is not None and (given is None or content is not None):
+        facts = before
     else:
         archive = given or source.archive_of(recipe.series, work, steps)
         tree = work / "tree"
@@ -164,18 +163,40 @@ def _tree(
             "source": str(archive) if archive.is_dir() else archive.name,
             "source_sha256": content or source.digest_of(archive),
         }
-        if not recipe.laws and (archive.is_dir() or recipe.is_of_whole_source):
-            _compile(tree, jobs, steps)
-            return tree, facts
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.parent.mkdir(exist_ok=True)
-        shutil.move(tree, kept)
-        facts |= {"tree": kept.name, "laws_in_tree": []}
+        facts |= {"tree": kept.name, "laws_in_tree": before["laws_in_tree"] if before else []}
+        if before is None:
+            shutil.rmtree(kept, ignore_errors=True)
+            kept.parent.mkdir(exist_ok=True)
+            shutil.move(tree, kept)
+        else:
+            _update(kept, tree, steps)
         ready.write_text(json.dumps(facts))
     facts["laws_in_tree"] = _place(kept, recipe.laws, facts["laws_in_tree"], steps)
     ready.write_text(json.dumps(facts))
     _compile(kept, jobs, steps)
     return kept, {name: fact for name, fact in facts.items() if name != "laws_in_tree"}
+
+
+def _origin(given: Path | None, content: str | None) -> str:
+    """Whose source it is: Debian's, an archive's by its content, or a folder's by its path."""
+    if given is None:
+        return "debian"
+    return (content or hashlib.sha256(str(given.resolve()).encode()).hexdigest())[:10]
+
+
+def _update(kept: Path, tree: Path, steps: Steps) -> None:
+    """Replaces the files of a kept tree that have changed since, so that make compiles what needs them."""
+    changed = [path.relative_to(tree) for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
+    changed = [path for path in changed if not _same(tree / path, kept / path)]
+    for path in changed:
+        (kept / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(tree / path, kept / path)  # with today's time, which make looks at
+    files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
+    steps.say(f"{files} changed since the last build of this folder")
+
+
+def _same(new: Path, old: Path) -> bool:
+    return old.is_file() and filecmp.cmp(new, old, shallow=False)
 
 
 def _prepare(tree: Path, recipe: Recipe, steps: Steps) -> None:
@@ -226,7 +247,7 @@ def _place(tree: Path, laws: tuple[Law, ...], before: list[str], steps: Steps) -
         if not placed.exists() or placed.read_bytes() != new:
             placed.write_bytes(new)
     lines = [f"obj-y += {stem}.o\nCFLAGS_REMOVE_{stem}.o := -w\n" for stem in (law.path.stem for law in laws)]
-    new_text = text + ours + "".join(lines)
+    new_text = text + (ours + "".join(lines) if lines else "")
     if makefile.read_text() != new_text:
         makefile.write_text(new_text)
     if names:
