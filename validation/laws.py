@@ -131,10 +131,12 @@ RFC9438_AVERAGE_WINDOWS = {
 }
 
 
-def cubic() -> Iterator[Row]:
-    """CUBIC's average windows under periodic loss."""
+def cubic(rarest: float = 1e-5) -> Iterator[Row]:
+    """CUBIC's average windows under periodic loss, which takes the longer to simulate the rarer it is."""
     for rtt_s, windows in RFC9438_AVERAGE_WINDOWS.items():
         for p, expected in windows.items():
+            if p < rarest:
+                continue
             epoch_s = 1 / (p * expected) * rtt_s
             measured = mean_window(
                 rate="100Gbps",

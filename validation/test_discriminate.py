@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from cwndlab.stats.verdict import Verdict
 
-from .discriminate import BEGIN, END, MEMOS, PAGE, RIGHT, Memo, Outcome, outcome
+from .discriminate import BEGIN, END, MEMOS, PAGE, RIGHT, Changes, Outcome, outcome
 
-RFC2415, RFC2416, RFC2884 = MEMOS
-FEW = {"grid": "tables_4_and_5", "webs": [8, 16], "ftps": [0, 2, 3], "iw": [1, 2]}
-"""Twelve cells of 48, with 20 numbers that can be judged."""
+OF = {memo.study: memo for memo in MEMOS}
+FEW: dict[str, Changes] = {
+    # twelve cells of 48, with 20 numbers that can be judged
+    "rfc2415": {"grid": "tables_4_and_5", "webs": [8, 16], "ftps": [0, 2, 3], "iw": [1, 2]},
+    "rfc2416": OF["rfc2416"].cells,
+    # the fairness indices and gains at two of five values
+    "rfc2884": {**OF["rfc2884"].cells, "max_p": [0.1, 0.2]},
+}
 
 
-def wrong(memo: Memo) -> list[str]:
+@cache
+def of(study: str, model: str) -> Outcome:
+    """One model on the study's few cells, three runs each, which tests share."""
+    return outcome(OF[study], model, 3, FEW[study])
+
+
+def wrong(study: str) -> list[str]:
     """The models with an error."""
-    return [model for model in memo.models if model != RIGHT]
+    return [model for model in OF[study].models if model != RIGHT]
 
 
-def of(memo: Memo, model: str) -> Outcome:
-    """One model, on few cells of the large study."""
-    if memo is RFC2415:
-        return outcome(memo, model, 3, FEW)
-    return outcome(memo, model, None)
-
-
-@pytest.fixture(scope="module")
-def right() -> Outcome:
-    """The study's own model of RFC 2415."""
-    return of(RFC2415, RIGHT)
-
-
-@pytest.mark.parametrize("model", wrong(RFC2416))
+@pytest.mark.parametrize("model", wrong("rfc2416"))
 def test_a_wrong_model_meets_fewer_lines_of_the_listings(model: str) -> None:
     """At least five of 16 differ."""
-    assert of(RFC2416, RIGHT).verdicts[Verdict.DIFFERS] == 0
-    assert of(RFC2416, model).verdicts[Verdict.DIFFERS] >= 5
+    assert of("rfc2416", RIGHT).verdicts[Verdict.DIFFERS] == 0
+    assert of("rfc2416", model).verdicts[Verdict.DIFFERS] >= 5
 
 
-@pytest.mark.parametrize("model", wrong(RFC2415))
-def test_more_numbers_of_a_wrong_model_are_incompatible(model: str, right: Outcome) -> None:
+@pytest.mark.parametrize("model", wrong("rfc2415"))
+def test_more_numbers_of_a_wrong_model_are_incompatible(model: str) -> None:
     """Right and wrong lie on either side of what chance explains."""
-    ours, theirs = right.incompatible, of(RFC2415, model).incompatible
+    ours, theirs = of("rfc2415", RIGHT).incompatible, of("rfc2415", model).incompatible
     assert ours is not None and theirs is not None
     assert ours.found <= ours.high
     assert theirs.found > theirs.high
@@ -49,10 +49,8 @@ def test_more_numbers_of_a_wrong_model_are_incompatible(model: str, right: Outco
 
 @pytest.mark.parametrize("model", ["Linux 6", "max_th of 30 packets, not 90"])
 def test_a_wrong_model_misses_more_of_rfc_2884_s_numbers(model: str) -> None:
-    """Of the fairness indices and gains at max_p 0.1 and 0.2, on three runs."""
-    few = {**RFC2884.cells, "max_p": [0.1, 0.2]}
-    ours = outcome(RFC2884, RIGHT, 3, few).incompatible
-    theirs = outcome(RFC2884, model, 3, few).incompatible
+    """Two numbers more, at least."""
+    ours, theirs = of("rfc2884", RIGHT).incompatible, of("rfc2884", model).incompatible
     assert ours is not None and theirs is not None and ours.judged == theirs.judged
     assert theirs.found >= ours.found + 2
 

@@ -10,9 +10,14 @@ from . import ecn, laws, web
 from .row import Row
 
 
+def cubic() -> Iterator[Row]:
+    """Without the two rows whose 100 epochs are 10 million packets each: `make validate` has them."""
+    return laws.cubic(1e-4)
+
+
 @pytest.mark.parametrize(
     "law",
-    [laws.slow_start, laws.periodic_loss, laws.random_loss, laws.cubic, web.rows, web.bay_rows, ecn.rows],
+    [laws.slow_start, laws.periodic_loss, laws.random_loss, cubic, web.rows, web.bay_rows, ecn.rows],
     ids=lambda law: f"{law.__module__}-{law.__name__}",
 )
 def test_law_holds_within_its_tolerance(law: Callable[[], Iterator[Row]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -38,11 +39,16 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in kept}
 
 
-@pytest.mark.usefixtures("virtual")
+@pytest.fixture(scope="module")
+def first_run(virtual: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with seed 1, which tests compare with others and must not change."""
+    return run(tmp_path_factory.mktemp("first"), seed=1)
+
+
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_sequence_numbers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, other = contents(run(tmp_path / "a", seed=1)), contents(run(tmp_path / "c", seed=2))
+    first, other = contents(first_run), contents(run(tmp_path / "c", seed=2))
     # the guest's Python has more to do before it starts
     nothing = [str(tmp_path / f"nothing{k}") for k in range(20)]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*nothing, os.environ.get("PYTHONPATH", "")]))
@@ -60,10 +66,12 @@ def memo_s(row: dict[str, str]) -> float:
     return float(row["note"].removeprefix(misprint) if row["note"].startswith(misprint) else row["time_s"])
 
 
-@pytest.mark.usefixtures("virtual")
-def test_every_acknowledgment_of_rfc_2416s_listings_comes_within_2_ms(tmp_path: Path) -> None:
+def test_every_acknowledgment_of_rfc_2416s_listings_comes_within_2_ms(
+    first_run: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "rfc2416"
-    segments = cwndlab.open_results(run(out)).records["segments"].to_pylist()
+    shutil.copytree(first_run, out)
+    segments = cwndlab.open_results(out).records["segments"].to_pylist()
     with (out / "published" / "listing.csv").open() as file:
         memo = [row for row in csv.DictReader(file) if row["event"] != "start"]
     for iw, again in (("1", 7), ("4", 4)):
@@ -78,7 +86,7 @@ def test_every_acknowledgment_of_rfc_2416s_listings_comes_within_2_ms(tmp_path: 
     late = '\n[[quantities]]\nname = "late"\nmetric = "retransmits"\nwindow = ["5s", "15s"]\n'
     study.write_text(study.read_text() + late)
     chosen = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced"}
-    more = cwndlab.run(study, changes=chosen, out=out, backend="linux-virtual")
+    more = cwndlab.run(study, changes=chosen, out=out, backend="linux-virtual", seed=1)
     assert (more.performed, more.measured) == (0, 2)
 
 
@@ -91,17 +99,15 @@ def router_of(folder: Path, command: str) -> Path:
     return path
 
 
-@pytest.mark.usefixtures("virtual")
 def test_a_router_inside_the_kernel_and_one_in_a_process_carry_the_same_packets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    first_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    inside = run(tmp_path / "inside", seed=1)
     router = find_router()
     without_device = f'/bin/rm /dev/cwndlab-router && exec {router.resolve()} "$@"'
     monkeypatch.setenv("CWNDLAB_ROUTER", str(router_of(tmp_path / "bin", without_device)))
     (tmp_path / "bin" / boot.LIBRARY_BUILT).symlink_to(boot.library_of(router))
     outside = run(tmp_path / "process", seed=1)
-    one, other = (cwndlab.open_results(out).records["segments"].to_pylist() for out in (inside, outside))
+    one, other = (cwndlab.open_results(out).records["segments"].to_pylist() for out in (first_run, outside))
     times = [[row.pop("time_ns") for row in rows] for rows in (one, other)]
     assert len(one) > 100
     assert one == other

@@ -219,11 +219,14 @@ run_study(Study.load(sys.argv[2]), out=sys.argv[3], threads=2)
 """
 
 
-#: Imports once; then each line on its standard input is a run in a forked child. Prints its id, then its end.
+#: Runs a small study, which imports all that a run needs; then each line on its standard input is a run in a
+#: forked child. Prints its id, then its end.
 FORKING = RUNNER.replace(
     "run_study(S",
     """
 import os
+from small_study import TEXT
+run_study(Study.from_toml(TEXT), out=sys.argv[3] + "-before")
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
