@@ -50,6 +50,7 @@ class SearchRange:
 
     def value_at(self, place: float) -> float:
         """The value at a place from 0 (low) to 1 (high), with the digits that count."""
+        place = float(place)  # of numpy, whose numbers a study file would show as such
         if self.logarithmic:
             value = self.low * math.exp(place * math.log(self.high / self.low))
         else:
@@ -330,6 +331,65 @@ def search(
     again = replace(options, out=out / "worst", seed=seed + 1, replicates=replicates)
     confirmed = run_study(study, again)
     return Found(space, goal, tuple(tried.values()), worst, confirmed, runs)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What the search of one value of an axis found, or why it failed."""
+
+    value: str
+    found: Found | None
+    reason: str = ""
+
+
+def search_each(
+    study: Study, axis: str, search_one: Callable[[Study, str], Found], out: Path
+) -> tuple[Ranked, ...]:
+    """One search for each value of an axis, the worst first; those that failed come last.
+
+    `search_one` gets the study with only this value, and the value's name. Writes `ranking.csv` and
+    `ranking.md`.
+    """
+    if axis not in study.outline.axes:
+        right = nearest(axis, study.outline.axes) if study.outline.axes else "the study has no axes"
+        raise StudyError(f'there is no axis "{axis}"', file=study.file, key="--each", right=right)
+    ranked: list[Ranked] = []
+    names = study.outline.axes[axis].names
+    for name in names:
+        try:
+            ranked.append(Ranked(str(name), search_one(study.set({axis: name}), str(name))))
+        except StudyError as error:
+            ranked.append(Ranked(str(name), None, str(error)))
+            if len(ranked) == len(names) and all(one.found is None for one in ranked):
+                raise
+    order = tuple(sorted(ranked, key=_from_worst))
+    rows = ranking(axis, order)
+    save(out / "ranking.csv", csv_text(rows[0], rows[1:]))
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    save(out / "ranking.md", "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:]]) + "\n")
+    return order
+
+
+def _from_worst(one: Ranked) -> float:
+    if one.found is None:
+        return math.inf
+    value = one.found.confirmed_estimate.value
+    return value if one.found.goal.direction == "lowest" else -value
+
+
+def ranking(axis: str, ranked: Sequence[Ranked]) -> list[list[str]]:
+    """Headings, then a row for each value: the run with another seed, the search's, and the worst point."""
+    first = next(one.found for one in ranked if one.found is not None)
+    keys = [one.key for one in first.space.ranges.values()]
+    rows = [[axis, f"{first.goal.quantity} ({first.worst.estimate.unit})", "in the search", *keys, "runs"]]
+    for one in ranked:
+        if one.found is None:
+            rows.append([one.value, f"failed: {one.reason}", *[""] * (len(keys) + 2)])
+            continue
+        values = [one.found.confirmed_estimate.value, one.found.worst.estimate.value]
+        place = [r.to_text(one.found.worst.point[name]) for name, r in one.found.space.ranges.items()]
+        rows.append([one.value, *(f"{value:.4g}" for value in values), *map(str, place), str(one.found.runs)])
+    return rows
 
 
 def _with_observation_point(study: Study) -> Study:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cwndlab.errors import ExtraError, StudyError
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.search import Found, Goal, goal_of, parse_ranges, search, space_of
+from cwndlab.search import Found, Goal, goal_of, parse_ranges, search, search_each, space_of
+from cwndlab.spec.toml import dumps
 from cwndlab.study import Study
 
 STUDY = """
@@ -105,6 +107,34 @@ def test_ranges_of_many_factors_are_searched_by_factors() -> None:
     assert wide.value_at(0.5) == 1.0
     (narrow,) = parse_ranges("buffer=1..3")
     assert narrow.value_at(0.5) == 2.0
+
+
+def test_a_value_between_near_ends_is_a_number_of_a_study_file(tmp_path: Path) -> None:
+    space = space_of(study(), parse_ranges("buffer=1..3"))
+    at = space.study_at(space.point(np.array([0.123])))
+    (tmp_path / "at.toml").write_text(dumps(at.raw))
+    Study.load(tmp_path / "at.toml")
+
+
+def test_each_value_of_an_axis_is_searched_and_ranked_from_the_worst(tmp_path: Path) -> None:
+    three = Study.from_toml(STUDY.replace('cc = "reno"', 'cc = ["bbr1", "reno", "cubic"]'))
+
+    def one(part: Study, value: str) -> Found:
+        if value == "cubic":
+            raise StudyError("cubic: no run ended")
+        space = space_of(part, parse_ranges("rtt=10ms..200ms,loss=0.01%..5%"))
+        options = RunOptions(replicates=1)
+        return search(space, goal_of(space, "goodput"), tmp_path / value, budget=20, options=options)
+
+    ranked = search_each(three, "cc", one, tmp_path)
+    assert [row.value for row in ranked] == ["reno", "bbr1", "cubic"]
+    assert ranked[0].found is not None and ranked[0].found.worst.axes["cc"] == "reno"
+    header, *rows = [line.split(",") for line in (tmp_path / "ranking.csv").read_text().splitlines()]
+    assert header == ["cc", "goodput (Mbit/s)", "in the search", "rtt", "loss", "runs"]
+    assert [row[0] for row in rows] == ["reno", "bbr1", "cubic"] and rows[0][-1] == "20"
+    assert "failed: cubic: no run ended" in (tmp_path / "ranking.md").read_text()
+    with pytest.raises(StudyError, match='no axis "ccc"'):
+        search_each(three, "ccc", one, tmp_path)
 
 
 def test_without_scipy_the_extra_is_named_before_anything_runs(

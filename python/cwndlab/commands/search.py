@@ -25,8 +25,9 @@ from .arguments import (
 from .output import echo, estimate_text
 
 if TYPE_CHECKING:
-    from cwndlab.search import Tried
+    from cwndlab.search import Found, Tried
     from cwndlab.stats.results import Estimate
+    from cwndlab.study import Study
 
 
 def search(
@@ -45,6 +46,10 @@ def search(
         str | None, typer.Option("--highest", metavar="QUANTITY", help="the quantity to maximize")
     ] = None,
     budget: Annotated[int, typer.Option(min=1, help="runs that the search may take")] = 300,
+    each: Annotated[
+        str | None,
+        typer.Option("--each", metavar="AXIS", help="search each value of this axis alone, and rank them"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./STUDY-search")
     ] = None,
@@ -69,17 +74,32 @@ def search(
             "one of --worst, --lowest and --highest says what is searched", right="write --worst share_tested"
         )
     loaded = load(study, set_, cc=cc, metrics=metric)
-    space = searching.space_of(loaded, searching.parse_ranges(over))
+    ranges = searching.parse_ranges(over)
     out = out or Path(f"{loaded.name}-search")
-    goal = searching.goal_of(space, given[0][1], given[0][0])
-
-    def progress(runs: int, found: Tried) -> None:
-        echo(f"{runs} runs: {_words(found.estimate)} at {space.words(found.point)}", err=True)
-
     options = RunOptions(
         seed=seed, replicates=replicates, threads=threads, backend=backend, stack=stack, kernel=kernel
     )
-    found = searching.search(space, goal, out, budget=budget, options=options, progress=progress)
+
+    def search_one(study: Study, folder: Path) -> Found:
+        space = searching.space_of(study, ranges)
+        goal = searching.goal_of(space, given[0][1], given[0][0])
+
+        def progress(runs: int, found: Tried) -> None:
+            echo(f"{runs} runs: {_words(found.estimate)} at {space.words(found.point)}", err=True)
+
+        return searching.search(space, goal, folder, budget=budget, options=options, progress=progress)
+
+    if each is not None:
+
+        def search_value(study: Study, value: str) -> Found:
+            echo(f"{each}={value}", err=True)
+            return search_one(study, out / value)
+
+        searching.search_each(loaded, each, search_value, out)
+        echo((out / "ranking.md").read_text(encoding="utf-8").strip())
+        return
+    found = search_one(loaded, out)
+    space, goal = found.space, found.goal
     worst_cell = found.worst.estimate.cell
     echo(f"{goal.direction} {goal.quantity}: {space.words(found.worst.point)} (cell {worst_cell})")
     echo(f"in the search: {_words(found.worst.estimate)}, {len(found.tried)} points, {found.runs} runs")
