@@ -114,9 +114,10 @@ def measure(scenario: str, replicate: int) -> list[float]:
     ]
 
 
-def rows(peer: Peer = FULL_TCP) -> Iterator[Row]:
-    """Every quantity of every cell."""
+def rows(peer: Peer = FULL_TCP, every: int = 1) -> Iterator[Row]:
+    """Every quantity of every cell, or of each second, third, … cell."""
     theirs = golden(peer)
+    theirs = {cell: theirs[cell] for cell in sorted(theirs)[::every]}
     for cell, mine in sorted(ours(peer, set(theirs)), key=lambda found: found[0]):
         where = f"{cell[0]} webs, {cell[1]} ftps, IW {cell[2]}"
         for column, (_, title, unit) in enumerate(QUANTITIES):
@@ -125,6 +126,6 @@ def rows(peer: Peer = FULL_TCP) -> Iterator[Row]:
             yield means_apart(peer.title, name, unit, theirs[cell][:, column], mine[:, column], known=known)
 
 
-def bay_rows() -> Iterator[Row]:
+def bay_rows(every: int = 1) -> Iterator[Row]:
     """The same with the authors' TCP."""
-    return rows(BAY)
+    return rows(BAY, every)
