@@ -354,7 +354,7 @@ def search_each(
         right = nearest(axis, study.outline.axes) if study.outline.axes else "the study has no axes"
         raise StudyError(f'there is no axis "{axis}"', file=study.file, key="--each", right=right)
     ranked: list[Ranked] = []
-    names = study.outline.axes[axis].names
+    names = list(dict.fromkeys(cell.axes[axis] for cell in study.plan().cells if axis in cell.axes))
     for name in names:
         try:
             ranked.append(Ranked(str(name), search_one(study.set({axis: name}), str(name))))

@@ -133,6 +133,8 @@ def test_each_value_of_an_axis_is_searched_and_ranked_from_the_worst(tmp_path: P
     assert header == ["cc", "goodput (Mbit/s)", "in the search", "rtt", "loss", "runs"]
     assert [row[0] for row in rows] == ["reno", "bbr1", "cubic"] and rows[0][-1] == "20"
     assert "failed: cubic: no run ended" in (tmp_path / "ranking.md").read_text()
+    chosen = search_each(three.set(cc=["reno"]), "cc", one, tmp_path / "chosen")
+    assert [row.value for row in chosen] == ["reno"]
     with pytest.raises(StudyError, match='no axis "ccc"'):
         search_each(three, "ccc", one, tmp_path)
 
