@@ -249,7 +249,7 @@ impl Connection {
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
             if let Some(linux) = self.receiver.policy.linux() {
-                linux.on_timer(cfg, &self.sender.snd.rtt);
+                linux.on_timer(cfg, now, &self.sender.snd.rtt);
             }
         }
         // TIME-WAIT and the pacer use the same timer. If it ran for the pacer, the caller polls next.

@@ -182,12 +182,17 @@ impl Echo {
         self.0 & ECT != 0
     }
 
+    /// Whether ECE reflects each packet.
+    pub fn is_per_packet(self) -> bool {
+        self.0 & PER_PACKET != 0
+    }
+
     /// Updates the echo for arriving data: CE starts the echo, CWR ends it, and CWR with CE restarts it (RFC 3168,
     /// section 6.1.3).
     pub fn on_data_in(&mut self, segment: &Header) {
         if segment.ecn == CE {
             self.0 |= ECE;
-        } else if self.0 & ECE != 0 && (self.0 & PER_PACKET != 0 || segment.flags.has(Flags::CWR)) {
+        } else if self.0 & ECE != 0 && (self.is_per_packet() || segment.flags.has(Flags::CWR)) {
             self.0 &= !ECE;
         }
     }
@@ -200,7 +205,7 @@ impl Echo {
     /// Whether data of this segment changes DCTCP.CE. If so, the receiver acknowledges the segments before it with the
     /// old state, and then this segment at once (RFC 8257, section 3.2).
     pub fn state_ends(self, segment: &Header) -> bool {
-        self.0 & PER_PACKET != 0 && (self.0 & ECE != 0) != (segment.ecn == CE)
+        self.is_per_packet() && (self.0 & ECE != 0) != (segment.ecn == CE)
     }
 
     /// Returns how many of the `delivered` bytes an ACK reports as marked: all if it has ECE, otherwise none (RFC 8257,

@@ -207,7 +207,7 @@ impl Receiver {
         self.unread -= bytes;
         if self.is_linux() {
             let read = self.nxt - u64::from(self.unread) - u64::from(self.fin_received());
-            return self.after_read(cfg, now, mss, read);
+            return self.after_read(cfg, now, mss, read, self.fin_received());
         }
         // A window update is due once the window would grow by a segment or by half the buffer (RFC 9293, section
         // 3.8.6.2.2).

@@ -173,12 +173,9 @@ impl Sender {
             && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|buffer| buffer.is_full())
     }
 
-    /// Memory of what is in the send buffer. Segments that SACK has reported side by side are merged, as by Linux
-    /// (`tcp_shift_skb_data`).
+    /// Memory of what is in the send buffer.
     fn buffered_memory(&self) -> u64 {
-        let mss = u64::from(self.snd.mss);
-        let merged = self.outstanding.reported.ranges().map(|(start, end)| ((end - start) / mss).saturating_sub(1));
-        SendBuffer::memory(&self.snd, merged.sum())
+        SendBuffer::memory(&self.snd, self.outstanding.reported.merged(u64::from(self.snd.mss)))
     }
 
     /// Lets the application write into the send buffer until it is full.

@@ -74,8 +74,8 @@ pub(crate) struct TunedBuffer {
     rtt_since: Option<Time>,
     /// The last timestamp echoed, ms.
     last_echo: Option<u64>,
-    /// How far the clock of timestamps is ahead, us; only the part below a millisecond matters.
-    clock_phase: u64,
+    /// How far the kernel's clock, which counts microseconds, is ahead.
+    clock_phase: Time,
     /// The memory in use and the window when an ACK became due, before the application read.
     noted: Option<(u32, Window)>,
     /// The windows for the usual amounts of data, until a field changes on which they depend.
@@ -110,7 +110,7 @@ impl TunedBuffer {
             ReceiveTuning::None => None,
             ReceiveTuning::Linux { initial_bytes, most_bytes } => {
                 let buffer = TunedBuffer::new(initial_bytes, most_bytes, cfg.receive_buffer_bytes);
-                Some(TunedBuffer { clock_phase: cfg.rto.tick_phase_ns.as_nanos() / MICROSECOND, ..buffer })
+                Some(TunedBuffer { clock_phase: cfg.rto.tick_phase_ns, ..buffer })
             }
         }
     }
@@ -147,7 +147,7 @@ impl TunedBuffer {
         self.window_clamp = if full > 2 * mss { (2 * mss).max(full - mss) } else { full };
         self.threshold = first_window.min(self.window_clamp);
         self.space = self.threshold.min(INITIAL_SEGMENTS * mss);
-        self.space_since = now;
+        self.space_since = self.clock(now);
         self.size = SegmentSize::new(mss, first_window);
         self.known = None;
     }
@@ -306,13 +306,18 @@ impl TunedBuffer {
         0
     }
 
+    /// Returns the time by the kernel's clock (`tcp_mstamp`).
+    fn clock(&self, now: Time) -> Time {
+        Time::from_micros((now + self.clock_phase).as_nanos() / MICROSECOND)
+    }
+
     /// `tcp_rcv_rtt_measure_ts`: measures the round trip from the echoed timestamp, in whole milliseconds.
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
         // The timestamp wraps after 71.6 minutes, so its age is used.
         let age = u64::from(timestamp(now).wrapping_sub(echo));
-        let clock = now.as_nanos() / MICROSECOND + self.clock_phase;
+        let clock = self.clock(now).as_nanos() / MICROSECOND;
         // Of what is sent on a tick, the timestamp lacks a part of a microsecond.
-        let echo = (clock + u64::from(self.clock_phase > 0)).saturating_sub(age) / 1000;
+        let echo = (clock + u64::from(self.clock_phase > Time::ZERO)).saturating_sub(age) / 1000;
         if self.last_echo == Some(echo) {
             return;
         }
@@ -330,8 +335,9 @@ impl TunedBuffer {
         if self.rtt_since.is_some() && nxt < self.rtt_until {
             return;
         }
+        let now = self.clock(now);
         if let Some(since) = self.rtt_since {
-            let us = (now.saturating_sub(since).as_nanos() / 1000).clamp(1, 1 << 28);
+            let us = (now.saturating_sub(since).as_nanos() / MICROSECOND).clamp(1, 1 << 28);
             self.note_rtt(us as u32, true);
         }
         (self.rtt_until, self.rtt_since) = (nxt + u64::from(window), Some(now));
@@ -355,7 +361,7 @@ impl TunedBuffer {
     /// Processes a read: the application has read up to `read` of the data received up to `nxt`
     /// (`tcp_rcv_space_adjust`).
     pub fn on_read(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
-        let rtt = self.rtt();
+        let (now, rtt) = (self.clock(now), self.rtt());
         if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
             return;
         }

@@ -338,8 +338,8 @@ impl Linux {
     }
 
     /// Adapts the delay after the timer has expired (`tcp_delack_timer_handler`).
-    pub fn on_timer(&mut self, cfg: &TcpConfig, rtt: &RttEstimator) {
-        self.is_stale = self.compressed > 0 && cfg.linux_details;
+    pub fn on_timer(&mut self, cfg: &TcpConfig, now: Time, rtt: &RttEstimator) {
+        self.is_stale = self.compressed > 0 && now != self.expires && cfg.linux_details;
         if self.compressed > 0 || self.due.is_none() {
             return;
         }

@@ -130,7 +130,10 @@ impl Connection {
     /// `bare`: the segment is a pure ACK.
     pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {
         if !self.sender.snd.ecn.is_accurate() {
-            return self.sender.snd.ecn.on_out(cfg.ecn, data, again);
+            let (flags, codepoint) = self.sender.snd.ecn.on_out(cfg.ecn, data, again);
+            // With DCTCP, Linux sets ECT on pure ACKs, too (`tcp_ecn_send`).
+            let always = cfg.linux_details && self.sender.snd.ecn.is_per_packet();
+            return (flags, if always { self.sender.snd.ecn.codepoint() } else { codepoint });
         }
         // As in Linux, every segment after the handshake carries the codepoint.
         let codepoint = self.sender.snd.ecn.codepoint();

@@ -272,9 +272,8 @@ impl Connection {
         if let Some((start, end)) = later {
             self.receiver.beyond.get_or_insert_default().note_duplicate(start, end);
         }
-        let newer = segment.ack.wrapping_sub(ack);
         let flags = Flags(segment.flags.0 ^ Flags::ECE.0);
-        let header = Header { ack, window: segment.window + newer, flags, ..segment.header };
+        let header = Header { ack, flags, ..segment.header };
         Segment { header, ..segment }
     }
 

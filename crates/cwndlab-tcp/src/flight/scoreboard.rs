@@ -23,12 +23,23 @@ struct Reported {
     recent: [(u32, u32); RECENT],
     /// Index in `recent` of the block to be replaced next.
     oldest: u8,
+    /// Where a block has joined a range from below, and how many bytes it added there.
+    joints: Vec<(u64, u32)>,
 }
 
 impl Scoreboard {
     /// The ranges, in order.
     pub fn ranges(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.0.iter().flat_map(|reported| reported.ranges.iter())
+    }
+
+    /// Number of segments of `mss` bytes that are reported but merged with the one before in Linux's send buffer
+    /// (`tcp_shift_skb_data`). A new segment is merged with the one before, and then also with the one after; without one
+    /// before, it is not.
+    pub fn merged(&self, mss: u64) -> u64 {
+        let Some(reported) = &self.0 else { return 0 };
+        let full = self.ranges().map(|(start, end)| ((end - start) / mss).saturating_sub(1)).sum::<u64>();
+        full.saturating_sub(reported.joints.iter().filter(|joint| u64::from(joint.1) <= mss).count() as u64)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -117,11 +128,16 @@ impl Reported {
             }
         }
         let (mark, mut known, mut known_below) = (self.mark, 0, 0);
+        let mut first = None;
         let whole = self.ranges.insert(start, end, |range| {
+            first = first.or(Some(range.0));
             known += range.1 - range.0;
             known_below += length_below(range, mark);
         });
         let fresh = whole.1 - whole.0 - known;
+        if let Some(joint) = first.filter(|joint| *joint > start) {
+            self.joints.push((joint, (joint - start) as u32));
+        }
         self.total += fresh as u32;
         self.below_mark += (length_below(whole, mark) - known_below) as u32;
         fresh
@@ -135,6 +151,7 @@ impl Reported {
         });
         self.total -= removed as u32;
         self.below_mark -= below as u32;
+        self.joints.retain(|joint| joint.0 > una);
         if self.ranges.is_empty() {
             self.recent = [(0, 0); RECENT]; // these low 32 bits could match again after a wrap
         }

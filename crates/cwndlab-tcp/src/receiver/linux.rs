@@ -91,7 +91,8 @@ impl Receiver {
         }
         self.store(cfg, arrival, new.start, new.end);
         let fin_at = if new.seg.flags.has(Flags::FIN) { new.end } else { self.fin_at };
-        effect.ends = cfg.linux_details && fin_at == self.nxt;
+        let ended = fin_at == self.nxt;
+        effect.ends = cfg.linux_details && ended;
         let due = self.note_data(cfg, now, sender, new, arrival, effect);
         if let Some((allocated, window)) = noted.filter(|_| due == Due::Now) {
             if let Some(buffer) = self.policy.buffer_mut() {
@@ -99,15 +100,16 @@ impl Receiver {
             }
         }
         let reads = self.auto_read && !matches!(arrival, Arrival::Old | Arrival::Beyond);
-        if reads && self.after_read(cfg, now, mss, new.end) {
+        if reads && self.after_read(cfg, now, mss, new.end, ended) {
             return Due::Now;
         }
         due
     }
 
-    /// Processes a read of the application, which has now read everything up to `read`. Returns whether an ACK is due.
+    /// Processes a read of the application, which has now read everything up to `read`. `ended`: the peer's FIN has been
+    /// received in order. Returns whether an ACK is due.
     #[inline(always)]
-    pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64) -> bool {
+    pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64, ended: bool) -> bool {
         let (shift, offered) = (self.shift(), self.offered());
         let AckState::Linux(state) = &mut self.policy else { return false };
         state.offered_at = 0;
@@ -117,6 +119,9 @@ impl Receiver {
         let empty = self.unread == 0 && self.beyond.as_ref().is_none_or(|beyond| beyond.is_empty());
         if state.counted.is_none() && state.linux.read_is_due(self.nxt, empty) {
             return true;
+        }
+        if ended {
+            return false; // no window is of use any more
         }
         // Whether the window that could be advertised is at least twice the part of the last advertised window that the
         // peer has not used (`__tcp_cleanup_rbuf`).
@@ -133,7 +138,7 @@ impl Receiver {
     #[inline(never)]
     pub(super) fn offer_tuned(&mut self, cfg: &TcpConfig) -> u32 {
         let left = self.edge.saturating_sub(self.nxt) as u32;
-        let (offered, shift) = (self.offered(), self.shift());
+        let (offered, shift, ended) = (self.offered(), self.shift(), self.fin_received());
         let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
         let Some(buffer) = self.policy.buffer_mut() else { return left };
         let noted = buffer.take_noted();
@@ -154,11 +159,11 @@ impl Receiver {
         self.edge = self.edge.max(self.nxt + u64::from(window));
         let offered = (self.edge - self.nxt) as u32;
         if let AckState::Linux(state) = &mut self.policy {
-            state.offered_at = self.nxt;
+            // The read that follows may open the window.
             let reads = noted.is_some() && cfg.linux_details;
-            if let Some(buffer) = state.buffer.as_mut().filter(|_| reads) {
+            state.offered_at = if reads { 0 } else { self.nxt };
+            if let Some(buffer) = state.buffer.as_mut().filter(|_| reads && !ended) {
                 state.widens = buffer.doubles(u64::from(offered), (shift, offered), held);
-                state.offered_at = if state.widens { 0 } else { state.offered_at };
             }
         }
         offered

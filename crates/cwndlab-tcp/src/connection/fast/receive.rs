@@ -48,7 +48,7 @@ impl Receiver {
         if due == Due::Now {
             buffer.note_ack(allocated, (next, tight));
         }
-        if self.after_read(cfg, now, new.mss, new.end) {
+        if self.after_read(cfg, now, new.mss, new.end, false) {
             return Some(Due::Now);
         }
         Some(due)
