@@ -3,8 +3,6 @@
 //! Sequence numbers in a segment are the wire's 32 bits and wrap. The endpoint converts them to 64-bit stream positions
 //! (the SYN has position 0, the first byte of data position 1).
 
-use cwndlab_units::Time;
-
 /// TCP header flags (RFC 9293, section 3.1; ECE and CWR from RFC 3168, section 6.1) at their positions in the header.
 /// Only AE has another position: in the header it is to the left of CWR, and here it takes the place of URG, because
 /// urgent data is not modelled.
@@ -170,10 +168,4 @@ impl std::ops::DerefMut for Segment {
     fn deref_mut(&mut self) -> &mut Header {
         &mut self.header
     }
-}
-
-/// Returns the timestamp clock in microseconds, like Linux with `tcp_usec_ts`. RFC 7323, section 5.4, recommends 1 ms
-/// to 1 s per tick.
-pub(crate) fn timestamp(now: Time) -> u32 {
-    (now.as_nanos() / 1000) as u32
 }

@@ -73,6 +73,17 @@ const LEVELS: u32 = 9;
 const SAME_SLOT_NS: u64 = 500;
 
 impl TcpConfig {
+    /// Returns the timestamp clock in microseconds, like Linux with `tcp_usec_ts`. RFC 7323, section 5.4, recommends 1 ms
+    /// to 1 s per tick.
+    pub(crate) fn timestamp(&self, now: Time) -> u32 {
+        self.microseconds(now) as u32
+    }
+
+    /// Returns the time by the clock that counts the ticks of timers.
+    pub(crate) fn microseconds(&self, now: Time) -> u64 {
+        (now + self.rto.tick_phase_ns).as_nanos() / 1000
+    }
+
     /// Returns the time at which a timer set at `now` for `wait` expires.
     #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Time) -> Time {

@@ -11,7 +11,6 @@ use cwndlab_units::Time;
 use crate::ack_policy::Arriving;
 use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;
-use crate::segment::timestamp;
 use crate::segment::Header;
 use crate::segment_size::SegmentSize;
 
@@ -314,10 +313,9 @@ impl TunedBuffer {
     /// `tcp_rcv_rtt_measure_ts`: measures the round trip from the echoed timestamp, in whole milliseconds.
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
         // The timestamp wraps after 71.6 minutes, so its age is used.
-        let age = u64::from(timestamp(now).wrapping_sub(echo));
         let clock = self.clock(now).as_nanos() / MICROSECOND;
-        // Of what is sent on a tick, the timestamp lacks a part of a microsecond.
-        let echo = (clock + u64::from(self.clock_phase > Time::ZERO)).saturating_sub(age) / 1000;
+        let age = u64::from((clock as u32).wrapping_sub(echo));
+        let echo = clock.saturating_sub(age) / 1000;
         if self.last_echo == Some(echo) {
             return;
         }

@@ -12,7 +12,7 @@ use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::{AckKind, AckReport, AfterAck, CongestionEvent};
 use crate::flight::Flight;
 use crate::recovery::{EchoEpisode, Growth, Outcome};
-use crate::segment::{timestamp, Flags, Header, Segment};
+use crate::segment::{Flags, Header, Segment};
 use crate::sequence::from_wire;
 use crate::timers::Timer;
 
@@ -368,7 +368,7 @@ impl Connection {
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
             // The TCP of RFC 2415's authors samples the one-way delay of the ACK of the timed segment.
-            timed.then(|| Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val))))
+            timed.then(|| Time::from_micros(u64::from(cfg.timestamp(now).wrapping_sub(seg.ts_val))))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
             Some(stamped_rtt(cfg, now, seg.ts_ecr))
         } else {
@@ -454,7 +454,7 @@ impl Connection {
             s.timed_end = 0;
             s.snd.rtt.clear_backoff();
         }
-        let echoed = u64::from(timestamp(now).wrapping_sub(seg.ts_ecr));
+        let echoed = u64::from(cfg.timestamp(now).wrapping_sub(seg.ts_ecr));
         s.snd.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed), (s.snd.una, s.snd.max));
     }
 
@@ -472,14 +472,12 @@ impl Connection {
 /// Returns the round trip from an echoed timestamp. In Linux, timestamps count milliseconds, and the shortest round trip
 /// is one (`tcp_rtt_tsopt_us`).
 pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
-    let age = u64::from(timestamp(now).wrapping_sub(echoed));
+    let clock = cfg.microseconds(now);
+    let age = u64::from((clock as u32).wrapping_sub(echoed));
     if !cfg.linux_details {
         return Time::from_micros(age);
     }
-    let clock = (now + cfg.rto.tick_phase_ns).as_nanos() / 1000;
-    // Of what is sent on a tick, the timestamp lacks a part of a microsecond.
-    let echoed = (clock + 1).saturating_sub(age);
-    Time::from_millis((clock / 1000).saturating_sub(echoed / 1000).max(1))
+    Time::from_millis((clock / 1000).saturating_sub(clock.saturating_sub(age) / 1000).max(1))
 }
 
 /// Returns the range that a segment reports as received twice: by RFC 2883, section 4, the first SACK block, if it lies

@@ -6,7 +6,7 @@ use super::ack::stamped_rtt;
 use super::{stamp_unit, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, RttSamples, TcpConfig};
 use crate::congestion::{AfterAck, CongestionEvent, Episode};
-use crate::segment::{timestamp, Flags, Segment};
+use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
 use crate::timers::Timer;
@@ -125,7 +125,7 @@ impl Connection {
             }
         } else if is_timed {
             let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
-                Time::from_micros(u64::from(timestamp(now).wrapping_sub(seg.ts_val)))
+                Time::from_micros(u64::from(cfg.timestamp(now).wrapping_sub(seg.ts_val)))
             } else {
                 now - s.timed_at
             };

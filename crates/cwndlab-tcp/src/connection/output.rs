@@ -7,7 +7,7 @@ use super::handshake::wanted_shift;
 use super::{Connection, Control};
 use crate::config::TcpConfig;
 use crate::recovery::Transmission;
-use crate::segment::{timestamp, AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
+use crate::segment::{AccEcnOption, Flags, Header, SackBlocks, Segment, TIMESTAMPS_BYTES};
 use crate::send_state::Piece;
 use crate::sequence::to_wire;
 use crate::state::State;
@@ -206,7 +206,7 @@ impl Connection {
         };
         Header {
             ack: to_wire(self.irs, self.receiver.nxt),
-            ts_val: timestamp(stamped),
+            ts_val: cfg.timestamp(stamped),
             ts_ecr: if self.agreed.timestamps || cfg.packet_stamps { self.receiver.ts_recent } else { 0 },
             flags: flags | signals,
             has_timestamps: self.agreed.timestamps,
@@ -285,7 +285,7 @@ impl Connection {
             flags: numbers.flags | Flags::RST,
             ecn: if self.sender.snd.ecn.is_agreed() { Self::syn_codepoint(cfg) } else { 0 },
             has_timestamps: stamped,
-            ts_val: if stamped { timestamp(now) } else { 0 },
+            ts_val: if stamped { cfg.timestamp(now) } else { 0 },
             ts_ecr: if stamped { self.receiver.ts_recent } else { 0 },
             wire_bytes: cfg.ack_bytes + self.option_bytes(cfg, 0),
             ..numbers
@@ -358,7 +358,7 @@ impl Connection {
         let header = Header {
             seq: self.iss,
             window: self.receiver.first_window(cfg, if answer { self.offered_mss(cfg) } else { cfg.mss }),
-            ts_val: timestamp(now),
+            ts_val: cfg.timestamp(now),
             ts_ecr: if control == Control::SynAck { self.receiver.ts_recent } else { 0 },
             has_timestamps: timestamps,
             sack_permitted: sack,

@@ -15,7 +15,6 @@ use super::{
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, Episode};
 use crate::flight::{sent_after, Arrived, Flight, REPEATED};
-use crate::segment::timestamp;
 use crate::send_state::{Room, SendState};
 use crate::timers::Timers;
 use timer::Deadlines;
@@ -144,7 +143,7 @@ impl Rack {
             // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
             // acknowledged. Linux (`tcp_rack_advance`) tests only the round trip.
             let echo = ack.echoed_stamp.filter(|_| !v.cfg.departs_as_linux());
-            let older = echo.is_some_and(|echo| (echo.wrapping_sub(timestamp(sent.at)) as i32) < 0);
+            let older = echo.is_some_and(|echo| (echo.wrapping_sub(v.cfg.timestamp(sent.at)) as i32) < 0);
             if repeated && (older || rtt < ack.prior_min_rtt) {
                 continue;
             }

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::connection::fast::comparison::{deliver, poll};
     use crate::connection::Connection;
-    use crate::segment::{timestamp, Flags, Header, Segment};
+    use crate::segment::{Flags, Header, Segment};
     use crate::Profile;
 
     #[test]
@@ -78,8 +78,8 @@ mod tests {
                 wire_bytes: mss + 52,
                 flags: Flags::ACK,
                 has_timestamps: true,
-                ts_val: timestamp(now),
-                ts_ecr: timestamp(now - Time::from_millis(50)),
+                ts_val: cfg.timestamp(now),
+                ts_ecr: cfg.timestamp(now - Time::from_millis(50)),
                 ..Header::default()
             };
             let (start, timestamps) = (end.receiver.nxt, true);

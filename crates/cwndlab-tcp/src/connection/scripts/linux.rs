@@ -238,7 +238,7 @@ fn a_withheld_ack_has_the_timestamp_of_the_segment_that_arrived_last() {
     assert_eq!(it.now, Time::from_micros(5100));
     it.end.handle_timeout(&cfg, it.now);
     let ack = it.end.poll_transmit(&cfg, it.now).expect("the withheld ACK");
-    assert_eq!(ack.ts_val, segment::timestamp(Time::from_millis(4)));
+    assert_eq!(ack.ts_val, cfg.timestamp(Time::from_millis(4)));
 }
 
 /// `tcp_cong_control`: the ACK delivers two segments, one of which SACK reports.
@@ -268,7 +268,7 @@ fn a_round_trip_from_a_timestamp_counts_milliseconds() {
     let cfg = TcpConfig { rto: RtoConfig { tick_phase_ns: Time::from_micros(300), ..linux().rto }, ..linux() };
     for (sent_us, now_us, rtt_ms) in [(10_000, 30_600, 20), (10_000, 30_700, 21), (10_000, 10_100, 1)] {
         let (sent, now) = (Time::from_micros(sent_us), Time::from_micros(now_us));
-        let rtt = super::super::ack::stamped_rtt(&cfg, now, segment::timestamp(sent));
+        let rtt = super::super::ack::stamped_rtt(&cfg, now, cfg.timestamp(sent));
         assert_eq!(rtt, Time::from_millis(rtt_ms), "{sent_us} {now_us}");
     }
 }

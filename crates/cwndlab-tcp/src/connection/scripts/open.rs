@@ -111,7 +111,7 @@ fn linux_measures_a_repeated_handshake_by_its_timestamps() {
     let cfg = TcpConfig { timestamps: true, ..with_kernels_clock() };
     let mut it = Script::new(&cfg, Connection::client(&cfg, ISS, Time::ZERO));
     it.run("0.0 > syn\n1.024 > syn");
-    it.take(Time::from_micros(1_074_600), &format!("syn ack 0 ts 1 {}", segment::timestamp(Time::from_millis(1024))));
+    it.take(Time::from_micros(1_074_600), &format!("syn ack 0 ts 1 {}", cfg.timestamp(Time::from_millis(1024))));
     assert_eq!(it.end.srtt(&cfg), Time::from_millis(50));
 }
 

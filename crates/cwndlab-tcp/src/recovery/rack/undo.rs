@@ -4,9 +4,9 @@
 use cwndlab_units::Time;
 
 use super::{Arrivals, Phase, Rack};
+use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport};
 use crate::recovery::{Step, Steps, View};
-use crate::segment::timestamp;
 use crate::send_state::SendState;
 
 /// Evidence that the last reduction was spurious.
@@ -58,9 +58,9 @@ impl Evidence {
     }
 
     /// Whether the ACK echoes a timestamp older than that of the first retransmission (RFC 3522, section 3.2, step 5).
-    fn answers_original(&self, echo: Option<u32>) -> bool {
+    fn answers_original(&self, cfg: &TcpConfig, echo: Option<u32>) -> bool {
         let (Some(echo), Some(at)) = (echo, self.first_again) else { return false };
-        self.since != 0 && (echo.wrapping_sub(timestamp(at)) as i32) < 0
+        self.since != 0 && (echo.wrapping_sub(cfg.timestamp(at)) as i32) < 0
     }
 }
 
@@ -79,7 +79,7 @@ impl Rack {
     /// losses.
     pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, steps: &mut Steps) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
-        if advanced && self.evidence.answers_original(echo) {
+        if advanced && self.evidence.answers_original(v.cfg, echo) {
             // While retransmissions are in flight, neither undo the reduction nor look for losses. The original segment
             // arrived late, so DSACKs will report these retransmissions as unnecessary, and the reduction is undone
             // then.
@@ -98,7 +98,7 @@ impl Rack {
     /// Undoes the reduction if it was spurious, once all data outstanding at the start of the episode is acknowledged.
     /// Returns whether it was spurious.
     pub(super) fn undo_at_end(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
-        let spurious = self.evidence.explained() || self.evidence.answers_original(echo);
+        let spurious = self.evidence.explained() || self.evidence.answers_original(v.cfg, echo);
         if spurious {
             self.undo(v, steps, false);
         }
@@ -109,7 +109,7 @@ impl Rack {
     /// and leaves the phase `Loss` once all data outstanding at the timeout is acknowledged.
     pub(super) fn after_timeout(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals, steps: &mut Steps) {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
-        if advanced && (self.evidence.explained() || self.evidence.answers_original(echo)) {
+        if advanced && (self.evidence.explained() || self.evidence.answers_original(v.cfg, echo)) {
             self.undo(v, steps, true);
             self.phase = Phase::Open;
             return;
