@@ -160,16 +160,19 @@ impl TunedBuffer {
         (window << SHARE_BITS) / u64::from(self.share)
     }
 
-    /// Returns the memory of the data in the buffer, as if it were in full segments, plus that of `one_more` segment.
+    /// Returns the memory of the data in the buffer, as if only the last segment were not full, plus that of `one_more`
+    /// segment.
     #[inline]
     pub fn allocated(&self, held: Held, one_more: u32) -> u32 {
         if held.unread == 0 && held.beyond.is_none() {
             return one_more; // without a division
         }
         let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
-        let segments = bytes.div_ceil(u64::from(self.size.full()));
-        let memory = (segments * u64::from(self.full_memory)).min(u64::from(u32::MAX)) as u32;
-        memory.saturating_add(one_more)
+        let full = self.size.full();
+        let (segments, rest) = (bytes / u64::from(full), (bytes % u64::from(full)) as u32);
+        let last = if rest > 0 { memory(rest + self.full_bytes.saturating_sub(full)) } else { 0 };
+        let memory = segments * u64::from(self.full_memory) + u64::from(last);
+        (memory.min(u64::from(u32::MAX)) as u32).saturating_add(one_more)
     }
 
     /// Returns the window that fits into the free part of the buffer (`tcp_space`).
