@@ -262,9 +262,11 @@ impl Echo {
     }
 
     /// Whether to respond to an echo on an ACK up to `una`: "not more than once every window of data" (RFC 3168,
-    /// section 6.1.2), that is, only if data sent after the last reduction is acknowledged.
-    pub fn may_reduce(self, una: u64) -> bool {
-        self.is_agreed() && una > self.reduced_to()
+    /// section 6.1.2), that is, only if data sent after the last reduction is acknowledged. With `at_end`, as in Linux,
+    /// the ACK that ends loss recovery is enough after a loss (`tcp_fastretrans_alert`).
+    pub fn may_reduce(self, una: u64, at_end: bool) -> bool {
+        let is_over = at_end && self.0 & BY_ECHO == 0 && una == self.reduced_to();
+        self.is_agreed() && (is_over || una > self.reduced_to())
     }
 
     /// Whether a loss of data at `una` or above belongs to a window that was already reduced for an echo (RFC 3168,

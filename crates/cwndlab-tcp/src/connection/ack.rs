@@ -424,7 +424,7 @@ impl Connection {
     /// those of the ECN kind `rfc2481` do.
     fn on_echo(&mut self, cfg: &TcpConfig, report: &AckReport) -> bool {
         let s = &mut self.sender;
-        if !s.snd.ecn.may_reduce(s.snd.una) {
+        if !s.snd.ecn.may_reduce(s.snd.una, cfg.linux_details) {
             return s.snd.ecn.is_agreed() && (cfg.ecn_holds_slow_start || !s.cc.in_slow_start());
         }
         let flight = report.prior_flight_bytes.min(s.cc.cwnd());

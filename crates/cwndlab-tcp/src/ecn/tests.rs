@@ -60,12 +60,15 @@ fn an_ack_with_ece_reports_all_that_it_delivers_as_marked() {
 #[test]
 fn one_reduction_for_all_echoes_and_losses_of_a_window() {
     let mut echo = agreed();
-    assert!(echo.may_reduce(1) && !echo.covers_loss(1));
+    assert!(echo.may_reduce(1, false) && !echo.covers_loss(1));
     echo.reduced(5001, true);
-    assert!(!echo.may_reduce(5001) && echo.may_reduce(5002));
+    assert!(!echo.may_reduce(5001, false) && echo.may_reduce(5002, false));
     assert!(echo.covers_loss(4001) && !echo.covers_loss(5001));
     echo.reduced(9001, false);
-    assert!(!echo.may_reduce(9001) && !echo.covers_loss(8001));
+    assert!(!echo.may_reduce(9001, false) && !echo.covers_loss(8001));
+    assert!(echo.may_reduce(9001, true) && !echo.may_reduce(9000, true), "Linux: the end of loss recovery");
+    echo.reduced(9001, true);
+    assert!(!echo.may_reduce(9001, true));
 }
 
 #[test]
