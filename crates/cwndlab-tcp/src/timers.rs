@@ -79,6 +79,14 @@ impl TcpConfig {
         self.microseconds(now) as u32
     }
 
+    /// Whether an echoed timestamp is from before `at`: in Linux, whose timestamps count milliseconds, from a
+    /// millisecond before (`tcp_tsopt_ecr_before`).
+    pub(crate) fn precedes(&self, echo: u32, at: Time) -> bool {
+        let (at, unit) = (self.microseconds(at), if self.departs_as_linux() { 1000 } else { 1 });
+        let ahead = i64::from(echo.wrapping_sub(at as u32) as i32);
+        at.saturating_add_signed(ahead) / unit < at / unit
+    }
+
     /// Returns the time by the clock that counts the ticks of timers.
     pub(crate) fn microseconds(&self, now: Time) -> u64 {
         (now + self.rto.tick_phase_ns).as_nanos() / 1000

@@ -141,9 +141,9 @@ impl Rack {
                 self.reordering = self.reordering.max(distance);
             }
             // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
-            // acknowledged. Linux (`tcp_rack_advance`) tests only the round trip.
-            let echo = ack.echoed_stamp.filter(|_| !v.cfg.departs_as_linux());
-            let older = echo.is_some_and(|echo| (echo.wrapping_sub(v.cfg.timestamp(sent.at)) as i32) < 0);
+            // acknowledged. Of what SACK reports, Linux tests only the round trip (`tcp_rack_advance`).
+            let echo = ack.echoed_stamp.filter(|_| !(sacked && v.cfg.departs_as_linux()));
+            let older = echo.is_some_and(|echo| v.cfg.precedes(echo, sent.at));
             if repeated && (older || rtt < ack.prior_min_rtt) {
                 continue;
             }

@@ -60,7 +60,7 @@ impl Evidence {
     /// Whether the ACK echoes a timestamp older than that of the first retransmission (RFC 3522, section 3.2, step 5).
     fn answers_original(&self, cfg: &TcpConfig, echo: Option<u32>) -> bool {
         let (Some(echo), Some(at)) = (echo, self.first_again) else { return false };
-        self.since != 0 && (echo.wrapping_sub(cfg.timestamp(at)) as i32) < 0
+        self.since != 0 && cfg.precedes(echo, at)
     }
 }
 
