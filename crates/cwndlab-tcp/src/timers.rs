@@ -82,7 +82,7 @@ impl TcpConfig {
     /// Whether an echoed timestamp is from before `at`: in Linux, whose timestamps count milliseconds, from a
     /// millisecond before (`tcp_tsopt_ecr_before`).
     pub(crate) fn precedes(&self, echo: u32, at: Time) -> bool {
-        let (at, unit) = (self.microseconds(at), if self.departs_as_linux() { 1000 } else { 1 });
+        let (at, unit) = (self.microseconds(at), if self.linux_details { 1000 } else { 1 });
         let ahead = i64::from(echo.wrapping_sub(at as u32) as i32);
         at.saturating_add_signed(ahead) / unit < at / unit
     }

@@ -73,8 +73,11 @@ pub(crate) struct TunedBuffer {
     rtt_since: Option<Time>,
     /// The last timestamp echoed, ms.
     last_echo: Option<u64>,
-    /// How far the kernel's clock, which counts microseconds, is ahead.
+    /// How far the kernel's clock is ahead.
     clock_phase: Time,
+    /// The knob `linux_details`: times are whole microseconds of the kernel's clock, and a last short segment counts as
+    /// what it occupies.
+    details: bool,
     /// The memory in use and the window when an ACK became due, before the application read.
     noted: Option<(u32, Window)>,
     /// The windows for the usual amounts of data, until a field changes on which they depend.
@@ -109,7 +112,7 @@ impl TunedBuffer {
             ReceiveTuning::None => None,
             ReceiveTuning::Linux { initial_bytes, most_bytes } => {
                 let buffer = TunedBuffer::new(initial_bytes, most_bytes, cfg.receive_buffer_bytes);
-                Some(TunedBuffer { clock_phase: cfg.rto.tick_phase_ns, ..buffer })
+                Some(TunedBuffer { clock_phase: cfg.rto.tick_phase_ns, details: cfg.linux_details, ..buffer })
             }
         }
     }
@@ -170,7 +173,11 @@ impl TunedBuffer {
         let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
         let full = self.size.full();
         let (segments, rest) = (bytes / u64::from(full), (bytes % u64::from(full)) as u32);
-        let last = if rest > 0 { memory(rest + self.full_bytes.saturating_sub(full)) } else { 0 };
+        let last = match rest {
+            0 => 0,
+            _ if self.details => memory(rest + self.full_bytes.saturating_sub(full)),
+            _ => self.full_memory,
+        };
         let memory = segments * u64::from(self.full_memory) + u64::from(last);
         (memory.min(u64::from(u32::MAX)) as u32).saturating_add(one_more)
     }
@@ -310,7 +317,12 @@ impl TunedBuffer {
 
     /// Returns the time by the kernel's clock (`tcp_mstamp`).
     fn clock(&self, now: Time) -> Time {
-        Time::from_micros((now + self.clock_phase).as_nanos() / MICROSECOND)
+        let clock = now + self.clock_phase;
+        if self.details {
+            Time::from_micros(clock.as_nanos() / MICROSECOND)
+        } else {
+            clock
+        }
     }
 
     /// `tcp_rcv_rtt_measure_ts`: measures the round trip from the echoed timestamp, in whole milliseconds.

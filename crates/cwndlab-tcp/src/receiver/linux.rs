@@ -120,7 +120,7 @@ impl Receiver {
         if state.counted.is_none() && state.linux.read_is_due(self.nxt, empty) {
             return true;
         }
-        if ended {
+        if ended && cfg.linux_details {
             return false; // no window is of use any more
         }
         // Whether the window that could be advertised is at least twice the part of the last advertised window that the

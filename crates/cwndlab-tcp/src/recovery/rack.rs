@@ -142,7 +142,8 @@ impl Rack {
             }
             // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
             // acknowledged. Of what SACK reports, Linux tests only the round trip (`tcp_rack_advance`).
-            let echo = ack.echoed_stamp.filter(|_| !(sacked && v.cfg.departs_as_linux()));
+            let echo =
+                ack.echoed_stamp.filter(|_| !v.cfg.departs_as_linux() || v.cfg.linux_details && !sacked);
             let older = echo.is_some_and(|echo| v.cfg.precedes(echo, sent.at));
             if repeated && (older || rtt < ack.prior_min_rtt) {
                 continue;
