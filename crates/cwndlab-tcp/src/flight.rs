@@ -206,8 +206,8 @@ impl Flight {
     }
 
     /// Detects losses by transmission times (RFC 8985, section 6.2, step 5): see [`Record::detect`].
-    pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
-        self.record.as_mut().map_or((false, Time::MAX), |record| record.detect(newest, wait, now))
+    pub fn detect(&mut self, cfg: &TcpConfig, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
+        self.record.as_mut().map_or((false, Time::MAX), |record| record.detect(cfg, newest, wait, now))
     }
 
     /// Marks segments as lost on a timeout: the first one, and those sent `wait` or longer ago (RFC 8985, section 6.3).

@@ -87,6 +87,16 @@ impl TcpConfig {
         at.saturating_add_signed(ahead) / unit < at / unit
     }
 
+    /// Returns the time by which Linux compares transmissions: whole microseconds of its clock, which round trips and
+    /// waiting times are differences of.
+    pub(crate) fn whole(&self, at: Time) -> Time {
+        if self.linux_details {
+            Time::from_micros(self.microseconds(at))
+        } else {
+            at
+        }
+    }
+
     /// Returns the time by the clock that counts the ticks of timers.
     pub(crate) fn microseconds(&self, now: Time) -> u64 {
         (now + self.rto.tick_phase_ns).as_nanos() / 1000

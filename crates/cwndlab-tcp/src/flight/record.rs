@@ -4,6 +4,7 @@
 use cwndlab_units::{Ring, Time};
 
 use super::rate::{Measured, RateSample};
+use crate::config::TcpConfig;
 
 /// Flag of a segment: SACK has reported it.
 pub(crate) const SACKED: u8 = 1;
@@ -13,6 +14,8 @@ pub(crate) const LOST: u8 = 2;
 const AGAIN: u8 = 4;
 /// Flag of a segment: it was sent more than once.
 pub(crate) const REPEATED: u8 = 8;
+/// Flag of a segment: a timeout, not RACK, deemed it lost.
+const BY_TIMEOUT: u8 = 16;
 
 /// One segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -349,7 +352,7 @@ impl Record {
         let sent = *self.list.at(index);
         self.hint = if self.tally.waiting == 0 { sent.start } else { self.hint.min(sent.start) };
         self.tally.lost_bytes += sent.end - sent.start;
-        self.set(index, (sent.flags | LOST) & !AGAIN);
+        self.set(index, (sent.flags | LOST) & !(AGAIN | BY_TIMEOUT));
         if let Some(rate) = &mut self.rate {
             rate.lose(index, &sent);
         }
@@ -366,11 +369,11 @@ impl Record {
     /// Marks as lost the segments that were sent before the transmission `newest` and at least `wait` ago (RFC 8985,
     /// section 6.2, step 5). Returns whether there were any. Also returns the time at which the last of the other
     /// segments sent before `newest` will be overdue; [`Time::MAX`] if there are none.
-    pub fn detect(&mut self, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
-        let mut found = false;
+    pub fn detect(&mut self, cfg: &TcpConfig, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
+        let (mut found, whole) = (false, cfg.whole(now));
         while let Some(&transmission) = self.order.front() {
             if let Some(index) = self.open(transmission) {
-                if !sent_after(newest, transmission) || transmission.0 + wait > now {
+                if !sent_after(newest, transmission) || cfg.whole(transmission.0) + wait > whole {
                     break;
                 }
                 self.lose(index);
@@ -399,16 +402,30 @@ impl Record {
             // A segment that waits for retransmission is already marked as lost (Linux's `tcp_mark_skb_lost`).
             if !sent.is(SACKED) && !sent.waits() && (index == self.list.head() || sent.at + wait <= now) {
                 self.lose(index);
+                let flags = self.list.at(index).flags;
+                self.set(index, flags | BY_TIMEOUT);
             }
         }
         void
     }
 
-    /// Removes all loss marks.
+    /// Removes all loss marks. RACK judges segments again that a timeout had marked: as in Linux, it has skipped them, and
+    /// forgotten only those that it marked itself (`tcp_rack_detect_loss`).
     pub fn forgive(&mut self) {
+        let mut skipped = Vec::new();
         for index in self.list.head()..self.list.tail() {
-            let flags = self.list.at(index).flags;
-            self.set(index, flags & !LOST);
+            let sent = *self.list.at(index);
+            if sent.waits() && sent.is(BY_TIMEOUT) {
+                skipped.push((sent.at, sent.end));
+            }
+            self.set(index, sent.flags & !(LOST | BY_TIMEOUT));
+        }
+        if self.keeps.order && !skipped.is_empty() {
+            skipped.extend(self.order.iter());
+            skipped.sort_unstable();
+            skipped.dedup();
+            self.order.free();
+            skipped.into_iter().for_each(|transmission| self.order.push(transmission));
         }
     }
 

@@ -131,7 +131,7 @@ impl Rack {
             let repeated = sent.flags & REPEATED != 0;
             reported |= sacked;
             original |= !repeated && sent.end <= self.recover + 1;
-            let rtt = ack.now.saturating_sub(sent.at);
+            let rtt = v.cfg.whole(ack.now).saturating_sub(v.cfg.whole(sent.at));
             // Step 3: reordering.
             self.fack = self.fack.max(sent.end);
             if sent.end < fack && !repeated {
@@ -142,8 +142,7 @@ impl Rack {
             }
             // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
             // acknowledged. Of what SACK reports, Linux tests only the round trip (`tcp_rack_advance`).
-            let echo =
-                ack.echoed_stamp.filter(|_| !v.cfg.departs_as_linux() || v.cfg.linux_details && !sacked);
+            let echo = ack.echoed_stamp.filter(|_| !v.cfg.departs_as_linux() || v.cfg.linux_details && !sacked);
             let older = echo.is_some_and(|echo| v.cfg.precedes(echo, sent.at));
             if repeated && (older || rtt < ack.prior_min_rtt) {
                 continue;
@@ -256,14 +255,15 @@ impl Rack {
         if self.reorderings == 0 && (repairs || flight.tally().sacked >= cfg.dup_thresh) {
             return Time::ZERO;
         }
-        let quarter = Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4);
+        let quarter = s.rtt.min_rtt().as_nanos() / 4;
+        let quarter = Time::from_nanos(if cfg.linux_details { quarter / 1000 * 1000 } else { quarter });
         (quarter * u64::from(self.multiplier)).min(s.rtt.srtt(&cfg.rto))
     }
 
     /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5). Returns whether a loss was detected.
     fn detect(&mut self, v: &mut View<'_>, now: Time) -> bool {
         let wait = self.rtt + self.reordering_window(v.cfg, v.s, v.flight);
-        let (found, at) = v.flight.detect(self.newest, wait, now);
+        let (found, at) = v.flight.detect(v.cfg, self.newest, wait, now);
         // With the RFC's timers, the reordering timer is set here, to the tick of the timers' clock at which it
         // expires. With Linux's timers, `set_timer` sets it later.
         let on_tick = !v.cfg.recovery.has_linux_timers() && !at.is_never();
@@ -469,7 +469,14 @@ impl Rack {
     /// Processes an ACK of new data up to `ack` that has no SACK blocks, while SACK has reported nothing: does what
     /// [`Flight::on_ack`] and [`Algorithm::on_ack`] would, but does not set the timer. Returns the round trips of the
     /// first and of the last acknowledged segment; `None`, with no effect, if the full path might do more.
-    pub fn take_calm(&mut self, s: &mut SendState, flight: &mut Flight, now: Time, ack: u64) -> Option<(Time, Time)> {
+    pub fn take_calm(
+        &mut self,
+        cfg: &TcpConfig,
+        s: &mut SendState,
+        flight: &mut Flight,
+        now: Time,
+        ack: u64,
+    ) -> Option<(Time, Time)> {
         let tally = flight.tally();
         let calm = self.phase == Phase::Open
             && self.probe_end == 0
@@ -485,7 +492,7 @@ impl Rack {
         self.new_only = false;
         self.measured = true;
         self.fack = last.end;
-        self.rtt = now.saturating_sub(last.at);
+        self.rtt = cfg.whole(now).saturating_sub(cfg.whole(last.at));
         if sent_after((last.at, last.end), self.newest) {
             self.newest = (last.at, last.end);
         }
@@ -494,7 +501,7 @@ impl Rack {
         }
         self.deadlines.probed_at = Time::MAX;
         s.dup_acks = 0;
-        Some((now.saturating_sub(first.at), self.rtt))
+        Some((now.saturating_sub(first.at), now.saturating_sub(last.at)))
     }
 }
 

@@ -21,7 +21,14 @@ fn receive(buffer: &mut TunedBuffer, now: Time, n: u32, nxt: &mut u64, echo: Opt
     for _ in 0..n {
         *nxt += u64::from(MSS);
         let held = Held { unread: 0, beyond: None };
-        buffer.on_in_order(now, &full(), MSS, *nxt, held, (65_535, echo.map(|at| (at.as_nanos() / MICROSECOND) as u32)));
+        buffer.on_in_order(
+            now,
+            &full(),
+            MSS,
+            *nxt,
+            held,
+            (65_535, echo.map(|at| (at.as_nanos() / MICROSECOND) as u32)),
+        );
     }
 }
 

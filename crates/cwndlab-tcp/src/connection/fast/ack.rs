@@ -194,7 +194,7 @@ impl Connection {
             return false;
         }
         let prior_flight_bytes = s.snd.flight_size();
-        let Some((first, last)) = rack.take_calm(&mut s.snd, &mut s.outstanding, now, ack) else { return false };
+        let Some((first, last)) = rack.take_calm(cfg, &mut s.snd, &mut s.outstanding, now, ack) else { return false };
         let acked_bytes = self.advance(ack);
         let s = &mut self.sender;
         s.timed_end = 0;

@@ -25,6 +25,20 @@ fn a_timeout_does_not_count_again_as_lost_what_waits_to_be_sent_again() {
 }
 
 #[test]
+fn rack_finds_what_a_timeout_had_marked_before_it_proved_spurious() {
+    let (mut record, cfg) = (recording(), crate::Profile::Linux6.config());
+    for second in 1..4 {
+        record.send(10 * second + 1, 10 * second + 11, Time::from_secs(second), false);
+    }
+    record.time_out(Time::ZERO, Time::from_secs(4));
+    let newest = (Time::from_secs(3), 41);
+    assert_eq!(record.detect(&cfg, newest, Time::ZERO, Time::from_secs(5)), (false, Time::MAX));
+    record.forgive();
+    assert_eq!(record.detect(&cfg, newest, Time::ZERO, Time::from_secs(5)), (true, Time::MAX));
+    assert_eq!((record.tally.lost, record.tally.waiting), (2, 2), "all but the newest");
+}
+
+#[test]
 fn nothing_outstanding_takes_no_memory_once_the_record_has_shrunk() {
     let mut record = recording();
     record.send(1, 11, Time::from_secs(1), true);
@@ -39,6 +53,7 @@ proptest! {
     fn the_sums_are_those_of_the_segments_and_what_waits_is_found(
         steps in proptest::collection::vec((0_u8..7, 0_u64..40, 1_u64..12), 1..120)
     ) {
+        let cfg = crate::Profile::Linux6.config();
         let (mut record, mut una, mut end) = (recording(), 1, 1);
         for (second, (what, at, len)) in steps.into_iter().enumerate() {
             let now = Time::from_secs(second as u64 + 1);
@@ -56,7 +71,7 @@ proptest! {
                     record.sack((left, right), left, right);
                 }
                 4 => {
-                    let (_, next) = record.detect((now, u64::MAX), Time::from_secs(at), now);
+                    let (_, next) = record.detect(&cfg, (now, u64::MAX), Time::from_secs(at), now);
                     prop_assert!(next > now);
                 }
                 6 => {
