@@ -219,6 +219,19 @@ mod tests {
     }
 
     #[test]
+    fn an_echo_precedes_by_milliseconds_of_the_clock_in_linux_and_by_microseconds_otherwise() {
+        let base = Profile::Linux6.config();
+        let rto = RtoConfig { tick_phase_ns: Time::from_micros(400), ..base.rto };
+        for (linux_details, same_ms, ms_before) in [(true, false, true), (false, true, true)] {
+            let cfg = TcpConfig { rto, linux_details, ..base.clone() };
+            let precedes =
+                |sent_us, at_us| cfg.precedes(cfg.timestamp(Time::from_micros(sent_us)), Time::from_micros(at_us));
+            assert_eq!((precedes(9_700, 10_500), precedes(9_500, 9_700)), (same_ms, ms_before));
+            assert!(!precedes(9_700, 9_700));
+        }
+    }
+
+    #[test]
     fn timers_of_a_tick_go_off_in_the_kernels_order() {
         let base = Profile::Linux6.config();
         let cfg = TcpConfig { rto: RtoConfig { timer_hz: 1000, ..base.rto }, ..base };

@@ -213,6 +213,24 @@ mod tests {
     }
 
     #[test]
+    fn a_segment_is_merged_with_the_one_before_and_only_then_with_the_one_after() {
+        let mut board = Scoreboard::default();
+        let mut after = |start, end| {
+            board.insert(start, end);
+            board.merged(10)
+        };
+        assert_eq!(after(21, 31), 0);
+        assert_eq!(after(11, 21), 0, "joined from below");
+        assert_eq!(after(31, 41), 1, "appended");
+        assert_eq!(after(61, 71), 1, "on its own");
+        assert_eq!(after(41, 61), 4, "two of them, with what is on both sides");
+        assert_eq!(after(101, 111), 4);
+        assert_eq!(after(81, 101), 6, "the second of two is merged with the first, and then with the one after");
+        board.advance(31);
+        assert_eq!(board.merged(10), 3 + 2);
+    }
+
+    #[test]
     fn lost_is_what_has_three_blocks_or_more_than_two_segments_above_it() {
         // RFC 6675, section 4, with DupThresh 3 and SMSS 100
         let lost = |blocks: &[(u64, u64)]| {
