@@ -425,7 +425,9 @@ impl Record {
             skipped.sort_unstable();
             skipped.dedup();
             self.order.free();
-            skipped.into_iter().for_each(|transmission| self.order.push(transmission));
+            for transmission in skipped {
+                self.order.push(transmission);
+            }
         }
     }
 
