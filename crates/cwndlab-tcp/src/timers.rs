@@ -223,7 +223,7 @@ mod tests {
         let base = Profile::Linux6.config();
         let rto = RtoConfig { tick_phase_ns: Time::from_micros(400), ..base.rto };
         for (linux_details, same_ms, ms_before) in [(true, false, true), (false, true, true)] {
-            let cfg = TcpConfig { rto, linux_details, ..base.clone() };
+            let cfg = TcpConfig { linux_details, rto, ..base };
             let precedes =
                 |sent_us, at_us| cfg.precedes(cfg.timestamp(Time::from_micros(sent_us)), Time::from_micros(at_us));
             assert_eq!((precedes(9_700, 10_500), precedes(9_500, 9_700)), (same_ms, ms_before));
