@@ -23,7 +23,8 @@ struct Reported {
     recent: [(u32, u32); RECENT],
     /// Index in `recent` of the block to be replaced next.
     oldest: u8,
-    /// Where a block has joined a range from below, and how many bytes it added there.
+    /// Where a block has joined a range from below, and how many bytes it added there. Those below the ranges are removed
+    /// only when the list would grow.
     joints: Vec<(u64, u32)>,
 }
 
@@ -39,7 +40,9 @@ impl Scoreboard {
     pub fn merged(&self, mss: u64) -> u64 {
         let Some(reported) = &self.0 else { return 0 };
         let full = self.ranges().map(|(start, end)| ((end - start) / mss).saturating_sub(1)).sum::<u64>();
-        full.saturating_sub(reported.joints.iter().filter(|joint| u64::from(joint.1) <= mss).count() as u64)
+        let from = reported.ranges.first().map_or(u64::MAX, |range| range.0);
+        let apart = reported.joints.iter().filter(|joint| joint.0 > from && u64::from(joint.1) <= mss).count();
+        full.saturating_sub(apart as u64)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -136,6 +139,10 @@ impl Reported {
         });
         let fresh = whole.1 - whole.0 - known;
         if let Some(joint) = first.filter(|joint| *joint > start) {
+            if self.joints.len() == self.joints.capacity() {
+                let from = self.ranges.first().map_or(0, |range| range.0);
+                self.joints.retain(|joint| joint.0 > from);
+            }
             self.joints.push((joint, (joint - start) as u32));
         }
         self.total += fresh as u32;
@@ -151,7 +158,6 @@ impl Reported {
         });
         self.total -= removed as u32;
         self.below_mark -= below as u32;
-        self.joints.retain(|joint| joint.0 > una);
         if self.ranges.is_empty() {
             self.recent = [(0, 0); RECENT]; // these low 32 bits could match again after a wrap
         }

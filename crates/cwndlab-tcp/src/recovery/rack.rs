@@ -71,6 +71,12 @@ fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
     Allow { pipe, delivered, safe }
 }
 
+/// Returns a quarter of the minimal round trip.
+fn quarter(cfg: &TcpConfig, s: &SendState) -> Time {
+    let ns = s.rtt.min_rtt().as_nanos() / 4;
+    Time::from_nanos(if cfg.linux_details { ns / 1000 * 1000 } else { ns })
+}
+
 /// Returns `RecoverFS` (RFC 9937, section 6.1): the flight less the bytes that SACK had reported before the ACK that
 /// begins the episode. This ACK newly delivers `delivered` bytes.
 fn recover_fs(v: &View<'_>, delivered: u64) -> u32 {
@@ -255,9 +261,7 @@ impl Rack {
         if self.reorderings == 0 && (repairs || flight.tally().sacked >= cfg.dup_thresh) {
             return Time::ZERO;
         }
-        let quarter = s.rtt.min_rtt().as_nanos() / 4;
-        let quarter = Time::from_nanos(if cfg.linux_details { quarter / 1000 * 1000 } else { quarter });
-        (quarter * u64::from(self.multiplier)).min(s.rtt.srtt(&cfg.rto))
+        (quarter(cfg, s) * u64::from(self.multiplier)).min(s.rtt.srtt(&cfg.rto))
     }
 
     /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5). Returns whether a loss was detected.
@@ -369,8 +373,7 @@ impl Algorithm for Rack {
 
     /// Marks segments as lost after a timeout, and begins their repair (RFC 8985, section 6.3).
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode> {
-        let quarter = Time::from_nanos(v.s.rtt.min_rtt().as_nanos() / 4);
-        let window = if self.reorderings > 0 { quarter * u64::from(self.multiplier) } else { Time::ZERO };
+        let window = if self.reorderings > 0 { quarter(v.cfg, v.s) * u64::from(self.multiplier) } else { Time::ZERO };
         v.flight.lose_overdue(self.rtt + window, now);
         v.s.nxt = v.s.max; // the record, not `nxt`, shows which segments are lost
         self.phase = Phase::Loss;
