@@ -69,8 +69,9 @@ const LEVEL_BITS: u32 = 3;
 const LEVEL_SLOTS: u64 = 63;
 /// Levels of the wheel.
 const LEVELS: u32 = 9;
-/// Two times at which a timer expires are those of one slot if they differ by less.
-const SAME_SLOT_NS: u64 = 500;
+/// Within a tick, timers go off before this, for their order; and two expiries are of one slot if they differ by less
+/// than half of it.
+const LATEST_NS: u64 = 1000;
 
 impl TcpConfig {
     /// Returns the timestamp clock in microseconds, like Linux with `tcp_usec_ts`. RFC 7323, section 5.4, recommends 1 ms
@@ -118,7 +119,7 @@ impl TcpConfig {
     #[inline]
     pub(crate) fn expiry_again(&self, at: Time, now: Time, wait: Time) -> Time {
         let again = self.expiry(now, wait);
-        let same_slot = self.rto.timer_hz != 0 && at.as_nanos().abs_diff(again.as_nanos()) < SAME_SLOT_NS;
+        let same_slot = self.rto.timer_hz != 0 && at.as_nanos().abs_diff(again.as_nanos()) < LATEST_NS / 2;
         if same_slot {
             at
         } else {
@@ -153,9 +154,11 @@ impl TcpConfig {
     /// ticks per second: 40 ms, 0.2 s, and 1 s.
     fn on_wheel(&self, now: Time, wait: Time) -> Time {
         let tick = self.rto.timer_tick();
-        let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
-        let ticks = wait.as_nanos().div_ceil(tick);
-        let level = (0..LEVELS - 1).find(|level| ticks < LEVEL_SLOTS << (LEVEL_BITS * level)).unwrap_or(LEVELS - 1);
+        let ns = (now + self.rto.tick_phase_ns).as_nanos();
+        let (clock, ticks) = (ns / tick, wait.as_nanos().div_ceil(tick));
+        // What a timer of this tick sets counts from the next one (`__run_timers`).
+        let left = ticks - u64::from(ticks > 0 && ns % tick < LATEST_NS);
+        let level = (0..LEVELS - 1).find(|level| left < LEVEL_SLOTS << (LEVEL_BITS * level)).unwrap_or(LEVELS - 1);
         let slot = ((clock + ticks) >> (LEVEL_BITS * level)) + 1;
         let at = Time::from_nanos((slot << (LEVEL_BITS * level)) * tick).saturating_sub(self.rto.tick_phase_ns);
         let since = at.saturating_sub(now).as_nanos();
@@ -194,6 +197,8 @@ mod tests {
     /// | 1000 | 5 | 10 | 200 | 215 | (215 >> 3) + 1 = 27, less 5 | 211 |
     /// | 1000 | 0 | 0 | 1000 | 1000 | (1000 >> 6) + 1 = 16, of 64 ms | 1024 |
     /// | 1000 | 0 | 0 | 10000 | 10000 | (10000 >> 9) + 1 = 20, of 512 ms | 10240 |
+    /// | 1000 | 40 | 0 | 504 | 544 | by a timer's handler: (544 >> 3) + 1 = 69, less 40 | 512 |
+    /// | 1000 | 40 | 0.1 | 504 | 544 | (544 >> 6) + 1 = 9 of 64 ms, less 40 | 536 |
     /// | 250 | 0 | 0 | 200 | 50 | 51, of 4 ms | 204 |
     /// | 250 | 0 | 2 | 300 | 75 | (75 >> 3) + 1 = 10, of 32 ms | 320 |
     #[test]
@@ -207,6 +212,8 @@ mod tests {
             (1000, 5, 10_000, 200_000, 211),
             (1000, 0, 0, 1_000_000, 1024),
             (1000, 0, 0, 10_000_000, 10_240),
+            (1000, 40, 0, 504_000, 512),
+            (1000, 40, 100, 504_000, 536),
             (250, 0, 0, 200_000, 204),
             (250, 0, 2_000, 300_000, 320),
         ] {
