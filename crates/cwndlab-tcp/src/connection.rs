@@ -500,7 +500,7 @@ fn stamp_unit(now: Time) -> u32 {
 }
 
 /// The age, in units of [`stamp_unit`], at which TS.Recent is too old for comparisons: half of the range of
-/// [`crate::segment::timestamp`] (RFC 7323, section 5.5: 24 days for a clock of 1 ms).
+/// [`TcpConfig::timestamp`] (RFC 7323, section 5.5: 24 days for a clock of 1 ms).
 const OUTDATED: u32 = 2000;
 
 /// Schedules an ACK for the time that the acknowledgment policy has chosen.
