@@ -67,7 +67,7 @@ def study() -> Study:
     for number, (metric, traffic, within) in enumerate(DATAGRAMS):
         quantity = {"name": f"q{number}", "metric": metric, "options": {"traffic": traffic}}
         quantities.append(quantity if within is None else quantity | {"within": within})
-    for name, window in (("fast", ["1s", "2s"]), ("slow", ["3s", "4s"])):
+    for name, window in (("fast", ["1s", "2s"]), ("slow", ["2.5s", "4s"])):
         quantities.append(
             {
                 "name": name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import heapq
 import json
@@ -9,6 +10,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -62,6 +64,13 @@ def find_router() -> Path:
 def capture_name(cell: str) -> str:
     """The file of a cell's capture in the folder of the kernel's runs."""
     return re.sub(r"[^\w=,.+-]", "_", cell) + ".pcapng"
+
+
+def end_session(process: subprocess.Popen[str]) -> None:
+    """Kills the leader of a session and what is left of it: a process that a guest was about to trace, stopped."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 @dataclass
@@ -236,8 +245,7 @@ class Kernel:
     @staticmethod
     def discard(run: Run) -> None:
         """Ends a run, and removes what is left of it."""
-        run.process.kill()  # its namespaces go with it, and its router
-        run.process.wait()
+        end_session(run.process)  # its namespaces go with it, and its router
         shutil.rmtree(run.folder, ignore_errors=True)
 
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
@@ -266,8 +274,7 @@ class Kernel:
 
     def _finish(self, run: Run, work: Work, deliver: Callable[[Outcome], None], router: Path) -> Run | None:
         """Delivers the outcome, or begins the run again if the machine disturbed it."""
-        run.process.kill()
-        run.process.wait()
+        end_session(run.process)
         try:
             outcome, reasons = self._outcome(run, work)
         finally:
