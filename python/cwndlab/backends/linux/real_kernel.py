@@ -67,7 +67,7 @@ def capture_name(cell: str) -> str:
 
 
 def end_session(process: subprocess.Popen[str]) -> None:
-    """Kills the leader of a session and what is left of it: a process that a guest was about to trace, stopped."""
+    """Kills a session's leader and what is left, such as a stopped process that a guest was to trace."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
