@@ -348,11 +348,12 @@ impl Record {
         }
     }
 
-    fn lose(&mut self, index: u64) {
+    /// Marks a segment as lost: by RACK, or with [`BY_TIMEOUT`] in `by`.
+    fn lose(&mut self, index: u64, by: u8) {
         let sent = *self.list.at(index);
         self.hint = if self.tally.waiting == 0 { sent.start } else { self.hint.min(sent.start) };
         self.tally.lost_bytes += sent.end - sent.start;
-        self.set(index, (sent.flags | LOST) & !(AGAIN | BY_TIMEOUT));
+        self.set(index, sent.flags & !(AGAIN | BY_TIMEOUT) | LOST | by);
         if let Some(rate) = &mut self.rate {
             rate.lose(index, &sent);
         }
@@ -376,7 +377,7 @@ impl Record {
                 if !sent_after(newest, transmission) || cfg.whole(transmission.0) + wait > whole {
                     break;
                 }
-                self.lose(index);
+                self.lose(index, 0);
                 found = true;
             }
             self.order.drop_first();
@@ -401,9 +402,7 @@ impl Record {
             let sent = *self.list.at(index);
             // A segment that waits for retransmission is already marked as lost (Linux's `tcp_mark_skb_lost`).
             if !sent.is(SACKED) && !sent.waits() && (index == self.list.head() || sent.at + wait <= now) {
-                self.lose(index);
-                let flags = self.list.at(index).flags;
-                self.set(index, flags | BY_TIMEOUT);
+                self.lose(index, BY_TIMEOUT);
             }
         }
         void
