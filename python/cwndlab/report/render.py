@@ -45,7 +45,7 @@ def _template_cache() -> FileSystemBytecodeCache | None:
 def _environment(markdown: bool) -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # results are printed before it is loaded
 
-    made = Environment(
+    return Environment(
         loader=PackageLoader("cwndlab.report"),
         autoescape=not markdown,
         finalize=markdown_text if markdown else None,
@@ -53,8 +53,6 @@ def _environment(markdown: bool) -> Environment:
         undefined=StrictUndefined,
         keep_trailing_newline=True,
     )
-    made.filters["raw"] = Raw  # what a macro has written
-    return made
 
 
 def style(name: str) -> str:

@@ -15,9 +15,10 @@ import shutil
 import signal
 import socket
 import struct
+import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,13 @@ def end_with_parent(parent: int) -> None:
     _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:  # it was gone already
         os._exit(1)
+
+
+def end_session(process: subprocess.Popen[str]) -> None:
+    """Kills a session's leader and what is left, such as a stopped process that a guest was to trace."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def drop_capabilities() -> None:

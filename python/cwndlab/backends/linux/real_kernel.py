@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import heapq
 import json
@@ -10,7 +9,6 @@ import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +29,7 @@ from cwndlab.spec.schema import Limits
 from cwndlab.writing import write_atomic
 
 from . import run_records, stack, validity
-from .netns import make_folder, sweep
+from .netns import end_session, make_folder, sweep
 
 #: Number of simultaneous testbeds; a run takes real time but little CPU time.
 AT_ONCE = 24
@@ -64,13 +62,6 @@ def find_router() -> Path:
 def capture_name(cell: str) -> str:
     """The file of a cell's capture in the folder of the kernel's runs."""
     return re.sub(r"[^\w=,.+-]", "_", cell) + ".pcapng"
-
-
-def end_session(process: subprocess.Popen[str]) -> None:
-    """Kills a session's leader and what is left, such as a stopped process that a guest was to trace."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 @dataclass

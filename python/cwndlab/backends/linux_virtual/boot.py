@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cwndlab.backends.linux.netns import end_session
 from cwndlab.errors import RunError
 
 from .images import Image
@@ -87,8 +88,7 @@ def congestion_controls(image: Image) -> list[str]:
         try:
             process.wait(60)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            end_session(process)
         result = folder / "result.json"
         if not result.exists():
             raise RunError(last_words(folder) or f"it ended with {process.returncode} and no word")

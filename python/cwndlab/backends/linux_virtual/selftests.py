@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cwndlab.backends.linux.netns import Namespace
+from cwndlab.backends.linux.netns import Namespace, end_session
 from cwndlab.backends.linux.testbed import charge_from
 from cwndlab.errors import RunError
 
@@ -102,8 +102,7 @@ def run(
         try:
             process.wait(_PATIENCE_S)
         except BaseException:
-            process.kill()
-            process.wait()
+            end_session(process)
             raise
         result = folder / "result.json"
         if not result.exists():
