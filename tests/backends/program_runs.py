@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import cwndlab
-from cwndlab.backends.linux_virtual import programs
+from cwndlab.backends.linux_virtual import program_files
 
 NETWORK = """
 title = "Programs"
@@ -57,7 +57,7 @@ def run(out: Path, *entries: str, **options: Any) -> tuple[Any, list[dict[str, A
 
 def needs(*names: str) -> None:
     for name in names:
-        if shutil.which(name, path=programs.ENVIRONMENT["PATH"]) is None:
+        if shutil.which(name, path=program_files.ENVIRONMENT["PATH"]) is None:
             pytest.skip(f"{name} is not installed")
 
 

@@ -25,7 +25,7 @@ def test_scenarios_are_compared_once_and_one_that_differs_is_made_simpler(
 ) -> None:
     """With a tolerance of 0 the kernel's microsecond makes every scenario differ."""
     monkeypatch.setattr("cwndlab.differ.differing.TRIES", 2)
-    monkeypatch.setattr("cwndlab.differ.compare.TOLERANCE_NS", 0)
+    monkeypatch.setattr("cwndlab.differ.packets_at_server.TOLERANCE_NS", 0)
     said: list[str] = []
     rows = Differ(1, (images.find(),), tmp_path, say=said.append).run(2, 1)
     assert [row.index for row in rows] == [0, 1] and not any(row.is_same for row in rows)

@@ -13,8 +13,8 @@ import pytest
 
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
-from cwndlab.differ.compare import Packet
-from cwndlab.differ.scenario import draw
+from cwndlab.differ.packets_at_server import ServerPacket
+from cwndlab.differ.random_scenario import draw
 from cwndlab.differ.sides import KernelRun, against_simulator, one_on_kernel, stack_of
 
 GOLDEN = Path(__file__).parent / "golden" / "drawn"
@@ -38,7 +38,7 @@ def recorded(name: str) -> KernelRun:
         sent = kind == ">"
         seq, length = numbers if sent else (0, 0)
         ack, *sack = [0] if sent else numbers
-        packets.append(Packet(time_ns, int(transfer), sent, seq, length, ack, 0, 0, tuple(sack)))
+        packets.append(ServerPacket(time_ns, int(transfer), sent, seq, length, ack, 0, 0, tuple(sack)))
     return KernelRun(tuple(packets), tuple(map(int, starts[1:])), int(zero[1]))
 
 

@@ -15,7 +15,7 @@ import pytest
 from program_runs import MEASURES, NETWORK, entry, goodput, needs, run, study
 
 import cwndlab
-from cwndlab.backends.linux_virtual import backend, programs, shell
+from cwndlab.backends.linux_virtual import backend, program_files, terminal
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 from cwndlab.errors import StudyError
 from cwndlab.runs import execution
@@ -321,13 +321,13 @@ def test_the_network_stands_still_while_a_shell_waits_for_a_line() -> None:
         return next(lines)
 
     (cell,) = made.plan().cells
-    shell.talk(kernel, cell, 1, "a", 2_000_000_000, ask, shown.append)
+    terminal.talk(kernel, cell, 1, "a", 2_000_000_000, ask, shown.append)
     assert prompts == pytest.approx([2, 2, 2, 2.5, 2.5], abs=0.001)
     first, second = (int(found) for found in re.findall(r"bytes_acked:(\d+)", "".join(shown)))
     assert second - first == pytest.approx(0.5 * 10e6 / 8, rel=0.1)
     assert "\n5 0\n" in "".join(shown)
     with pytest.raises(StudyError, match='there is no host "r"'):
-        shell.talk(kernel, cell, 1, "r", 0, ask, shown.append)
+        terminal.talk(kernel, cell, 1, "r", 0, ask, shown.append)
 
 
 @pytest.mark.parametrize("other", ["simulator", "linux"])
@@ -362,10 +362,10 @@ def test_braces_name_parameters_and_the_hosts_addresses() -> None:
 def test_a_missing_program_is_an_error_before_the_run(tmp_path: Path) -> None:
     scenario = {"traffic": [{"app": {"kind": "program", "client": "no-such-program -x"}}]}
     with pytest.raises(StudyError, match='there is no program "no-such-program"'):
-        programs.commands(scenario, tmp_path)
+        program_files.commands(scenario, tmp_path)
     scenario["traffic"][0]["app"] = {"kind": "program", "client": "sh -c 'a"}
     with pytest.raises(StudyError, match="no command line: No closing quotation"):
-        programs.commands(scenario, tmp_path)
+        program_files.commands(scenario, tmp_path)
 
 
 def test_digests_cover_the_program_its_libraries_and_the_files_that_it_is_given(tmp_path: Path) -> None:
@@ -377,12 +377,12 @@ def test_digests_cover_the_program_its_libraries_and_the_files_that_it_is_given(
     script.chmod(0o755)
     app = {"kind": "program", "client": "sh -c 'ls | wc -l'", "server": "./serve.py", "folder": "site"}
     scenario = {"traffic": [{"app": app}]}
-    first = programs.digests(programs.commands(scenario, tmp_path))
+    first = program_files.digests(program_files.commands(scenario, tmp_path))
     names = {Path(path).name for path in first}
     assert {"sh", "ls", "wc", "page", "serve.py", "python3"} <= names
     assert any(name.startswith("libc.so") for name in names)
     page.write_text("two")
-    second = programs.digests(programs.commands(scenario, tmp_path))
+    second = program_files.digests(program_files.commands(scenario, tmp_path))
     assert {path for path in first if first[path] != second[path]} == {str(page)}
 
 
@@ -390,7 +390,7 @@ def test_ldd_agrees() -> None:
     shell = shutil.which("sh")
     assert shell is not None
     said = subprocess.run(["ldd", shell], capture_output=True, text=True, check=True).stdout
-    found = programs.digests(
-        programs.commands({"traffic": [{"app": {"kind": "program", "client": "sh"}}]}, None)
+    found = program_files.digests(
+        program_files.commands({"traffic": [{"app": {"kind": "program", "client": "sh"}}]}, None)
     )
     assert said.count("=> /") <= len(found) - 1

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
-from cwndlab.differ.compare import Packet
-from cwndlab.differ.scenario import Scenario, Transfer
+from cwndlab.differ.packets_at_server import ServerPacket
+from cwndlab.differ.random_scenario import Scenario, Transfer
 from cwndlab.differ.sides import against_simulator, compiled, one_on_kernel, simulated, stack_of
 
 PSH, MSS = 0x08, 1448
@@ -28,7 +28,7 @@ def scenario(cc: str) -> Scenario:
     )
 
 
-def pushed(packets: tuple[Packet, ...]) -> str:
+def pushed(packets: tuple[ServerPacket, ...]) -> str:
     """Segments with PSH, without the last, which may carry a FIN."""
     ends = {packet.seq + packet.len for packet in packets if packet.sent and packet.flags & PSH}
     return " ".join(str(end // MSS) for end in sorted(ends) if end % MSS == 0)

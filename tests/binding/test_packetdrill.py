@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from cwndlab.commands.registry import command_line
 from cwndlab.errors import CwndlabError
-from cwndlab.packetdrill import find_scripts, markdown, run_script
+from cwndlab.packetdrill_scripts import find_scripts, markdown, run_script
 
 APP = command_line()
 

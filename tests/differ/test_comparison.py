@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from cwndlab.differ.compare import Packet, compare, packets_of
 from cwndlab.differ.differing import Row, listing, page
-from cwndlab.differ.scenario import Scenario, Transfer
+from cwndlab.differ.packets_at_server import ServerPacket, compare, packets_of
+from cwndlab.differ.random_scenario import Scenario, Transfer
 from cwndlab.differ.sides import compiled, simulated
 
 MS = 1_000_000
 
 
-def sent(at_ms: float, number: int, transfer: int = 0) -> Packet:
-    return Packet(round(at_ms * MS), transfer, True, 1000 * number, 1000, 0, 16, 65535, ())
+def sent(at_ms: float, number: int, transfer: int = 0) -> ServerPacket:
+    return ServerPacket(round(at_ms * MS), transfer, True, 1000 * number, 1000, 0, 16, 65535, ())
 
 
-def acked(at_ms: float, number: int, transfer: int = 0) -> Packet:
-    return Packet(round(at_ms * MS), transfer, False, 0, 0, 1000 * number, 16, 65535, ())
+def acked(at_ms: float, number: int, transfer: int = 0) -> ServerPacket:
+    return ServerPacket(round(at_ms * MS), transfer, False, 0, 0, 1000 * number, 16, 65535, ())
 
 
 def test_equal_runs_are_the_same() -> None:

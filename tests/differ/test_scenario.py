@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cwndlab.backends.linux.stack import load
-from cwndlab.differ.scenario import Alignment, Scenario, Transfer, draw
+from cwndlab.differ.random_scenario import Alignment, Scenario, Transfer, draw
 from cwndlab.differ.sides import compiled, stack_of, stack_text
 
 PLAIN = Scenario(10.0, 40.0, 1.0, "drop-tail", False, 0.0, ((Transfer(0, 40_000, "cubic"),),), 7)

@@ -10,9 +10,9 @@ import pytest
 
 from cwndlab.errors import ExtraError, StudyError
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.search import Found, Goal, goal_of, parse_ranges, search, search_each, space_of
 from cwndlab.spec.toml import dumps
 from cwndlab.study import Study
+from cwndlab.worst_case import Found, Goal, goal_of, parse_ranges, search, search_each, space_of
 
 STUDY = """
 title = "Reno over a lossy path"

@@ -17,7 +17,7 @@ from cwndlab import OutputError, Study, metrics
 from cwndlab.errors import CwndlabError
 from cwndlab.metrics import _declared
 from cwndlab.runs.execution import report_again
-from cwndlab.store.lines import _checksum
+from cwndlab.store.value_lines import _checksum
 from cwndlab.study import open_results
 from fuzzing import tries
 from small_study import edited

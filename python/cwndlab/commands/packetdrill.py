@@ -30,7 +30,7 @@ def packetdrill(
     ] = False,
 ) -> None:
     """Run packetdrill scripts against the endpoint in virtual time; name the first line that fails."""
-    from cwndlab.packetdrill import find_scripts, markdown, run_script, summary
+    from cwndlab.packetdrill_scripts import find_scripts, markdown, run_script, summary
 
     outcomes = [
         run_script(path, profile, hz=hz, tolerance_us=tolerance_usecs, ignore_windows=ignore_windows)

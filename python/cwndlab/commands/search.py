@@ -25,9 +25,9 @@ from .arguments import (
 from .output import echo, estimate_text
 
 if TYPE_CHECKING:
-    from cwndlab.search import Found, Tried
     from cwndlab.stats.results import Estimate
     from cwndlab.study import Study
+    from cwndlab.worst_case import Found, Tried
 
 
 def search(
@@ -64,30 +64,30 @@ def search(
     kernel: KernelOption = None,
 ) -> None:
     """Search a parameter space for the point at which a quantity is worst."""
-    from cwndlab import search as searching
+    from cwndlab import worst_case
     from cwndlab.runs.run_options import RunOptions
 
-    asked: dict[searching.Direction | None, str | None] = {None: worst, "lowest": lowest, "highest": highest}
+    asked: dict[worst_case.Extreme | None, str | None] = {None: worst, "lowest": lowest, "highest": highest}
     given = [(direction, quantity) for direction, quantity in asked.items() if quantity is not None]
     if len(given) != 1:
         raise StudyError(
             "one of --worst, --lowest and --highest says what is searched", right="write --worst share_tested"
         )
     loaded = load(study, set_, cc=cc, metrics=metric)
-    ranges = searching.parse_ranges(over)
+    ranges = worst_case.parse_ranges(over)
     out = out or Path(f"{loaded.name}-search")
     options = RunOptions(
         seed=seed, replicates=replicates, threads=threads, backend=backend, stack=stack, kernel=kernel
     )
 
     def search_one(study: Study, folder: Path) -> Found:
-        space = searching.space_of(study, ranges)
-        goal = searching.goal_of(space, given[0][1], given[0][0])
+        space = worst_case.space_of(study, ranges)
+        goal = worst_case.goal_of(space, given[0][1], given[0][0])
 
         def progress(runs: int, found: Tried) -> None:
             echo(f"{runs} runs: {_words(found.estimate)} at {space.words(found.point)}", err=True)
 
-        return searching.search(space, goal, folder, budget=budget, options=options, progress=progress)
+        return worst_case.search(space, goal, folder, budget=budget, options=options, progress=progress)
 
     if each is not None:
 
@@ -95,7 +95,7 @@ def search(
             echo(f"{each}={value}", err=True)
             return search_one(study, out / value)
 
-        searching.search_each(loaded, each, search_value, out)
+        worst_case.search_each(loaded, each, search_value, out)
         echo((out / "ranking.md").read_text(encoding="utf-8").strip())
         return
     found = search_one(loaded, out)

@@ -29,7 +29,7 @@ def shell(
     """
     from cwndlab._core import parse_quantity
     from cwndlab.backends.linux_virtual.backend import VirtualKernel
-    from cwndlab.backends.linux_virtual.shell import talk
+    from cwndlab.backends.linux_virtual.terminal import talk
     from cwndlab.errors import StudyError
     from cwndlab.runs.execution import kernel_of
     from cwndlab.runs.run_options import RunOptions

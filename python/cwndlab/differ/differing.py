@@ -14,8 +14,8 @@ from cwndlab.backends.linux_virtual.images import Image
 from cwndlab.errors import OutputError, RunError
 from cwndlab.writing import csv_text, save
 
-from .compare import COMPLETION_SHARE, SHOWN, Comparison, compare
-from .scenario import Scenario, draw
+from .packets_at_server import COMPLETION_SHARE, SHOWN, PacketComparison, compare
+from .random_scenario import Scenario, draw
 from .sides import KernelRun, against_simulator, on_kernel, one_on_kernel, stack_of, stack_text
 
 #: Runs that making one scenario simpler may take.
@@ -140,14 +140,14 @@ class Differ:
 
     def _compare(
         self, scenario: Scenario, ours: KernelRun | None, theirs: KernelRun
-    ) -> tuple[Comparison, str | None]:
+    ) -> tuple[PacketComparison, str | None]:
         """The comparison, and the study that the simulator ran."""
         if ours is not None:
             return compare(ours.packets, theirs.packets), None
         found, alignment = against_simulator(scenario, theirs)
         return found, scenario.to_toml(alignment)
 
-    def _save(self, folder: Path, prefix: str, found: Comparison, aligned: str | None) -> None:
+    def _save(self, folder: Path, prefix: str, found: PacketComparison, aligned: str | None) -> None:
         save(folder / f"{prefix}packets.txt", listing(found, self.sides))
         if aligned is not None:
             save(folder / f"{prefix}aligned.toml", aligned)
@@ -165,7 +165,7 @@ class Differ:
     def _minimize_one(self, row: Row) -> None:
         kernels = [self._kernel(which) for which in range(len(self.kernels))]
 
-        def tried(scenario: Scenario) -> tuple[Comparison, str | None] | None:
+        def tried(scenario: Scenario) -> tuple[PacketComparison, str | None] | None:
             try:
                 runs = [one_on_kernel(k, scenario) for k in kernels]
             except RunError:
@@ -189,13 +189,13 @@ class Differ:
         self.say(f"{row.index}: {row.kind}, simplest of {tries}: {simplest}")
 
 
-def _row_of(index: int, scenario: Scenario, found: Comparison, packets: int) -> Row:
+def _row_of(index: int, scenario: Scenario, found: PacketComparison, packets: int) -> Row:
     parts = [one.time_ns for one in (found.ours, found.theirs) if one is not None]
     at = min(parts) / 1e9 if parts else None
     return Row(index, str(scenario), found.kind, at, found.agree, packets, found.in_order, found.completion)
 
 
-def listing(found: Comparison, sides: tuple[str, str]) -> str:
+def listing(found: PacketComparison, sides: tuple[str, str]) -> str:
     """The packets around the first difference, as in a packetdrill script."""
     lines = [f"# the same on both sides: {found.agree} packets, the last of them:"]
     lines += [str(packet) for packet in found.before[-SHOWN:]]

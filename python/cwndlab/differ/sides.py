@@ -15,8 +15,8 @@ from cwndlab.runs.work import MeasuredRuns
 from cwndlab.spec.toml import dumps
 from cwndlab.study import Study
 
-from .compare import Comparison, Packet, compare, packets_of
-from .scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment, Scenario
+from .packets_at_server import PacketComparison, ServerPacket, compare, packets_of
+from .random_scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment, Scenario
 
 #: Linux starts jiffies five minutes before they wrap (include/linux/jiffies.h, INITIAL_JIFFIES).
 UPTIME_AT_ZERO_NS = -300 * 10**9
@@ -30,7 +30,7 @@ DRAWS = 24
 class KernelRun:
     """What a kernel sent and received at the server."""
 
-    packets: tuple[Packet, ...]
+    packets: tuple[ServerPacket, ...]
     #: When each transfer's SYN was sent, in the order of the traffic.
     starts_ns: tuple[int, ...]
     #: The guest's monotonic clock at the run's time 0.
@@ -112,7 +112,7 @@ def one_on_kernel(kernel: Kernel, scenario: Scenario) -> KernelRun:
     return run
 
 
-def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[Comparison, Alignment]:
+def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[PacketComparison, Alignment]:
     """The simulator against the kernel, with the kernel's starts and clock.
 
     Of BBR's random phases the simulator draws the kernel's: the names of transfers, from which their random
@@ -120,7 +120,7 @@ def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[Comparison
     """
     draws = [0] * len(scenario.transfers)
 
-    def ours() -> tuple[Comparison, Alignment]:
+    def ours() -> tuple[PacketComparison, Alignment]:
         alignment = Alignment(theirs.starts_ns, theirs.tick_phase_ns, tuple(draws))
         text = compiled(scenario, alignment)
         return compare(simulated(text, scenario.seed), theirs.packets), alignment
@@ -136,7 +136,7 @@ def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[Comparison
     return best
 
 
-def simulated(text: str, seed: int) -> tuple[Packet, ...]:
+def simulated(text: str, seed: int) -> tuple[ServerPacket, ...]:
     """What the simulator's server sends and receives."""
     records = _core.run(text, seed, 0)
     return packets_of(*(read_table(records.table(name)) for name in ("segments", "connections")))

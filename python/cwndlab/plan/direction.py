@@ -8,7 +8,7 @@ from cwndlab.spec import knobs, schema
 from cwndlab.spec.changes import DelaySteps, capacity
 
 
-class Direction(NamedTuple):
+class DirectionParts(NamedTuple):
     """Rate, delay and impairments of one direction, and where in the study they were written."""
 
     rate_bps: int
@@ -24,7 +24,7 @@ class Direction(NamedTuple):
 
 def direction(
     link: schema.Link, own: schema.Direction, folder: Path | None, at: KeyPath, which: str
-) -> Direction:
+) -> DirectionParts:
     """A direction's part of a link; StudyError says what does not fit."""
 
     def place(key: str) -> KeyPath:
@@ -52,4 +52,4 @@ def direction(
         origins[f"impairments.{len(made)}"] = (*place("delay"), "delay")
         made.append(delay.impairment())
         least = min(delay.delays)
-    return Direction(rate_bps, varying, least, first, made, origins)
+    return DirectionParts(rate_bps, varying, least, first, made, origins)

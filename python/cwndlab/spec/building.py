@@ -48,7 +48,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     raw = dict(document.written)
     place = place_in(document, raw, {})
     _check_size(raw, place)
-    known = [*schema.Study.model_fields, *SHORT]
+    known = [*schema.StudyFile.model_fields, *SHORT]
     for key in [key for key in raw if key not in known]:
         findings.note(place.error((key,), f"unknown key {key!r}", nearest(key, known)))
         del raw[key]
@@ -99,7 +99,7 @@ def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
             new = [value for value in values if not any(same_value(value, one) for one in known)]
             if new:
                 changes[f"axes.{name}.values"] = [*changes.get(f"axes.{name}.values", listed), *new]
-    return put_all(raw, changes, list(schema.Study.model_fields), document.file) if changes else raw
+    return put_all(raw, changes, list(schema.StudyFile.model_fields), document.file) if changes else raw
 
 
 def _claims(document: Document) -> schema.Claims:

@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .schema import MODEL_SECTIONS, Study
+from .schema import MODEL_SECTIONS, StudyFile
 from .shorthand import Short
 
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of study files, for editors; `study.schema.json` is this, kept current by a test."""
-    schema = Study.model_json_schema()
+    schema = StudyFile.model_json_schema()
     short = Short.model_json_schema()
     schema["properties"] |= short["properties"]
     schema["$defs"] |= {name: made for name, made in short["$defs"].items() if name not in schema["$defs"]}

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, WithJsonSchema, model_validator
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 
 from .base import Drawn, Label, Open, Renamed, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
@@ -29,7 +29,7 @@ __all__ = [
     "Model",
     "Quantity",
     "Scalar",
-    "Study",
+    "StudyFile",
     "Where",
 ]
 
@@ -494,8 +494,10 @@ class Model(Strict):
     )
 
 
-class Study(Outline, Model):
+class StudyFile(Outline, Model):
     """A whole study file."""
+
+    model_config = ConfigDict(title="Study")
 
 
 #: The sections of `Model`.

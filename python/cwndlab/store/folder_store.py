@@ -27,7 +27,7 @@ from cwndlab.arrow_tables import is_whole
 from cwndlab.errors import OutputError
 from cwndlab.writing import write_atomic, writing
 
-from .lines import line_key, line_of, line_values
+from .value_lines import line_key, line_of, line_values
 
 if TYPE_CHECKING:
     from cwndlab.backends.protocol import Outcome

@@ -30,7 +30,7 @@ from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.errors import ExtraError, OutputError
 from cwndlab.writing import writing
 
-from .lines import line_key, line_of, line_values
+from .value_lines import line_key, line_of, line_values
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

@@ -65,7 +65,7 @@ def capture_name(cell: str) -> str:
 
 
 @dataclass
-class Run:
+class RunProcess:
     """A run under way."""
 
     job: Job
@@ -160,7 +160,7 @@ class Kernel:
         """What else belongs to a job."""
         return {}
 
-    def stuck(self, run: Run) -> str | None:
+    def stuck(self, run: RunProcess) -> str | None:
         """Why a run will never end, if that is so."""
         return None
 
@@ -169,7 +169,7 @@ class Kernel:
         sweep()
         router = find_router()
         waiting = deque(jobs)
-        running: list[Run] = []
+        running: list[RunProcess] = []
         watched_at = time.monotonic()
         try:
             while waiting or running:
@@ -190,13 +190,13 @@ class Kernel:
             for run in running:
                 self.discard(run)
 
-    def _is_over(self, run: Run) -> bool:
+    def _is_over(self, run: RunProcess) -> bool:
         if run.process.poll() is not None or time.monotonic() > run.deadline:
             return True
         run.hung = self.stuck(run)
         return run.hung is not None
 
-    def _left(self, running: Sequence[Run], waiting: Iterable[Job]) -> float | None:
+    def _left(self, running: Sequence[RunProcess], waiting: Iterable[Job]) -> float | None:
         """Seconds until all runs have ended, if each one counts; None while that is not known."""
         if self.pace is None:
             return None
@@ -211,7 +211,7 @@ class Kernel:
             heapq.heappush(ends, begins + lengths[job.scenario] * self.pace)
         return max(ends, default=0.0)
 
-    def begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> Run:
+    def begin(self, job: Job, scenario: Mapping[str, Any], router: Path, attempt: int) -> RunProcess:
         """Starts a run."""
         folder = make_folder()
         content = {
@@ -231,10 +231,10 @@ class Kernel:
         }
         process = self.start(job, content, folder)
         began = time.monotonic()
-        return Run(job, scenario, folder, process, attempt, began, began + self.allowed_s(scenario))
+        return RunProcess(job, scenario, folder, process, attempt, began, began + self.allowed_s(scenario))
 
     @staticmethod
-    def discard(run: Run) -> None:
+    def discard(run: RunProcess) -> None:
         """Ends a run, and removes what is left of it."""
         end_session(run.process)  # its namespaces go with it, and its router
         shutil.rmtree(run.folder, ignore_errors=True)
@@ -263,7 +263,9 @@ class Kernel:
         """The output of a run that ended without a result."""
         return ""
 
-    def _finish(self, run: Run, work: Work, deliver: Callable[[Outcome], None], router: Path) -> Run | None:
+    def _finish(
+        self, run: RunProcess, work: Work, deliver: Callable[[Outcome], None], router: Path
+    ) -> RunProcess | None:
         """Delivers the outcome, or begins the run again if the machine disturbed it."""
         end_session(run.process)
         try:
@@ -285,7 +287,7 @@ class Kernel:
         deliver(outcome)
         return None
 
-    def _outcome(self, run: Run, work: Work) -> tuple[Outcome, list[str]]:
+    def _outcome(self, run: RunProcess, work: Work) -> tuple[Outcome, list[str]]:
         job = run.job
         try:
             result = json.loads((run.folder / "result.json").read_text())
@@ -348,7 +350,7 @@ class Kernel:
         stamp["sysctls"] = name
         write_atomic(folder / f"{job.key}.json", json.dumps(stamp, indent=1).encode())
 
-    def _compare(self, run: Run, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    def _compare(self, run: RunProcess, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
         """What of two runs differs, which is reported."""
         different = [name for name, digest in before.items() if now.get(name) != digest]
         if self.watcher is not None:

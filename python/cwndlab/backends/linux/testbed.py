@@ -25,10 +25,10 @@ from cwndlab.plan.scenario import kernel_snapshot_times
 from cwndlab.spec.engine_kinds import is_program, is_unresponsive
 
 from .applications import Bed, Driver
+from .guest_shell import Shell
 from .hosts import DEVICE, Hosts
 from .netns import SetupError, become_root_of_own, end_with_parent
 from .programs import Programs
-from .shell import Shell
 
 #: How often TCP_INFO and the application's own lateness are sampled.
 SAMPLE_S = 0.005

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cwndlab.backends.linux.real_kernel import Kernel, Run, length_s
+from cwndlab.backends.linux.real_kernel import Kernel, RunProcess, length_s
 from cwndlab.backends.protocol import Job
 from cwndlab.backends.threads import available
 from cwndlab.errors import StudyError
 from cwndlab.plan.plan import Cell
 
-from . import boot, images, programs
+from . import boot, images, program_files
 
 #: Time allowed for a virtual second; 7 flows took 0.025 s of a free processor.
 PATIENCE = 10
@@ -53,7 +53,7 @@ class VirtualKernel(Kernel):
     others: Mapping[str, images.Image] = field(default_factory=dict)
     #: The study's folder, where programs of its own are.
     folder: Path | None = None
-    #: A shell at one of its hosts (`shell.talk`).
+    #: A shell at one of its hosts (`terminal.talk`).
     shell: Mapping[str, Any] | None = None
     #: Digests of the files that programs consist of, by path.
     programs: Mapping[str, str] = field(default_factory=dict)
@@ -93,11 +93,11 @@ class VirtualKernel(Kernel):
         found: dict[str, str] = {}
         for cell in cells:
             try:
-                some = programs.commands(cell.compiled.scenario, self.folder, cell.compiled.origins)
+                some = program_files.commands(cell.compiled.scenario, self.folder, cell.compiled.origins)
             except StudyError as error:
                 raise cell.study.place.locate(error) from None
             self._commands[cell.id] = [command.content() for command in some]
-            found |= programs.digests(some)
+            found |= program_files.digests(some)
         self.programs = found
 
     def more_of(self, job: Job) -> Mapping[str, Any]:
@@ -106,7 +106,7 @@ class VirtualKernel(Kernel):
         more: dict[str, Any] = {"programs": some} if some else {}
         return more | ({"shell": self.shell} if self.shell is not None else {})
 
-    def stuck(self, run: Run) -> str | None:
+    def stuck(self, run: RunProcess) -> str | None:
         """The programs of a run whose clock stands still: one of them computes and never calls the kernel."""
         if not self.programs:
             return None

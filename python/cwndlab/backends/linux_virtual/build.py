@@ -22,7 +22,7 @@ from . import boot, source
 from .images import Image, about, built, cache, trees
 from .recipe import Law, Recipe, added, registered, series_of
 from .selftests import IN_SOURCE, SCRIPTS
-from .steps import Steps, output_of
+from .steps import BuildSteps, output_of
 
 #: Bytes for the unpacked source and what is compiled: 1.7 GB were measured.
 ROOM = 2_000_000_000
@@ -74,7 +74,7 @@ def build(
             shutil.rmtree(left, ignore_errors=True)
         log = home / "build.log"
         log.unlink(missing_ok=True)
-        return _build(home, recipe, given, jobs, Steps(log, say), again)
+        return _build(home, recipe, given, jobs, BuildSteps(log, say), again)
 
 
 @contextmanager
@@ -91,7 +91,9 @@ def _build_lock(home: Path, say: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
-def _build(home: Path, recipe: Recipe, given: Path | None, jobs: int, steps: Steps, again: bool) -> Image:
+def _build(
+    home: Path, recipe: Recipe, given: Path | None, jobs: int, steps: BuildSteps, again: bool
+) -> Image:
     content = None if given is None else source.digest_of(given)
     for folder in [] if again else built(recipe):
         if given is None or (content is not None and about(folder).get("source_sha256") == content):
@@ -142,7 +144,13 @@ def _cpu_s() -> float:
 
 
 def _tree(
-    recipe: Recipe, given: Path | None, content: str | None, work: Path, jobs: int, steps: Steps, again: bool
+    recipe: Recipe,
+    given: Path | None,
+    content: str | None,
+    work: Path,
+    jobs: int,
+    steps: BuildSteps,
+    again: bool,
 ) -> tuple[Path, dict[str, object]]:
     """A compiled source, which is kept, and where it came from."""
     kept = trees() / f"{recipe.base.digest}-{_origin(given, content)}"
@@ -184,7 +192,7 @@ def _origin(given: Path | None, content: str | None) -> str:
     return (content or hashlib.sha256(str(given.resolve()).encode()).hexdigest())[:10]
 
 
-def _update(kept: Path, tree: Path, steps: Steps) -> None:
+def _update(kept: Path, tree: Path, steps: BuildSteps) -> None:
     """Replaces the files of a kept tree that have changed since, so that make compiles what needs them."""
     changed = [path.relative_to(tree) for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
     changed = [path for path in changed if not _same(tree / path, kept / path)]
@@ -199,7 +207,7 @@ def _same(new: Path, old: Path) -> bool:
     return old.is_file() and filecmp.cmp(new, old, shallow=False)
 
 
-def _prepare(tree: Path, recipe: Recipe, steps: Steps) -> None:
+def _prepare(tree: Path, recipe: Recipe, steps: BuildSteps) -> None:
     """Patches and configures a source."""
     own = recipe.series.patch
     for path, what in [(own, f"applying cwndlab's patch for {recipe.series.name}")] + [
@@ -222,7 +230,7 @@ def _prepare(tree: Path, recipe: Recipe, steps: Steps) -> None:
         raise RunError(f"this source does not take {', '.join(lost)}; Linux {recipe.series.name} does")
 
 
-def _place(tree: Path, laws: tuple[Law, ...], before: list[str], steps: Steps) -> list[str]:
+def _place(tree: Path, laws: tuple[Law, ...], before: list[str], steps: BuildSteps) -> list[str]:
     """Puts laws into a tree in place of those that were there before; their file names."""
     makefile = tree / _LAWS / "Makefile"
     ours = "# cwndlab's laws\n"
@@ -255,7 +263,7 @@ def _place(tree: Path, laws: tuple[Law, ...], before: list[str], steps: Steps) -
     return names
 
 
-def _compile(tree: Path, jobs: int, steps: Steps) -> None:
+def _compile(tree: Path, jobs: int, steps: BuildSteps) -> None:
     compiled = 0
 
     def count(line: str) -> None:

@@ -24,7 +24,7 @@ from cwndlab.errors import RunError
 
 from . import boot
 from .images import Image
-from .programs import ENVIRONMENT
+from .program_files import ENVIRONMENT
 
 #: Below the folder of a kernel, and in Linux's source.
 SCRIPTS = "selftests"

@@ -10,7 +10,7 @@ from pathlib import Path
 from cwndlab.errors import RunError
 
 from .recipe import KERNELS, Series
-from .steps import Steps, output_of
+from .steps import BuildSteps, output_of
 
 #: Where Debian's packages put it.
 _INSTALLED = Path("/usr/src")
@@ -20,7 +20,7 @@ _MAKEFILE = Path("arch", "um", "Makefile")
 _NOT_COMPILED = KERNELS / "not-compiled"
 
 
-def archive_of(series: Series, work: Path, steps: Steps) -> Path:
+def archive_of(series: Series, work: Path, steps: BuildSteps) -> Path:
     """Debian's archive of the source: as installed, or downloaded by apt, which does not need root."""
     name = f"{series.package}.tar.xz"
     if (_INSTALLED / name).is_file():
@@ -40,7 +40,7 @@ def archive_of(series: Series, work: Path, steps: Steps) -> Path:
     return work / "package" / _INSTALLED.relative_to("/") / name
 
 
-def _lists(series: Series, work: Path, steps: Steps) -> list[str]:
+def _lists(series: Series, work: Path, steps: BuildSteps) -> list[str]:
     """Options of apt: none if the machine's own lists have the package; otherwise lists of our own.
 
     They name Debian's releases that have it, at the machine's mirrors. The machine's lists stay as they are.
@@ -84,7 +84,7 @@ def digest_of(source: Path) -> str | None:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def unpack(source: Path, tree: Path, steps: Steps, *, whole: bool) -> None:
+def unpack(source: Path, tree: Path, steps: BuildSteps, *, whole: bool) -> None:
     """Makes `tree` a copy of the source that may be changed.
 
     Of an archive, it is the `whole` or what a kernel of ours is compiled from.

@@ -23,7 +23,7 @@ _FASTER = {"XZ_DEFAULTS": "--threads=0"}
 
 
 @dataclass(frozen=True)
-class Steps:
+class BuildSteps:
     """Runs the steps of one build."""
 
     log: Path

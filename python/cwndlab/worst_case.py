@@ -204,9 +204,9 @@ def _number(value: float) -> float | int:
     return int(value) if value == int(value) else value
 
 
-Direction = Literal["lowest", "highest"]
+Extreme = Literal["lowest", "highest"]
 #: What is bad of a metric, for `--worst`.
-WORST: Mapping[str, Direction] = {
+WORST: Mapping[str, Extreme] = {
     **dict.fromkeys(("goodput", "share", "jain_index", "link_utilization", "flow_throughput"), "lowest"),
     **dict.fromkeys(("loss_rate", "drop_rate", "queue_delay", "completion_time", "round_trip"), "highest"),
     **dict.fromkeys(("object_delays", "retransmission_rate", "timeouts", "unfinished_pages"), "highest"),
@@ -220,7 +220,7 @@ class Goal:
     """What is searched: a quantity, and which end of it."""
 
     quantity: str
-    direction: Direction
+    direction: Extreme
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ class Found:
         return self.confirmed.sel(self.worst.axes).estimate(self.goal.quantity)
 
 
-def goal_of(space: Space, quantity: str, direction: Direction | None = None) -> Goal:
+def goal_of(space: Space, quantity: str, direction: Extreme | None = None) -> Goal:
     """The goal of a search: without a direction, the bad end of the quantity.
 
     StudyError if there is no such quantity, or if its metric does not say which end is bad.

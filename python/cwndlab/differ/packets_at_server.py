@@ -17,7 +17,7 @@ COMPLETION_SHARE = 0.01
 _FIN, _PSH, _ACK = 0x01, 0x08, 0x10
 
 
-class Packet(NamedTuple):
+class ServerPacket(NamedTuple):
     """A segment at the server."""
 
     time_ns: int
@@ -48,7 +48,7 @@ class Packet(NamedTuple):
         )
 
 
-def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[Packet, ...]:
+def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[ServerPacket, ...]:
     """The packets in the tables `segments` and `connections`, without those of the handshake.
 
     A receiver that closes at once acknowledges the sender's FIN with its own; another sends two packets, of
@@ -66,21 +66,23 @@ def packets_of(segments: pa.Table, connections: pa.Table) -> tuple[Packet, ...]:
             if flags & _FIN and ack <= acked.get(connection, 0):
                 continue
             acked[connection] = max(ack, acked.get(connection, 0))
-        found.append(Packet(at, traffic[connection], sent, seq, length, ack, flags, window, tuple(sack)))
+        found.append(
+            ServerPacket(at, traffic[connection], sent, seq, length, ack, flags, window, tuple(sack))
+        )
     return tuple(found)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PacketComparison:
     """Where two runs differ first."""
 
     #: The first packet that differs, on each side; None where there is no more.
-    ours: Packet | None
-    theirs: Packet | None
+    ours: ServerPacket | None
+    theirs: ServerPacket | None
     #: The packets before it, which are the same on both sides.
-    before: tuple[Packet, ...]
+    before: tuple[ServerPacket, ...]
     #: The packets from it on, of both sides.
-    after: tuple[tuple[Packet, ...], tuple[Packet, ...]]
+    after: tuple[tuple[ServerPacket, ...], tuple[ServerPacket, ...]]
     #: Whether the server sent the same in the same order, on each connection, to the end.
     in_order: bool
     #: The largest relative difference of a transfer's completion; infinite if one completed on one side only.
@@ -119,7 +121,7 @@ class Comparison:
 SHOWN = 6
 
 
-def compare(ours: Sequence[Packet], theirs: Sequence[Packet]) -> Comparison:
+def compare(ours: Sequence[ServerPacket], theirs: Sequence[ServerPacket]) -> PacketComparison:
     """Finds the first packet in time that has no counterpart, and how the ends of the runs compare.
 
     The nth packet of a transfer on one side has the nth of that transfer on the other as its counterpart:
@@ -127,14 +129,14 @@ def compare(ours: Sequence[Packet], theirs: Sequence[Packet]) -> Comparison:
     """
     split = [_by_transfer(side) for side in (ours, theirs)]
     pairs = [tuple(side.get(k, []) for side in split) for k in sorted({*split[0], *split[1]})]
-    parted: list[tuple[int, Packet | None, Packet | None]] = []
+    parted: list[tuple[int, ServerPacket | None, ServerPacket | None]] = []
     for a, b in pairs:
         found = _first_apart(a, b)
         if found is not None:
             parted.append((min(one.time_ns for one in found if one is not None), *found))
     agreed_until, first, second = min(parted, key=lambda each: each[0], default=(math.inf, None, None))
     after = [tuple(one for one in side if one.time_ns >= agreed_until)[:SHOWN] for side in (ours, theirs)]
-    return Comparison(
+    return PacketComparison(
         first,
         second,
         tuple(one for one in theirs if one.time_ns < agreed_until),
@@ -144,14 +146,16 @@ def compare(ours: Sequence[Packet], theirs: Sequence[Packet]) -> Comparison:
     )
 
 
-def _by_transfer(packets: Sequence[Packet]) -> dict[int, list[Packet]]:
-    found: dict[int, list[Packet]] = {}
+def _by_transfer(packets: Sequence[ServerPacket]) -> dict[int, list[ServerPacket]]:
+    found: dict[int, list[ServerPacket]] = {}
     for packet in packets:
         found.setdefault(packet.transfer, []).append(packet)
     return found
 
 
-def _first_apart(a: Sequence[Packet], b: Sequence[Packet]) -> tuple[Packet | None, Packet | None] | None:
+def _first_apart(
+    a: Sequence[ServerPacket], b: Sequence[ServerPacket]
+) -> tuple[ServerPacket | None, ServerPacket | None] | None:
     """The first pair that differs. An ACK and a segment within the tolerance may have changed places."""
     streams = [[[one for one in side if one.sent is sent] for sent in (True, False)] for side in (a, b)]
     found = []
@@ -166,15 +170,15 @@ def _first_apart(a: Sequence[Packet], b: Sequence[Packet]) -> tuple[Packet | Non
     return min(found, key=lambda pair: min(one.time_ns for one in pair if one is not None))
 
 
-def _apart(a: Packet, b: Packet) -> bool:
+def _apart(a: ServerPacket, b: ServerPacket) -> bool:
     return abs(a.time_ns - b.time_ns) > TOLERANCE_NS
 
 
-def _earlier(a: Packet | None, b: Packet | None) -> bool:
+def _earlier(a: ServerPacket | None, b: ServerPacket | None) -> bool:
     return b is None or (a is not None and a.time_ns <= b.time_ns)
 
 
-def _completion(a: Sequence[Packet], b: Sequence[Packet]) -> float:
+def _completion(a: Sequence[ServerPacket], b: Sequence[ServerPacket]) -> float:
     """How far apart the last new acknowledgments of a transfer are, by its length."""
     ends = []
     for side in (a, b):

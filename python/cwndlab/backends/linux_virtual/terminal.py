@@ -9,15 +9,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from cwndlab.backends.linux.guest_shell import FOLDER
 from cwndlab.backends.linux.real_kernel import find_router
-from cwndlab.backends.linux.shell import FOLDER
 from cwndlab.backends.protocol import Job
 from cwndlab.errors import RunError, StudyError, nearest
 from cwndlab.plan.plan import Cell
 
 from .backend import VirtualKernel
 from .boot import last_words
-from .programs import ENVIRONMENT
+from .program_files import ENVIRONMENT
 
 
 def talk(
