@@ -42,6 +42,20 @@ def test_the_records_of_a_prepared_stall_name_its_cause(cause: str) -> None:
     assert all(wait.certain for wait in found.waits)
 
 
+def test_a_summary_says_rate_losses_round_trips_and_cause() -> None:
+    prepared = study("rto-few-dupacks")
+    (one,) = of_records(prepared).summaries
+    cell = prepared.plan().cells[0]
+    records = OneCell(cell, 1).simulate_again(cell.id, 0, {})["connections"]
+    (counted,) = records.select(["bytes_up", "retransmits"]).to_pylist()
+    assert [one.acknowledged_bytes, one.retransmitted] == [*counted.values()]
+    assert one.rtt_s is not None and 0 < one.rtt_s[0] <= one.rtt_s[1]
+    assert "rto-few-dupacks" in one.waited_s
+    rate = f"{one.acknowledged_bytes * 8e-6 / one.seconds:.3g} Mb/s"
+    assert str(one).startswith(f"{one.conversation}: {rate} for ")
+    assert "a loss with too few duplicate ACKs" in str(one)
+
+
 @pytest.mark.parametrize("cause", STALLS)
 def test_a_capture_at_the_sender_names_the_cause(cause: str, tmp_path: Path) -> None:
     assert explain_capture(capture(study(cause), "sender", tmp_path)).cause == cause

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .conversation import ACK, FIN, Conversation, Packet
+from .summary import Summary, length, summarize, together
 from .waits import CAUSES, ORDINARY, Wait, find_waits
+
+#: Of more connections, the numbers are printed together.
+SUMMARIES = 4
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,8 @@ class Diagnosis:
     #: The waits that were asked for, explained.
     waits: tuple[Explanation, ...]
     notes: tuple[str, ...] = ()
+    #: Each connection in two sentences.
+    summaries: tuple[Summary, ...] = ()
 
     @property
     def cause(self) -> str | None:
@@ -27,6 +33,8 @@ class Diagnosis:
 
     def __str__(self) -> str:
         lines = [f"note: {note}" for note in self.notes]
+        few = len(self.summaries) <= SUMMARIES
+        lines += [str(one) for one in self.summaries] if few else [together(self.summaries)]
         total = "; ".join(f"{cause} {seconds:.3f} s" for cause, seconds in self.waited_s.items())
         lines.append(f"waited: {total}" if total else "the sender never waited")
         name = ""
@@ -41,6 +49,7 @@ class Diagnosis:
         """The same as a dictionary for JSON: times in seconds, from the start of the run or capture."""
         return {
             "cause": self.cause,
+            "connections": [one.to_dict() for one in self.summaries],
             "waited_s": self.waited_s,
             "waits": [wait.to_dict() for wait in self.waits],
             "notes": list(self.notes),
@@ -49,7 +58,8 @@ class Diagnosis:
 
 def diagnose(conversations: Sequence[Conversation], at_s: float | None = None, longest: int = 5) -> Diagnosis:
     """What senders waited for at a moment, or their longest waits apart from ordinary ones."""
-    found = [(one, wait) for one in conversations for wait in find_waits(one)]
+    waits = [find_waits(one) for one in conversations]
+    found = [(one, wait) for one, mine in zip(conversations, waits, strict=True) for wait in mine]
     waited: dict[str, int] = {}
     for _, wait in found:
         waited[wait.cause] = waited.get(wait.cause, 0) + wait.duration_ns
@@ -66,6 +76,7 @@ def diagnose(conversations: Sequence[Conversation], at_s: float | None = None, l
         {cause: waited[cause] / 1e9 for cause in order},
         tuple(explain(conversation, wait) for conversation, wait in chosen),
         tuple(notes),
+        tuple(map(summarize, conversations, waits)),
     )
 
 
@@ -102,7 +113,7 @@ class Explanation:
 
     def __str__(self) -> str:
         sure = "" if self.certain else " (inferred)"
-        span = f"{self.start_s:.6f} to {self.end_s:.6f} s ({_span(self.end_s - self.start_s)})"
+        span = f"{self.start_s:.6f} to {self.end_s:.6f} s ({length(self.end_s - self.start_s)})"
         head = f"{span}: {self.summary}{sure}"
         lines = [f"  {step.time_ns / 1e9:.6f} s  {step.text}" for step in self.steps]
         return "\n".join([head, *lines])
@@ -231,7 +242,7 @@ def _timer(wait: Wait) -> list[Step]:
     name, since, count = wait.timer
     words = {"rto": "retransmission timer", "probe": "tail loss probe timer"}.get(name, f"{name} timer")
     times = f", after {count - 1} before it without progress" if count > 1 else ""
-    return [Step(wait.end_ns, f"the {words} of {_span((wait.end_ns - since) / 1e9)} expired{times}")]
+    return [Step(wait.end_ns, f"the {words} of {length((wait.end_ns - since) / 1e9)} expired{times}")]
 
 
 def _end(conversation: Conversation, wait: Wait) -> list[Step]:
@@ -247,8 +258,3 @@ def _packet_name(packet: Packet) -> str:
     if not packet.len:
         return "the FIN" if packet.flags & FIN else "a window probe"
     return f"bytes {packet.seq} to {packet.end - 1}"
-
-
-def _span(seconds: float) -> str:
-    """A length of time, for people."""
-    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

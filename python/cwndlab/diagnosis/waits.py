@@ -368,15 +368,18 @@ class _Replay:
 
 def shortest_rtt(conversation: Conversation) -> int:
     """The shortest round trip of data or a SYN sent once, in nanoseconds; 1 ms if there is none."""
+    return max(min(round_trips(conversation), default=1_000_000), 1)
+
+
+def round_trips(conversation: Conversation) -> list[int]:
+    """The round trips of data and SYNs sent once and acknowledged by themselves, in nanoseconds."""
     sent: dict[int, int] = {}
-    best: int | None = None
+    found = []
     for packet in conversation.packets:
         if packet.out:
             end = max(packet.end, packet.seq) if packet.len else -1 if packet.is_syn else None
             if end is not None:
                 sent[end] = 0 if end in sent or packet.unseen else packet.time_ns
-        else:
-            since = sent.get(-1 if packet.is_syn else packet.ack, 0)
-            if since and (best is None or packet.time_ns - since < best):
-                best = packet.time_ns - since
-    return max(best if best is not None else 1_000_000, 1)
+        elif since := sent.pop(-1 if packet.is_syn else packet.ack, 0):
+            found.append(packet.time_ns - since)
+    return found
