@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -16,6 +18,7 @@ from cwndlab.plan import plan
 from cwndlab.plan.compile import compile_model
 from cwndlab.plan.scenario import Compiled
 from cwndlab.report.contents import unmeasured_results
+from cwndlab.runs.progress import Progress
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.spec.schema import Model
 
@@ -141,7 +144,15 @@ def test_a_scorecard_is_written_for_people_and_for_programs(tmp_path: Path) -> N
     made = small(tmp_path / "pack")
     out = tmp_path / "out"
     cubic = subjects.congestion_control("cubic")
-    evaluation.evaluate([made], [cubic], out)
+    headings: list[str] = []
+
+    def progress(heading: str) -> nullcontext[Progress]:
+        headings.append(heading)
+        return nullcontext(Progress())
+
+    evaluation.evaluate([made, small(tmp_path / "other")], [cubic], out, progress=progress)
+    assert headings[0] == "pack/small (study 1 of 2)"
+    assert re.fullmatch(r"other/small \(study 2 of 2, about [\d.]+ (s|min) left\)", headings[1])
     data = json.loads((out / "scorecard.json").read_text(encoding="utf-8"))
     row = data["packs"][0]["rows"][0]
     assert row["id"] == "pack/1-goodput"

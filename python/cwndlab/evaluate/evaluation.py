@@ -16,11 +16,12 @@ from cwndlab.backends.linux.stack import load as load_stack
 from cwndlab.errors import RunError, StudyError
 from cwndlab.laws import kernel_law
 from cwndlab.plan.plan import Cell, Plan
+from cwndlab.plan.scenario import bottleneck
 from cwndlab.report import render
 from cwndlab.report.contents import unmeasured_results
 from cwndlab.report.model import Fact
 from cwndlab.runs.execution import checked_plan, run_plan, sound_plan
-from cwndlab.runs.progress import Progress
+from cwndlab.runs.progress import Progress, span
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.spec.knobs import word
@@ -113,9 +114,9 @@ def evaluate(
 
     The report of each study is in `out/PACK/STUDY`. What is there from an earlier evaluation is not run
     again. `changes` sets keys of every study, as `{"run.duration": "10s"}`. `progress` gives, for the name of
-    a study, what reports its progress. A kernel runs the studies of which it has every part, and the
-    simulator's numbers are set next to its own. StudyError for what does not fit together; it comes before
-    the first run.
+    a study and how far all are, what reports its progress. A kernel runs the studies of which it has every
+    part, and the simulator's numbers are set next to its own. StudyError for what does not fit together; it
+    comes before the first run.
     """
     began = time.monotonic()
     options = options or RunOptions()
@@ -135,14 +136,16 @@ def evaluate(
         raise StudyError(f"no study runs on a kernel: {reason}", key="--backend", right="--backend simulator")
     runs: dict[tuple[str, str], RunResult] = {}
     cards = []
+    whole = _Whole([plan for one in prepared for plan in one.plans.values()])
     for one in prepared:
         made: dict[str, RunResult] = {}
         for name, plan in one.plans.items():
             folder = out / one.pack.name / name
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with progress(f"{one.pack.name}/{name}") as shown:
+            with progress(f"{one.pack.name}/{name} ({whole})") as shown:
                 made[name] = run_plan(plan, replace(options, out=folder), progress=shown)
             runs[one.pack.name, name] = made[name]
+            whole.finish(plan, made[name].performed)
         cards.append(
             judge(
                 one.pack,
@@ -156,6 +159,40 @@ def evaluate(
     evaluation = Evaluation(tuple(cards), tuple(subjects), runs, out)
     _write(evaluation, out, options, time.monotonic() - began)
     return evaluation
+
+
+class _Whole:
+    """How far all studies are, in words: by what their bottlenecks can send in the time they run."""
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self._count, self._finished = len(plans), 0
+        self._left = sum(map(_most_sent, plans))
+        self._ran = self._seconds = 0.0
+        self._began = time.monotonic()
+
+    def finish(self, plan: Plan, performed: int) -> None:
+        """Counts a study; what it took tells of the others if it ran now."""
+        sent, now = _most_sent(plan), time.monotonic()
+        self._finished += 1
+        self._left -= sent
+        if performed:
+            self._ran += sent * performed / plan.runs
+            self._seconds += now - self._began
+        self._began = now
+
+    def __str__(self) -> str:
+        left = f", about {span(self._left * self._seconds / self._ran)} left" if self._ran else ""
+        return f"study {self._finished + 1} of {self._count}{left}"
+
+
+def _most_sent(plan: Plan) -> float:
+    """Bits that the bottlenecks of a plan's runs can send."""
+    found = 0.0
+    for cell in plan.cells:
+        links = cell.compiled.scenario["links"]
+        rate = links[bottleneck(links)]["rate_bps"]
+        found += plan.replicates_of(cell) * cell.compiled.scenario["duration_ns"] / 1e9 * rate
+    return found
 
 
 @dataclass(frozen=True)
