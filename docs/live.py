@@ -31,7 +31,7 @@ FRAME = """
 def _lessons(folder: Path) -> frozenset[str]:
     """Writes the lessons' pages into a folder; their file names, none without the engine for pages."""
     try:
-        pages = lessons.pages()
+        pages = {name: make() for name, make in lessons.pages().items()}
     except OutputError as error:
         print(f"live examples: skipped, {error}", file=sys.stderr)
         return frozenset()

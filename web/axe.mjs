@@ -22,6 +22,7 @@ for (const file of files) {
     for (const width of [1280, 400]) {
       await page.setViewportSize({ width, height: 900 });
       await page.goto(pathToFileURL(file).href);
+      if (await page.locator("#explore-controls").count()) await page.locator("#live-status", { hasText: /^Shown/ }).waitFor();
       await page.evaluate(axe);
       await page.locator("details").evaluateAll((all) => all.forEach((one) => (one.open = true)));
       await check(width);

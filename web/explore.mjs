@@ -1,10 +1,10 @@
-// node explore.mjs CHROMIUM PAGE NOTEBOOK PICTURES: opens a page of controls, and one that shows it in a frame.
+// node explore.mjs CHROMIUM PAGE NOTEBOOK LESSON PICTURES: opens a page of controls, one that shows it in a frame, and a lesson.
 // Prints what it saw as JSON; tests/explore/test_explore_page.py judges it.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
-const [, , executablePath, address, notebook, pictures] = process.argv;
+const [, , executablePath, address, notebook, lesson, pictures] = process.argv;
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
 const seen = { errors: [], requests: [] };
@@ -26,7 +26,7 @@ const picture = async (k = 0) => {
   return canvas(k).evaluate((one) => one.toDataURL());
 };
 const hash = () => page.evaluate(() => location.hash);
-const totals = () => page.locator("#live-totals").textContent();
+const totals = () => page.locator("#live-totals").innerText();
 
 await page.goto(address);
 await shown();
@@ -71,13 +71,19 @@ const link = await page.evaluate(() => location.href);
 const other = await browser.newPage();
 await other.goto(link);
 await other.locator("#live-status", { hasText: /^Shown/ }).waitFor();
-seen.fromLink = (await other.locator("#live-totals").textContent()) === seen.compared[1];
+seen.fromLink = (await other.locator("#live-totals").innerText()) === seen.compared[1];
 await other.setViewportSize({ width: 390, height: 844 });
 seen.narrow = await other.locator("html").evaluate((one) => one.scrollWidth - one.clientWidth);
 seen.smallest = await other.evaluate(() =>
   Math.min(...[...document.querySelectorAll("body *")].filter((one) => one.getClientRects().length).map((one) => parseFloat(getComputedStyle(one).fontSize))),
 );
 if (pictures) await other.screenshot({ path: join(pictures, "explore-narrow.png"), fullPage: true });
+// On a telephone one graph is shown, and stays in view while the last slider is moved.
+seen.graphs = await other.locator("canvas:visible").count();
+await other.locator("#explore-controls :is(input, select):visible").last().evaluate((one) => one.scrollIntoView({ block: "center" }));
+seen.beside = await other.locator("canvas:visible").evaluate((one) => [one.getBoundingClientRect().top, one.getBoundingClientRect().bottom]);
+await other.locator(".switch button", { hasText: "Queue" }).click();
+seen.switched = await other.locator("figure:visible figcaption").allTextContents();
 
 await change(() => page.locator("#explore-start").click());
 seen.start = [await hash(), (await totals()) === atStart[1]];
@@ -90,10 +96,16 @@ await frame.locator("#control-rate").focus();
 await framing.keyboard.press("ArrowRight");
 await frame.locator("#control-rate-value", { hasText: "20 Mbit/s" }).waitFor();
 await frame.locator("#live-status", { hasText: /^Shown/ }).waitFor();
-seen.framed = await frame.locator("#live-totals").textContent();
+seen.framed = await frame.locator("#live-totals").innerText();
 seen.read = await framing.evaluate(() => window.model.get("address"));
 await framing.evaluate(() => window.model.assign("address", "#rate=5"));
 await frame.locator("#control-rate-value", { hasText: /^5 Mbit/ }).waitFor();
 seen.assigned = await frame.locator("#control-rate-value").textContent();
+
+// The lesson's transfer is over early, and so are its graphs; of groups of flows each has one line.
+await page.goto(lesson);
+await shown();
+const ends = () => canvas(0).evaluate((one) => one.getAttribute("data-span"));
+seen.lesson = [await ends(), await page.locator("figcaption").allTextContents(), await totals()];
 await browser.close();
 console.log(JSON.stringify(seen));

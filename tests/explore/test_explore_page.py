@@ -20,6 +20,7 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import ExtraError
+from cwndlab.explore import lessons
 from cwndlab.explore.controls import Explored, derive_study
 from cwndlab.explore.page import ExplorePage, PageServer, page
 from cwndlab.report import widget
@@ -76,7 +77,10 @@ def seen(file: Path) -> Any:
     script = resources.files("cwndlab.report").joinpath("live", "widget.js").read_text()
     given = {"title": "One transfer", "html": file.read_text(), "height": "40rem", "address": ""}
     notebook.write_text(HOST.format(script=json.dumps(script), given=json.dumps(given).replace("</", "<\\/")))
-    command = ["node", "explore.mjs", CHROMIUM, file.as_uri(), notebook.as_uri(), str(file.parent)]
+    lesson = file.with_name("lesson.html")
+    lesson.write_text(lessons.page("slow-start"))
+    pages = [one.as_uri() for one in (file, notebook, lesson)]
+    command = ["node", "explore.mjs", CHROMIUM, *pages, str(file.parent)]
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
@@ -101,8 +105,8 @@ def test_two_settings_are_overlaid(seen: Any) -> None:
     address, totals = seen["compared"]
     assert address == "#vs.=&vs.cc=bbr3"
     assert seen["overlay"] == [True, True]
-    a, b = re.findall(r"[AB]: ([\d,]+) bytes delivered", totals)
-    assert a != b
+    a, b = re.findall(r"^[AB]: \S+\t([\d.]+)", totals, re.MULTILINE)
+    assert 8 < float(a) <= 10 and 8 < float(b) <= 10 and a != b
     assert seen["zooms"]
 
 
@@ -136,14 +140,35 @@ def test_nothing_overflows_or_is_tiny_on_a_telephone(seen: Any) -> None:
 
 
 @needs_module
+def test_one_graph_stays_beside_the_sliders_on_a_telephone(seen: Any) -> None:
+    top, bottom = seen["beside"]
+    assert seen["graphs"] == 1
+    assert 0 <= top < bottom < 844 / 2
+    (caption,) = seen["switched"]
+    assert caption.startswith("Queue (packets)")
+
+
+@needs_module
+def test_the_graphs_of_a_lesson_end_with_its_transfer_and_say_what_to_look_for(seen: Any) -> None:
+    span, captions, totals = seen["lesson"]
+    first, last = map(float, span.split())
+    (took,) = re.findall(r"^transfer\t[\d.]+\t([\d.]+)", totals, re.MULTILINE)
+    assert first == 0 and float(took) < last < 1.2 * float(took)
+    look = lessons.advice("slow-start")["look"]
+    assert [caption.partition(") ")[2] for caption in captions[: len(look)]] == [*look.values()]
+    assert all(len(caption) > 40 for caption in captions)
+
+
+@needs_module
 def test_the_page_fetches_nothing_and_logs_no_error(seen: Any, file: Path) -> None:
     assert seen["errors"] == []
-    assert {url.partition("#")[0] for url in seen["requests"]} == {file.as_uri()}
+    pages = {file.as_uri(), file.with_name("lesson.html").as_uri()}
+    assert {url.partition("#")[0] for url in seen["requests"]} == pages
 
 
 @needs_module
 def test_a_notebook_reads_and_sets_the_settings_of_the_page(seen: Any) -> None:
-    assert "bytes delivered" in seen["framed"]
+    assert "rate (Mb/s)" in seen["framed"]
     assert seen["read"] == "#rate=20"
     assert seen["assigned"] == "5 Mbit/s"
 
@@ -210,7 +235,7 @@ def test_the_page_is_one_light_file(file: Path) -> None:
 
 @pytest.fixture
 def server() -> Iterator[PageServer]:
-    with PageServer({"index.html": "the page"}) as made:
+    with PageServer({"index.html": lambda: "the page"}) as made:
         thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield made

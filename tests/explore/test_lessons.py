@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 
 import pytest
 
 from cwndlab.explore import lessons
 from cwndlab.explore.controls import derive_study
+from cwndlab.explore.picture import picture
 from cwndlab.spec.values import text
 
 
@@ -15,17 +18,34 @@ from cwndlab.spec.values import text
 def test_what_a_lesson_suggests_is_on_its_page(name: str) -> None:
     derived = derive_study(lessons.study(name))
     offered = {c.name: {text(stop.value) for stop in c.stops} for c in derived.controls}
-    suggested = lessons.tries(name)
+    advice = lessons.advice(name)
+    suggested = [setting for one in advice["try"] for setting in (one["set"], one.get("compare", {}))]
     assert suggested
-    for one in suggested:
-        for setting in (one.get("set", {}), one.get("compare", {})):
-            for control, value in setting.items():
-                assert text(value) in offered[control], (control, value)
+    for setting in (*suggested, *advice["picture"]["settings"]):
+        for control, value in setting.items():
+            assert text(value) in offered[control], (control, value)
+
+
+def test_a_picture_has_a_line_for_each_setting_or_for_each_flow() -> None:
+    two = svg(picture(derive_study(lessons.study("queues")), "queue", [{}, {"queue": "codel"}]))
+    drop_tail, codel = (heights(line) for line in re.findall(r'points="([^"]*)"', two))
+    assert min(drop_tail) < 30 < 90 < min(codel[100:]), "drop-tail fills its buffer, CoDel keeps it short"
+    flows = svg(picture(derive_study(lessons.study("cubic-bbr")), "window", [{}]))
+    assert flows.count("<polyline") == 2
+
+
+def svg(address: str) -> str:
+    return base64.b64decode(address.partition(",")[2]).decode()
+
+
+def heights(points: str) -> list[float]:
+    return [float(point.partition(",")[2]) for point in points.split()]
 
 
 def test_the_list_of_lessons_names_each_with_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lessons, "page", lambda name, index: name)
+    monkeypatch.setattr(lessons, "picture", lambda derived, graph, settings: f"data:{derived.study.name}")
     pages = lessons.pages()
-    listed = json.loads(pages.pop("lessons.json"))
-    assert [file for file, _, _ in listed] == [name for name in pages if name != "index.html"]
-    assert all(title and title in pages["index.html"] for _, title, _ in listed)
+    listed = json.loads(pages.pop("lessons.json")())
+    assert [file for file, *_ in listed] == [name for name in pages if name != "index.html"]
+    index = pages["index.html"]()
+    assert all(title and title in index and picture in index for _, title, _, picture, _ in listed)

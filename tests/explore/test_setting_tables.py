@@ -111,7 +111,7 @@ def test_short_forms_offer_their_own_keys() -> None:
 
 
 def test_the_study_file_of_a_setting_runs_its_scenario(modem: Explored) -> None:
-    shown = content(modem, [])
+    shown = content(modem, [], {})
     moved = [k for k, control in enumerate(modem.controls) if control.name in ("iw", "rate", "queue")]
     state = tuple(len(c.stops) - 1 if k in moved else c.base for k, c in enumerate(modem.controls))
     cell = modem.cell(state)

@@ -1,4 +1,4 @@
-"""Reports as axe-core sees them: light and dark, on a wide screen and a telephone, and while a cell runs."""
+"""Reports and lessons as axe-core sees them: light and dark, wide and narrow, and while a cell runs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 import cwndlab
 from cwndlab.evaluate import evaluation, pack, subjects
+from cwndlab.explore import lessons
 
 WEB = Path(__file__).parents[2] / "web"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -34,7 +35,7 @@ replicates = 3
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A question of a few lines, a study with claims and published numbers, and a scorecard."""
+    """A question of a few lines, a study with claims and published numbers, a scorecard, and lessons."""
     if CHROMIUM is None or shutil.which("node") is None or not (WEB / "node_modules/axe-core").exists():
         pytest.skip("needs chromium, node and the packages in web/ (`npm ci --prefix web`)")
     out = tmp_path_factory.mktemp("pages")
@@ -47,11 +48,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         out / "card",
         changes={"dumbbell.rate": "2Mbps", "run.duration": "4s", "run.warmup": "1s"},
     )
-    return [*out.glob("*/report.html"), out / "card/scorecard.html"]
+    (out / "index.html").write_text(lessons.index()[0], encoding="utf-8")
+    (out / "lesson.html").write_text(lessons.page("queues", "index.html"), encoding="utf-8")
+    return [*out.glob("*/report.html"), out / "card/scorecard.html", *out.glob("*.html")]
 
 
 def test_axe_finds_nothing_wrong(pages: list[Path]) -> None:
-    assert len(pages) == 3
+    assert len(pages) == 5
     command = ["node", "axe.mjs", str(CHROMIUM), *map(str, pages)]
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

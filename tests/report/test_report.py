@@ -439,10 +439,15 @@ def test_the_index_leads_to_every_report(written: tuple[Path, ReportView], tmp_p
         shutil.copytree(written[0], tmp_path / name)
     (tmp_path / "rfc2415/provenance.json").write_text('{"title": "<i>Windows</i>", "study": "rfc2415"}')
     (tmp_path / "lessons").mkdir()
-    topics = [("slow-start.html", "Slow & steady", "Windows."), ("red.html", "RED", "A queue.")]
+    drawn = ("data:image/svg+xml;base64,", "cwnd")
+    topics = [
+        ("slow-start.html", "Slow & steady", "Windows.", *drawn),
+        ("red.html", "RED", "A queue.", *drawn),
+    ]
     (tmp_path / "lessons/lessons.json").write_text(json.dumps(topics))
     page = write_index(tmp_path).read_text()
-    assert 'href="lessons/slow-start.html">Slow &amp; steady</a></h3><p>Windows.</p>' in page
+    assert 'href="lessons/slow-start.html">Slow &amp; steady</a></h3>' in page
+    assert "<p>Windows.</p>" in page and "<figcaption>cwnd</figcaption>" in page
     assert 'href="lessons/red.html">RED<' in page
     assert 'href="rfc2415/report.html">&lt;i&gt;Windows' in page
     assert 'href="a%20b/report.html"' in page

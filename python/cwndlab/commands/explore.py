@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -54,16 +55,21 @@ def explore(
 
     if study is None or study in lessons.NAMES:
         reject_options("a lesson", {"--set": set_ or more, "--metric": metric})
-        pages = lessons.pages() if study is None else {"index.html": lessons.page(study)}
+        pages = lessons.pages() if study is None else {"index.html": lambda: lessons.page(study)}
     else:
-        pages = {"index.html": page(derive_study(load(study, set_, more, metrics=metric)))}
+        chosen = load(study, set_, more, metrics=metric)
+        pages = {"index.html": lambda: page(derive_study(chosen))}
     if out is not None:
         _write(pages, out)
         return
+    if study is not None:  # what is wrong with it is to end the command, not to come from the server
+        echo("Compiling the settings of the sliders …", err=True)
+        made = pages["index.html"]()
+        pages = {"index.html": lambda: made}
     _serve(pages, port, browser)
 
 
-def _write(pages: dict[str, str], out: Path) -> None:
+def _write(pages: Mapping[str, Callable[[], str]], out: Path) -> None:
     from cwndlab.writing import write_atomic, writing
 
     if len(pages) == 1:
@@ -71,15 +77,16 @@ def _write(pages: dict[str, str], out: Path) -> None:
             raise OutputError(f"{out}: is a folder; name a file")
         files = {out: next(iter(pages.values()))}
     else:
-        files = {out / name: text for name, text in pages.items()}
-    for file, text in files.items():
+        files = {out / name: make for name, make in pages.items()}
+    for file, make in files.items():
+        echo(f"writing {file} …", err=True)
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(file, text.encode())
+            write_atomic(file, make().encode())
     echo(f"page: {next(iter(files))}")
 
 
-def _serve(pages: dict[str, str], port: int, browser: bool) -> None:
+def _serve(pages: Mapping[str, Callable[[], str]], port: int, browser: bool) -> None:
     import webbrowser
 
     from cwndlab.explore.page import PageServer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from cwndlab.spec.study_spec import StudySpec
 
 from . import page as pages_of
 from .controls import derive_study
+from .picture import picture
 
 FOLDER = Path(__file__).parent.parent / "lessons"
 #: The lessons, in the order in which they build on each other.
@@ -29,23 +31,37 @@ def study(name: str) -> StudySpec:
     return build_checked(StudySpec, read_document(FOLDER / name), CATALOGUE)
 
 
-def tries(name: str) -> list[Mapping[str, Any]]:
-    """What a lesson suggests: `text`, the values to `set`, and those to `compare` with."""
+def advice(name: str) -> Mapping[str, Any]:
+    """What the file of a lesson says.
+
+    `try`: each a `text`, the values to `set`, and those to `compare` with; `look`: what to look for in some
+    graphs; `picture`: a `graph` of `settings` for the index, and what it shows (`text`).
+    """
     file = FOLDER / name / "lesson.toml"
-    found: list[Mapping[str, Any]] = read_toml(read_text(file, what="a lesson"), file)["try"]
-    return found
+    return read_toml(read_text(file, what="a lesson"), file)
 
 
 def page(name: str, index: str = "") -> str:
     """The page of a lesson; `index` is the address of the page that leads to all."""
-    return pages_of.page(derive_study(study(name)), tries(name), index)
+    given = advice(name)
+    return pages_of.page(derive_study(study(name)), given["try"], given["look"], index)
 
 
-def pages() -> dict[str, str]:
-    """The pages of all lessons by file name, the one that leads to them first; and a list of them."""
-    studies = {f"{name}.html": study(name) for name in NAMES}
-    entries = [(file, one.title, one.outline.about or "") for file, one in studies.items()]
-    pages = {f"{name}.html": page(name, INDEX) for name in NAMES}
-    return (
-        {INDEX: render.page("lessons.html", lessons=entries).decode()} | pages | {LIST: json.dumps(entries)}
-    )
+def index() -> tuple[str, str]:
+    """The page that leads to all lessons, and a list of them (`LIST`)."""
+    entries = []
+    for name in NAMES:
+        one, shown = study(name), advice(name)["picture"]
+        drawn = picture(derive_study(one), shown["graph"], shown["settings"])
+        entries.append((f"{name}.html", one.title, one.outline.about or "", drawn, shown["text"]))
+    return render.page("lessons.html", lessons=entries).decode(), json.dumps(entries)
+
+
+def pages() -> dict[str, Callable[[], str]]:
+    """What makes each page of the lessons, by file name, the one that leads to them first; and their list."""
+    both = cache(index)
+    return {
+        INDEX: lambda: both()[0],
+        **{f"{name}.html": partial(page, name, INDEX) for name in NAMES},
+        LIST: lambda: both()[1],
+    }

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
@@ -62,12 +65,18 @@ class ExplorePage:
         )
 
 
-def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str = "") -> str:
+def page(
+    derived: Explored,
+    tries: Sequence[Mapping[str, Any]] = (),
+    look: Mapping[str, str] = MappingProxyType({}),
+    index: str = "",
+) -> str:
     """The page of a study's controls, as HTML.
 
     Args:
         derived: the study and its controls.
         tries: what to try: `text`, the values to `set`, and those of a second setting (`compare`).
+        look: what to look for in some graphs, by their names in graphs.js; these come first.
         index: address of a page of lessons to which this one leads back.
 
     Raises:
@@ -79,7 +88,7 @@ def page(derived: Explored, tries: Sequence[Mapping[str, Any]] = (), index: str 
         raise OutputError(module)
     found, tables = derived.tables()
     about = found.study.outline.about or ""
-    carried = embed.simulator(module, content(found, tables), "explore.js")
+    carried = embed.simulator(module, content(found, tables, look), "explore.js")
     made = render.page(
         "explore.html",
         css=render.style("explore"),
@@ -111,7 +120,7 @@ def _groups(controls: Sequence[Control]) -> list[tuple[str, bool, list[Control]]
     return made
 
 
-def content(found: Explored, tables: Sequence[SettingTable]) -> dict[str, Any]:
+def content(found: Explored, tables: Sequence[SettingTable], look: Mapping[str, str]) -> dict[str, Any]:
     """What the page's script reads: controls, scenarios, and the study as a file."""
     pool: dict[str, int] = {"": 0}
     rows = [[[pool.setdefault(value, len(pool)) for value in row] for row in table.rows] for table in tables]
@@ -141,6 +150,7 @@ def content(found: Explored, tables: Sequence[SettingTable]) -> dict[str, Any]:
         "order": list(study.outline.axes),
         "study": toml.dumps(file),
         "columns": _columns(study),
+        "look": list(look.items()),
     }
 
 
@@ -158,17 +168,20 @@ def _columns(study: StudySpec) -> str:
 class PageServer(ThreadingHTTPServer):
     """Pages by name, under a random path on the loopback interface; `url` leads to the first.
 
+    Each is made when it is first asked for.
+
     A page of another site can reach a loopback port, but cannot guess the path. The Host header must name
     this machine, so that no foreign name that resolves to it is served.
     """
 
     daemon_threads = True
 
-    def __init__(self, pages: Mapping[str, str], port: int = 0) -> None:
+    def __init__(self, pages: Mapping[str, Callable[[], str]], port: int = 0) -> None:
         """Starts listening; OSError if the port is taken (0: any free one)."""
         super().__init__(("127.0.0.1", port), _Handler)
         self.token = secrets.token_urlsafe(16)
-        self.pages = {f"/{self.token}/{name}": text.encode() for name, text in pages.items()}
+        self.pages = {f"/{self.token}/{name}": cache(make) for name, make in pages.items()}
+        self.making = Lock()
         self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
         self.url = f"http://127.0.0.1:{self.server_port}{next(iter(self.pages))}"
 
@@ -178,10 +191,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answers with a page, or 404."""
-        body = self.server.pages.get(self.path.partition("?")[0])
-        if body is None or self.headers.get("Host") not in self.server.hosts:
+        make = self.server.pages.get(self.path.partition("?")[0])
+        if make is None or self.headers.get("Host") not in self.server.hosts:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
+        with self.server.making:
+            body = make().encode()
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", "text/html; charset=utf-8")
         self.send_header("Content-Length", str(len(body)))

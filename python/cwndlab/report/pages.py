@@ -23,7 +23,8 @@ from .figures import draw
 from .model import CountView
 from .wording import count
 
-#: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list: file, title and topic of each.
+#: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list.
+#: Of each it has file, title, topic, picture and what that shows.
 LESSONS, LIST = "lessons", "lessons.json"
 #: What a report contains that contains the simulator (templates/simulator.html.j2).
 LIVE = b'id="live-engine"'
@@ -74,11 +75,14 @@ def _entry(report: Path) -> IndexEntry:
     )
 
 
-def _lessons(folder: Path) -> list[tuple[str, str, str]]:
-    """Address, title and topic of the lessons in a folder, if it has some."""
+def _lessons(folder: Path) -> list[tuple[str, str, str, str, str]]:
+    """Address, title, topic and picture of the lessons in a folder, if it has some."""
     try:
         found = json.loads((folder / LIST).read_text(encoding="utf-8"))
-        return [(f"{quote(folder.name)}/{quote(file)}", title, topic) for file, title, topic in found]
+        return [
+            (f"{quote(folder.name)}/{quote(file)}", title, topic, picture, shows)
+            for file, title, topic, picture, shows in found
+        ]
     except (OSError, ValueError, TypeError):
         return []
 

@@ -6,7 +6,7 @@
  * @typedef {{ controls: number[], places: (string | number)[][], rows: number[][] }} ScenarioTable A row for each
  *   combination of the controls, the last one fastest; values are indices into the pool, 0 for absent.
  * @typedef {{ name: string, seed: string, controls: Control[], base: Scenario, tables: ScenarioTable[], pool: unknown[],
- *   axes: Record<string, Scalar>, order: string[], study: string, columns: string }} Content
+ *   axes: Record<string, Scalar>, order: string[], study: string, columns: string, look: [string, string][] }} Content
  * @typedef {number[]} Setting Each control's position.
  */
 
@@ -118,7 +118,7 @@ class Explorer {
       this.node = node;
       this.connection = connection;
       this.run();
-    });
+    }, Object.fromEntries(content.look));
     this.inputs = content.controls.map((control, k) => this.input(control, k));
     /** @type {Setting[]} */
     this.settings = [];
@@ -219,7 +219,7 @@ class Explorer {
       const input = this.inputs[k];
       const { title } = control.stops[position];
       input.value = String(position);
-      input.setAttribute("aria-valuetext", title);
+      if (control.ordered) input.setAttribute("aria-valuetext", title);
       element(`control-${control.name}-value`, HTMLElement).textContent = control.ordered ? measured(title, control.unit) : "";
       const differs = this.settings.some((setting) => setting[k] !== this.settings[0][k]);
       input.parentElement?.classList.toggle("differs", differs);
@@ -336,11 +336,6 @@ class Explorer {
       return { label: "AB"[k], run, scenario };
     });
     const { graphs } = this;
-    const whole = graphs.shots.length === 0 || (graphs.sequence.span[0] === 0 && graphs.sequence.span[1] >= graphs.end);
-    if (whole) {
-      const end = Math.max(...scenarios.map((scenario) => scenario.duration_ns / NS));
-      for (const plot of graphs.plots) plot.span = [0, end];
-    }
     this.shown = asked.join();
     const { node } = this;
     graphs.receive(shots, node, this.connection);

@@ -51,25 +51,40 @@ function likelySender({ traffic: [first] }) {
   return pushes && (first.app.from ?? "client") === "client" ? first.client : first.server;
 }
 
-/** Connections that are drawn at once. */
-const MOST_SHOWN = 6;
+/** The graphs in their order: name, title, unit and what to look for. */
+const GRAPHS = /** @type {const} */ ([
+  ["sequence", "Packets", "segment number", "A dot is a packet when it is sent, a cross one that is dropped. The steeper, the faster."],
+  ["rate", "Rate", "Mb/s", "What arrives at the receivers: of each flow, and of all together (dashed)."],
+  ["window", "Window", "kB", "What the sender may have in flight (cwnd), and what it has. Cwnd falls when it reacts to congestion."],
+  ["round_trip", "Round-trip time", "ms", "As each sender measures it, smoothed: that of the path, and the wait in the queue."],
+  ["queue", "Queue", "packets", "What waits at the link. A cross is a dropped packet, a diamond a marked one."],
+]);
+
 /** Colours of two runs that are overlaid. */
 const OVERLAID = ["--link", "--second"];
 
 class Graphs {
-  /** @param {(node: number, connection: number) => void} observe Runs again with the segments at another node. */
-  constructor(observe) {
+  /**
+   * @param {(node: number, connection: number) => void} observe Runs again with the segments at another node.
+   * @param {Record<string, string>} look What to look for in some graphs, which come first.
+   */
+  constructor(observe, look = {}) {
     this.observe = observe;
     this.sender = element("live-sender", HTMLSelectElement);
     this.link = element("live-link", HTMLSelectElement);
     this.totals = element("live-totals", HTMLElement);
-    this.sequence = new Plot("Time\u2013sequence graph", "segment number", this);
-    this.rate = new Plot("Rate", "Mb/s", this);
-    this.window = new Plot("Window of the sender", "kB", this);
-    this.roundTrip = new Plot("Smoothed round-trip time", "ms", this);
-    this.queue = new Plot("Queue", "packets", this);
-    this.plots = [this.sequence, this.rate, this.window, this.roundTrip, this.queue];
-    element("live-plots", HTMLElement).append(...this.plots.map((plot) => plot.element));
+    const plots = GRAPHS.map(([name, title, unit, about]) => /** @type {const} */ ([name, new Plot(title, unit, look[name] ?? about, this)]));
+    const byName = Object.fromEntries(plots);
+    this.sequence = byName.sequence;
+    this.rate = byName.rate;
+    this.window = byName.window;
+    this.roundTrip = byName.round_trip;
+    this.queue = byName.queue;
+    const first = Object.keys(look);
+    this.plots = [...first.map((name) => byName[name]), ...plots.filter(([name]) => !first.includes(name)).map(([, plot]) => plot)];
+    element("live-plots", HTMLElement).append(this.switch(), ...this.plots.map((plot) => plot.element));
+    /** Whether the span of time follows the runs. */
+    this.whole = true;
     /** @type {Shot[]} */
     this.shots = [];
     /** @type {Sender[][]} Of each run, the busiest first. */
@@ -86,6 +101,30 @@ class Graphs {
     this.sender.addEventListener("change", () => this.choose(Number(this.sender.value)));
     this.link.addEventListener("change", () => this.show());
     window.addEventListener("resize", () => this.draw());
+  }
+
+  /** The buttons that choose a graph where there is room for one. */
+  switch() {
+    const row = document.createElement("p");
+    row.className = "switch";
+    const buttons = this.plots.map((plot) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = plot.title.replace("Round-trip time", "RTT");
+      button.addEventListener("click", () => choose(plot));
+      return button;
+    });
+    /** @param {Plot} chosen */
+    const choose = (chosen) => {
+      for (const [k, plot] of this.plots.entries()) {
+        plot.element.classList.toggle("chosen", plot === chosen);
+        buttons[k].setAttribute("aria-pressed", String(plot === chosen));
+      }
+      this.draw();
+    };
+    row.append(...buttons);
+    queueMicrotask(() => choose(this.plots[0]));
+    return row;
   }
 
   /** Forgets what is drawn. */
@@ -138,26 +177,43 @@ class Graphs {
     const parts = this.shots.map((shot, k) => {
       const all = this.senders[k];
       const sender = all.find((one) => one.connection === chosen) ?? all[0];
+      const lines = linesOf(all);
       const several = this.shots.length > 1;
-      const shown = several && sender ? [sender] : all.slice(0, MOST_SHOWN);
+      const own = lines.filter(({ members }) => members.includes(sender));
+      const shown = several ? own : lines;
       /** @param {Series[]} series */
       const mine = (series) => (several ? series.map((one) => overlaid(one, shot.label, k)) : series);
       return {
-        totals: sender ? totals(shot.run, sender) : "No connection.",
+        totals: totals(shot.run, shot.scenario, all, lines),
         sequence: sender ? mine(sequenceSeries(shot.run, sender)) : [],
-        rate: mine(rateSeries(shot.run, shot.scenario, shown)),
-        window: sender ? mine(windowSeries(shot.run, sender)) : [],
-        roundTrip: mine(roundTripSeries(shot.run, shot.scenario, shown)),
+        rate: mine(rateSeries(shot.run, shot.scenario, all, shown)),
+        window: sender ? mine(windowSeries(shot.run, sender, own[0].color)) : [],
+        roundTrip: mine(roundTripSeries(shot.run, shown)),
         queue: mine(queueSeries(shot.run, Number(this.link.value))),
       };
     });
-    this.totals.textContent = parts.map((part, k) => (parts.length > 1 ? `${this.shots[k].label}: ` : "") + part.totals).join(" ");
+    this.showTotals(parts.map((part) => part.totals));
     this.sequence.show(parts.flatMap((part) => part.sequence));
     this.rate.show(parts.flatMap((part) => part.rate));
     this.window.show(parts.flatMap((part) => part.window));
     this.roundTrip.show(parts.flatMap((part) => part.roundTrip));
     this.queue.show(parts.flatMap((part) => part.queue));
+    if (this.whole) for (const plot of this.plots) plot.span = [0, this.last()];
     this.draw();
+  }
+
+  /** A table of what each flow counted, with a column for what happened at all. @param {string[][][]} runs */
+  showTotals(runs) {
+    const rows = runs.flatMap((lines, k) => lines.map(([name, ...rest]) => [runs.length > 1 ? `${this.shots[k].label}: ${name}` : name, ...rest]));
+    const kept = TOTALS.map((_, k) => k).filter((k) => k < 2 || rows.some((row) => row[k] !== "" && row[k] !== "0"));
+    /** @param {string} tag @param {string} text */
+    const cell = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
+    const table = document.createElement("table");
+    const head = table.createTHead().insertRow();
+    head.append(...kept.map((k) => Object.assign(cell("th", TOTALS[k]), { scope: "col" })));
+    const body = table.createTBody();
+    for (const row of rows) body.insertRow().append(...kept.map((k) => (k === 0 ? Object.assign(cell("th", row[k]), { scope: "row" }) : cell("td", row[k]))));
+    this.totals.replaceChildren(table);
   }
 
   draw() {
@@ -172,8 +228,15 @@ class Graphs {
     return Math.max(...this.shots.map(({ scenario }) => scenario.duration_ns / NS));
   }
 
+  /** When the last connection of the runs ended; the end of the longest run if one did not. */
+  last() {
+    const end = Math.max(...this.senders.flat().map((one) => one.end), 0);
+    return end > 0 && end < this.end ? Math.min(this.end, 1.02 * end) : this.end;
+  }
+
   /** @param {Span} span */
   zoom([from, to]) {
+    this.whole = false;
     const width = Math.min(this.end, Math.max(1e-6, to - from));
     const start = Math.min(Math.max(0, from), this.end - width);
     for (const plot of this.plots) plot.span = [start, start + width];
@@ -187,9 +250,10 @@ class Graphs {
     this.sequence.element.scrollIntoView({ block: "nearest" });
   }
 
-  /** From 0 to the last event of the connection. */
+  /** From 0 to the end of the last connection. */
   reset() {
-    this.zoom([0, this.events()[1]]);
+    this.zoom([0, this.last()]);
+    this.whole = true;
   }
 
   /** Shows a connection that begins late, or ends early, without the time before and after. */

@@ -3,7 +3,9 @@
 /**
  * @typedef {{ links: { name: string, from: number, to: number }[], traffic: { name: string, client: number, server: number, app: { kind?: string, from?: string } }[],
  *   nodes: string[], probes: Record<string, unknown>, duration_ns: number }} Scenario
- * @typedef {{ connection: number, traffic: number, fromClient: boolean, text: string, short: string }} Sender
+ * @typedef {{ connection: number, traffic: number, fromClient: boolean, start: number, end: number, group: number, name: string,
+ *   text: string }} Sender A connection; `end`: when it had sent all it had to, else infinite; `group`: the place of its flow's name.
+ * @typedef {{ name: string, color: string, members: Sender[] }} Line What has a line of its own in a graph: a flow, or a connection.
  */
 
 const NS = 1e9;
@@ -51,19 +53,65 @@ function senders(run, scenario) {
   const order = Array.from({ length: rows }, (_, row) => row);
   const sent = columns.segments_sent.values;
   order.sort((a, b) => sent[b] - sent[a] || a - b);
+  const names = scenario.traffic.map(({ name }, k) => (name || `traffic ${k}`).replace(/\.\d+$/, ""));
+  const groups = [...new Set(names)];
+  const finished = scenario.traffic.map(() => /** @type {number[]} */ ([]));
+  const { traffic: of, end_ns: ends } = run.tables.objects.columns;
+  for (const [row, end] of ends.values.entries()) if (!Number.isNaN(end)) finished[of.values[row]].push(end);
+  const done = finished.map((times) => Float64Array.from(times).sort());
+  const { connection: owner, from_client: client, time_ns: time, in_flight_bytes: inFlight, srtt_ns: srtt } = run.tables.cwnd.columns;
+  /** The last row of each connection's two ends. @type {Map<number, number>[]} */
+  const last = [new Map(), new Map()];
+  for (let row = 0; row < run.tables.cwnd.rows; row++) last[client.values[row]].set(owner.values[row], row);
+  /**
+   * When a connection's window changed last, if nothing was in flight then, or a file of its flow was complete within two round trips.
+   * @param {number | undefined} row @param {number} traffic
+   */
+  const endOf = (row, traffic) => {
+    if (row === undefined) return Infinity;
+    const near = 2 * (srtt.values[row] || 0);
+    const complete = done[traffic][above(done[traffic], time.values[row] - near)] <= time.values[row] + near;
+    return inFlight.values[row] === 0 || complete ? time.values[row] / NS : Infinity;
+  };
   return order.map((row) => {
     const traffic = columns.traffic.values[row];
     const connection = columns.connection.values[row];
-    const start = (columns.start_ns.values[row] / NS).toFixed(3);
+    const fromClient = columns.bytes_up.values[row] >= columns.bytes_down.values[row];
+    const start = columns.start_ns.values[row] / NS;
     const name = scenario.traffic[traffic].name || `traffic ${traffic}`;
     return {
       connection,
       traffic,
-      fromClient: columns.bytes_up.values[row] >= columns.bytes_down.values[row],
-      text: `${name}, connection ${connection} (from ${start} s)`,
-      short: scenario.traffic.length < rows ? `${name}, ${connection}` : name,
+      fromClient,
+      start,
+      end: endOf(last[Number(fromClient)].get(connection), traffic),
+      group: groups.indexOf(names[traffic]),
+      name: names[traffic],
+      text: `${name}, connection ${connection} (from ${start.toFixed(3)} s)`,
     };
   });
+}
+
+/** Connections of a single flow that have a line each. */
+const MOST_SHOWN = 6;
+
+/** A line for each flow, or for each of the connections if all are of one flow and few. @param {Sender[]} all @returns {Line[]} */
+function linesOf(all) {
+  const groups = [...new Set(all.map(({ group }) => group))].sort((a, b) => a - b);
+  if (groups.length === 1 && all.length > 1 && all.length <= MOST_SHOWN) {
+    const ordered = [...all].sort((a, b) => a.connection - b.connection);
+    return ordered.map((one, k) => ({ name: `${one.name}, ${one.connection}`, color: paletteColor(k), members: [one] }));
+  }
+  return groups.map((group) => {
+    const members = all.filter((one) => one.group === group);
+    const [{ name }] = members;
+    return { name: members.length > 1 ? `${name} (${members.length})` : name, color: paletteColor(group), members };
+  });
+}
+
+/** A colour of series, as in the figures of a report. @param {number} place */
+function paletteColor(place) {
+  return `--s${place % 8}`;
 }
 
 /**
@@ -101,41 +149,28 @@ function sequenceSeries(run, sender) {
       if (client[row] === end && (one.timeout === undefined || timeout[row] === one.timeout)) rows.push(row);
     }
   }
-  return found.map(({ one: { name, draw, color }, rows }) => ({ name, ...at(table, "segment", rows), draw, color, shown: true }));
+  const { end } = sender;
+  return found.map(({ one: { name, draw, color }, rows }) => ({ name, ...at(table, "segment", rows), draw, color, shown: true, end }));
 }
 
 /**
  * @param {Run} run
  * @param {Sender} sender
+ * @param {string} color Of its flow.
  * @returns {Series[]}
  */
-function windowSeries(run, sender) {
+function windowSeries(run, sender, color) {
   const table = run.tables.cwnd;
   const mine = table.columns.connection.values;
   const client = table.columns.from_client.values;
   /** @param {number} row */
   const wanted = (row) => mine[row] === sender.connection && client[row] === Number(sender.fromClient);
+  const { end } = sender;
   return [
-    { name: "in flight", ...pick(table, "in_flight_bytes", wanted, 1000), draw: "steps", color: "--good", shown: true },
-    { name: "cwnd", ...pick(table, "cwnd_bytes", wanted, 1000), draw: "steps", color: "--link", shown: true },
-    { name: "ssthresh", ...pick(table, "ssthresh_bytes", wanted, 1000), draw: "steps", color: "--bad", shown: true, dashed: true },
+    { name: "in flight", ...pick(table, "in_flight_bytes", wanted, 1000), draw: "steps", color: "--faint", shown: true, end },
+    { name: "cwnd", ...pick(table, "cwnd_bytes", wanted, 1000), draw: "steps", color, shown: true, end },
+    { name: "ssthresh", ...pick(table, "ssthresh_bytes", wanted, 1000), draw: "steps", color: "--bad", shown: true, dashed: true, end },
   ];
-}
-
-/** Colours of series, as in the figures of a report. */
-const PALETTE = Array.from({ length: 8 }, (_, k) => `--s${k}`);
-
-/**
- * The colours of connections: that of the flow, which it has in the whole report, or one each if all are of one flow.
- * @param {Scenario} scenario
- * @param {Sender[]} shown
- */
-function coloursOf({ traffic }, shown) {
-  const flows = traffic.map(({ name }) => name.replace(/\.\d+$/, ""));
-  const order = [...new Set(flows)];
-  const places = shown.map((sender) => order.indexOf(flows[sender.traffic]));
-  const alike = new Set(places).size < 2;
-  return places.map((place, k) => PALETTE[(alike && shown.length > 1 ? k : place) % PALETTE.length]);
 }
 
 /**
@@ -154,61 +189,69 @@ function observed(exact, node) {
 const SAMPLES = 120;
 
 /**
- * The rate at which data arrives in order, for each connection.
+ * The rate at which data arrives in order, for each line, and that of all connections if there are several.
  * @param {Run} run
  * @param {Scenario} scenario
- * @param {Sender[]} shown
+ * @param {Sender[]} all
+ * @param {Line[]} lines
  * @returns {Series[]}
  */
-function rateSeries(run, scenario, shown) {
+function rateSeries(run, scenario, all, lines) {
+  const width = scenario.duration_ns / NS / SAMPLES;
   const { rows, columns } = run.tables.connection_snapshots;
-  const end = scenario.duration_ns / NS;
-  const colours = coloursOf(scenario, shown);
-  return shown.map((sender, place) => {
-    const name = sender.fromClient ? "bytes_up" : "bytes_down";
-    const final = run.tables.connections.columns;
-    /** @type {number[]} */
-    const x = [];
-    /** @type {number[]} */
-    const y = [];
-    let before = 0;
-    let bytes = 0;
-    /** @param {number} time @param {number} now */
-    const sample = (time, now) => {
-      x.push(before);
-      y.push(((now - bytes) * 8) / (time - before) / 1e6);
-      before = time;
-      bytes = now;
-    };
-    for (let row = 0; row < rows; row++) {
-      if (columns.connection.values[row] !== sender.connection) continue;
-      const time = columns.time_ns.values[row] / NS;
-      if (x.length === 0) before = Math.max(0, time - end / SAMPLES);
-      if (time > before) sample(time, columns[name].values[row]);
-    }
-    if (x.length > 0) sample(end, final[name].values[final.connection.values.indexOf(sender.connection)]);
-    return { name: sender.short, x: Float64Array.from(x), y: Float64Array.from(y), draw: "steps", color: colours[place], shown: true };
-  });
+  const final = run.tables.connections.columns;
+  const senderOf = new Map(all.map((one) => [one.connection, one]));
+  /** Bytes in each interval, for each connection. @type {Map<number, Float64Array>} */
+  const arrived = new Map(all.map((one) => [one.connection, new Float64Array(SAMPLES)]));
+  /** @type {Map<number, number>} */
+  const before = new Map();
+  /** @param {number} connection @param {number} time @param {Record<string, Column>} from @param {number} row */
+  const count = (connection, time, from, row) => {
+    const bytes = from[senderOf.get(connection)?.fromClient ? "bytes_up" : "bytes_down"].values[row];
+    const interval = Math.min(SAMPLES - 1, Math.max(0, Math.ceil(time / width - 1e-6) - 1));
+    const counted = arrived.get(connection);
+    if (counted) counted[interval] += bytes - (before.get(connection) ?? 0);
+    before.set(connection, bytes);
+  };
+  for (let row = 0; row < rows; row++) {
+    const connection = columns.connection.values[row];
+    const time = columns.time_ns.values[row] / NS;
+    if (time <= (senderOf.get(connection)?.end ?? 0)) count(connection, time, columns, row);
+  }
+  for (const [row, connection] of final.connection.values.entries()) count(connection, Math.min(senderOf.get(connection)?.end ?? 0, width * SAMPLES), final, row);
+  /** @param {Line} line @param {boolean} dashed @returns {Series} */
+  const series = ({ name, color, members }, dashed) => {
+    const first = Math.floor(Math.min(...members.map(({ start }) => start)) / width);
+    const last = Math.min(SAMPLES, Math.ceil(Math.max(...members.map(({ end }) => end)) / width));
+    const x = Float64Array.from({ length: Math.max(0, last - first) }, (_, k) => (first + k) * width);
+    const y = x.map((_, k) => members.reduce((sum, { connection }) => sum + (arrived.get(connection)?.[first + k] ?? 0), 0) * 8e-6 / width);
+    return { name, x, y, draw: "steps", color, shown: true, dashed, end: last * width };
+  };
+  const total = lines.length > 1 || lines.some(({ members }) => members.length < all.length);
+  return [...(total ? [series({ name: "all", color: "--faint", members: all }, true)] : []), ...lines.map((line) => series(line, false))];
 }
 
+/** Connections that have a line in the graph of round-trip times. */
+const MOST_TIMED = 60;
+
 /**
- * The smoothed round-trip time, for each connection.
+ * The smoothed round-trip time of each connection, in the colour of its line.
  * @param {Run} run
- * @param {Scenario} scenario
- * @param {Sender[]} shown
+ * @param {Line[]} lines
  * @returns {Series[]}
  */
-function roundTripSeries(run, scenario, shown) {
-  const colours = coloursOf(scenario, shown);
+function roundTripSeries(run, lines) {
   const table = run.tables.cwnd;
-  const mine = table.columns.connection.values;
-  const client = table.columns.from_client.values;
-  const time = table.columns.srtt_ns.values;
-  return shown.map((sender, place) => {
-    /** @param {number} row */
-    const wanted = (row) => mine[row] === sender.connection && client[row] === Number(sender.fromClient) && !Number.isNaN(time[row]);
-    return { name: sender.short, ...pick(table, "srtt_ns", wanted, 1e6), draw: "steps", color: colours[place], shown: true };
-  });
+  const { connection, from_client: client, srtt_ns: time } = table.columns;
+  const timed = lines.flatMap((line) => line.members.map((sender) => ({ line, sender, rows: /** @type {number[]} */ ([]) })));
+  const byConnection = new Map(timed.slice(0, MOST_TIMED).map((one) => [one.sender.connection, one]));
+  for (let row = 0; row < table.rows; row++) {
+    const one = byConnection.get(connection.values[row]);
+    if (one && client.values[row] === Number(one.sender.fromClient) && !Number.isNaN(time.values[row])) one.rows.push(row);
+  }
+  return [...byConnection.values()].map(({ line, sender, rows }) => (
+    { name: line.name, ...at(table, "srtt_ns", rows, 1e6), draw: "steps", color: line.color, shown: true, end: sender.end }
+  ));
 }
 
 /**
@@ -224,7 +267,7 @@ function queueSeries(run, link) {
   const wanted = (row) => links[row] === link;
   /** @type {Series[]} */
   const series = [
-    { name: "queue", ...pick(table, "packets", wanted), draw: "steps", color: "--link", shown: true },
+    { name: "queue", ...pick(table, "packets", wanted), draw: "steps", color: "--none", shown: true },
     {
       name: "RED's average",
       ...pick(table, "average", (row) => wanted(row) && !Number.isNaN(average[row])),
@@ -260,15 +303,53 @@ function bottleneck(run) {
   return columns.link.values[best];
 }
 
-/** What the sender's connection counted, in a sentence. @param {Run} run @param {Sender} sender */
-function totals(run, sender) {
+/**
+ * What each line counted, and all connections together: rows of a table under `TOTALS`.
+ * @param {Run} run
+ * @param {Scenario} scenario
+ * @param {Sender[]} all
+ * @param {Line[]} lines
+ * @returns {string[][]}
+ */
+function totals(run, scenario, all, lines) {
   const { columns } = run.tables.connections;
-  const row = columns.connection.values.indexOf(sender.connection);
-  /** @param {string} name */
-  const of = (name) => shortNumber(columns[name].values[row]);
-  const bytes = shortNumber(columns[sender.fromClient ? "bytes_up" : "bytes_down"].values[row]);
-  return (
-    `${bytes} bytes delivered; ${of("segments_sent")} segments sent by both ends, ${of("retransmits")} retransmitted, ` +
-    `${of("timeouts")} timeouts, ${of("drops")} dropped, ${of("marks")} marked.`
-  );
+  const rowOf = new Map([...columns.connection.values].map((connection, row) => [connection, row]));
+  /** @param {Line} line */
+  const cells = ({ name, members }) => {
+    /** @param {(sender: Sender) => number} value */
+    const sum = (value) => members.reduce((before, one) => before + value(one), 0);
+    /** @param {string} column */
+    const counted = (column) => shortNumber(sum((one) => columns[column].values[rowOf.get(one.connection) ?? 0]));
+    const bytes = sum((one) => columns[one.fromClient ? "bytes_up" : "bytes_down"].values[rowOf.get(one.connection) ?? 0]);
+    const from = Math.min(...members.map(({ start }) => start));
+    const to = Math.min(scenario.duration_ns / NS, Math.max(...members.map(({ end }) => end)));
+    const taken = lines.length > 1 && members === all ? null : completions(run, all, members);
+    return [
+      name, to > from ? ((bytes * 8e-6) / (to - from)).toPrecision(3) : "", taken === null ? "" : taken.toPrecision(3),
+      ...["drops", "marks", "retransmits", "timeouts"].map(counted), (bytes / 1e6).toPrecision(3), counted("segments_sent"),
+    ];
+  };
+  return [...lines, ...(lines.length > 1 ? [{ name: "all", color: "", members: all }] : [])].map(cells);
 }
+
+/**
+ * The mean time in seconds that the pages, files or transactions of some connections took, if they are all of their traffic.
+ * @param {Run} run
+ * @param {Sender[]} all
+ * @param {Sender[]} members
+ */
+function completions(run, all, members) {
+  const traffic = new Set(members.map((one) => one.traffic));
+  if (all.some((one) => traffic.has(one.traffic) && !members.includes(one))) return null;
+  const { traffic: of, kind, start_ns: start, end_ns: end } = run.tables.objects.columns;
+  const rows = [...of.values.keys()].filter((row) => traffic.has(of.values[row]) && !Number.isNaN(end.values[row]));
+  for (const wanted of ["page", "file", "transaction"]) {
+    const code = (kind.words ?? []).indexOf(wanted);
+    const mine = rows.filter((row) => kind.values[row] === code);
+    if (mine.length > 0) return mine.reduce((sum, row) => sum + (end.values[row] - start.values[row]) / NS, 0) / mine.length;
+  }
+  return null;
+}
+
+/** Headings of the table of totals. */
+const TOTALS = ["flow", "rate (Mb/s)", "completion (s)", "dropped", "marked", "retransmitted", "timeouts", "delivered (MB)", "segments"];

@@ -1,9 +1,10 @@
 // One graph on a canvas: series over time. Several graphs share a time span, which their owner holds.
 
 /**
- * `x` is ascending. Steps hold a value until the next; null values (NaN) draw nothing.
+ * `x` is ascending. Steps hold a value until the next, the last one until `end`; null values (NaN) draw nothing.
+ * Series of one name have one entry in the legend.
  * @typedef {{ name: string, x: Float64Array, y: Float64Array, draw: "steps" | "dot" | "square" | "cross" | "diamond",
- *   color: string, shown: boolean, dashed?: boolean }} Series
+ *   color: string, shown: boolean, dashed?: boolean, end?: number }} Series
  * @typedef {{ zoom(span: Span): void, reset(): void, pan(share: number): void, scale(factor: number): void,
  *   hover(time: number | null): void }} Owner
  */
@@ -14,9 +15,10 @@ class Plot {
   /**
    * @param {string} title
    * @param {string} unit Of the vertical axis.
+   * @param {string} about What to look for.
    * @param {Owner} owner
    */
-  constructor(title, unit, owner) {
+  constructor(title, unit, about, owner) {
     this.title = title;
     this.unit = unit;
     this.owner = owner;
@@ -39,7 +41,9 @@ class Plot {
     this.legend.className = "legend";
     this.element = document.createElement("figure");
     const caption = document.createElement("figcaption");
-    caption.textContent = `${title} (${unit})`;
+    const heading = document.createElement("strong");
+    heading.textContent = `${title} (${unit})`;
+    caption.append(heading, ` ${about}`);
     this.element.append(caption, this.legend, this.canvas, this.values);
     this.listen();
   }
@@ -86,23 +90,26 @@ class Plot {
     const hidden = new Set(this.series.filter((one) => !one.shown).map((one) => one.name));
     this.series = series.filter((one) => one.x.length > 0);
     for (const one of this.series) one.shown = !hidden.has(one.name);
-    if (entries() !== before) this.legend.replaceChildren(...this.series.map((_, place) => this.entry(place)));
-    const what = this.series.map((one) => `${one.name}: ${one.x.length} values`).join(", ") || "nothing recorded";
+    const names = [...new Set(this.series.map((one) => one.name))];
+    if (entries() !== before) this.legend.replaceChildren(...names.map((name) => this.entry(name)));
+    const what = names.join(", ") || "nothing recorded";
     this.canvas.setAttribute("aria-label", `${this.title} over time. ${what}. Arrow keys pan, + and \u2212 zoom, 0 resets.`);
   }
 
-  /** The entry of a series in the legend, a button that hides it. @param {number} place */
-  entry(place) {
+  /** The entry of a name in the legend, a button that hides its series. @param {string} name */
+  entry(name) {
     const button = document.createElement("button");
-    const { name, color, shown } = this.series[place];
+    const mine = () => this.series.filter((one) => one.name === name);
+    const [{ color, shown, dashed }] = mine();
     button.type = "button";
     button.setAttribute("aria-pressed", String(shown));
     button.style.setProperty("--color", `var(${color})`);
+    button.classList.toggle("dashed", dashed === true);
     button.textContent = name;
     button.addEventListener("click", () => {
-      const one = this.series[place];
-      one.shown = !one.shown;
-      button.setAttribute("aria-pressed", String(one.shown));
+      const all = mine();
+      for (const one of all) one.shown = !one.shown;
+      button.setAttribute("aria-pressed", String(all[0]?.shown));
       this.draw();
     });
     return button;
@@ -155,6 +162,7 @@ class Plot {
     // Assigning a size, even the same one, makes the browser lay out the page again.
     if (canvas.width !== size[0]) canvas.width = size[0];
     if (canvas.height !== size[1]) canvas.height = size[1];
+    canvas.dataset.span = span.join(" ");
     const context = canvas.getContext("2d");
     if (!context || width <= 0) return;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -300,7 +308,7 @@ class Plot {
     }
     if (!Number.isNaN(last)) {
       ends();
-      context.lineTo(to < one.x.length ? px(one.x[to]) : px(this.span[1]), last);
+      context.lineTo(px(to < one.x.length ? one.x[to] : Math.min(one.end ?? Infinity, this.span[1])), last);
     }
   }
 
@@ -317,7 +325,7 @@ class Plot {
       if (!one.shown) continue;
       const row = above(one.x, time) - 1;
       if (one.draw === "steps") {
-        if (row >= 0) parts.push(`${one.name} ${shortNumber(one.y[row])}`);
+        if (row >= 0 && !(time > (one.end ?? Infinity))) parts.push(`${one.name} ${shortNumber(one.y[row])}`);
         continue;
       }
       const near = [row, row + 1].filter((k) => k >= 0 && k < one.x.length && Math.abs(one.x[k] - time) <= reach);

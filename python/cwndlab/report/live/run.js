@@ -18,6 +18,7 @@ const READ = {
   queues: ["time_ns", "link", "packets", "average"],
   connections: ["connection", "traffic", "start_ns", "end_ns", "bytes_up", "bytes_down", "segments_sent", "retransmits",
     "timeouts", "drops", "marks"],
+  objects: ["traffic", "kind", "start_ns", "end_ns"],
   connection_snapshots: ["time_ns", "connection", "bytes_up", "bytes_down"],
   links: ["link", "arrivals", "drops_full", "drops_aqm", "drops_loss", "marks", "mean_queue_packets"],
 };
