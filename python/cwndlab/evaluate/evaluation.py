@@ -171,7 +171,7 @@ class _Whole:
         self._began = time.monotonic()
 
     def finish(self, plan: Plan, performed: int) -> None:
-        """Counts a study; what it took tells of the others if it ran now."""
+        """Counts a study; if it ran now, the others are taken to be as fast."""
         sent, now = _most_sent(plan), time.monotonic()
         self._finished += 1
         self._left -= sent
