@@ -49,7 +49,7 @@ def main() -> None:
     build = [wanted for wanted in dev if wanted.startswith(BUILD)]
     lists = {
         "run": [*project["dependencies"], *extras["linux"], *extras["search"], *build],
-        "dev": [*extras["cluster"], *extras["store"], *dev],
+        "dev": [*(one for key in ("cluster", "store", "gym", "onnx") for one in extras[key]), *dev],
         "docs": extras["docs"],
         "ci": extras["ci"],
     }

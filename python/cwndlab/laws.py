@@ -12,6 +12,7 @@ import json
 import re
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -25,6 +26,8 @@ from cwndlab.usercode import check_not_loading, execute, imported, read
 #: Part of the digest; another number where the same text would run in another way.
 _FORMAT = "cwndlab congestion control 1"
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
+#: How the name of a file with a trained policy ends.
+POLICY_FILE = ".onnx"
 _SPEC = re.compile(r"(?:(?P<name>[^=/\\:]+)=)?(?P<file>.+?)(?::(?P<cls>[A-Za-z_]\w*))?\Z")
 
 
@@ -65,7 +68,8 @@ class LawCode:
 
 #: What to do about a name that is not known.
 OF_YOUR_OWN = (
-    "one of your own in Python needs --cc FILE.py:CLASS, one in C `cwndlab linux build --law FILE.c`"
+    "one of your own in Python needs --cc FILE.py:CLASS, a trained policy --cc FILE.onnx, "
+    "one in C `cwndlab linux build --law FILE.c`"
 )
 #: A name as kernels give it to a congestion control: at most 15 characters (TCP_CA_NAME_MAX).
 _KERNEL_NAME = re.compile(r"[\w+-]{1,15}\Z", re.ASCII)
@@ -95,7 +99,7 @@ def built_in() -> tuple[str, ...]:
 
 
 def given(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
-    """The controls that a caller hands over by their names: classes, or "FILE.py:CLASS"."""
+    """The controls that a caller hands over by their names: classes, "FILE.py:CLASS" or "FILE.onnx"."""
     check_not_loading()
     made = {}
     for name, control in controls.items():
@@ -120,9 +124,11 @@ def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
 
 
 def from_file(spec: str) -> LawCode:
-    """A class in a file, as `--cc [NAME=]FILE.py[:CLASS]` names it. Runs the file."""
+    """A class in a file, as `--cc [NAME=]FILE.py[:CLASS]` names it, or a policy in FILE.onnx. Runs it."""
     found = _SPEC.match(spec)
     file = Path(found["file"]) if found else Path(spec)
+    if found is not None and file.suffix == POLICY_FILE:
+        return _from_policy(found["name"] or re.sub(r"[^a-z0-9_-]", "-", file.stem.lower()), file)
     if found is None or file.suffix != ".py":
         raise StudyError(f"{spec!r} names no Python file", key="--cc", right="write FILE.py:CLASS")
     source = read(file, "--cc")
@@ -147,6 +153,24 @@ def from_file(spec: str) -> LawCode:
     name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
     _check(name, cls)
     return LawCode(name, class_name, str(file), source, bool(cls.uses_random), imported(source))
+
+
+def _from_policy(name: str, file: Path) -> LawCode:
+    """The policy in an ONNX file, as a module that holds the whole file."""
+    try:
+        model = file.read_bytes()
+    except OSError as error:
+        raise StudyError(f"{file} cannot be read: {error.strerror}", key="--cc") from None
+    source = f"""# The policy in {file.name}.
+from base64 import b64decode
+
+from cwndlab.policy.onnx import onnx_policy
+
+Policy = onnx_policy(b64decode("{b64encode(model).decode()}"), {file.name!r})
+"""
+    code = LawCode(name, "Policy", str(file), source, uses_random=False, imports=imported(source))
+    _check(name, load(code))
+    return code
 
 
 def load(code: LawCode) -> type[CongestionControl]:

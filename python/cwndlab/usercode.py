@@ -18,6 +18,8 @@ PREFIX = "cwndlab_user_"
 _busy = threading.local()
 #: Where the modules of Python and of installed packages are.
 _INSTALLED = {"site-packages", "dist-packages", f"python{sys.version_info.major}.{sys.version_info.minor}"}
+#: What a user's policy is derived from.
+_POLICY = Path(__file__).parent / "policy"
 #: Where a module has the text that was run, which may not be the file's any more.
 _SOURCE = "__cwndlab_source__"
 
@@ -83,12 +85,17 @@ def _imports(source: str) -> Iterator[str]:
 
 
 def _own_module(name: str) -> Path | None:
-    """The file of a module where Python looks for it; None if it is Python's or an installed package's."""
+    """The file of a module where Python looks for it; None if it is Python's or an installed package's.
+
+    A user's policy is what `cwndlab.policy` makes of it, so those files count, too.
+    """
     for entry in sys.path:
         base = Path(entry or ".").joinpath(*name.split("."))
         for file in (base.with_suffix(".py"), base / "__init__.py"):
             if file.is_file():
-                return None if _INSTALLED & {*file.resolve().parts} or _is_ours(file) else file
+                if _is_ours(file):
+                    return file if file.resolve().is_relative_to(_POLICY) else None
+                return None if _INSTALLED & {*file.resolve().parts} else file
     return None
 
 

@@ -129,7 +129,8 @@ CcOption = Annotated[
     typer.Option(
         "--cc",
         metavar="NAME|[NAME=]FILE.py:CLASS",
-        help="a congestion control, of the engine or your own; what no cell uses joins the axis of such",
+        help="a congestion control, of the engine or your own, or a trained policy (FILE.onnx); "
+        "what no cell uses joins the axis of such",
         autocompletion=cc_names,
     ),
 ]

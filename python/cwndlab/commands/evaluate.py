@@ -34,7 +34,8 @@ CcOption = Annotated[
     typer.Option(
         "--cc",
         metavar="NAME|[NAME=]FILE.py:CLASS",
-        help="a congestion control to evaluate, of the engine or your own; may be repeated",
+        help="a congestion control to evaluate, of the engine or your own, or a trained policy (FILE.onnx); "
+        "may be repeated",
         autocompletion=cc_names,
     ),
 ]

@@ -36,16 +36,17 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
 
 
 def congestion_control(given: str) -> tuple[str, LawCode | None]:
-    """What `--cc` names: a window law of the engine, or `[NAME=]FILE.py[:CLASS]`, a class of the user's own.
+    """What `--cc` names: a window law of the engine, a class of the user's own (`[NAME=]FILE.py[:CLASS]`), or
+    a trained policy (`[NAME=]FILE.onnx`).
 
     StudyError if it is neither.
     """
-    if re.search(r"\.py(:|\Z)", given):
+    if re.search(r"\.(py(:|\Z)|onnx\Z)", given):
         law = from_file(given)
         return law.name, law
     name = NAMES.get(given, given)
     if name not in built_in():
-        right = f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS"
+        right = f"{nearest(given, built_in())}; one of your own is FILE.py:CLASS or FILE.onnx"
         raise StudyError(f"there is no congestion control {given!r}", key="--cc", right=right)
     return name, None
 

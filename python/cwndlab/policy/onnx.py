@@ -1,0 +1,90 @@
+"""Policies in ONNX files. What they observe and how they act is metadata of the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cwndlab.errors import ExtraError, OutputError, StudyError
+from cwndlab.policy.interface import Interface, Observation
+from cwndlab.policy.law import Policy
+
+#: The key of the interface in the file's metadata.
+KEY = "cwndlab.interface"
+
+
+class OnnxPolicy(Policy):
+    """A policy that an ONNX model computes: its first output for one observation.
+
+    For an action with choices, the output has a number for each, and the first of the largest is chosen.
+    """
+
+    session: ClassVar[Any]
+
+    def act(self, observation: Observation) -> float:
+        """The model's first output, or the index of its largest number."""
+        output = np.ravel(self.session.run(None, {self.session.get_inputs()[0].name: observation[None]})[0])
+        return float(np.argmax(output) if self.interface.acts.choices else output[0])
+
+
+def onnx_policy(model: bytes, file: str) -> type[OnnxPolicy]:
+    """The congestion control of a model. StudyError if it is no such model."""
+    try:
+        import onnxruntime as ort
+    except ImportError:
+        raise ExtraError(f"--cc {file}", "onnxruntime", "onnx") from None
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # runs are parallel already
+    try:
+        session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # its exceptions have no common class
+        raise StudyError(f"{file} is not an ONNX model: {error}", key="--cc") from None
+    about = session.get_modelmeta().custom_metadata_map
+    if KEY not in about:
+        right = "write it with cwndlab.policy.write_interface(FILE, INTERFACE)"
+        raise StudyError(f"{file} does not state what its policy observes", key="--cc", right=right)
+    interface = Interface.from_json(about[KEY])
+    _check_sizes(session, interface, file)
+    return type("OnnxPolicy", (OnnxPolicy,), {"interface": interface, "session": session})
+
+
+def _check_sizes(session: Any, interface: Interface, file: str) -> None:
+    """StudyError if the model's input or output does not fit the interface."""
+    shapes = {"input": (session.get_inputs(), len(interface.features) * interface.history)}
+    shapes["output"] = (session.get_outputs(), interface.acts.choices or 1)
+    for what, (ends, wanted) in shapes.items():
+        size = ends[0].shape[-1] if ends and ends[0].shape else None
+        if len(ends) < 1 or (what == "input" and len(ends) > 1) or (isinstance(size, int) and size != wanted):
+            raise StudyError(
+                f"{file}: the model's {what} has the shape {ends[0].shape if ends else []}",
+                key="--cc",
+                right=f"its interface needs [1, {wanted}]",
+            )
+
+
+def write_interface(file: str | Path, interface: Interface) -> None:
+    """Adds to an ONNX file what its policy observes, how it acts and when, so that `--cc FILE` can run it.
+
+    Raises:
+        OutputError: the file cannot be read or written.
+
+    """
+    path = Path(file)
+    entry = _field(1, KEY.encode()) + _field(2, interface.to_json().encode())
+    try:
+        # ModelProto's field 14 is its repeated metadata; protobuf merges what is appended to a message.
+        path.write_bytes(path.read_bytes() + _field(14, entry))
+    except OSError as error:
+        raise OutputError(f"{path}: {error.strerror}") from None
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of a protobuf message, of the wire type for bytes."""
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    low = value & 0x7F
+    return bytes([low | 0x80]) + _varint(value >> 7) if value > 0x7F else bytes([low])
