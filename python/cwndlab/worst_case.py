@@ -321,16 +321,20 @@ def search(
         return np.array([math.inf if math.isnan(value) else value for value in found])
 
     _minimize(measure, len(space.ranges), points, seed)
+    save(out / "tried.csv", _csv(space, goal.quantity, tried.values()))
     worst = _worst(tried.values(), worse)
+    again = replace(options, out=out / "worst", seed=seed + 1, replicates=replicates)
+    return Found(space, goal, tuple(tried.values()), worst, _confirm(space, worst, out, again), runs)
+
+
+def _confirm(space: Space, worst: Tried, out: Path, options: RunOptions) -> RunResult:
+    """Runs a point again with these options; writes its study and a trace of its worst cell."""
     study = _with_observation_point(space.study_at(worst.point))
     save(out / "worst.toml", dumps(study.raw))
-    plan = study.set(dict(worst.axes)).plan()
-    traced = trace(plan.cells[0], "pcapng", seed=seed + 1, replicate=0, kernel=kernel_of(options, plan))
+    plan = study.set(dict(worst.axes)).plan(seed=options.seed)
+    traced = trace(plan.cells[0], "pcapng", seed=plan.seed, replicate=0, kernel=kernel_of(options, plan))
     save(out / "worst.pcapng", traced)
-    save(out / "tried.csv", _csv(space, goal.quantity, tried.values()))
-    again = replace(options, out=out / "worst", seed=seed + 1, replicates=replicates)
-    confirmed = run_study(study, again)
-    return Found(space, goal, tuple(tried.values()), worst, confirmed, runs)
+    return run_study(study, options)
 
 
 @dataclass(frozen=True)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cwndlab.errors import StudyError
 
-from .arguments import (
-    BackendOption,
-    CcOption,
-    KernelOption,
-    MetricOption,
-    ReplicatesOption,
-    SeedOption,
-    SetOption,
-    StackOption,
-    StudyArgument,
-    ThreadsOption,
-    load,
-)
+from . import arguments as opt
+from .arguments import load
 from .output import echo, estimate_text
 
 if TYPE_CHECKING:
@@ -29,39 +18,38 @@ if TYPE_CHECKING:
     from cwndlab.study import Study
     from cwndlab.worst_case import Found, Tried
 
+OverOption = Annotated[
+    str, typer.Option("--over", metavar="KEY=LOW..HIGH,…", help="buffer=0.1..16,rtt=5ms..300ms")
+]
+BudgetOption = Annotated[int, typer.Option(min=1, help="runs that the search may take")]
+EachOption = Annotated[
+    str | None, typer.Option(metavar="AXIS", help="search each value of this axis alone, and rank them")
+]
+OutOption = Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./STUDY-search")]
+
+
+def _quantity(words: str) -> Any:
+    return typer.Option(metavar="QUANTITY", help=f"the quantity {words}")
+
 
 def search(
-    study: StudyArgument,
-    over: Annotated[
-        str, typer.Option("--over", metavar="KEY=LOW..HIGH,…", help="buffer=0.1..16,rtt=5ms..300ms")
-    ],
-    worst: Annotated[
-        str | None,
-        typer.Option("--worst", metavar="QUANTITY", help="the quantity whose worst value is searched"),
-    ] = None,
-    lowest: Annotated[
-        str | None, typer.Option("--lowest", metavar="QUANTITY", help="the quantity to minimize")
-    ] = None,
-    highest: Annotated[
-        str | None, typer.Option("--highest", metavar="QUANTITY", help="the quantity to maximize")
-    ] = None,
-    budget: Annotated[int, typer.Option(min=1, help="runs that the search may take")] = 300,
-    each: Annotated[
-        str | None,
-        typer.Option("--each", metavar="AXIS", help="search each value of this axis alone, and rank them"),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./STUDY-search")
-    ] = None,
-    set_: SetOption = None,
-    cc: CcOption = None,
-    metric: MetricOption = None,
-    seed: SeedOption = None,
-    replicates: ReplicatesOption = None,
-    threads: ThreadsOption = None,
-    backend: BackendOption = "simulator",
-    stack: StackOption = None,
-    kernel: KernelOption = None,
+    study: opt.StudyArgument,
+    over: OverOption,
+    worst: Annotated[str | None, _quantity("whose worst value is searched")] = None,
+    lowest: Annotated[str | None, _quantity("to minimize")] = None,
+    highest: Annotated[str | None, _quantity("to maximize")] = None,
+    budget: BudgetOption = 300,
+    each: EachOption = None,
+    out: OutOption = None,
+    set_: opt.SetOption = None,
+    cc: opt.CcOption = None,
+    metric: opt.MetricOption = None,
+    seed: opt.SeedOption = None,
+    replicates: opt.ReplicatesOption = None,
+    threads: opt.ThreadsOption = None,
+    backend: opt.BackendOption = "simulator",
+    stack: opt.StackOption = None,
+    kernel: opt.KernelOption = None,
 ) -> None:
     """Search a parameter space for the point at which a quantity is worst."""
     from cwndlab import worst_case
@@ -98,7 +86,11 @@ def search(
         worst_case.search_each(loaded, each, search_value, out)
         echo((out / "ranking.md").read_text(encoding="utf-8").strip())
         return
-    found = search_one(loaded, out)
+    _show(search_one(loaded, out), out)
+
+
+def _show(found: Found, out: Path) -> None:
+    """The worst point, its numbers and files."""
     space, goal = found.space, found.goal
     worst_cell = found.worst.estimate.cell
     echo(f"{goal.direction} {goal.quantity}: {space.words(found.worst.point)} (cell {worst_cell})")

@@ -95,16 +95,6 @@ class Scenario:
 
     def study(self, alignment: Alignment | None = None) -> dict[str, Any]:
         """The tables of its study file; for the simulator with the alignment to a kernel's run."""
-        queue: dict[str, Any] = {"kind": self.queue, "limit": f"{self.buffer_packets}pkt"}
-        if self.ecn and self.queue != "drop-tail":
-            queue["ecn"] = True
-        if self.queue == "fq-codel":
-            queue["flows"] = FAIR_QUEUES
-        drops = [{"kind": "bernoulli", "p": self.loss}] if self.loss else []
-        # ACK clocking makes packets arrive at the nanosecond in which another leaves, and a kernel is never
-        # exact to the nanosecond: without jitter such ties would decide which packets are lost.
-        jitter = {"kind": "jitter", "max": JITTER, "keep_order": True}
-        plain = {"kind": "drop-tail", "limit": "10000pkt"}
         knobs: dict[str, Any] = {
             "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
             "linux_details": True,
@@ -123,27 +113,7 @@ class Scenario:
             ]
         return {
             "title": str(self),
-            "topology": {
-                "nodes": ["server", "router", "client"],
-                "links": [
-                    {
-                        "name": "access",
-                        "between": ["server", "router"],
-                        "rate": "1Gbps",
-                        "delay": "0ms",
-                        "queue": plain,
-                        "forward": {"impairments": [jitter]},
-                    },
-                    {
-                        "name": "bottleneck",
-                        "between": ["router", "client"],
-                        "rate": f"{self.rate_mbps:g}Mbps",
-                        "delay": f"{self.rtt_ms / 2:g}ms",
-                        "forward": {"queue": queue, "impairments": drops},
-                        "reverse": {"queue": plain},
-                    },
-                ],
-            },
+            "topology": {"nodes": ["server", "router", "client"], "links": self._links()},
             "traffic": [
                 {
                     "name": name,
@@ -163,6 +133,36 @@ class Scenario:
             "run": {"duration": f"{DURATION_S:g}s", "seed": self.seed, "stack": STACK},
             "probes": {"segments_at": "server"},
         }
+
+    def _links(self) -> list[dict[str, Any]]:
+        queue: dict[str, Any] = {"kind": self.queue, "limit": f"{self.buffer_packets}pkt"}
+        if self.ecn and self.queue != "drop-tail":
+            queue["ecn"] = True
+        if self.queue == "fq-codel":
+            queue["flows"] = FAIR_QUEUES
+        drops = [{"kind": "bernoulli", "p": self.loss}] if self.loss else []
+        # ACK clocking makes packets arrive at the nanosecond in which another leaves, and a kernel is never
+        # exact to the nanosecond: without jitter such ties would decide which packets are lost.
+        jitter = {"kind": "jitter", "max": JITTER, "keep_order": True}
+        plain = {"kind": "drop-tail", "limit": "10000pkt"}
+        return [
+            {
+                "name": "access",
+                "between": ["server", "router"],
+                "rate": "1Gbps",
+                "delay": "0ms",
+                "queue": plain,
+                "forward": {"impairments": [jitter]},
+            },
+            {
+                "name": "bottleneck",
+                "between": ["router", "client"],
+                "rate": f"{self.rate_mbps:g}Mbps",
+                "delay": f"{self.rtt_ms / 2:g}ms",
+                "forward": {"queue": queue, "impairments": drops},
+                "reverse": {"queue": plain},
+            },
+        ]
 
     def to_toml(self, alignment: Alignment | None = None) -> str:
         """The study file."""

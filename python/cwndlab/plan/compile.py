@@ -397,6 +397,12 @@ class _Compiler:
             low, high = start.seconds
             app["first_s"] = {"kind": "uniform", "low": low, "high": high}
             start = 0
+        self._instances(entry, at, {**tcp, "start_ns": start, "app": app}, made)
+
+    def _instances(
+        self, entry: schema.Traffic, at: KeyPath, shared: Mapping[str, Any], made: list[dict[str, Any]]
+    ) -> None:
+        """Adds the instances of an entry, with what all of them share."""
         clients, servers = (
             [self._node(name, (*at, key)) for name in ([end] if isinstance(end, str) else end)]
             for key, end in (("client", entry.client), ("server", entry.server))
@@ -419,9 +425,8 @@ class _Compiler:
                     "name": entry.name if entry.count == 1 else f"{entry.name}.{instance}",
                     "client": client,
                     "server": server,
-                    **tcp,
-                    "start_ns": start + instance * entry.stagger,
-                    "app": app,
+                    **shared,
+                    "start_ns": shared["start_ns"] + instance * entry.stagger,
                 }
             )
 

@@ -8,9 +8,8 @@ Profiles: `linux-1998`, as simple as a kernel of today can be made; `linux-stock
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -120,96 +119,12 @@ def load(name: str) -> Stack:
     """A profile by its name, or a TOML file; StudyError says what is wrong with it."""
     if name in STACKS:
         return STACKS[name]
-    path = Path(name)
-    if path.suffix != ".toml":
+    if Path(name).suffix != ".toml":
         right = f"{nearest(name, list(STACKS))} (or name a TOML file)"
         raise StudyError(f'there is no stack "{name}"', key="--stack", right=right)
-    try:
-        text = path.read_text()
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise StudyError(f"{path}: {error.strerror}", key="--stack") from None
-    except ValueError as error:
-        raise StudyError(f"{path}: {error}", key="--stack") from None
-    return replace(_read(path, content), text=text)
+    from .stack_file import read_stack  # a testbed reads none
 
-
-def _read(path: Path, content: Mapping[str, Any]) -> Stack:
-    """The stack in a TOML file; StudyError says what is wrong with it."""
-
-    def wrong(problem: str, right: str) -> StudyError:
-        return StudyError(f"{path}: {problem}", key="--stack", right=right)
-
-    known = {"based_on", "sysctls", "quick_ack", "opener", "answer_carries_ack", "laws", "qdisc", "hosts"}
-
-    def check_keys(table: Mapping[str, Any], known: set[str], where: str = "") -> None:
-        for key in table:
-            if key not in known:
-                raise wrong(f'{where}there is no key "{key}"', nearest(key, sorted(known)))
-
-    def table_of(content: Mapping[str, Any], key: str, example: str) -> Mapping[str, Any]:
-        table = content.get(key, {})
-        if not isinstance(table, Mapping):
-            raise wrong(f"{key} is {table!r}", f"a table, as {example}")
-        return table
-
-    check_keys(content, known)
-    base = content.get("based_on", "linux-stock")
-    if base not in STACKS:
-        raise wrong(f'based_on is "{base}"', nearest(str(base), list(STACKS)))
-    opener = content.get("opener", STACKS[base].opener)
-    if opener not in ("receiver", "client"):
-        raise wrong(f'opener is "{opener}"', '"receiver" or "client"')
-    for key in ("quick_ack", "answer_carries_ack"):
-        if key in content and not isinstance(content[key], bool):
-            raise wrong(f"{key} is {content[key]!r}", "true or false")
-
-    def settings(table: Mapping[str, Any]) -> tuple[dict[str, str], str]:
-        """The sysctls and the queueing discipline in a table."""
-        given = table_of(table, "sysctls", "[sysctls] and below it tcp_sack = 1")
-        made = {str(key).removeprefix("net.ipv4."): _sysctl(value) for key, value in given.items()}
-        for key in made:
-            if not key.startswith("tcp_") or "/" in key:
-                raise wrong(f'"{key}" is no TCP sysctl', "keys like tcp_sack")
-        qdisc = table.get("qdisc", "")
-        if not isinstance(qdisc, str):
-            raise wrong(f"qdisc is {qdisc!r}", 'the words of tc, such as "fq" or "fq_codel limit 1000"')
-        return made, qdisc
-
-    sysctls, qdisc = settings(content)
-    given, hosts = table_of(content, "hosts", '[hosts.a] and below it qdisc = "fq"'), {}
-    for name in given:
-        host = table_of(given, name, '[hosts.a] and below it qdisc = "fq"')
-        check_keys(host, {"sysctls", "qdisc"}, f"hosts.{name}: ")
-        parts = dict(zip(("sysctls", "qdisc"), settings(host), strict=True))
-        hosts[name] = {key: part for key, part in parts.items() if part}
-    laws = content.get("laws", {})
-    for law in laws:
-        if law not in LAWS:
-            raise wrong(f'there is no window law "{law}"', nearest(law, list(LAWS)))
-    return replace(
-        STACKS[base],
-        name=path.stem,
-        about=f"{base}, changed by {path.name}",
-        sysctls={**STACKS[base].sysctls, **sysctls},
-        quick_ack=content.get("quick_ack", STACKS[base].quick_ack),
-        opener=opener,
-        answer_carries_ack=content.get("answer_carries_ack", STACKS[base].answer_carries_ack),
-        sack_of_study=STACKS[base].sack_of_study and "tcp_sack" not in sysctls,
-        laws={**STACKS[base].laws, **laws},
-        own=tuple(
-            dict.fromkeys([*sysctls, *(key for one in hosts.values() for key in one.get("sysctls", ()))])
-        ),
-        qdisc=qdisc,
-        hosts=hosts,
-    )
-
-
-def _sysctl(value: Any) -> str:
-    """As the kernel reads it: 1 for true, the numbers of a list side by side."""
-    if isinstance(value, bool):
-        return str(int(value))
-    return " ".join(map(_sysctl, value)) if isinstance(value, list) else str(value)
+    return read_stack(Path(name))
 
 
 # ── a study's TCP on a kernel ─────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,92 @@
+"""A kernel's set-up in a TOML file of the user's own, for `--stack`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator
+
+from cwndlab.errors import StudyError, nearest
+from cwndlab.spec.base import Strict
+from cwndlab.spec.document import read_toml
+from cwndlab.spec.files import read_text
+from cwndlab.spec.place import Place
+from cwndlab.spec.validate import validate
+
+from .stack import LAWS, STACKS, Opener, Stack
+
+
+def _sysctl(value: Any) -> str:
+    """As the kernel reads it: 1 for true, the numbers of a list side by side."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, dict):
+        raise ValueError("this is a table; a sysctl is a number, a text, a list, true or false")
+    return " ".join(map(_sysctl, value)) if isinstance(value, list) else str(value)
+
+
+def _tcp_keys(given: dict[str, str]) -> dict[str, str]:
+    made = {key.removeprefix("net.ipv4."): value for key, value in given.items()}
+    for key in made:
+        if not key.startswith("tcp_") or "/" in key:
+            raise ValueError(f'"{key}" is no TCP sysctl; write keys like tcp_sack')
+    return made
+
+
+def _known_laws(given: dict[str, str]) -> dict[str, str]:
+    for law in given:
+        if law not in LAWS:
+            raise ValueError(f'there is no window law "{law}"; {nearest(law, LAWS)}')
+    return given
+
+
+Sysctls = Annotated[dict[str, Annotated[str, BeforeValidator(_sysctl)]], AfterValidator(_tcp_keys)]
+
+
+class HostSettings(Strict):
+    """The settings of a host."""
+
+    sysctls: Sysctls = {}
+    qdisc: str = ""
+
+
+class StackFile(HostSettings):
+    """The settings of all hosts, and what else of `Stack` differs from the set-up that it is based on."""
+
+    based_on: Literal["linux-1998", "linux-stock", "linux-laws"] = "linux-stock"
+    quick_ack: bool = False
+    opener: Opener = "receiver"
+    answer_carries_ack: bool = False
+    laws: Annotated[dict[str, str], AfterValidator(_known_laws)] = {}
+    hosts: dict[str, HostSettings] = {}
+
+
+#: Keys that replace what the file is based on.
+_REPLACING = ("quick_ack", "opener", "answer_carries_ack", "qdisc")
+
+
+def read_stack(path: Path) -> Stack:
+    """The stack in a file; StudyError says what is wrong with it, and where."""
+    text = read_text(path, what="a stack")
+    raw = read_toml(text, path)
+    try:
+        file = validate(StackFile, raw)
+    except StudyError as error:
+        raise Place(raw, path, text).locate(error) from None
+    base = STACKS[file.based_on]
+    own = [*file.sysctls, *(key for host in file.hosts.values() for key in host.sysctls)]
+    given: dict[str, Any] = {key: getattr(file, key) for key in _REPLACING if key in file.model_fields_set}
+    return replace(
+        base,
+        name=path.stem,
+        about=f"{file.based_on}, changed by {path.name}",
+        sysctls={**base.sysctls, **file.sysctls},
+        sack_of_study=base.sack_of_study and "tcp_sack" not in file.sysctls,
+        laws={**base.laws, **file.laws},
+        hosts={name: host.model_dump(exclude_defaults=True) for name, host in file.hosts.items()},
+        text=text,
+        own=tuple(dict.fromkeys(own)),
+        **given,
+    )
