@@ -1,16 +1,25 @@
-"""What a run gives: the records of the engine, or those that were kept of it or of a kernel's run."""
+"""What several layers share: the records that a run gives, and checks of this machine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from cwndlab import _core
 
 #: One replicate's value of a quantity: a number, or one number for each object.
 Value = float | list[float]
+
+
+class Check(NamedTuple):
+    """Whether something works on this machine, and what there is to say of it."""
+
+    name: str
+    works: bool
+    detail: str
+    required: bool = False
 
 
 class KeptRecords:

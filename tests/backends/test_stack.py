@@ -190,7 +190,7 @@ def test_what_is_of_a_kernel_is_refused_for_the_simulator_and_the_other_way_roun
     for options, says in (
         ({"stack": "linux-stock"}, "backend linux"),
         ({"backend": "linux", "store": tmp_path}, "not shared"),
-        ({"backend": "linux", "cluster": "tcp://a:1"}, "stay on this machine"),
+        ({"backend": "linux", "cluster": "tcp://a:1"}, "does not apply to a kernel"),
     ):
         with pytest.raises(StudyError, match=says):
             RunOptions(**options)

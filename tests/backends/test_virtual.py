@@ -88,7 +88,7 @@ def test_every_acknowledgment_of_rfc_2416s_listings_comes_within_2_ms(
     study.write_text(study.read_text() + late)
     chosen = {"grid": "minute", "variant": "tahoe", "iw": [1, 4], "size": "as-traced"}
     more = cwndlab.run(study, changes=chosen, out=out, backend="linux-virtual", seed=1)
-    assert (more.performed, more.measured) == (0, 2)
+    assert (more.campaign.performed, more.campaign.measured) == (0, 2)
 
 
 def router_of(folder: Path, command: str) -> Path:

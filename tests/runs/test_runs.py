@@ -140,7 +140,8 @@ def test_a_store_of_another_version_is_said(tmp_path: Path, fake_core: FakeCore)
     Study.from_toml(TEXT).run(tmp_path / "out")
     replace_core(FakeCore(version="fake-2"))
     with pytest.raises(OutputError, match="6 replicates are missing, damaged, or made by another version"):
-        folder.load(tmp_path / "out")
+        with folder.opened(tmp_path / "out"):
+            pass
 
 
 def test_a_notebook_shows_no_markup_of_a_study(fake_core: FakeCore) -> None:

@@ -79,12 +79,12 @@ def test_a_changed_metric_is_measured_from_kept_records_and_nothing_runs(
         "both": {"store": tmp_path / "shared", "out": tmp_path / "out"},
     }[place]
     before = run_study(study, **options)
-    assert fake_core.runs == 6 and before.performed == 6
+    assert fake_core.runs == 6 and before.campaign.performed == 6
     change("goodput")
     if place == "store":
         options["out"] = tmp_path / "second"
     after = run_study(study, **options)
-    assert fake_core.runs == 6 and after.performed == 0 and after.measured == 6
+    assert fake_core.runs == 6 and after.campaign.performed == 0 and after.campaign.measured == 6
     assert after.results.data == before.results.data
 
 
@@ -111,10 +111,10 @@ def test_only_the_changed_metric_is_measured_again(
 def test_a_new_quantity_runs_nothing_if_its_tables_are_kept(tmp_path: Path, fake_core: FakeCore) -> None:
     run_study(Study.from_toml(TEXT), out=tmp_path / "out")
     result = run_study(Study.from_toml(TWO), out=tmp_path / "out")
-    assert fake_core.runs == 6 and result.measured == 6
+    assert fake_core.runs == 6 and result.campaign.measured == 6
     assert list(result.results.values("iw=4", "again")) == [2, 2, 2]
     fresh = run_study(Study.from_toml(TWO), out=tmp_path / "fresh")
-    assert content(tmp_path / "out") == content(tmp_path / "fresh") and fresh.performed == 6
+    assert content(tmp_path / "out") == content(tmp_path / "fresh") and fresh.campaign.performed == 6
 
 
 @pytest.mark.parametrize("options", [{}, {"store": "shared"}])
@@ -126,7 +126,7 @@ def test_short_runs_after_the_first_are_simulated_again_for_a_new_quantity(
     run_study(Study.from_toml(TEXT), out="out", **options)
     assert len(list(Path(options.get("store", "out/store/records")).glob("*/*.arrows"))) == 2
     result = run_study(Study.from_toml(TWO), out="out", **options)
-    assert (fake_core.runs, result.measured, result.performed) == (6 + 4, 2, 4)
+    assert (fake_core.runs, result.campaign.measured, result.campaign.performed) == (6 + 4, 2, 4)
     assert list(result.results.values("iw=4", "again")) == [2, 2, 2]
 
 
@@ -134,7 +134,7 @@ def test_a_default_that_changes_in_the_engine_changes_the_key(tmp_path: Path, fa
     run_study(Study.from_toml(TEXT), out=tmp_path / "out")
     complete = fake_core.complete_scenario
     fake_core.complete_scenario = lambda text: complete(text) + " "  # type: ignore[method-assign]
-    assert run_study(Study.from_toml(TEXT), out=tmp_path / "out").performed == 6
+    assert run_study(Study.from_toml(TEXT), out=tmp_path / "out").campaign.performed == 6
 
 
 @pytest.mark.parametrize("place", ["store/records", "shared"])
@@ -149,7 +149,7 @@ def test_swapped_records_are_found_and_mended(tmp_path: Path, fake_core: FakeCor
     second.write_bytes(one)
     target = out if place == "store/records" else tmp_path / "other"
     result = run_study(study, out=target, store=None if place == "store/records" else store)
-    assert sum("does not fit its checksum" in line for line in result.damaged) == 2
+    assert sum("does not fit its checksum" in line for line in result.campaign.damaged) == 2
     assert content(target) == whole and first.read_bytes() == one and second.read_bytes() == two
 
 

@@ -114,10 +114,10 @@ def test_damage_is_named_and_computed_again(tmp_path: Path, fake_core: FakeCore)
     assert (
         7 <= fake_core.runs <= 8
     )  # of the damaged line, and of the damaged tables unless they are one replicate's
-    named = " ".join(result.damaged)
+    named = " ".join(result.campaign.damaged)
     assert "values.pack, line" in named and records.name in named
     assert content(out) == whole
-    assert run_study(study, out=out).damaged == []
+    assert run_study(study, out=out).campaign.damaged == []
 
 
 def test_a_torn_line_at_the_end_of_a_journal_is_computed_again(tmp_path: Path, fake_core: FakeCore) -> None:

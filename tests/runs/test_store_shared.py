@@ -107,11 +107,11 @@ def test_a_second_client_does_nothing_again_and_ends_in_the_bytes_of_a_plain_run
 ) -> None:
     study = Study.from_toml(MANY)
     first = run_study(study, out=tmp_path / "first", store=place)
-    assert (fake_core.runs, first.fetched) == (80, 0)
+    assert (fake_core.runs, first.campaign.fetched) == (80, 0)
     second = run_study(study, out=tmp_path / "second", store=place)
-    assert (fake_core.runs, second.fetched, second.damaged) == (80, 80, [])
+    assert (fake_core.runs, second.campaign.fetched, second.campaign.damaged) == (80, 80, [])
     more = run_study(study, store=place, replicates=50)
-    assert (fake_core.runs, more.fetched) == (100, 80)
+    assert (fake_core.runs, more.campaign.fetched) == (100, 80)
     assert set(more.records) == {"connections", "segments"}
     run_study(study, out=tmp_path / "plain")
     assert content(tmp_path / "first") == content(tmp_path / "second") == content(tmp_path / "plain")
@@ -173,7 +173,7 @@ def test_a_client_that_is_killed_leaves_what_it_finished_to_others(
     # A worker writes a batch's records before its values; killed between, it leaves records alone.
     values, records = len(list(shared.glob("*/*.line"))), len(list(shared.glob("*/*.arrows")))
     result = run_study(Study.load(tmp_path / "study.toml"), out=tmp_path / "out", store=shared)
-    assert values >= 40 and (result.fetched, fake_core.runs) == (values, 800 - records)
+    assert values >= 40 and (result.campaign.fetched, fake_core.runs) == (values, 800 - records)
     run_study(Study.load(tmp_path / "study.toml"), out=tmp_path / "plain")
     assert content(tmp_path / "out") == content(tmp_path / "plain")
 
@@ -186,11 +186,11 @@ def test_damage_is_named_computed_again_and_mended(tmp_path: Path, fake_core: Fa
     lines[-1].write_bytes(lines[-1].read_bytes().replace(b":", b";"))
     tables[0].write_bytes(tables[0].read_bytes()[:-1])
     result = run_study(study, store=shared)
-    named = " ".join(result.damaged)
-    assert len(result.damaged) == 2 and fake_core.runs == 8
+    named = " ".join(result.campaign.damaged)
+    assert len(result.campaign.damaged) == 2 and fake_core.runs == 8
     assert lines[-1].name in named and tables[0].name in named
     again = run_study(study, store=shared)
-    assert again.damaged == [] and again.fetched == 6
+    assert again.campaign.damaged == [] and again.campaign.fetched == 6
 
 
 def test_a_failed_run_is_not_kept_for_others(tmp_path: Path) -> None:
@@ -281,11 +281,11 @@ def test_workers_of_a_cluster_take_from_the_store_and_put_there(tmp_path: Path, 
     try:
         address = made.address
         relative = os.path.relpath(shared)  # workers may stand elsewhere
-        assert run_study(study, out=tmp_path / "far", cluster=address, store=relative).fetched == 0
+        assert run_study(study, out=tmp_path / "far", cluster=address, store=relative).campaign.fetched == 0
         assert len(list(shared.glob("*/*.line"))) == 80
         result = run_study(study, out=tmp_path / "again", cluster=address, store=relative)
-        assert result.fetched == 80 and fake_core.runs == 0
-        assert run_study(study, out=tmp_path / "near", store=shared).fetched == 80
+        assert result.campaign.fetched == 80 and fake_core.runs == 0
+        assert run_study(study, out=tmp_path / "near", store=shared).campaign.fetched == 80
     finally:
         made.close()
     assert fake_core.runs == 0

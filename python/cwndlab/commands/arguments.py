@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -160,12 +160,16 @@ JsonOption = Annotated[bool, typer.Option("--json", help="print JSON")]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="print errors only")]
 
 
-def reject_options(what: str, given: Mapping[str, object], applicable: Collection[str] = ()) -> None:
-    """StudyError for the first option that was given and does not apply to what is named."""
-    for option, value in given.items():
-        if option not in applicable and value is not None and value != [] and value is not False:
-            right = f"it takes {', '.join(applicable)}" if applicable else "leave it out"
-            raise StudyError(f"{what} has no {option}", key=option, right=right)
+def reject_options(ctx: typer.Context, what: str, applicable: Collection[str]) -> None:
+    """StudyError for the first option of a command that was given and does not apply to what is named."""
+    for parameter in ctx.command.params:
+        # Words after `--set a=1` are changes, too.
+        option = "--set" if parameter.name == "more" else parameter.opts[-1]
+        if not option.startswith("--") or option in applicable:
+            continue
+        source = ctx.get_parameter_source(str(parameter.name))
+        if source is not None and source.name == "COMMANDLINE":
+            raise StudyError(f"{what} has no {option}", key=option, right=f"it takes {', '.join(applicable)}")
 
 
 def limits_of(given: list[str] | None, backend: str) -> list[str]:

@@ -42,6 +42,7 @@ BudgetsOption = Annotated[
 
 
 def explain(
+    ctx: typer.Context,
     study: WhatArgument,
     more: opt.MoreSets = None,
     set_: opt.SetOption = None,
@@ -66,32 +67,19 @@ def explain(
     from cwndlab.spec.units import parse_seconds
 
     moment = None if at is None else parse_option(at, parse_seconds, "--at")
-    given: dict[str, object] = {
-        "--set": set_ or more,
-        "--flow": flow,
-        "--at": at,
-        "--longest": longest,
-        "--cc": cc,
-        "--metric": metric,
-        "--backend": None if backend == "simulator" else backend,
-        "--stack": stack,
-        "--kernel": kernel,
-        "--seed": seed,
-        "--replicate": replicate or None,
-        "--budgets": budgets,
-    }
     if at is not None and longest is not None:
         raise StudyError("--at explains one moment", key="--longest", right="leave one of them out")
     longest = longest or LONGEST
     if is_capture(Path(study)):
-        reject_options("a capture", given, ("--at", "--longest", "--json"))
+        reject_options(ctx, "a capture", ("--at", "--longest", "--json"))
         from cwndlab.runs.explanation import explain_capture
 
         return _show(explain_capture(study, moment, longest), json_)
     if Path(study, "provenance.json").is_file():
-        reject_options("a finished run", given, ("--set", "--budgets", "--json"))
+        reject_options(ctx, "a finished run", ("--set", "--budgets", "--json"))
         return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
-    reject_options("a study", {"--budgets": budgets})
+    if budgets:
+        raise StudyError("a study has no --budgets", key="--budgets", right="they are of a finished run")
     from cwndlab.runs.run_options import RunOptions
 
     options = RunOptions(backend=backend, stack=stack, kernel=kernel)

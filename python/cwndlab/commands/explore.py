@@ -22,6 +22,7 @@ def _studies_and_lessons(incomplete: str) -> list[str]:
 
 
 def explore(
+    ctx: typer.Context,
     study: Annotated[
         str | None,
         typer.Argument(
@@ -54,7 +55,7 @@ def explore(
     from cwndlab.explore.page import page
 
     if study is None or study in lessons.NAMES:
-        reject_options("a lesson", {"--set": set_ or more, "--metric": metric})
+        reject_options(ctx, "a lesson", ("--out", "--port", "--browser"))
         pages = lessons.pages() if study is None else {"index.html": lambda: lessons.page(study)}
     else:
         chosen = load(study, set_, more, metrics=metric)

@@ -14,6 +14,8 @@ import typer
 
 from cwndlab import _core
 from cwndlab.errors import StudyError, nearest
+from cwndlab.plan.scenario import UNIT_SUFFIX
+from cwndlab.spec.knobs import plain_name
 from cwndlab.spec.measures import ALIASES
 
 from .arguments import JsonOption
@@ -22,7 +24,6 @@ from .output import columns, echo, echo_json
 if TYPE_CHECKING:
     from cwndlab.metrics import Metric
 
-_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
 #: Keys that a study does not write: what names the kind, and the unit that its limit has.
 _IMPLIED = ("kind", "unit")
 
@@ -51,7 +52,7 @@ def _of_schema(kind: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     shared = definitions[kind["$ref"].rpartition("/")[2]] if "$ref" in kind else {}
     properties = {**shared.get("properties", {}), **kind["properties"]}
     keys = {
-        _SUFFIX.sub("", key): {
+        UNIT_SUFFIX.sub("", key): {
             "about": _one_line(value.get("description", "")) + _listed_one_line(value, definitions),
             "default": _shown(key, value.get("default")),
         }
@@ -169,7 +170,7 @@ def knobs(name: KnobName = None, as_json: JsonOption = False) -> None:
         else:
             echo(columns(rows))
         return
-    plain = {re.sub(r"_(ns|bytes|segments)\Z", "", known): known for known in found}
+    plain = {plain_name(known): known for known in found}
     knob = found.get(name) or found.get(plain.get(name, ""))
     if knob is None:
         raise StudyError(f'there is no TCP knob "{name}"', right=nearest(name, [*found, *plain]))

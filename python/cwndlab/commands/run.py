@@ -121,7 +121,7 @@ class _Printer(NamedTuple):
         """The numbers."""
         from . import summary
 
-        for line in result.damaged:
+        for line in result.campaign.damaged:
             echo(f"note: {line}", err=True)
         if self.quiet:
             return

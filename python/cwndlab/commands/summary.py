@@ -32,7 +32,7 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
         "study": result.study.name,
         "report": str(result.report) if result.report is not None else None,
         "cells": len(result.plan.cells),
-        "replicates_run": result.performed,
+        "replicates_run": result.campaign.performed,
         "seconds": round(seconds, 3),
         "failed_runs": len(result.failures),
         "verdicts": verdicts,
@@ -51,8 +51,8 @@ def show(result: RunResult, seconds: float) -> None:
     """A few lines for people."""
     found = summary(result, seconds)
     cells = number_of(found["cells"], "cell")
-    if result.performed:
-        echo(f"{cells}, {number_of(result.performed, 'run')} in {span(seconds)}")
+    if result.campaign.performed:
+        echo(f"{cells}, {number_of(result.campaign.performed, 'run')} in {span(seconds)}")
     else:
         echo(f"{cells}, nothing to run: all results were kept")
     for what in ("verdicts", "claims"):

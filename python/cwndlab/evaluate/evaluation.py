@@ -62,7 +62,7 @@ class Evaluation:
     @property
     def performed(self) -> int:
         """Replicates that ran now."""
-        return sum(run.performed for run in self.runs.values())
+        return sum(run.campaign.performed for run in self.runs.values())
 
 
 def studies(

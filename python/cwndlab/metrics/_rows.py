@@ -14,10 +14,10 @@ from pydantic import Field
 from cwndlab.records.window import Columns, Rows, equals
 
 from . import Column, RunView, _numbers
+from ._numbers import Floats
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 
 # ── types of options, which are checked with the study ────────────────────────────────────────────────────

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from . import Column, RunView
 from ._declared import metric
-from ._rows import Floats, Number, Seconds, connections_opened
+from ._numbers import Floats
+from ._rows import Number, Seconds, connections_opened
 
 
 @metric(unit="1", low=0)

@@ -9,7 +9,8 @@ import numpy as np
 
 from . import RunView
 from ._declared import metric
-from ._rows import Floats, Number, delays_by_direction, segment_events
+from ._numbers import Floats
+from ._rows import Number, delays_by_direction, segment_events
 
 
 @metric(unit="s", low=0, many=True, tables=["connections", "delays"])

@@ -8,9 +8,9 @@ import numpy as np
 
 from . import RunView
 from ._declared import metric
+from ._numbers import Floats
 from ._rows import (
     Bools,
-    Floats,
     Interval,
     Seconds,
     Tolerance,

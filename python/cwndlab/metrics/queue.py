@@ -10,7 +10,8 @@ import numpy as np
 
 from . import RunView
 from ._declared import metric
-from ._rows import Floats, link_counters
+from ._numbers import Floats
+from ._rows import link_counters
 
 
 @metric(unit="s", low=0, many=True, tables=["queues"])

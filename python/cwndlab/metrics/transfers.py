@@ -12,7 +12,8 @@ from cwndlab.records.critical_path import Part
 
 from . import RunView
 from ._declared import metric
-from ._rows import Floats, Kind, Number, Pool, objects, pooled_median
+from ._numbers import Floats
+from ._rows import Kind, Number, Pool, objects, pooled_median
 
 
 @metric(unit="s", low=0, many=True, tables=["objects"])

@@ -47,9 +47,9 @@ def direction(
     if loss is not None:
         origins[f"impairments.{len(made)}"] = (*place("loss"), "loss")
         made.append({"kind": "bernoulli", "p": loss} if isinstance(loss, float) else loss.impairment())
-    first = least = delay.delays[0] if isinstance(delay, DelaySteps) else delay
+    first = least = delay.values[0] if isinstance(delay, DelaySteps) else delay
     if isinstance(delay, DelaySteps):
         origins[f"impairments.{len(made)}"] = (*place("delay"), "delay")
         made.append(delay.impairment())
-        least = min(delay.delays)
+        least = min(delay.values)
     return DirectionParts(rate_bps, varying, least, first, made, origins)

@@ -19,7 +19,7 @@ from cwndlab.spec.expr import evaluate
 from cwndlab.spec.resolve import Names
 from cwndlab.spec.schema import GRID
 from cwndlab.spec.study_spec import StudySpec
-from cwndlab.spec.values import label, same_value, text
+from cwndlab.spec.values import is_among, label, same_value, text
 
 from .compile import compile_model
 from .probes import refusal
@@ -277,9 +277,9 @@ def _values(study: StudySpec, axis: str, grid: schema.Grid) -> list[schema.Scala
     """The values of an axis that the grid and --set leave."""
     values = list(study.outline.axes[axis].names)
     if (kept := grid.values_of(axis)) is not None:
-        values = [v for v in values if any(same_value(v, w) for w in kept)]
+        values = [v for v in values if is_among(v, kept)]
     if axis in study.document.chosen:
-        values = [v for v in values if any(same_value(v, w) for w in study.document.chosen[axis])]
+        values = [v for v in values if is_among(v, study.document.chosen[axis])]
     return values
 
 
@@ -359,11 +359,8 @@ def _canonical(study: StudySpec, axis: str, value: schema.Scalar) -> schema.Scal
 
 
 def _chosen(study: StudySpec, axes: Mapping[str, schema.Scalar]) -> bool:
-    return all(
-        any(same_value(axes[name], v) for v in values)
-        for name, values in study.document.chosen.items()
-        if name in axes
-    )
+    chosen = study.document.chosen.items()
+    return all(is_among(axes[name], values) for name, values in chosen if name in axes)
 
 
 def _fulfils(study: StudySpec, grid: schema.Grid, axes: Mapping[str, schema.Scalar]) -> bool:

@@ -134,7 +134,8 @@ def sender(entry: Mapping[str, Any]) -> int:
     return int(entry["client" if sends_from_client(entry["app"]) else "server"])
 
 
-_UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
+#: The unit at the end of a name of the engine's.
+UNIT_SUFFIX = re.compile(r"_(ns|bytes|bps|s)\Z")
 _UNITS = {
     "ns": 'a time with its unit, like "20ms"',
     "s": 'a time with its unit, like "20ms"',
@@ -153,7 +154,7 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
             is_key, name, names = unknown
             known, given = [_plain(one) for one in names], _plain(name)
             if given in known:  # the key is right, and its value has not the unit that it needs
-                suffix = _UNIT_SUFFIX.search(names[known.index(given)])
+                suffix = UNIT_SUFFIX.search(names[known.index(given)])
                 problem, right = "the value does not fit", suffix and f"write {_UNITS[suffix[1]]}"
             else:
                 problem = f"unknown {'key' if is_key else 'name'} {given!r}"
@@ -164,4 +165,4 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
 
 def _plain(step: str) -> str:
     """A key as a study may write it, without its unit."""
-    return _UNIT_SUFFIX.sub("", step)
+    return UNIT_SUFFIX.sub("", step)

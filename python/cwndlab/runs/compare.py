@@ -10,8 +10,7 @@ from cwndlab.records.traces import Difference, Event, first_difference, of_colum
 from cwndlab.report.pages import comparison, overlay
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
 
-from . import result_folder as folder
-from .result_folder import damage_as_error
+from .result_folder import opened
 
 
 def compare(a: Path, b: Path) -> DatasetComparison:
@@ -20,26 +19,21 @@ def compare(a: Path, b: Path) -> DatasetComparison:
     With equal seeds replicate k saw the same random numbers in both, so the difference is paired, over the
     replicates that both have; otherwise it is Welch's.
     """
-    campaign_a, store_a, _ = folder.load(a)
-    with store_a, damage_as_error(a):
-        left = campaign_a.results()
-    if a.resolve() == b.resolve():
-        return DatasetComparison([], len(left.data), [], [])
-    campaign_b, store_b, _ = folder.load(b)
-    with store_b, damage_as_error(b):
-        right = campaign_b.results()
-    return compare_datasets(left, right, paired=campaign_a.plan.seed == campaign_b.plan.seed)
+    with opened(a) as (left, _):
+        if a.resolve() == b.resolve():
+            return DatasetComparison([], len(left.results().data), [], [])
+        with opened(b) as (right, _):
+            paired = left.plan.seed == right.plan.seed
+            return compare_datasets(left.results(), right.results(), paired=paired)
 
 
 def compare_page(a: Path, b: Path) -> str:
     """The comparison as a page of HTML: what moved, and the figures of A with both runs in each."""
     found = compare(a, b)
-    campaign_a, store_a, _ = folder.load(a)
-    campaign_b, store_b, _ = folder.load(b)
-    with store_a, store_b:
-        names = (a.name, b.name) if a.name != b.name else (str(a), str(b))
-        both = overlay(campaign_a.results(), campaign_b.results(), names)
-        study = campaign_a.plan.study
+    names = (a.name, b.name) if a.name != b.name else (str(a), str(b))
+    with opened(a) as (left, _), opened(b) as (right, _):
+        both = overlay(left.results(), right.results(), names)
+        study = left.plan.study
         return comparison(study.title, names, found, study.outline.figures, both)
 
 
@@ -55,8 +49,7 @@ def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference
 def _events(path: Path) -> dict[str, list[Event]]:
     """Events of each cell of a result folder, or of a trace in CSV (under the name "")."""
     if path.is_dir():
-        campaign, store, _ = folder.load(path)
-        with store:
+        with opened(path) as (campaign, _):
             try:
                 return {cell: of_columns(campaign.records(cell, "segments")) for cell in campaign.cells}
             except KeyError:

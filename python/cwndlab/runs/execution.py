@@ -28,7 +28,6 @@ from .progress import Progress
 from .progress import default as default_progress
 from .reporting import write_report
 from .result import RunResult
-from .result_folder import damage_as_error
 from .run_options import OptionFields, RunOptions, chosen_options
 from .time_budgets import shown_budgets
 
@@ -228,8 +227,7 @@ def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
 
     Takes no lock, writes nothing.
     """
-    campaign, store, _ = folders.load(Path(folder), kind)
-    with store, damage_as_error(Path(folder)):
+    with folders.opened(Path(folder), kind) as (campaign, _):
         result = RunResult.of(campaign, Path(folder))
     result.report = Path(folder) / REPORT
     return result
@@ -240,8 +238,7 @@ def report_again(folder: Path, *, png: bool = False) -> Path:
 
     OutputError as `open_results`.
     """
-    campaign, store, content = folders.load(folder)
-    with store, damage_as_error(folder):
+    with folders.opened(folder) as (campaign, content):
         return write_report(campaign, RunResult.of(campaign, folder), content, png=png)
 
 

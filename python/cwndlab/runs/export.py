@@ -10,15 +10,13 @@ import pyarrow.parquet as pq
 
 from cwndlab.writing import writing
 
-from . import result_folder as folders
-from .result_folder import damage_as_error, with_cell
+from .result_folder import opened, with_cell
 
 
 def export(folder: Path, target: Path) -> list[Path]:
     """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
-    campaign, store, _ = folders.load(folder)
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
-    with store, writing(target), damage_as_error(folder):
+    with opened(folder) as (campaign, _), writing(target):
         target.mkdir(parents=True, exist_ok=True)
         try:
             for cell in campaign.cells:

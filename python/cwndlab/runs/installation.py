@@ -7,10 +7,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from cwndlab.backends.threads import available
+from cwndlab.core import Check
 from cwndlab.errors import install
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.plan.load import build_checked
@@ -18,26 +18,16 @@ from cwndlab.spec.document import read_document, shipped
 from cwndlab.spec.study_spec import StudySpec
 
 
-@dataclass(frozen=True)
-class Item:
-    """One check."""
-
-    name: str
-    works: bool
-    required: bool
-    detail: str
-
-
-def examine() -> Iterator[Item]:
+def examine() -> Iterator[Check]:
     """Everything that cwndlab needs or can use."""
-    yield Item("python", sys.version_info >= (3, 11), True, sys.version.split()[0])
+    yield Check("python", sys.version_info >= (3, 11), sys.version.split()[0], True)
     try:
         from cwndlab import _core
 
-        yield Item("core", _core.parse_time("50ms") == 50_000_000, True, f"version {_core.version()}")
+        yield Check("core", _core.parse_time("50ms") == 50_000_000, f"version {_core.version()}", True)
     except ImportError as error:
-        yield Item("core", False, True, str(error))
-    yield Item("processors", True, True, f"{available()} threads")
+        yield Check("core", False, str(error), True)
+    yield Check("processors", True, f"{available()} threads", True)
     for package, use in (
         ("pyarrow", "records"),
         ("numpy", "statistics"),
@@ -56,39 +46,39 @@ def examine() -> Iterator[Item]:
     yield _live()
     for tool, use in (("ns", "the comparison with ns-2"), ("tshark", "reading pcapng traces")):
         path = shutil.which(tool)
-        yield Item(tool, path is not None, False, path or f"not installed; it is for {use}")
+        yield Check(tool, path is not None, path or f"not installed; it is for {use}")
     if sys.platform == "linux":
         # Elsewhere these modules cannot be imported.
         from cwndlab.backends.linux import kernel_doctor
         from cwndlab.backends.linux_virtual import doctor as virtual_doctor
 
         for found in (*kernel_doctor.examine(), virtual_doctor.examine()):
-            yield Item(f"linux: {found.name}", found.works, False, found.detail)
+            yield found._replace(name=f"linux: {found.name}")
     else:
-        yield Item("linux", False, False, f"the kernel backends need Linux; this is {sys.platform}")
+        yield Check("linux", False, f"the kernel backends need Linux; this is {sys.platform}")
     try:
         for name in shipped():
             build_checked(StudySpec, read_document(name), CATALOGUE)
-        yield Item("studies", True, True, f"{', '.join(shipped())}")
+        yield Check("studies", True, f"{', '.join(shipped())}", True)
     except Exception as error:  # doctor reports any failure
-        yield Item("studies", False, True, str(error))
+        yield Check("studies", False, str(error), True)
     with tempfile.TemporaryDirectory() as folder:
         free = shutil.disk_usage(Path(folder)).free
-        yield Item("disk", free > 100e6, True, f"{free / 1e9:.1f} GB free for temporary files")
+        yield Check("disk", free > 100e6, f"{free / 1e9:.1f} GB free for temporary files", True)
 
 
-def _live() -> Item:
+def _live() -> Check:
     """Whether reports contain the simulator."""
     from cwndlab import _core
     from cwndlab.report.embed import engine_module
 
     works = not isinstance(engine_module(_core.engine_digest()), str)
     detail = "contain the simulator" if works else "do not contain the simulator; `make setup` says why"
-    return Item("reports", works, False, detail)
+    return Check("reports", works, detail)
 
 
-def _package(name: str, use: str, *, required: bool) -> Item:
+def _package(name: str, use: str, *, required: bool) -> Check:
     try:
-        return Item(name, True, required, f"version {importlib.metadata.version(name)}")
+        return Check(name, True, f"version {importlib.metadata.version(name)}", required)
     except importlib.metadata.PackageNotFoundError:
-        return Item(name, False, required, f"not installed; it is for {use}")
+        return Check(name, False, f"not installed; it is for {use}", required)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -51,52 +51,34 @@ class RunResult:
 
     SELECTED: ClassVar[str] = "run.sel({})"
 
-    study: StudySpec
     plan: Plan
     results: Results
     records: RecordTables
-    #: Whose results these are.
-    campaign: Campaign = field(repr=False)
+    #: Whose results these are: it counts what was run, and what was kept from before.
+    campaign: Campaign
     #: Runs that failed; the others are there.
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[Failure]
+    #: The results under each choice of `--sensitivity` that was run.
+    variations: list[Variation]
     #: Where everything was written, if anywhere.
     folder: Path | None = None
+    report: Path | None = None
     #: Of a kernel's runs that were reported: the simulator's results of the same plan.
     simulated: Results | None = None
-    report: Path | None = None
-    #: Packet-hops simulated now (not those kept from before).
-    packets: int = 0
-    #: Replicates that the shared store had.
-    fetched: int = 0
-    #: Replicates measured again from stored records, because a metric is new or its code changed.
-    measured: int = 0
-    #: Replicates that ran.
-    performed: int = 0
-    #: What the store found damaged and computed again.
-    damaged: list[str] = field(default_factory=list)
-    #: The results under each choice of `--sensitivity` that was run.
-    variations: list[Variation] = field(default_factory=list, repr=False)
     #: The results before cells were selected; None if none were.
     of_all_cells: Results | None = None
 
     @classmethod
     def of(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
         """The results of a plan that was run, or opened in its folder."""
-        return cls(
-            campaign.plan.study,
-            campaign.plan,
-            campaign.results(),
-            RecordTables([cell.id for cell in campaign.plan.cells], campaign),
-            campaign,
-            failures=campaign.failures,
-            folder=folder,
-            packets=campaign.packets,
-            fetched=campaign.fetched,
-            measured=campaign.measured,
-            performed=campaign.performed,
-            damaged=campaign.damaged,
-            variations=campaign.variations(),
-        )
+        records = RecordTables([cell.id for cell in campaign.plan.cells], campaign)
+        results, choices = campaign.results(), campaign.variations()
+        return cls(campaign.plan, results, records, campaign, campaign.failures, choices, folder)
+
+    @property
+    def study(self) -> StudySpec:
+        """The study that was run."""
+        return self.plan.study
 
     def __repr__(self) -> str:
         size = f"{len(self.results.cells)} cells, {self.plan.runs} runs"

@@ -225,14 +225,18 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
     return table.add_column(0, pa.field("cell", label.type), label)
 
 
-def load(folder: Path, kind: type[StudySpec] = StudySpec) -> tuple[Campaign, FolderStore, dict[str, Any]]:
-    """What a result folder holds, its study as this type; OutputError if something in it is missing."""
-    with damage_as_error(folder):
-        return _load(folder, kind)
+@contextmanager
+def opened(folder: Path, kind: type[StudySpec] = StudySpec) -> Iterator[tuple[Campaign, dict[str, Any]]]:
+    """What a result folder holds, its study as this type, and its provenance.
+
+    OutputError if something in it is missing or damaged.
+    """
+    with damage_as_error(folder), FolderStore(folder / "store", read_only=True) as store:
+        content = read_provenance(folder)
+        yield _load(folder, kind, store, content), content
 
 
-def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, dict[str, Any]]:
-    content = read_provenance(folder)
+def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapping[str, Any]) -> Campaign:
     stated = read_statements(folder / _MARK, content)
     counts = {cell.id: cell.replicates for cell in stated.cells}
     for item, source in _kept_code(folder, content, "metrics"):
@@ -253,12 +257,7 @@ def _load(folder: Path, kind: type[StudySpec]) -> tuple[Campaign, FolderStore, d
     plan = make_plan(
         study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity
     )
-    store = FolderStore(folder / "store", read_only=True)
-    try:
-        return _whole(folder, plan, store, counts, content), store, content
-    except BaseException:
-        store.close()
-        raise
+    return _whole(folder, plan, store, counts, content)
 
 
 def _whole(

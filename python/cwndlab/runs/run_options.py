@@ -9,6 +9,23 @@ from typing import Any, TypedDict
 from cwndlab.errors import ArgumentError, StudyError, checked_class, nearest
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
+_VIRTUAL = (("linux-virtual",), "applies only to kernels in virtual time", "--backend linux-virtual too")
+#: Options that not all backends take: those that do, what is wrong with any other, and what would be right.
+_APPLIES_TO = {
+    "stack": (BACKENDS[1:], "applies only to kernel backends", "--backend linux or linux-virtual too"),
+    "kernel": _VIRTUAL,
+    "verify": _VIRTUAL,
+    "store": (
+        BACKENDS[:1],
+        "does not apply to a kernel's runs",
+        "leave it out; --out keeps them",
+    ),
+    "cluster": (
+        BACKENDS[:1],
+        "does not apply to a kernel's runs",
+        "leave one of both out",
+    ),
+}
 
 
 @checked_class
@@ -54,32 +71,9 @@ class RunOptions:
         if self.backend not in BACKENDS:
             right = nearest(self.backend, list(BACKENDS))
             raise StudyError(f'there is no backend "{self.backend}"', key="--backend", right=right)
-        if self.stack is not None and self.backend == "simulator":
-            raise StudyError(
-                "--stack applies only to kernel backends",
-                key="--stack",
-                right="--backend linux or linux-virtual too",
-            )
-        if self.kernel is not None and self.backend != "linux-virtual":
-            raise StudyError(
-                "--kernel applies only to kernels in virtual time",
-                key="--kernel",
-                right="--backend linux-virtual too",
-            )
-        if self.verify and self.backend != "linux-virtual":
-            raise StudyError(
-                "--verify applies only to kernels in virtual time",
-                key="--verify",
-                right="--backend linux-virtual too; simulated runs are always repeatable",
-            )
-        if self.store is not None and self.backend != "simulator":
-            raise StudyError(
-                "a kernel's runs are not shared", key="--store", right="leave it out; --out keeps them"
-            )
-        if self.cluster is not None and self.backend != "simulator":
-            raise StudyError(
-                "a kernel's runs stay on this machine", key="--cluster", right="leave one of both out"
-            )
+        for option, (backends, problem, right) in _APPLIES_TO.items():
+            if getattr(self, option) not in (None, False) and self.backend not in backends:
+                raise StudyError(f"--{option} {problem}", key=f"--{option}", right=right)
 
 
 class FurtherOptions(TypedDict, total=False):

@@ -20,7 +20,7 @@ from .place import Place
 from .shorthand import NETWORKS
 from .study_spec import Catalogue, StudySpec, place_in
 from .validate import validate
-from .values import same_value
+from .values import is_among
 
 #: The most keys of a table, elements of a list, and tables in a list: more than a study needs, and few enough
 #: for everything that is wrong with it to be found within seconds.
@@ -96,7 +96,7 @@ def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
         listed = axis.get("values") if isinstance(axis, Mapping) else None
         if isinstance(listed, list):
             known = [value.get("name") if isinstance(value, Mapping) else value for value in listed]
-            new = [value for value in values if not any(same_value(value, one) for one in known)]
+            new = [value for value in values if not is_among(value, known)]
             if new:
                 changes[f"axes.{name}.values"] = [*changes.get(f"axes.{name}.values", listed), *new]
     return put_all(raw, changes, list(schema.StudyFile.model_fields), document.file) if changes else raw

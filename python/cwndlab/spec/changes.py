@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -18,6 +18,16 @@ OPPORTUNITY_BYTES = 1500
 Interval = tuple[int, int]
 
 
+def parse_loss(value: object) -> float:
+    """0.01 of "1%"."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise ValueError(f'{value!r} is not a share of packets; write "{100 * value:.12g}%"')
+    share = parse_share(value)
+    if share > 1:
+        raise ValueError(f"{value!r} is more than all packets; write at most 100%")
+    return share
+
+
 class Steps(Strict):
     """Values by the time from which they hold."""
 
@@ -27,6 +37,8 @@ class Steps(Strict):
         description="values by the time from which they hold",
     )
     repeat: TimeNs | None = Field(None, description="the steps begin again after this time")
+    #: Reads a value.
+    parse: ClassVar[Any]
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -37,7 +49,7 @@ class Steps(Strict):
             raise ValueError("the times must rise")
         if self.repeat is not None and self.repeat <= times[-1]:
             raise ValueError("`repeat` must be later than the last time")
-        self._values()
+        _ = self.values
         return self
 
     @property
@@ -45,8 +57,10 @@ class Steps(Strict):
         """In ns."""
         return [parse_time(time) for time in self.at]
 
-    def _values(self) -> list[Any]:
-        raise NotImplementedError
+    @property
+    def values(self) -> list[Any]:
+        """In the core's unit."""
+        return [self.parse(value) for value in self.at.values()]
 
     def _knobs(self, **values: Any) -> dict[str, Any]:
         made = {"at_ns": self.times, **values}
@@ -56,44 +70,30 @@ class Steps(Strict):
 class RateSteps(Steps):
     """A rate for each time; at "0bps" the transmitter pauses."""
 
-    def _values(self) -> list[int]:
-        return [parse_zero_rate(rate) for rate in self.at.values()]
-
-    @property
-    def rates(self) -> list[int]:
-        """In bit/s."""
-        return self._values()
+    parse = staticmethod(parse_zero_rate)
 
 
 class DelaySteps(Steps):
     """A propagation delay for each time."""
 
     keep_order: bool = Field(False, description="whether packets wait for those before them where it falls")
-
-    def _values(self) -> list[int]:
-        return [parse_time(delay) for delay in self.at.values()]
-
-    @property
-    def delays(self) -> list[int]:
-        """In ns."""
-        return self._values()
+    parse = staticmethod(parse_time)
 
     def impairment(self) -> dict[str, Any]:
         """What is beyond the smallest delay, as an impairment."""
-        least = min(self.delays)
-        extra = [delay - least for delay in self.delays]
+        least = min(self.values)
+        extra = [delay - least for delay in self.values]
         return {"kind": "delay-steps", **self._knobs(extra_ns=extra), "keep_order": self.keep_order}
 
 
 class LossSteps(Steps):
     """A share of packets lost at random for each time."""
 
-    def _values(self) -> list[float]:
-        return [parse_loss(loss) for loss in self.at.values()]
+    parse = staticmethod(parse_loss)
 
     def impairment(self) -> dict[str, Any]:
         """As an impairment."""
-        return {"kind": "loss-steps", **self._knobs(p=self._values())}
+        return {"kind": "loss-steps", **self._knobs(p=self.values)}
 
 
 class RateTrace(Strict):
@@ -107,16 +107,6 @@ def _form(value: object) -> str:
     if isinstance(value, Steps) or (isinstance(value, dict) and "trace" not in value):
         return "steps"
     return "trace" if isinstance(value, RateTrace | dict) else "plain"
-
-
-def parse_loss(value: object) -> float:
-    """0.01 of "1%"."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f'{value!r} is not a share of packets; write "{100 * value:.12g}%"')
-    share = parse_share(value)
-    if share > 1:
-        raise ValueError(f"{value!r} is more than all packets; write at most 100%")
-    return share
 
 
 #: A share of packets, held as a number.
@@ -154,7 +144,7 @@ def capacity(
         if not down:
             return rate, None
         rate = RateSteps(at={"0s": f"{rate}bps"})
-    times, rates, repeat = rate.times, rate.rates, rate.repeat
+    times, rates, repeat = rate.times, rate.values, rate.repeat
     if repeat is not None and down:
         right = 'write the pauses as "0bps" in `at`'
         raise problem_at(down_at, "these times would have to repeat, too", right)

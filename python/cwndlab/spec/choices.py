@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from cwndlab.errors import StudyError, nearest
 
 from .schema import Scalar, Sensitivity, Where
 from .study_spec import StudySpec
-from .values import same_value, text
+from .values import as_list, is_among, same_value, text
 
 #: What `--sensitivity` calls the drawn combinations.
 COMBINATIONS = "combinations"
@@ -89,8 +89,4 @@ def words(study: StudySpec, made: Mapping[str, Scalar]) -> str:
 
 def is_selected(axes: Mapping[str, Scalar], where: Where) -> bool:
     """Whether a cell has the given axis values."""
-    for name, chosen in where.items():
-        values: Sequence[Scalar] = chosen if isinstance(chosen, list) else [chosen]
-        if name not in axes or not any(same_value(axes[name], value) for value in values):
-            return False
-    return True
+    return all(name in axes and is_among(axes[name], as_list(chosen)) for name, chosen in where.items())

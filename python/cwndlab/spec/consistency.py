@@ -19,7 +19,7 @@ from .grammar import Compare
 from .outputs import FIGURE_KEYS, Column, Figure, Listing, Mark, Table, Variant
 from .resolve import Names, references
 from .study_spec import StudySpec
-from .values import same_value
+from .values import is_among
 
 #: Columns of the tables of results, next to one for each axis.
 COLUMNS = {"cell", "replicate", "index", "quantity", "unit", "value"}
@@ -181,7 +181,7 @@ def _known(study: StudySpec, what: str, named: Any, path: KeyPath) -> None:
             _known(study, "axis", axis, at)
             names = outline.axes[axis].names
             for wanted in value if isinstance(value, list) else [value]:
-                if not any(same_value(wanted, known) for known in names):
+                if not is_among(wanted, names):
                     right = nearest(str(wanted), map(str, names))
                     raise _fail(study, at, f"axis {axis} has no value {wanted!r}", right)
         return

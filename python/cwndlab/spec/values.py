@@ -28,6 +28,11 @@ def same_value(a: object, b: object) -> bool:
     return label(a) == label(b)
 
 
+def is_among(value: object, values: Iterable[object]) -> bool:
+    """Whether an axis value is the same as one of these."""
+    return any(same_value(value, one) for one in values)
+
+
 def as_list(value: Any) -> list[Any]:
     """A value, or the values of any collection or array, as a list."""
     if hasattr(value, "__array__"):  # of numpy, pandas or xarray

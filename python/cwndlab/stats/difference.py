@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cwndlab.metrics._numbers import Floats
 from cwndlab.stats import intervals
 from cwndlab.stats.distributions import t_quantile
-from cwndlab.stats.intervals import EXACT, FEWEST, NOT_MEASURABLE, Floats, Interval
+from cwndlab.stats.intervals import EXACT, FEWEST, NOT_MEASURABLE, Interval
 
 if TYPE_CHECKING:
     from cwndlab.stats.results import Results

@@ -18,10 +18,9 @@ from functools import partial
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import Range, derived_range, median, reduced_range
+from cwndlab.metrics._numbers import Floats, Range, derived_range, median, reduced_range
 from cwndlab.spec.grammar import ExpressionError, parse, refused
 from cwndlab.spec.values import as_list
 from cwndlab.stats import intervals
@@ -43,8 +42,6 @@ from cwndlab.stats.field import (
     samples_at_position,
 )
 from cwndlab.stats.results import Results
-
-Floats: TypeAlias = NDArray[np.float64]
 
 Operation: TypeAlias = Callable[[Floats, Floats], Floats]
 

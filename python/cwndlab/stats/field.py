@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Range
+from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Floats, Range
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.distributions import t_quantile
 from cwndlab.stats.intervals import ENOUGH_EQUAL, EXACT, FEWEST, LEVEL, Interval
 from cwndlab.stats.results import AxisValue
 
-Floats: TypeAlias = NDArray[np.float64]
 Key: TypeAlias = tuple[AxisValue, ...]
 
 INDEX = "index"

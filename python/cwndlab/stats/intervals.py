@@ -8,16 +8,13 @@ How often each method covers the truth is measured by `python -m validation.cove
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cwndlab.metrics._numbers import ANY, Range, derived_range
+from cwndlab.metrics._numbers import ANY, Floats, Range, derived_range
 from cwndlab.stats.distributions import order_ranks, poisson_ends, poisson_prediction, t_quantile
 from cwndlab.stats.jackknife import align, centre, ends, has_no_spread, leave_one_out
-
-Floats: TypeAlias = NDArray[np.float64]
 
 LEVEL = 0.95
 """The confidence level of every interval in a report."""

@@ -11,15 +11,11 @@ exactly that of the paired t.
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cwndlab.metrics._numbers import ANY, Range, median
+from cwndlab.metrics._numbers import ANY, Floats, Range, median
 from cwndlab.stats.distributions import order_ranks, t_quantile
-
-Floats: TypeAlias = NDArray[np.float64]
 
 NO_SPREAD = 1e-12
 """Estimates nearer to each other than this (relatively) differ by rounding only."""

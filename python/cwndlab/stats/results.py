@@ -14,15 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.errors import NotFoundError, StudyError, nearest
-from cwndlab.metrics._numbers import ANY, Range
-from cwndlab.spec.values import as_list, label, same_value, text
+from cwndlab.metrics._numbers import ANY, Floats, Range
+from cwndlab.spec.values import as_list, is_among, label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import Interval
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Margin
 
-Floats: TypeAlias = NDArray[np.float64]
 AxisValue: TypeAlias = bool | int | float | str
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
 """A record table as numpy columns, the unit in the column's name; text columns are object or str arrays."""
@@ -264,7 +263,7 @@ class Results:
         for axis, wanted in where.items():
             known = self.values_on(axis)
             for value in as_list(wanted):
-                if not any(same_value(value, have) for have in known):
+                if not is_among(value, known):
                     values = [str(v) for v in known]
                     raise NotRunError(
                         f"axis {axis!r} has no value {value!r}", right=nearest(str(value), values)

@@ -17,8 +17,9 @@ from cwndlab.stats.results import AxisValue, CellInfo, Results
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
+    from cwndlab.metrics._numbers import Floats
     from cwndlab.spec.outputs import Figure
-    from cwndlab.stats.intervals import Floats, Interval
+    from cwndlab.stats.intervals import Interval
 
 CONTOUR_POINTS = 73
 """A contour is drawn by this many points, one every five degrees."""

@@ -13,7 +13,8 @@ from cwndlab.stats import intervals
 from cwndlab.stats.jackknife import centre
 
 if TYPE_CHECKING:
-    from cwndlab.stats.intervals import Floats, Interval
+    from cwndlab.metrics._numbers import Floats
+    from cwndlab.stats.intervals import Interval
 
 FIRST_LOOK = 10
 """Replicates before the first look: fewer make the sample variance too wild."""

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import Range, derived_range
+from cwndlab.metrics._numbers import Floats, Range, derived_range
 from cwndlab.spec.files import read_csv
-from cwndlab.spec.values import as_list, label, same_value
+from cwndlab.spec.values import as_list, is_among, label
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import LEVEL, Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from cwndlab.spec.grammar import Compare
     from cwndlab.spec.outputs import Column, Margin, Mark, Table
 
-Floats: TypeAlias = NDArray[np.float64]
 Row: TypeAlias = Mapping[str, str]
 
 
@@ -341,7 +339,4 @@ def _is_marked(mark: Mark, spec: Table, column: Column, row: Sequence[AxisValue]
     if mark.columns and column.published not in mark.columns:
         return False
     at = dict(zip(spec.rows, row, strict=True))
-    return all(
-        axis in at and any(same_value(v, at[axis]) for v in as_list(wanted))
-        for axis, wanted in mark.rows.items()
-    )
+    return all(axis in at and is_among(at[axis], as_list(wanted)) for axis, wanted in mark.rows.items())

@@ -6,9 +6,9 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from cwndlab.core import Check
 from cwndlab.errors import CwndlabError, install
 
 from .netns import can_open_tun, is_privileged, sweep
@@ -32,40 +32,31 @@ print("TUN devices" if tun else "veth pairs and packet sockets")
 _FIFO = f"import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param({ROUTER_PRIORITY}))"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One check."""
-
-    name: str
-    works: bool
-    detail: str
-
-
-def examine() -> Iterator[Finding]:
+def examine() -> Iterator[Check]:
     """What the kernel backend needs, in the order in which it would fail."""
     if sys.platform != "linux":
-        yield Finding("linux backend", False, f"needs Linux; this is {platform.system()}")
+        yield Check("linux backend", False, f"needs Linux; this is {platform.system()}")
         return
-    yield Finding("kernel", True, f"Linux {platform.release()}")
+    yield Check("kernel", True, f"Linux {platform.release()}")
     try:
         import pyroute2
 
-        yield Finding("pyroute2", True, f"version {pyroute2.__version__}")
+        yield Check("pyroute2", True, f"version {pyroute2.__version__}")
     except ImportError:
-        yield Finding("pyroute2", False, f"not installed; `{install('linux')}`")
+        yield Check("pyroute2", False, f"not installed; `{install('linux')}`")
         return
     try:
         from .real_kernel import find_router
 
-        yield Finding("router", True, str(find_router()))
+        yield Check("router", True, str(find_router()))
     except CwndlabError as error:
-        yield Finding("router", False, str(error))
+        yield Check("router", False, str(error))
     yield _namespaces()
     yield _real_time()
     yield _congestion_controls()
     removed = sweep()
     if removed:
-        yield Finding("left over", True, f"removed {len(removed)} folders of runs that were killed")
+        yield Check("left over", True, f"removed {len(removed)} folders of runs that were killed")
 
 
 def reason_not() -> str | None:
@@ -84,22 +75,22 @@ def _python(code: str) -> tuple[bool, str]:
     return done.returncode == 0, lines[-1] if lines else ""
 
 
-def _namespaces() -> Finding:
+def _namespaces() -> Check:
     works, said = _python(_TRY)
     said = said.removeprefix("cwndlab.backends.linux.netns.SetupError: ")
     who = "as root" if is_privileged() else "in a user namespace, without root"
     if works:
-        return Finding("namespaces", True, f"{who}, with {said}")
+        return Check("namespaces", True, f"{who}, with {said}")
     if not can_open_tun():
         said += "; /dev/net/tun is closed or without its driver, so veth pairs were tried"
-    return Finding("namespaces", False, f"{said}; or take --backend linux-virtual, which needs none")
+    return Check("namespaces", False, f"{said}; or take --backend linux-virtual, which needs none")
 
 
-def _real_time() -> Finding:
+def _real_time() -> Check:
     works, _ = _python(_FIFO)
     if works:
-        return Finding("real time", True, "SCHED_FIFO is granted")
-    return Finding(
+        return Check("real time", True, "SCHED_FIFO is granted")
+    return Check(
         "real time",
         False,
         "no SCHED_FIFO, so a busy machine makes runs invalid; run as root, or permit it (`* - rtprio "
@@ -108,12 +99,10 @@ def _real_time() -> Finding:
     )
 
 
-def _congestion_controls() -> Finding:
+def _congestion_controls() -> Check:
     path = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     there = path.read_text().split() if path.exists() else []
     missing = [name for name in ("reno", "cubic") if name not in there]
     if missing:
-        return Finding(
-            "congestion control", False, f"{', '.join(missing)} missing; modprobe tcp_{missing[0]}"
-        )
-    return Finding("congestion control", True, ", ".join(there))
+        return Check("congestion control", False, f"{', '.join(missing)} missing; modprobe tcp_{missing[0]}")
+    return Check("congestion control", True, ", ".join(there))

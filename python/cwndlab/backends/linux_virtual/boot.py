@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cwndlab.backends.linux.netns import end_session
+from cwndlab.backends.linux.netns import end_session, end_with_parent
 from cwndlab.errors import RunError
 
 from .images import Image
@@ -32,7 +31,6 @@ KERNEL = "kernel"
 LIBRARY = "router.so"
 #: Its name next to the router's program, with which it is built.
 LIBRARY_BUILT = "libcwndlab_live.so"
-_PR_SET_PDEATHSIG = 1
 _ADDR_NO_RANDOMIZE = 0x0040000
 #: Of the guest, taken as it is touched: 1 GB gives TCP's buffers the sizes that they have on larger machines.
 MEMORY = "1G"
@@ -162,11 +160,8 @@ def function_at(kernel: Path, address: int) -> str:
 def main() -> None:
     """Becomes the guest's kernel."""
     job: Mapping[str, Any] = json.load(sys.stdin)
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != job["parent"]:  # it was gone already
-        return
-    libc.personality(_ADDR_NO_RANDOMIZE)
+    end_with_parent(job["parent"])
+    ctypes.CDLL(None).personality(_ADDR_NO_RANDOMIZE)
     processor = job["virtual"].get("processor")
     if processor is not None:
         os.sched_setaffinity(0, {processor})

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from cwndlab.backends.linux.kernel_doctor import Finding
 from cwndlab.backends.linux.real_kernel import find_router
+from cwndlab.core import Check
 from cwndlab.errors import CwndlabError, RunError
 
 from . import boot, build, images
 
 
-def examine() -> Finding:
+def examine() -> Check:
     """Whether runs in virtual time work here."""
     reason = reason_not_virtual()
     if reason is None:
-        return Finding("virtual time", True, f"User-Mode Linux {images.find().release}")
-    return Finding("virtual time", False, reason)
+        return Check("virtual time", True, f"User-Mode Linux {images.find().release}")
+    return Check("virtual time", False, reason)
 
 
 def reason_not_virtual() -> str | None:
