@@ -209,7 +209,7 @@ Extreme = Literal["lowest", "highest"]
 WORST: Mapping[str, Extreme] = {
     **dict.fromkeys(("goodput", "share", "jain_index", "link_utilization", "flow_throughput"), "lowest"),
     **dict.fromkeys(("loss_rate", "drop_rate", "queue_delay", "completion_time", "round_trip"), "highest"),
-    **dict.fromkeys(("object_delays", "retransmission_rate", "timeouts", "unfinished_pages"), "highest"),
+    **dict.fromkeys(("retransmission_rate", "timeouts", "unfinished_pages"), "highest"),
 }
 #: Points of a generation, by the budget's points.
 _FEWEST, _MOST = 5, 24

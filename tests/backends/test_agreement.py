@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import synthetic
-from cwndlab.backends.linux import stack
+from cwndlab.backends.linux import stack, stack_file
 from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.methods import ran
@@ -81,7 +81,7 @@ def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path
     )
     made = study.run()
     default = made.plan.cells[0].compiled.scenario["tcp"][0]
-    reno = stack.other_recovery(stack.load("linux-1998"), [default])
+    reno = stack.other_recovery(stack_file.load("linux-1998"), [default])
     assert reno == "reno in the study, NewReno with PRR on the kernel"
     kernel = replace(made.results, remarks={cell.id: reno for cell in made.results.cells})
     outputs = Outputs("t", study.folder or tmp_path, tables=study.outline.tables)

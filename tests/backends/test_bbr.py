@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from golden_events import Event, digest, lines_of, sent
 
-from cwndlab.backends.linux import stack
+from cwndlab.backends.linux import stack, stack_file
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 
@@ -92,7 +92,7 @@ def test_the_simulator_sends_what_the_kernel_sent(case: str) -> None:
 @pytest.mark.usefixtures("virtual")
 @pytest.mark.parametrize("case", ["half-bdp", *(list(CASES) if os.environ.get("CWNDLAB_REGENERATE") else [])])
 def test_the_kernel_still_sends_it(case: str) -> None:
-    kernel = VirtualKernel(stack.load(str(HERE / "bbr-stack.toml")))
+    kernel = VirtualKernel(stack_file.load(str(HERE / "bbr-stack.toml")))
     events = sent("bbr", {"case": case}, 1, kernel)
     if os.environ.get("CWNDLAB_REGENERATE"):
         (GOLDEN / f"bbr-{case}.txt").write_text(text(events, images.find().release))
@@ -115,7 +115,7 @@ def test_version_3_sends_nearly_when_a_kernel_with_its_patch_does(case: str) -> 
     assert_alike(case, sent("bbr", change, seed), within_ms)
     name = os.environ.get("CWNDLAB_BBR3_KERNEL")
     if name:
-        laws = replace(stack.load(str(HERE / "bbr-stack.toml")), laws={"bbr3": "bbr"})
+        laws = replace(stack_file.load(str(HERE / "bbr-stack.toml")), laws={"bbr3": "bbr"})
         image = images.find(name)
         events = sent("bbr", change, 1, VirtualKernel(laws, image=image))
         if os.environ.get("CWNDLAB_REGENERATE"):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from golden_events import Event, sent
 
-from cwndlab.backends.linux import stack
+from cwndlab.backends.linux import stack, stack_file
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 
 HERE = Path(__file__).parent
@@ -57,5 +57,5 @@ def test_the_simulator_sends_what_the_kernel_sent(
 @pytest.mark.parametrize(("study", "axis", "value", "name", "tolerance_ms"), [CASES[3], CASES[10]])
 def test_the_kernel_still_sends_it(study: str, axis: str, value: str, name: str, tolerance_ms: float) -> None:
     del tolerance_ms
-    kernel = VirtualKernel(stack.load(str(HERE / "stack.toml")))
+    kernel = VirtualKernel(stack_file.load(str(HERE / "stack.toml")))
     assert_same(sent(study, {axis: value}, kernel=kernel), golden(name), 0.02)

@@ -19,7 +19,7 @@ from users import User
 
 import cwndlab
 from cwndlab.arrow_tables import decode_tables
-from cwndlab.backends.linux import netns, stack
+from cwndlab.backends.linux import netns, stack, stack_file
 from cwndlab.backends.linux.real_kernel import Kernel, capture_name
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.runs.work import MeasuredRuns
@@ -57,7 +57,7 @@ def perform(scenario: str, **options: Any) -> Outcome:
     """One run, its tables kept."""
     outcomes: list[Outcome] = []
     job = Job("key", "cell", scenario, 1, 0, keep_records=True)
-    kernel = Kernel(stack.load(options.pop("stack", "linux-1998")), **options)
+    kernel = Kernel(stack_file.load(options.pop("stack", "linux-1998")), **options)
     kernel.execute([job], MeasuredRuns(()), outcomes.append)
     return outcomes[0]
 

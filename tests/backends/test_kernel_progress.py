@@ -19,7 +19,7 @@ if sys.platform != "linux":
     pytest.skip("the kernel backends need Linux", allow_module_level=True)
 
 from cwndlab.backends.linux import real_kernel as backend
-from cwndlab.backends.linux.stack import load
+from cwndlab.backends.linux.stack_file import load
 
 
 class Disturbed(backend.Kernel):

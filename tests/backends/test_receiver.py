@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from golden_events import Event, lines_of, run_of, segments_of
 
-from cwndlab.backends.linux import stack
+from cwndlab.backends.linux import stack, stack_file
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 
@@ -94,7 +94,7 @@ def test_slow_start_ends_with_the_drops_and_the_ssthresh_of_the_kernel(rate: str
 def test_the_kernel_still_ends_it_so(rate: str) -> None:
     if rate not in ("10", "50") and not os.environ.get("CWNDLAB_REGENERATE"):
         pytest.skip("two rates are enough where nothing is recorded")
-    found = outcome(rate, VirtualKernel(stack.load("linux-stock")))
+    found = outcome(rate, VirtualKernel(stack_file.load("linux-stock")))
     path = GOLDEN / f"receiver-{rate}.txt"
     if os.environ.get("CWNDLAB_REGENERATE"):
         path.write_text(found.text(images.find().release))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cwndlab import _core
-from cwndlab.backends.linux import netns, stack, validity
+from cwndlab.backends.linux import netns, stack, stack_file, validity
 from cwndlab.backends.protocol import repeatable
 from cwndlab.errors import StudyError
 from cwndlab.runs.estimate import real_seconds
@@ -39,7 +39,7 @@ def test_a_data_packet_fills_the_mtu_and_windows_are_segments() -> None:
 
 def test_sack_follows_the_study_on_the_stack_of_1998_only() -> None:
     own, other = tcp("linux-6"), tcp()
-    of_1998, stock = (stack.load(name).as_dict() for name in ("linux-1998", "linux-stock"))
+    of_1998, stock = (stack_file.load(name).as_dict() for name in ("linux-1998", "linux-stock"))
     assert (
         stack.sysctls(of_1998, [own])["tcp_sack"] == "1"
         and stack.sysctls(of_1998, [other])["tcp_sack"] == "0"
@@ -50,7 +50,7 @@ def test_sack_follows_the_study_on_the_stack_of_1998_only() -> None:
 
 
 def test_each_connection_has_the_congestion_control_of_its_window_law_where_the_stack_says_so() -> None:
-    laws, of_1998 = (stack.load(name).as_dict() for name in ("linux-laws", "linux-1998"))
+    laws, of_1998 = (stack_file.load(name).as_dict() for name in ("linux-laws", "linux-1998"))
     endpoints = [tcp("linux-6", window_law=law) for law in ("cubic-linux", "reno", "dctcp")]
     assert [stack.congestion_control(laws, one) for one in endpoints] == ["cubic", "reno", "dctcp"]
     assert {stack.congestion_control(of_1998, one) for one in endpoints} == {"reno"}
@@ -59,38 +59,38 @@ def test_each_connection_has_the_congestion_control_of_its_window_law_where_the_
 def test_an_own_stack_names_the_congestion_control_of_a_window_law(tmp_path: Path) -> None:
     path = tmp_path / "bbr.toml"
     path.write_text('based_on = "linux-laws"\n[laws]\nreno = "bbr"\n')
-    own = stack.load(str(path)).as_dict()
+    own = stack_file.load(str(path)).as_dict()
     assert stack.congestion_control(own, tcp("linux-6", window_law="reno")) == "bbr"
     assert stack.congestion_control(own, tcp("linux-6")) == "cubic"
     path.write_text('[laws]\nrenno = "bbr"')
     with pytest.raises(StudyError, match="reno"):
-        stack.load(str(path))
+        stack_file.load(str(path))
 
 
 def test_packets_of_l4s_enter_with_ect_1_and_that_is_said() -> None:
     scalable = tcp("linux-6", window_law="dctcp", ecn="l4s")
     assert stack.asks_for_ecn(scalable) and stack.sends_ect1(scalable)
     assert not stack.sends_ect1(tcp("linux-6", ecn="dctcp"))
-    assert any("ECT(1)" in note for note in stack.differences(stack.load("linux-laws"), [scalable]))
+    assert any("ECT(1)" in note for note in stack.differences(stack_file.load("linux-laws"), [scalable]))
 
 
 def test_what_the_kernel_does_otherwise_is_said() -> None:
-    said = stack.differences(stack.load("linux-1998"), [tcp()])
+    said = stack.differences(stack_file.load("linux-1998"), [tcp()])
     assert any("tahoe" in note and "NewReno" in note for note in said)
     assert any("Limited Transmit" in note for note in said)
     modern = tcp("linux-6")
-    assert stack.differences(stack.load("linux-stock"), [modern]) == [
+    assert stack.differences(stack_file.load("linux-stock"), [modern]) == [
         "delayed ACKs are the kernel's own",
         'the receiver of a bulk transfer opens its connection (opener = "client": the study\'s client)',
     ]
-    said = stack.differences(stack.load("linux-1998"), [modern])
+    said = stack.differences(stack_file.load("linux-1998"), [modern])
     assert "the kernel has no timestamps" in said and any("cubic-linux" in n and "reno" in n for n in said)
-    said = stack.differences(stack.load("linux-stock"), [tcp()])
+    said = stack.differences(stack_file.load("linux-stock"), [tcp()])
     assert "the kernel has SACK, the study's TCP not" in said and any("RACK-TLP" in n for n in said)
 
 
 def test_a_recovery_that_no_kernel_has_is_named_with_the_kernels_own() -> None:
-    old, modern = stack.load("linux-1998"), stack.load("linux-stock")
+    old, modern = stack_file.load("linux-1998"), stack_file.load("linux-stock")
     assert (
         stack.other_recovery(old, [tcp(recovery="tahoe")])
         == "tahoe in the study, NewReno with PRR on the kernel"
@@ -102,18 +102,18 @@ def test_a_recovery_that_no_kernel_has_is_named_with_the_kernels_own() -> None:
 
 def test_cells_without_randomness_are_exact_in_virtual_time_only() -> None:
     def key(backend: str) -> str:
-        return json.dumps([backend, "6.12", stack.load("linux-1998").as_dict(), {}])
+        return json.dumps([backend, "6.12", stack_file.load("linux-1998").as_dict(), {}])
 
     assert repeatable("") and repeatable(key("linux-virtual")) and not repeatable(key("linux"))
-    assert stack.of_key(key("linux")).sysctls == stack.load("linux-1998").sysctls
+    assert stack.of_key(key("linux")).sysctls == stack_file.load("linux-1998").sysctls
 
 
 def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('based_on = "linux-1998"\nopener = "client"\n[sysctls]\ntcp_sack = 1\n')
-    own = stack.load(str(path))
+    own = stack_file.load(str(path))
     assert (own.sysctls["tcp_sack"], own.opener, own.sack_of_study) == ("1", "client", False)
-    assert own.text == path.read_text() and stack.load("linux-1998").text is None
+    assert own.text == path.read_text() and stack_file.load("linux-1998").text is None
     for text, says in (
         ('opener = "both"', "receiver"),
         ("sysctl = 1", "sysctls"),
@@ -124,15 +124,15 @@ def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
     ):
         path.write_text(text)
         with pytest.raises(StudyError, match=says):
-            stack.load(str(path))
+            stack_file.load(str(path))
     path.write_text('based_on = "linux-1998"\n[sysctls]\ntcp_sack = false\n"net.ipv4.tcp_rmem" = [1, 2, 3]\n')
-    own = stack.load(str(path))
+    own = stack_file.load(str(path))
     assert own.sysctls["tcp_sack"] == "0" and own.sysctls["tcp_rmem"] == "1 2 3"
     assert (
         own.as_dict()["own"] == ["tcp_sack", "tcp_rmem"] and "own" not in stack.STACKS["linux-1998"].as_dict()
     )
     with pytest.raises(StudyError, match="linux-stock"):
-        stack.load("linux-stok")
+        stack_file.load("linux-stok")
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def test_what_is_of_a_kernel_is_refused_for_the_simulator_and_the_other_way_roun
     for options, says in (
         ({"stack": "linux-stock"}, "backend linux"),
         ({"backend": "linux", "store": tmp_path}, "not shared"),
-        ({"backend": "linux", "cluster": "tcp://a:1"}, "does not apply to a kernel"),
+        ({"backend": "linux", "cluster": "tcp://a:1"}, "stay on this machine"),
     ):
         with pytest.raises(StudyError, match=says):
             RunOptions(**options)
@@ -210,7 +210,7 @@ def test_hosts_have_sysctls_and_queueing_disciplines_of_their_own(tmp_path: Path
         '[hosts.b]\nqdisc = "fq_codel limit 100"\n'
         '[hosts.b.sysctls]\ntcp_sack = false\ntcp_congestion_control = "reno"\n'
     )
-    own = stack.load(str(path))
+    own = stack_file.load(str(path))
     made = own.as_dict()
     assert stack.of_key(json.dumps(["linux-virtual", "6.12", made])).as_dict() == made
     a, b = stack.of_host(made, "a"), stack.of_host(made, "b")
@@ -237,4 +237,4 @@ def test_what_is_wrong_with_a_host_of_a_stack_is_named(tmp_path: Path, text: str
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(StudyError, match=problem):
-        stack.load(str(path))
+        stack_file.load(str(path))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab.backends.linux.stack import load
+from cwndlab.backends.linux.stack_file import load
 from cwndlab.differ.random_scenario import Alignment, Scenario, Transfer, draw
 from cwndlab.differ.sides import compiled, stack_of, stack_text
 

@@ -17,7 +17,7 @@ from small_study import TEXT, edited
         ("drop_rate", 'link = "a>c"', 'there is no direction of a link "a>c"; did you mean "a>b"'),
         ("drop_rate", 'causes = "ful"', '\\.options\\.causes: .*did you mean "full"'),
         ("drop_rate", 'cause = "full"', "unknown key 'cause'; did you mean \"causes\""),
-        ("object_delays", 'kind = "pages"', '\\.options\\.kind: .*did you mean "page"'),
+        ("completion_time", 'kind = "pages"', '\\.options\\.kind: .*did you mean "page"'),
         ("median_page_delay", 'pool = "clients"', 'did you mean "client"'),
         ("red_region", 'region = "betwen"', 'did you mean "between"'),
         ("congestion_signals", 'traffic = ["bulk"], signal = "mark"', 'did you mean "marks"'),
@@ -33,6 +33,11 @@ def test_a_misspelt_name_or_a_wrong_value_is_refused_with_its_line(
     with pytest.raises(StudyError, match=problem) as caught:
         Study.from_toml(text)
     assert caught.value.line == text.count("\n")
+
+
+def test_a_metric_that_has_another_name_now_says_which() -> None:
+    with pytest.raises(StudyError, match='write "completion_time", with kind = "page" where'):
+        Study.from_toml(TEXT + '\n[[quantities]]\nname = "delay"\nmetric = "object_delays"\n')
 
 
 def test_an_option_that_a_metric_cannot_do_without_is_asked_for() -> None:

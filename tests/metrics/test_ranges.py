@@ -27,11 +27,11 @@ def test_a_range_follows_the_unit_and_the_reduction() -> None:
     assert metrics.range_of(quantity(metric="drop_rate"), {}) == SHARE
     assert metrics.range_of(quantity(metric="drop_rate", unit="%"), {}) == Range(0.0, 100.0)
     assert metrics.range_of(quantity(metric="timeouts"), {}) == COUNT
-    assert metrics.range_of(quantity(metric="object_delays", within="count"), {}) == COUNT
+    assert metrics.range_of(quantity(metric="completion_time", within="count"), {}) == COUNT
     assert metrics.range_of(quantity(metric="unfinished_pages", options={"share": True}), {}) == SHARE
     rate = {"traffic": ["a"], "per_megabyte": True}
     assert metrics.range_of(quantity(metric="congestion_signals", options=rate), {}) == NON_NEGATIVE
-    assert metrics.range_of(quantity(metric="object_delays", within="p95"), {}) == NON_NEGATIVE
+    assert metrics.range_of(quantity(metric="completion_time", within="p95"), {}) == NON_NEGATIVE
 
 
 def test_an_impossible_value_is_an_error_of_its_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,9 @@ def test_quantiles_of_delays_put_unfinished_ones_last() -> None:
 
 
 def test_delays_of_single_objects_are_told_in_the_order_of_the_records() -> None:
-    assert measure("object_delays", Run(objects=PAGES), traffic="web") == pytest.approx([1.0, 3.0, 0.5])
+    assert measure("completion_time", Run(objects=PAGES), kind="page", traffic="web") == pytest.approx(
+        [1.0, 3.0, 0.5]
+    )
 
 
 def test_connections_are_chosen_by_what_they_sent_again_and_only_ended_ones_last() -> None:

@@ -24,7 +24,7 @@ def test_each_traffic_entry_gets_a_bar_that_is_as_high_as_its_mean_delay() -> No
         dumbbell=Dumbbell(rate="2Mbps", rtt="40ms", buffer="20pkt", flows=flows),
         run=Run(duration="5s", replicates=1),
         axes={"iw": {"sets": "tcp.initial_window", "values": [1, 10]}},
-        quantities=[{"name": "delay", "metric": "object_delays", "options": {"kind": "file"}}],
+        quantities=[{"name": "delay", "metric": "completion_time", "options": {"kind": "file"}}],
         figures=[
             {
                 "id": "where",
@@ -66,7 +66,7 @@ def test_a_figures_budgets_come_with_the_first_replicates_whose_records_stay_the
             ),
             run=Run(duration="5s", replicates=2),
             axes={"iw": {"sets": "tcp.initial_window", "values": [1, 10]}},
-            quantities=[{"name": "delay", "metric": "object_delays", "options": {"kind": "file"}}],
+            quantities=[{"name": "delay", "metric": "completion_time", "options": {"kind": "file"}}],
             probes={"connections": True, "cwnd": True},
             figures=figures,
         )

@@ -67,7 +67,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "key of a model": (lambda _: Flow(ccc="cubic"), r'^Flow\.ccc: unknown key .ccc.; did you mean "cc"'),
     "model in a model": (
         lambda _: Link(between=["a", "b"], rate="1Mbps", delay=3),
-        r'^Link\.delay: 3 is not a time; write .* like "50ms"',
+        r'^Link\.delay: 3 is not a time; write .* like "3ms"',
     ),
     "second of a list": (
         lambda _: Dumbbell(rate="1Mbps", rtt="9ms", flows=[Flow(), {"c": 1}]),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import cwndlab
-from cwndlab.backends.linux import stack
+from cwndlab.backends.linux import stack, stack_file
 from cwndlab.backends.linux_virtual import images
 from cwndlab.errors import StudyError
 from cwndlab.laws import kernel_knob, kernel_law
@@ -61,9 +61,9 @@ def test_a_law_of_a_kernel_that_was_built_runs_there_under_any_stack(kernels: Pa
     check_backend(plan, virtual("6.12.1-own"))
     mine, cubic = (cell.compiled.scenario["tcp"][-1] for cell in plan.cells)
     for name in ("linux-1998", "linux-stock", "linux-laws"):
-        assert stack.congestion_control(stack.load(name).as_dict(), mine) == "mine"
-    assert stack.congestion_control(stack.load("linux-laws").as_dict(), cubic) == "cubic"
-    assert not [note for note in stack.differences(stack.load("linux-laws"), [mine]) if "window law" in note]
+        assert stack.congestion_control(stack_file.load(name).as_dict(), mine) == "mine"
+    assert stack.congestion_control(stack_file.load("linux-laws").as_dict(), cubic) == "cubic"
+    assert not [note for note in stack.differences(stack_file.load("linux-laws"), [mine]) if "window law" in note]
 
 
 def test_where_a_law_is_missing_the_error_says_which_kernel_has_it(kernels: Path) -> None:

@@ -205,7 +205,7 @@ def test_a_dataset_can_be_written_and_read(run: RunResult, tmp_path: object) -> 
 
 
 def test_an_estimate_is_of_one_number_for_each_run(fake_core: FakeCore) -> None:
-    added = '[[quantities]]\nname = "sizes"\nmetric = "object_delays"\n'
+    added = '[[quantities]]\nname = "sizes"\nmetric = "completion_time"\noptions = { kind = "page" }\n'
     study = Study.from_toml(edited(("[[quantities]]", added + "\n[[quantities]]")))
     replace_core(FakeCore(broken="segments"))  # known of the quantity, not of its values
     run = study.run().sel(iw=1)

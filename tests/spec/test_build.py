@@ -75,7 +75,7 @@ def test_models_make_the_study_that_the_file_makes() -> None:
         quantities=[Quantity(name="goodput", metric="goodput", unit="kbit/s")],
     )
     text = study.to_toml()
-    for line in ('rate = "1500kbps"', 'header = "40B"', 'rtt = "21500us"', 'until = "2.5%"', "min_th = 5"):
+    for line in ('rate = "1.5Mbps"', 'header = "40B"', 'rtt = "21.5ms"', 'until = "2.5%"', "min_th = 5"):
         assert line in text
     assert scenarios(Study.from_toml(text)) == scenarios(study)
     assert study.base.run.until == 0.025
@@ -194,6 +194,17 @@ def test_the_options_of_a_run_are_typed_as_the_options_object() -> None:
 def test_the_changes_of_run_are_no_longer_called_set() -> None:
     with pytest.raises(TypeError, match="it is called `changes`"):
         cwndlab.run("rfc2416", set={"iw": 4})  # type: ignore[call-arg]
+
+
+def test_a_quantity_has_one_type_in_all_models() -> None:
+    flow = Flow(cc="cubic", rtt=["10ms", "25ms"], bytes="1460B", start="2s")
+    network = Dumbbell(rate="1.5Mbps", rtt="40ms", loss="1%", down=[["1s", "1500ms"]], flows=[flow])
+    link = Link(between=["a", "b"], rate="1.5Mbps", delay="40ms", loss="1%", header="1460B")
+    assert (network.rate, network.rtt, network.loss) == (link.rate, link.delay, link.loss)
+    assert (flow.bytes, flow.start) == (link.header, Run(duration="2s").duration)
+    text = Study.build("a question", dumbbell=network, run=Run(duration="2s")).to_toml()
+    for written in ('"1.5Mbps"', '"40ms"', '"1%"', '[["1s", "1.5s"]]', '["10ms", "25ms"]', '"1460B"'):
+        assert written in text
 
 
 def test_a_network_of_models_is_the_network_of_its_keys() -> None:

@@ -191,7 +191,7 @@ CASES = {
         "unit is unknown",
         "ns us ms s",
     ),
-    "no unit": (('delay = "10ms"', "delay = 10"), "topology.links.wire.delay", "not a time", '"50ms"'),
+    "no unit": (('delay = "10ms"', "delay = 10"), "topology.links.wire.delay", "not a time", '"10ms"'),
     "unit of another kind for a knob": (('"200ms"', '"200B"'), "tcp.rto.min", "is a time", '"200ms"'),
     "negative rate": (('"1Mbps"', '"-1Mbps"'), "topology.links.wire.rate", "sign", "1.5Mbps"),
     "no rate at all": (('"1Mbps"', '"0bps"'), "topology.links.wire.rate", "above 0", ""),
@@ -243,7 +243,7 @@ CASES = {
         ('"tcp.initial_window"', '"run.duration"'),
         "axes.iw",
         "run.duration",
-        "50ms",
+        "1s",
     ),
     "empty axis": (("values = [1, 4]", "values = []"), "axes.iw.values", "", "at least 1"),
     "axis value twice": (("values = [1, 4]", "values = [1, 1]"), "axes.iw", "stands twice", ""),
@@ -541,7 +541,7 @@ def test_no_more_errors_are_reported_than_a_person_reads() -> None:
         (
             '"20ms"',
             "20",
-            r'dumbbell.rtt: 20 does not fit; it must be text in quotes, with its unit, like "20ms"',
+            r'dumbbell.rtt: 20 is not a time; write a number and its unit in quotes, like "20ms"',
         ),
     ],
 )

@@ -325,7 +325,11 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
             'rtt = { "0s" = "40ms" }',
             "q.toml:6:1: dumbbell.rtt: the times from which each value holds are missing",
         ),
-        ('rtt = "40ms"', "rtt = 40", "q.toml:6:1: dumbbell.rtt: 40 does not fit"),
+        (
+            'rtt = "40ms"',
+            "rtt = 40",
+            "q.toml:6:1: dumbbell.rtt: 40 is not a time; write a number and its unit in quotes",
+        ),
         ('rate = "50Mbps"', 'rate = "50mbs"', "q.toml:5:1: dumbbell.rate: "),
         ("buffer =", "bufer =", "q.toml:7:1: dumbbell.bufer: unknown key 'bufer'; did you mean \"buffer\"?"),
         ("[0.5, 1, 2, 8]", '"1foo"', "q.toml:7:1: dumbbell.buffer: '1foo' is no queue limit"),

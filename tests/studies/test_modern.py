@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cwndlab import _core, metrics
-from cwndlab.backends.linux import stack
+from cwndlab.backends.linux import stack, stack_file
 from cwndlab.records.run_view import RunView
 from cwndlab.study import Study
 
@@ -24,7 +24,7 @@ def measured(study: Study, **axes: Any) -> dict[str, Any]:
 
 
 def test_a_kernel_has_a_congestion_control_for_every_endpoint(study: Study) -> None:
-    own = stack.load(stack.default_for(study.base.tcp.profile)).as_dict()
+    own = stack_file.load(stack.default_for(study.base.tcp.profile)).as_dict()
     names = set()
     for one in study.plan().cells:
         tcp = one.compiled.scenario["tcp"]

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from cwndlab import _core
 from cwndlab.arrow_tables import decode_tables, read_table
 from cwndlab.backends.linux.real_kernel import Kernel
-from cwndlab.backends.linux.stack import Stack, load
+from cwndlab.backends.linux.stack import Stack
+from cwndlab.backends.linux.stack_file import load
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.errors import RunError
 from cwndlab.runs.work import MeasuredRuns

@@ -12,7 +12,7 @@ from typing import Any
 
 from cwndlab import __version__
 from cwndlab.backends.linux.stack import Stack
-from cwndlab.backends.linux.stack import load as load_stack
+from cwndlab.backends.linux.stack_file import load as load_stack
 from cwndlab.errors import RunError, StudyError
 from cwndlab.laws import kernel_law
 from cwndlab.plan.plan import Cell, Plan
@@ -145,7 +145,7 @@ def evaluate(
             with progress(f"{one.pack.name}/{name} ({whole})") as shown:
                 made[name] = run_plan(plan, replace(options, out=folder), progress=shown)
             runs[one.pack.name, name] = made[name]
-            whole.finish(plan, made[name].performed)
+            whole.finish(plan, made[name].campaign.performed)
         cards.append(
             judge(
                 one.pack,

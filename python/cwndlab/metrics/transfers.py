@@ -28,7 +28,7 @@ def completion_time(
     """Completion times of transfers (or pages, transactions, objects), all or those of one class of sizes.
 
     From the start of the clock to the last byte (FCT, flow completion time); `at_least` and `below` choose
-    by size in bytes. Only finished ones: an unfinished one has no time.
+    by size in bytes. Only finished ones: an unfinished one has no time, and `unfinished_pages` counts it.
 
     In the order of the records. Reduce them by `within`.
     """
@@ -95,19 +95,6 @@ def object_bytes(run: RunView, *, kind: Kind = "object", traffic: str | None = N
     """
     sample = objects(run, kind, traffic)
     return sample.bytes[sample.finished]
-
-
-@metric(unit="s", low=0, many=True, tables=["objects"])
-def object_delays(run: RunView, *, kind: Kind = "page", traffic: str | None = None) -> Floats:
-    """Delays of single pages, files, transactions or objects, for distributions.
-
-    From the clock's start to the last byte; only finished ones, `unfinished_pages` counts those that are
-    missing.
-
-    In the order of the records.
-    """
-    sample = objects(run, kind, traffic)
-    return sample.delay_s[sample.finished]
 
 
 @metric(unit="1", low=0, tables=["objects"])

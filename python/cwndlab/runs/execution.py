@@ -273,7 +273,8 @@ def kernel_of(options: RunOptions, plan: Plan) -> Kernel | None:
         )
     # Elsewhere these modules cannot be imported.
     from cwndlab.backends.linux.real_kernel import Kernel, find_router
-    from cwndlab.backends.linux.stack import default_for, load
+    from cwndlab.backends.linux.stack import default_for
+    from cwndlab.backends.linux.stack_file import load
     from cwndlab.backends.linux_virtual.backend import VirtualKernel
 
     find_router()

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 #: So many values of an axis, or names of cells, are shown.
 SHOWN = 5
+#: Attributes that it had once, and what to write.
+_FORMER = {"table": "every value is in the table `values`"} | {
+    name: f"write run.campaign.{name}" for name in ("packets", "performed", "fetched", "measured", "damaged")
+}
 
 
 @dataclass(eq=False, repr=False)
@@ -223,9 +227,8 @@ class RunResult:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            if name == "table":
-                raise AttributeError("RunResult has no `table()`; every value is in the table `values`")
-            raise AttributeError(f"'RunResult' object has no attribute {name!r}")
+            right = f"; {_FORMER[name]}" if name in _FORMER else ""
+            raise AttributeError(f"RunResult has no `{name}`{right}", name="" if right else name, obj=self)
 
     def to_xarray(self) -> xarray.Dataset:
         """Every value as an xarray Dataset: a variable for each quantity that is a number.

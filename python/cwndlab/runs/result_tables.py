@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import ExtraError
+from cwndlab.errors import ExtraError, NotFoundError, nearest
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results
 
@@ -55,6 +55,9 @@ class Estimates:
         return int(self.table.num_rows)
 
     def __getitem__(self, column: str | int) -> pa.ChunkedArray:
+        if column not in self.table.column_names and not isinstance(column, int):
+            right = f'run.estimate("{column}") gives a quantity of the one selected cell'
+            raise NotFoundError(f'no column "{column}"; {nearest(column, self.table.column_names)}; {right}')
         return self.table[column]
 
     def __eq__(self, other: object) -> bool:

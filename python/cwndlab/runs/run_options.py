@@ -9,22 +9,14 @@ from typing import Any, TypedDict
 from cwndlab.errors import ArgumentError, StudyError, checked_class, nearest
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
-_VIRTUAL = (("linux-virtual",), "applies only to kernels in virtual time", "--backend linux-virtual too")
+_VIRTUAL = (("linux-virtual",), "{} applies only to kernels in virtual time", "--backend linux-virtual too")
 #: Options that not all backends take: those that do, what is wrong with any other, and what would be right.
 _APPLIES_TO = {
-    "stack": (BACKENDS[1:], "applies only to kernel backends", "--backend linux or linux-virtual too"),
+    "stack": (BACKENDS[1:], "{} applies only to kernel backends", "--backend linux or linux-virtual too"),
     "kernel": _VIRTUAL,
     "verify": _VIRTUAL,
-    "store": (
-        BACKENDS[:1],
-        "does not apply to a kernel's runs",
-        "leave it out; --out keeps them",
-    ),
-    "cluster": (
-        BACKENDS[:1],
-        "does not apply to a kernel's runs",
-        "leave one of both out",
-    ),
+    "store": (BACKENDS[:1], "a kernel's runs are not shared", "leave it out; --out keeps them"),
+    "cluster": (BACKENDS[:1], "a kernel's runs stay on this machine", "leave one of both out"),
 }
 
 
@@ -73,7 +65,7 @@ class RunOptions:
             raise StudyError(f'there is no backend "{self.backend}"', key="--backend", right=right)
         for option, (backends, problem, right) in _APPLIES_TO.items():
             if getattr(self, option) not in (None, False) and self.backend not in backends:
-                raise StudyError(f"--{option} {problem}", key=f"--{option}", right=right)
+                raise StudyError(problem.format(f"--{option}"), key=f"--{option}", right=right)
 
 
 class FurtherOptions(TypedDict, total=False):

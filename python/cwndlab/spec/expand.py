@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from cwndlab.errors import Findings, KeyPath, StudyError, problem_at
 
@@ -18,11 +18,12 @@ from . import kernels, measures
 from .base import Drawn
 from .engine_kinds import SEVERAL_LINES, is_endless, is_program, is_unresponsive, sends_from_client
 from .shorthand import NETWORKS, Flow, Network, ParkingLot, Short
-from .units import parse_rate, parse_share, parse_time, parse_zero_rate
+from .units import parse_time, parse_zero_rate, rate_text, share_text, size_text, time_text
 from .validate import leave_out, validate
 from .values import text
 
 Raw = dict[str, Any]
+N = TypeVar("N", int, float)
 
 SHORT = tuple(Short.model_fields)
 """The keys of the short form."""
@@ -254,11 +255,13 @@ class _Network:
     def _rate(self) -> str | Raw:
         rate = self.network.rate
         if not isinstance(rate, list):
-            return rate
-        if not all(isinstance(value, str) for value in rate):
-            chosen: str | Raw = self._choose("rate", rate, "bottleneck", "rate")
+            return _written(rate, rate_text)
+        plain = [value for value in rate if isinstance(value, int)]
+        if len(plain) < len(rate):
+            written = [_written(value, rate_text) for value in rate]
+            chosen: str | Raw = self._choose("rate", written, "bottleneck", "rate")
             return chosen
-        self._numbers("rate", [parse_rate(value) / 1e6 for value in rate], ("rate",), "bottleneck", "Mbit/s")
+        self._numbers("rate", [value / 1e6 for value in plain], ("rate",), "bottleneck", "Mbit/s")
         return "{rate}Mbps"
 
     def _rtt(self) -> str:
@@ -267,9 +270,9 @@ class _Network:
             return self._base(rtt[0]) if any(isinstance(value, dict) for value in rtt) else "{rtt}ms"
         return self._base(rtt)
 
-    def _base(self, rtt: str | Raw) -> str:
+    def _base(self, rtt: int | Raw) -> str:
         """The round-trip time at the start of the run."""
-        return rtt if isinstance(rtt, str) else str(self._round_trips(rtt)["0s"])
+        return time_text(rtt) if isinstance(rtt, int) else str(self._round_trips(rtt)["0s"])
 
     def _round_trips(self, rtt: Raw) -> Mapping[str, str]:
         """The round-trip times of a change; StudyError if it has none."""
@@ -286,20 +289,22 @@ class _Network:
                 raise problem_at((self.section, "rtt", "at", time), str(error)) from None
         return steps
 
-    def _half(self, rtt: str | Raw) -> str | Raw:
-        if isinstance(rtt, str):
-            return _half(rtt)
-        return {**rtt, "at": {time: _half(value) for time, value in self._round_trips(rtt).items()}}
+    def _half(self, rtt: int | Raw) -> str | Raw:
+        if isinstance(rtt, int):
+            return time_text(rtt // 2)
+        steps = self._round_trips(rtt).items()
+        return {**rtt, "at": {time: time_text(parse_time(value) // 2) for time, value in steps}}
 
     def _host_delay(
-        self, rtt: str | Raw | Sequence[str | Raw], name: str, at: KeyPath, link: str | None = None
+        self, rtt: int | Raw | Sequence[int | Raw], name: str, at: KeyPath, link: str | None = None
     ) -> str | Raw:
         """Half of a round-trip time: what the link of a sender delays, each way."""
-        if isinstance(rtt, str | dict):
+        if isinstance(rtt, int | dict):
             return self._half(rtt)
-        if not all(isinstance(value, str) for value in rtt):
+        plain = [value for value in rtt if isinstance(value, int)]
+        if len(plain) < len(rtt):
             if name not in self.changing:
-                labels = [_label(value) for value in rtt]
+                labels = [_label(_written(value, time_text)) for value in rtt]
                 self.changing[name] = self._choices(name, labels, at, "base round-trip time")
             for table, value in zip(self.changing[name], rtt, strict=True):
                 table["topology.rtt"] = self._base(value)
@@ -309,7 +314,7 @@ class _Network:
         parameters = self.raw.setdefault("parameters", {})
         if f"half_{name}" not in parameters:
             title = f"base round-trip time{_of(name, '_rtt')}"
-            self._numbers(name, [parse_time(value) / 1e6 for value in rtt], at, title, "ms")
+            self._numbers(name, [value / 1e6 for value in plain], at, title, "ms")
             parameters[f"half_{name}"] = f"= {name} / 2"
         return f"{{half_{name}}}ms"
 
@@ -337,11 +342,13 @@ class _Network:
         loss = self.network.loss
         if loss is None or isinstance(loss, dict):
             return {} if loss is None else {"loss": loss}
-        if isinstance(loss, str):
-            return {"impairments": [{"kind": "bernoulli", "p": parse_share(loss)}]}
-        if not all(isinstance(value, str) for value in loss):
-            return {"loss": self._choose("loss", loss, "random loss", "forward.loss")}
-        self._numbers("loss", [100 * parse_share(value) for value in loss], ("loss",), "random loss", "%")
+        if isinstance(loss, float):
+            return {"impairments": [{"kind": "bernoulli", "p": loss}]}
+        plain = [value for value in loss if isinstance(value, float)]
+        if len(plain) < len(loss):
+            written = [_written(value, share_text) for value in loss]
+            return {"loss": self._choose("loss", written, "random loss", "forward.loss")}
+        self._numbers("loss", [100 * value for value in plain], ("loss",), "random loss", "%")
         return {"impairments": [{"kind": "bernoulli", "p": "= loss / 100"}]}
 
     def _fastest(self) -> int:
@@ -368,7 +375,7 @@ class _Network:
             self.origin((*at, "forward", "impairments"), ("loss",))
             self.origin((*at, "forward", "loss"), ("loss",))
             self.origin((*at, "down"), ("down",))
-            down = {} if self.network.down is None else {"down": self.network.down}
+            down = {} if self.network.down is None else {"down": _intervals(self.network.down)}
             self.links.append({"name": name, "between": ends, "rate": rate, **down, "forward": forward})
 
     def _flow(self, flow: Flow, at: KeyPath, name: str, first: str, last: str) -> None:
@@ -382,9 +389,9 @@ class _Network:
         rate = f"{max(HOST_RATE, FASTER * self._fastest()) // 1_000_000}Mbps"
         host: Raw = {"name": f"{name}_access", "between": [sender, first], "rate": rate, "delay": delay}
         if flow.down is not None:
-            host["down"] = flow.down
-        if parse_time(self.network.jitter) > 0:
-            jitter = {"kind": "jitter", "max": self.network.jitter, "keep_order": True}
+            host["down"] = _intervals(flow.down)
+        if self.network.jitter > 0:
+            jitter = {"kind": "jitter", "max": time_text(self.network.jitter), "keep_order": True}
             host["forward"] = {"impairments": [jitter]}
         for link in (host, {"name": f"{name}_exit", "between": [last, receiver], "rate": rate}):
             where: KeyPath = ("topology", "links", len(self.links))
@@ -424,7 +431,7 @@ class _Network:
             count = f"${axis}"
         app: Raw = {"kind": "bulk"} if flow.app is None else copy.deepcopy(flow.app)
         if flow.bytes is not None:
-            app["bytes"] = flow.bytes
+            app["bytes"] = size_text(flow.bytes)
         ends = (f"{name}_sender", f"{name}_receiver")
         client, server = ends if sends_from_client(app) else ends[::-1]
         entry: Raw = {"name": name, "client": client, "server": server, "count": count}
@@ -434,7 +441,9 @@ class _Network:
             entry["start"] = "0s"
         elif "start" in flow.model_fields_set or not {"first", "first_s"} & app.keys():
             start = flow.start
-            entry["start"] = {"uniform": list(start.uniform)} if isinstance(start, Drawn) else start
+            entry["start"] = (
+                {"uniform": list(start.uniform)} if isinstance(start, Drawn) else time_text(start)
+            )
         where: KeyPath = ("traffic", len(self.traffic))
         self.origin(where, at)
         self.traffic.append({**entry, "app": app})
@@ -444,6 +453,15 @@ class _Network:
         """Whether only one group of flows has several values for this key."""
         everywhere = [*self.network.flows, *(getattr(self.network, "cross", []))]
         return sum(isinstance(getattr(flow, key), list) for flow in everywhere) == 1
+
+
+def _written(value: N | Raw, text: Callable[[N], str]) -> str | Raw:
+    """A quantity as a study has it; a change as it is."""
+    return value if isinstance(value, dict) else text(value)
+
+
+def _intervals(down: Sequence[Sequence[int]]) -> list[list[str]]:
+    return [[time_text(edge) for edge in interval] for interval in down]
 
 
 def _label(value: str | Raw) -> str:
@@ -457,21 +475,16 @@ def _label(value: str | Raw) -> str:
     return " to ".join(map(str, steps.values())) + every
 
 
-def _highest(rate: str | Raw) -> int:
+def _highest(rate: int | Raw) -> int:
     """The highest rate of a value that may be a change; 0 of a trace."""
-    if isinstance(rate, str):
-        return parse_rate(rate)
+    if isinstance(rate, int):
+        return rate
     steps = rate.get("at", {})
     rates = [value for value in steps.values() if isinstance(value, str)] if isinstance(steps, dict) else []
     try:
         return max(map(parse_zero_rate, rates), default=0)
     except ValueError:
         return 0  # the full form says what is wrong
-
-
-def _half(time: str) -> str:
-    half = parse_time(time) // 2
-    return f"{half}ns" if parse_time(time) % 2_000_000 else f"{half // 1_000_000}ms"
 
 
 def _of(name: str, suffix: str) -> str:

@@ -104,9 +104,13 @@ ALIASES = {
 }
 
 
+#: Metrics until 0.2, and what to write.
+FORMER = {"object_delays": 'write "completion_time", with kind = "page" where no kind is given'}
+
+
 def nearest_metric(name: str, known: Sequence[str]) -> str:
     """What to write for a name that is none of the known ones."""
-    return f'write "{ALIASES[name]}"' if name in ALIASES else nearest(name, known)
+    return f'write "{ALIASES[name]}"' if name in ALIASES else FORMER.get(name) or nearest(name, known)
 
 
 class Flows(NamedTuple):

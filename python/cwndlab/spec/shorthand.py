@@ -3,14 +3,13 @@
 A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the study with each.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from .base import Drawn, Label, Strict
 from .engine_kinds import is_unresponsive
-from .units import parse_bytes, parse_rate, parse_share, parse_time
+from .units import RateBps, Share, SizeBytes, TimeNs
 
 T = TypeVar("T")
 
@@ -18,20 +17,6 @@ T = TypeVar("T")
 NETWORKS = ("dumbbell", "parking_lot")
 
 
-def _text(parse: Callable[[object], object]) -> AfterValidator:
-    """Checks a text with a unit, and keeps it as it is."""
-
-    def check(text: str) -> str:
-        parse(text)
-        return text
-
-    return AfterValidator(check)
-
-
-Time = Annotated[str, _text(parse_time), Field(examples=["40ms"])]
-Rate = Annotated[str, _text(parse_rate), Field(examples=["50Mbps"])]
-Size = Annotated[str, _text(parse_bytes), Field(examples=["1MB"])]
-Share = Annotated[str, _text(parse_share), Field(examples=["1%"])]
 Buffer = Annotated[float, Field(gt=0)] | str
 Values = Annotated[list[T], Field(min_length=1)]
 QueueKind = str | dict[str, Any]
@@ -39,7 +24,7 @@ QueueKind = str | dict[str, Any]
 Change = Annotated[dict[str, Any], Field(examples=[{"at": {"0s": "100Mbps", "20s": "10Mbps"}}])]
 
 
-Intervals = Values[Annotated[list[Time], Field(min_length=2, max_length=2)]]
+Intervals = Values[Annotated[list[TimeNs], Field(min_length=2, max_length=2)]]
 
 
 class Flow(Strict):
@@ -50,15 +35,17 @@ class Flow(Strict):
     count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = Field(
         1, description="flows of this group"
     )
-    rtt: Time | Values[Time] | None = Field(None, description="base round-trip time; default: the network's")
-    start: Time | Drawn = Field(
+    rtt: TimeNs | Values[TimeNs] | None = Field(
+        None, description="base round-trip time; default: the network's"
+    )
+    start: TimeNs | Drawn = Field(
         Drawn.model_construct(uniform=["0s", "1s"]),
         description='when each starts, or { uniform = ["0s", "1s"] }',
     )
     down: Intervals | None = Field(
         None, description="intervals in which the link of its senders carries nothing, each way"
     )
-    bytes: Size | None = Field(None, description="size of the transfer; without it, it has no end")
+    bytes: SizeBytes | None = Field(None, description="size of the transfer; without it, it has no end")
     app: dict[str, object] | None = Field(None, description="another application than a bulk transfer")
     tcp: dict[str, object] = Field({}, description="further knobs of its TCP")
 
@@ -74,8 +61,8 @@ class Flow(Strict):
 class Network(Strict):
     """What the shorthands have in common."""
 
-    rate: Rate | Change | Values[Rate | Change] = Field(description="of the bottleneck, each way")
-    rtt: Time | Change | Values[Time | Change] = Field(description="base round-trip time, without queues")
+    rate: RateBps | Change | Values[RateBps | Change] = Field(description="of the bottleneck, each way")
+    rtt: TimeNs | Change | Values[TimeNs | Change] = Field(description="base round-trip time, without queues")
     down: Intervals | None = Field(
         None, description="intervals in which the bottleneck sends nothing, each way"
     )
@@ -84,7 +71,11 @@ class Network(Strict):
     loss: Share | Change | Values[Share | Change] | None = Field(
         None, description="of packets at random, at the bottleneck"
     )
-    jitter: Time = Field("0.1ms", description="largest random delay of a packet at its sending host")
+    jitter: TimeNs = Field(
+        100_000,
+        description="largest random delay of a packet at its sending host",
+        json_schema_extra={"default": "0.1ms"},
+    )
     flows: Values[Flow] = Field(description="the groups of flows")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
@@ -74,39 +75,49 @@ def written(example: str, what: str) -> Any:
     return WithJsonSchema({"type": "string", "examples": [example], "description": what})
 
 
-def _as_text(*units: tuple[str, int]) -> PlainSerializer:
-    """Writes the core's integer with the largest of these units in which it is whole."""
+def _writer(digits: int, **units: int) -> Callable[[int], str]:
+    """Writes the core's integer in the largest of these units in which it has at most so many digits after
+    the point.
+    """
 
     def write(value: int) -> str:
-        unit, size = next((unit, size) for unit, size in units if value % size == 0)
-        return f"{value // size}{unit}"
+        fit = (unit for unit, size in units.items() if size <= value and value * 10**digits % size == 0)
+        unit = next(fit, next(iter(units)))
+        return f"{Decimal(value) / units[unit]:f}{unit}"
 
-    return PlainSerializer(write, return_type=str)
+    return write
 
 
-#: Writes a share as a percentage.
-AS_PERCENTAGE = PlainSerializer(lambda share: f"{100 * share:.12g}%", return_type=str)
+def share_text(share: float) -> str:
+    """A share as a percentage."""
+    return f"{100 * share:.12g}%"
+
+
+time_text = _writer(3, s=1_000_000_000, ms=1_000_000, us=1000, ns=1)
+rate_text = _writer(3, Gbps=1_000_000_000, Mbps=1_000_000, kbps=1000, bps=1)
+size_text = _writer(0, MB=1_000_000, kB=1000, B=1)
+AS_PERCENTAGE = PlainSerializer(share_text, return_type=str)
 #: A share, held as a number.
 Share = Annotated[float, BeforeValidator(parse_share), AS_PERCENTAGE, written("2%", "a percentage")]
 #: A time, held in nanoseconds.
 TimeNs = Annotated[
     int,
     BeforeValidator(parse_time),
-    _as_text(("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1000), ("ns", 1)),
+    PlainSerializer(time_text, return_type=str),
     written("50ms", "a time: ns us ms s min h"),
 ]
 #: A rate, held in bit/s.
 RateBps = Annotated[
     int,
     BeforeValidator(parse_rate),
-    _as_text(("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1000), ("bps", 1)),
+    PlainSerializer(rate_text, return_type=str),
     written("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s"),
 ]
 #: A size, held in bytes.
 SizeBytes = Annotated[
     int,
     BeforeValidator(parse_bytes),
-    _as_text(("B", 1)),
+    PlainSerializer(size_text, return_type=str),
     written("1460B", "a size: B kB KiB MB MiB GB GiB"),
 ]
 

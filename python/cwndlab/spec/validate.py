@@ -82,9 +82,13 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
         return path, f"unknown key {key!r}", nearest(key, known), 0
     if kind == "missing":
         return path, "this key is missing", _example(model, path, data), 1
-    if kind == "value_error":
-        return path, str(detail["ctx"]["error"]), None, 2
     given = detail.get("input")
+    example = _with_unit(path, given)
+    if kind == "value_error":
+        problem = str(detail["ctx"]["error"])
+        if example is not None and "its unit" in problem:
+            problem = re.sub('like ".*"', f'like "{example}"', problem)
+        return path, problem, None, 2
     shown = repr(given) if isinstance(given, str | int | float | bool) else f"a {_kind(given)}"
     if len(shown) > 60:
         shown = shown[:57] + "…"
@@ -115,13 +119,19 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
         "dict_type": "a table { … }",
         "model_type": "a table { … }",
     }.get(kind)
-    number = isinstance(given, int | float) and not isinstance(given, bool)
-    if kind == "string_type" and number and (unit := _UNITS.get(str(path[-1]))) is not None:
-        right = f'text in quotes, with its unit, like "{given:g}{unit}"'
+    if kind == "string_type" and example is not None:
+        right = f'text in quotes, with its unit, like "{example}"'
     if right is None:
         right = message[:1].lower() + message[1:]
         return path, f"{shown} does not fit", right, 3
     return path, f"{shown} does not fit", f"it must be {right}", 4 if kind.endswith("_type") else 3
+
+
+def _with_unit(path: KeyPath, given: object) -> str | None:
+    """A number with the unit that is meant where one is left out; None if it is large."""
+    unit = _UNITS.get(str(path[-1]))
+    is_small = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 10_000
+    return f"{given:g}{unit}" if is_small and unit is not None else None
 
 
 def _kind(value: object) -> str:

@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
-from cwndlab.errors import StudyError, nearest
 from cwndlab.laws import kernel_law
 from cwndlab.spec.knobs import word
 
@@ -113,18 +111,6 @@ STACKS = {
 def default_for(profile: str) -> str:
     """The set-up that is closest to a study's TCP, by the profile of its [tcp]."""
     return "linux-laws" if profile == "linux-6" else "linux-1998"
-
-
-def load(name: str) -> Stack:
-    """A profile by its name, or a TOML file; StudyError says what is wrong with it."""
-    if name in STACKS:
-        return STACKS[name]
-    if Path(name).suffix != ".toml":
-        right = f"{nearest(name, list(STACKS))} (or name a TOML file)"
-        raise StudyError(f'there is no stack "{name}"', key="--stack", right=right)
-    from .stack_file import read_stack  # a testbed reads none
-
-    return read_stack(Path(name))
 
 
 # ── a study's TCP on a kernel ─────────────────────────────────────────────────────────────────────────

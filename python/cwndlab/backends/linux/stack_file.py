@@ -1,4 +1,4 @@
-"""A kernel's set-up in a TOML file of the user's own, for `--stack`."""
+"""What `--stack` names: a set-up of the kernel's TCP, or a TOML file of the user's own."""
 
 from __future__ import annotations
 
@@ -67,8 +67,14 @@ class StackFile(HostSettings):
 _REPLACING = ("quick_ack", "opener", "answer_carries_ack", "qdisc")
 
 
-def read_stack(path: Path) -> Stack:
-    """The stack in a file; StudyError says what is wrong with it, and where."""
+def load(name: str) -> Stack:
+    """A profile by its name, or a TOML file; StudyError says what is wrong with it, and where."""
+    if name in STACKS:
+        return STACKS[name]
+    path = Path(name)
+    if path.suffix != ".toml":
+        right = f"{nearest(name, list(STACKS))} (or name a TOML file)"
+        raise StudyError(f'there is no stack "{name}"', key="--stack", right=right)
     text = read_text(path, what="a stack")
     raw = read_toml(text, path)
     try:
