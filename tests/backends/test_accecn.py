@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from golden_events import digest, lines_of, run_of, segments_of
 
-from cwndlab.backends.linux import stack, stack_file
+from cwndlab.backends.linux import stack_file
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 from cwndlab.errors import RunError
@@ -70,7 +70,9 @@ def test_the_kernel_still_reports_them_so(case: str) -> None:
         image = images.find("7.3")
     except RunError as error:
         pytest.skip(str(error))
-    found = text(case, VirtualKernel(stack_file.load(str(HERE / "accecn-stack.toml")), image=image), image.release)
+    found = text(
+        case, VirtualKernel(stack_file.load(str(HERE / "accecn-stack.toml")), image=image), image.release
+    )
     if os.environ.get("CWNDLAB_REGENERATE"):
         (GOLDEN / f"accecn-{case}.txt").write_text(found)
     assert_same(case, found)

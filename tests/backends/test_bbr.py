@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from golden_events import Event, digest, lines_of, sent
 
-from cwndlab.backends.linux import stack, stack_file
+from cwndlab.backends.linux import stack_file
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from golden_events import Event, sent
 
-from cwndlab.backends.linux import stack, stack_file
+from cwndlab.backends.linux import stack_file
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 
 HERE = Path(__file__).parent

@@ -19,7 +19,7 @@ from users import User
 
 import cwndlab
 from cwndlab.arrow_tables import decode_tables
-from cwndlab.backends.linux import netns, stack, stack_file
+from cwndlab.backends.linux import netns, stack_file
 from cwndlab.backends.linux.real_kernel import Kernel, capture_name
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.runs.work import MeasuredRuns

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from golden_events import Event, lines_of, run_of, segments_of
 
-from cwndlab.backends.linux import stack, stack_file
+from cwndlab.backends.linux import stack_file
 from cwndlab.backends.linux_virtual import images
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 

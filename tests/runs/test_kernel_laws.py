@@ -63,7 +63,9 @@ def test_a_law_of_a_kernel_that_was_built_runs_there_under_any_stack(kernels: Pa
     for name in ("linux-1998", "linux-stock", "linux-laws"):
         assert stack.congestion_control(stack_file.load(name).as_dict(), mine) == "mine"
     assert stack.congestion_control(stack_file.load("linux-laws").as_dict(), cubic) == "cubic"
-    assert not [note for note in stack.differences(stack_file.load("linux-laws"), [mine]) if "window law" in note]
+    assert not [
+        note for note in stack.differences(stack_file.load("linux-laws"), [mine]) if "window law" in note
+    ]
 
 
 def test_where_a_law_is_missing_the_error_says_which_kernel_has_it(kernels: Path) -> None:

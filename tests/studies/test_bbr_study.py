@@ -28,7 +28,9 @@ def test_a_kernel_is_asked_for_its_bbr_or_for_one_that_it_lacks(study: Study) ->
     tcp = study.plan().cells[0].compiled.scenario["tcp"]
     laws = [{**tcp[0], "window_law": law} for law in ("bbr1", {"bbr3": {"rules": "draft", "ecn": False}})]
     assert [stack.congestion_control(own, law) for law in laws] == ["bbr", "bbr3"]
-    assert stack.differences(stack_file.load("linux-stock"), laws)  # names the difference, and fails on neither
+    assert stack.differences(
+        stack_file.load("linux-stock"), laws
+    )  # names the difference, and fails on neither
 
 
 def test_with_a_small_buffer_version_1_takes_the_line_from_cubic_and_version_3_does_not(study: Study) -> None:
