@@ -71,6 +71,7 @@ check-rust:
 check-python: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/codespell
 	$(BIN)/python tools/prose.py
+	$(BIN)/python tools/shape.py
 	$(BIN)/python tools/links.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

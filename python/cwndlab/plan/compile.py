@@ -14,16 +14,16 @@ from typing import Any
 
 from cwndlab import _core
 from cwndlab._core import parse_quantity
-from cwndlab.errors import Findings, KeyPath, StudyError, nearest, problem_at
+from cwndlab.errors import Findings, KeyPath, nearest, problem_at
 from cwndlab.laws import LawCode, built_in, kernel_knob
 from cwndlab.spec import congestion, knobs, schema
 from cwndlab.spec.base import Drawn
 from cwndlab.spec.engine_kinds import PACKET_QUEUES, is_unresponsive
-from cwndlab.spec.files import read_csv
 from cwndlab.spec.study_spec import Catalogue
 from cwndlab.spec.windows import named_windows
 
 from .direction import direction
+from .distribution import distribution
 from .probes import switch_on
 from .scenario import Compiled, not_finite, origin
 
@@ -109,7 +109,8 @@ class _Compiler:
                 probes = self._probes()
         for name, given in self.model.distributions.items():
             with self.wrong:
-                distributions[name] = self._distribution(name, given)
+                self.origins[f"distributions.{name}"] = ("distributions", name)
+                distributions[name] = distribution(given, self.folder, ("distributions", name))
         self.wrong.report()
         for index, multiple in self.limits:
             self._bdp(index, multiple, traffic)
@@ -475,35 +476,3 @@ class _Compiler:
             "accecn": probes.accecn,
             "delays": probes.delays,
         }
-
-    def _distribution(self, name: str, given: schema.Distribution) -> dict[str, Any]:
-        at: KeyPath = ("distributions", name)
-        self.origins[f"distributions.{name}"] = at
-        made: dict[str, Any] = {"kind": given.kind, **given.knobs()}
-        if given.file is None:
-            if given.values is not None:
-                made["values"] = given.values
-            if given.counts is not None:
-                made["counts"] = given.counts
-            return made
-        try:
-            table = read_csv(self.folder, given.file)
-        except StudyError as error:
-            raise problem_at((*at, "file"), error.problem, error.right) from None
-        wanted = {"values": given.values, "counts": given.counts}
-        for key, column in wanted.items():
-            if not isinstance(column, str):
-                raise problem_at(
-                    at, f"which column has the {key}?", f'write {key} = "{table.columns[0]}" (say)'
-                )
-            if column not in table.columns:
-                raise problem_at(
-                    (*at, key), f'{given.file} has no column "{column}"', nearest(column, table.columns)
-                )
-            try:
-                made[key] = table.numbers(column, float if key == "values" else int)
-            except ValueError as error:
-                raise problem_at(
-                    (*at, key), f'{given.file}, column "{column}": {error}', "it must hold numbers"
-                ) from None
-        return made

@@ -14,7 +14,7 @@ from cwndlab import metrics
 from cwndlab.errors import StudyError, nearest
 from cwndlab.spec.outputs import AnyTable, Claim, Column, Figure, Mark, Table
 from cwndlab.spec.study_spec import StudySpec
-from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results, Value
+from cwndlab.stats.results import AxisValue, Columns, NoRecords, Results, Value, results_of
 from cwndlab.stats.tables import check_table, reference
 from cwndlab.stats.verdict import Verdict
 
@@ -167,14 +167,8 @@ def unmeasured_results(study: StudySpec, cells: Mapping[str, Mapping[str, AxisVa
     nothing: dict[str, Sequence[Value]] = {
         name: [[]] if metrics.is_list(quantity, known) else [float("nan")] for name, quantity in known.items()
     }
-    return Results(
-        tuple(CellInfo(name, axes) for name, axes in cells.items()),
-        {name: metrics.unit_of(quantity, known) for name, quantity in known.items()},
-        {(cell, name): values for cell in cells for name, values in nothing.items()},
-        names=study.outline.cells,
-        deterministic=cells.keys(),
-        records=_EmptyRecords(),
-    )
+    data = {(cell, name): values for cell in cells for name, values in nothing.items()}
+    return results_of(study.outline, cells, data, deterministic=cells.keys(), records=_EmptyRecords())
 
 
 def check(outputs: Outputs, results: Results) -> None:

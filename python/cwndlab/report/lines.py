@@ -72,22 +72,9 @@ def draw(
     charts = []
     for number, panel in enumerate(panels):
         name = f"panel{number}"
-        rows[name] = [
-            {
-                "x": _number(p.x) if numeric else results.value_title(spec.x or "", p.x),
-                "y": p.interval.value,
-                "low": p.interval.low if math.isfinite(p.interval.low) else p.interval.value,
-                "high": p.interval.high if math.isfinite(p.interval.high) else p.interval.value,
-                "series": p.series,
-            }
-            for p in found
-            if p.panel == panel
-        ]
-        places = list(dict.fromkeys(p.x for p in found if p.panel == panel))
-        if spec.log_y:  # an interval that reaches 0 is drawn from its value on
-            rows[name] = [
-                {**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows[name] if r["y"] > 0
-            ]
+        mine = [p for p in found if p.panel == panel]
+        rows[name] = _rows(mine, spec, results, numeric=numeric)
+        places = list(dict.fromkeys(p.x for p in mine))
         if numeric:
             x = _numeric_x(spec, x_title, places)
         else:
@@ -120,6 +107,24 @@ def draw(
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(names)}" if len(names) > 1 else ""
     return stack(charts, spec), rows, words
+
+
+def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, numeric: bool) -> list[Row]:
+    """A row for each point, with the value in place of an end that its interval lacks."""
+    rows: list[Row] = [
+        {
+            "x": _number(p.x) if numeric else results.value_title(spec.x or "", p.x),
+            "y": p.interval.value,
+            "low": p.interval.low if math.isfinite(p.interval.low) else p.interval.value,
+            "high": p.interval.high if math.isfinite(p.interval.high) else p.interval.value,
+            "series": p.series,
+        }
+        for p in points
+    ]
+    if not spec.log_y:
+        return rows
+    # An interval that reaches 0 is drawn from its value on.
+    return [{**r, "low": r["low"] if r["low"] > 0 else r["y"]} for r in rows if r["y"] > 0]
 
 
 def titles(spec: Figure, results: Results) -> tuple[str, str]:

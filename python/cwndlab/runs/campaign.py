@@ -23,9 +23,8 @@ from cwndlab.plan.scenario import Compiled, kernel_run
 from cwndlab.records.run_view import Columns
 from cwndlab.spec.choices import COMBINATIONS, words
 from cwndlab.spec.outputs import Table
-from cwndlab.spec.schema import AxisValue
-from cwndlab.spec.values import label, text
-from cwndlab.stats.results import CellInfo, NotRunError, Results, Variation
+from cwndlab.spec.values import text
+from cwndlab.stats.results import CellInfo, NotRunError, Results, Variation, results_of
 from cwndlab.stats.tables import reference
 from cwndlab.store.folder_store import FolderStore, Kept
 
@@ -372,7 +371,6 @@ class Campaign:
         """Results by cell: `cells` leads from each name to the cell whose runs it gets; `read` names the
         quantities that stand in for others.
         """
-        quantities = {q.name: q for q in self.work.quantities}
         data: dict[tuple[str, str], list[Value]] = {}
         for shown, cell in cells.items():
             for replicate in range(self.wanted[cell]):
@@ -381,16 +379,10 @@ class Campaign:
                 values = self.values(cell, replicate)
                 for name in values:
                     data.setdefault((shown, name), []).append(values[(read or {}).get(name, name)])
-        return Results(
-            cells=tuple(CellInfo(shown, dict(self.cells[shown].axes)) for shown in cells),
-            units={name: metrics.unit_of(quantity, quantities) for name, quantity in quantities.items()},
-            data=data,
-            statistics={name: quantity.statistic for name, quantity in quantities.items()},
-            ranges={name: metrics.range_of(quantity, quantities) for name, quantity in quantities.items()},
-            margins={name: quantity.margin for name, quantity in quantities.items() if quantity.margin},
-            names=self.plan.study.outline.cells,
-            **self._words(),
-            study_axes=tuple(self.plan.study.outline.axes),
+        return results_of(
+            self.plan.study.outline,
+            {shown: self.cells[shown].axes for shown in cells},
+            data,
             flows=tuple(traffic.name for traffic in self.plan.study.base.traffic),
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
@@ -411,21 +403,6 @@ class Campaign:
         return stack.other_recovery(
             stack.of_key(self.backend), [scenario["tcp"][end] for end in sorted(used)]
         )
-
-    def _words(self) -> dict[str, Any]:
-        """What axes, their values and quantities are called, and the units of axes."""
-        outline = self.plan.study.outline
-        titled = {q.name: q for q in outline.quantities} | outline.axes
-        return {
-            "titles": {name: one.title for name, one in titled.items() if one.title},
-            "axis_units": {name: axis.unit for name, axis in outline.axes.items() if axis.unit},
-            "value_titles": {
-                (name, label(value.name)): value.title
-                for name, axis in outline.axes.items()
-                for value in axis.values
-                if isinstance(value, AxisValue) and value.title
-            },
-        }
 
     @property
     def damaged(self) -> list[str]:

@@ -8,22 +8,29 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from cwndlab.errors import Findings, KeyPath, StudyError, problem_at
 
 from . import kernels, measures
 from .base import Drawn
 from .engine_kinds import SEVERAL_LINES, is_endless, is_program, is_unresponsive, sends_from_client
+from .short_values import (
+    highest_rate,
+    interval_texts,
+    limit_text,
+    quantity_text,
+    queue_table,
+    tidy,
+    value_label,
+)
 from .shorthand import NETWORKS, Flow, Network, ParkingLot, Short
-from .units import parse_time, parse_zero_rate, rate_text, share_text, size_text, time_text
+from .units import parse_time, rate_text, share_text, size_text, time_text
 from .validate import leave_out, validate
-from .values import text
 
 Raw = dict[str, Any]
-N = TypeVar("N", int, float)
 
 SHORT = tuple(Short.model_fields)
 """The keys of the short form."""
@@ -243,11 +250,11 @@ class _Network:
 
     def _numbers(self, name: str, values: Sequence[Any], at: KeyPath, title: str, unit: str) -> None:
         """An axis of plain numbers in this unit."""
-        self._axis(name, [_tidy(value) for value in values], at, title=title, unit=unit)
+        self._axis(name, [tidy(value) for value in values], at, title=title, unit=unit)
 
     def _choose(self, name: str, values: Sequence[Any], title: str, key: str) -> Any:
         """An axis whose values set a key of the bottlenecks' links; its first value."""
-        labels = [_label(value) for value in values]
+        labels = [value_label(value) for value in values]
         for table, value in zip(self._choices(name, labels, (name,), title), values, strict=True):
             table |= {f"topology.links.{link}.{key}": value for link in self._bottleneck_names()}
         return values[0]
@@ -255,10 +262,10 @@ class _Network:
     def _rate(self) -> str | Raw:
         rate = self.network.rate
         if not isinstance(rate, list):
-            return _written(rate, rate_text)
+            return quantity_text(rate, rate_text)
         plain = [value for value in rate if isinstance(value, int)]
         if len(plain) < len(rate):
-            written = [_written(value, rate_text) for value in rate]
+            written = [quantity_text(value, rate_text) for value in rate]
             chosen: str | Raw = self._choose("rate", written, "bottleneck", "rate")
             return chosen
         self._numbers("rate", [value / 1e6 for value in plain], ("rate",), "bottleneck", "Mbit/s")
@@ -304,7 +311,7 @@ class _Network:
         plain = [value for value in rtt if isinstance(value, int)]
         if len(plain) < len(rtt):
             if name not in self.changing:
-                labels = [_label(_written(value, time_text)) for value in rtt]
+                labels = [value_label(quantity_text(value, time_text)) for value in rtt]
                 self.changing[name] = self._choices(name, labels, at, "base round-trip time")
             for table, value in zip(self.changing[name], rtt, strict=True):
                 table["topology.rtt"] = self._base(value)
@@ -321,8 +328,8 @@ class _Network:
     def _queue(self) -> Raw:
         limit, queue = self._buffer(), self.network.queue
         if not isinstance(queue, list):
-            return _queue_table(queue, limit)
-        tables = [_queue_table(kind, limit) for kind in queue]
+            return queue_table(queue, limit)
+        tables = [queue_table(kind, limit) for kind in queue]
         first: Raw = self._choose("queue", tables, "queue", "forward.queue")
         return first
 
@@ -330,11 +337,11 @@ class _Network:
         """The limit of the bottleneck's queue."""
         buffer = self.network.buffer
         if not isinstance(buffer, list):
-            return _limit(buffer)
+            return limit_text(buffer)
         if not any(isinstance(value, str) for value in buffer):
             self._numbers("buffer", buffer, ("buffer",), "buffer", "BDP")
             return "{buffer}BDP"
-        self._axis("buffer", [_limit(value) for value in buffer], ("buffer",), title="buffer")
+        self._axis("buffer", [limit_text(value) for value in buffer], ("buffer",), title="buffer")
         return "$buffer"
 
     def _loss(self) -> Raw:
@@ -346,7 +353,7 @@ class _Network:
             return {"impairments": [{"kind": "bernoulli", "p": loss}]}
         plain = [value for value in loss if isinstance(value, float)]
         if len(plain) < len(loss):
-            written = [_written(value, share_text) for value in loss]
+            written = [quantity_text(value, share_text) for value in loss]
             return {"loss": self._choose("loss", written, "random loss", "forward.loss")}
         self._numbers("loss", [100 * value for value in plain], ("loss",), "random loss", "%")
         return {"impairments": [{"kind": "bernoulli", "p": "= loss / 100"}]}
@@ -354,7 +361,7 @@ class _Network:
     def _fastest(self) -> int:
         """The highest rate of the bottleneck; 0 of a trace."""
         rate = self.network.rate
-        return max(map(_highest, rate if isinstance(rate, list) else [rate]))
+        return max(map(highest_rate, rate if isinstance(rate, list) else [rate]))
 
     # ── the parts ─────────────────────────────────────────────────────────────────────────────────────────
 
@@ -375,7 +382,7 @@ class _Network:
             self.origin((*at, "forward", "impairments"), ("loss",))
             self.origin((*at, "forward", "loss"), ("loss",))
             self.origin((*at, "down"), ("down",))
-            down = {} if self.network.down is None else {"down": _intervals(self.network.down)}
+            down = {} if self.network.down is None else {"down": interval_texts(self.network.down)}
             self.links.append({"name": name, "between": ends, "rate": rate, **down, "forward": forward})
 
     def _flow(self, flow: Flow, at: KeyPath, name: str, first: str, last: str) -> None:
@@ -389,7 +396,7 @@ class _Network:
         rate = f"{max(HOST_RATE, FASTER * self._fastest()) // 1_000_000}Mbps"
         host: Raw = {"name": f"{name}_access", "between": [sender, first], "rate": rate, "delay": delay}
         if flow.down is not None:
-            host["down"] = _intervals(flow.down)
+            host["down"] = interval_texts(flow.down)
         if self.network.jitter > 0:
             jitter = {"kind": "jitter", "max": time_text(self.network.jitter), "keep_order": True}
             host["forward"] = {"impairments": [jitter]}
@@ -455,53 +462,5 @@ class _Network:
         return sum(isinstance(getattr(flow, key), list) for flow in everywhere) == 1
 
 
-def _written(value: N | Raw, text: Callable[[N], str]) -> str | Raw:
-    """A quantity as a study has it; a change as it is."""
-    return value if isinstance(value, dict) else text(value)
-
-
-def _intervals(down: Sequence[Sequence[int]]) -> list[list[str]]:
-    return [[time_text(edge) for edge in interval] for interval in down]
-
-
-def _label(value: str | Raw) -> str:
-    """What a value of an axis is called that may be a change: "100Mbps to 10Mbps every 200ms"."""
-    if isinstance(value, str):
-        return value
-    steps = value.get("at")
-    if not isinstance(steps, dict):
-        return str(value.get("kind", value.get("trace", "changing")))
-    every = f" every {value['repeat']}" if "repeat" in value else ""
-    return " to ".join(map(str, steps.values())) + every
-
-
-def _highest(rate: int | Raw) -> int:
-    """The highest rate of a value that may be a change; 0 of a trace."""
-    if isinstance(rate, int):
-        return rate
-    steps = rate.get("at", {})
-    rates = [value for value in steps.values() if isinstance(value, str)] if isinstance(steps, dict) else []
-    try:
-        return max(map(parse_zero_rate, rates), default=0)
-    except ValueError:
-        return 0  # the full form says what is wrong
-
-
 def _of(name: str, suffix: str) -> str:
     return f" of {name.removesuffix(suffix)}" if name.endswith(suffix) else ""
-
-
-def _tidy(value: float) -> int | float:
-    """A whole number without its point; what a change of unit left in the last digits rounded away."""
-    rounded = round(value, 9)
-    return int(rounded) if float(rounded).is_integer() else rounded
-
-
-def _limit(buffer: float | str) -> str:
-    return buffer if isinstance(buffer, str) else f"{text(_tidy(buffer))}BDP"
-
-
-def _queue_table(queue: str | Mapping[str, Any], limit: str) -> Raw:
-    if isinstance(queue, str):
-        return {"kind": queue, "limit": limit}
-    return {"kind": "drop-tail", "limit": limit, **queue}

@@ -20,18 +20,8 @@ from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
 from .units import Share, SizeBytes, TimeNs, parse_time
 from .values import label
 
-__all__ = [
-    "MODEL_SECTIONS",
-    "Axis",
-    "AxisValue",
-    "Claims",
-    "Grid",
-    "Model",
-    "Quantity",
-    "Scalar",
-    "StudyFile",
-    "Where",
-]
+#: Names of `outputs` that this module gives on.
+__all__ = ["Claims", "Scalar", "Where"]
 
 # ── the model: what is simulated ──────────────────────────────────────────────────────────────────────────
 

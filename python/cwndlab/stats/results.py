@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from cwndlab import metrics
 from cwndlab.errors import NotFoundError, StudyError, nearest
 from cwndlab.metrics._numbers import ANY, Floats, Range
+from cwndlab.spec import schema
 from cwndlab.spec.values import as_list, is_among, label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.intervals import Interval
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Margin
+    from cwndlab.spec.schema import Outline
 
 AxisValue: TypeAlias = bool | int | float | str
 Columns: TypeAlias = Mapping[str, NDArray[Any]]
@@ -330,6 +333,36 @@ class Results:
             chosen = ", ".join(f"{k}={v}" for k, v in where.items())
             raise NotRunError(f"the study has no cell {chosen}")
         return cell
+
+
+def results_of(
+    outline: Outline,
+    cells: Mapping[str, Mapping[str, AxisValue]],
+    data: Mapping[tuple[str, str], Sequence[Value]],
+    **more: Any,
+) -> Results:
+    """Results of a study: the values in these cells, what it calls them, and `more` fields of `Results`."""
+    known = {quantity.name: quantity for quantity in outline.quantities}
+    titled = known | outline.axes
+    return Results(
+        cells=tuple(CellInfo(name, dict(axes)) for name, axes in cells.items()),
+        units={name: metrics.unit_of(quantity, known) for name, quantity in known.items()},
+        data=data,
+        statistics={name: quantity.statistic for name, quantity in known.items()},
+        ranges={name: metrics.range_of(quantity, known) for name, quantity in known.items()},
+        margins={name: quantity.margin for name, quantity in known.items() if quantity.margin},
+        names=outline.cells,
+        titles={name: one.title for name, one in titled.items() if one.title},
+        axis_units={name: axis.unit for name, axis in outline.axes.items() if axis.unit},
+        value_titles={
+            (name, label(value.name)): value.title
+            for name, axis in outline.axes.items()
+            for value in axis.values
+            if isinstance(value, schema.AxisValue) and value.title
+        },
+        study_axes=tuple(outline.axes),
+        **more,
+    )
 
 
 class Variation(NamedTuple):

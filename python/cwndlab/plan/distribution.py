@@ -1,0 +1,40 @@
+"""A distribution that applications share, with the columns of its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
+from cwndlab.spec import schema
+from cwndlab.spec.files import read_csv
+
+
+def distribution(given: schema.Distribution, folder: Path | None, at: KeyPath) -> dict[str, Any]:
+    """A distribution's part of a scenario; `at` is its path in the study."""
+    made: dict[str, Any] = {"kind": given.kind, **given.knobs()}
+    if given.file is None:
+        if given.values is not None:
+            made["values"] = given.values
+        if given.counts is not None:
+            made["counts"] = given.counts
+        return made
+    try:
+        table = read_csv(folder, given.file)
+    except StudyError as error:
+        raise problem_at((*at, "file"), error.problem, error.right) from None
+    wanted = {"values": given.values, "counts": given.counts}
+    for key, column in wanted.items():
+        if not isinstance(column, str):
+            raise problem_at(at, f"which column has the {key}?", f'write {key} = "{table.columns[0]}" (say)')
+        if column not in table.columns:
+            raise problem_at(
+                (*at, key), f'{given.file} has no column "{column}"', nearest(column, table.columns)
+            )
+        try:
+            made[key] = table.numbers(column, float if key == "values" else int)
+        except ValueError as error:
+            raise problem_at(
+                (*at, key), f'{given.file}, column "{column}": {error}', "it must hold numbers"
+            ) from None
+    return made
