@@ -129,7 +129,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
 
 def _with_unit(path: KeyPath, given: object) -> str | None:
     """A number with the unit that is meant where one is left out; None if it is large."""
-    unit = _UNITS.get(str(path[-1]))
+    unit = _UNITS.get(str(path[-1])) if path else None
     is_small = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 10_000
     return f"{given:g}{unit}" if is_small and unit is not None else None
 
