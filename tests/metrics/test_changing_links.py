@@ -165,3 +165,29 @@ def test_a_trace_is_read_from_the_studys_folder(tmp_path: Path) -> None:
     trace.unlink()
     with pytest.raises(StudyError, match="there is no such file"):
         Study.load(file).plan().check()
+
+
+def test_a_delay_trace_holds_each_delay_for_the_interval_and_repeats(tmp_path: Path) -> None:
+    text = STUDY.replace('delay = "20ms"', 'delay = { trace = "d", interval = "100ms" }')
+    file, trace = tmp_path / "study.toml", tmp_path / "d"
+    file.write_text(text)
+    trace.write_text("20\n20\n12.5\n")
+    link = json.loads(Study.load(file).plan().cells[0].scenario)["links"][0]
+    assert link["delay_ns"] == 12_500_000
+    steps = {"at_ns": [0, 200_000_000], "extra_ns": [7_500_000, 0], "repeat_ns": 300_000_000}
+    assert link["impairments"] == [{"kind": "delay-steps", **steps, "keep_order": False}]
+    for content, wrong in (
+        ("20\n\n", "study.toml:9:11: topology.links.1.delay.trace: d: line 2: '' is no delay"),
+        ("20\n-1\n", "d: line 2: '-1' is no delay; a delay trace has a delay in milliseconds on each line"),
+        ("", "d: the trace has no delays"),
+    ):
+        trace.write_text(content)
+        with pytest.raises(StudyError) as caught:
+            Study.load(file).plan().check()
+        assert wrong in str(caught.value)
+    trace.unlink()
+    with pytest.raises(StudyError, match="there is no such file"):
+        Study.load(file).plan().check()
+    file.write_text(text.replace(', interval = "100ms"', ""))
+    with pytest.raises(StudyError, match="interval"):
+        Study.load(file)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from cwndlab.errors import KeyPath
 from cwndlab.spec import knobs, schema
-from cwndlab.spec.changes import DelaySteps, capacity
+from cwndlab.spec.changes import DelayTrace, RateTrace, capacity, propagation
 
 
 class DirectionParts(NamedTuple):
@@ -20,6 +20,19 @@ class DirectionParts(NamedTuple):
     impairments: list[dict[str, Any]]
     #: Part of the scenario's link -> path in the study.
     origins: dict[str, KeyPath]
+
+
+def traces(link: schema.Link) -> list[tuple[KeyPath, str]]:
+    """The files that a link's rates and delays name, each with the keys that lead to it in the link."""
+    ways: list[tuple[KeyPath, schema.Link | schema.Direction]] = [
+        ((), link),
+        (("forward",), link.forward),
+        (("reverse",), link.reverse),
+    ]
+    values = [((*path, key), getattr(way, key)) for path, way in ways for key in ("rate", "delay")]
+    return [
+        ((*path, "trace"), value.trace) for path, value in values if isinstance(value, RateTrace | DelayTrace)
+    ]
 
 
 def direction(
@@ -47,9 +60,8 @@ def direction(
     if loss is not None:
         origins[f"impairments.{len(made)}"] = (*place("loss"), "loss")
         made.append({"kind": "bernoulli", "p": loss} if isinstance(loss, float) else loss.impairment())
-    first = least = delay.values[0] if isinstance(delay, DelaySteps) else delay
-    if isinstance(delay, DelaySteps):
+    first, least, changing = propagation(delay, folder, place("delay"))
+    if changing is not None:
         origins[f"impairments.{len(made)}"] = (*place("delay"), "delay")
-        made.append(delay.impairment())
-        least = min(delay.values)
+        made.append(changing)
     return DirectionParts(rate_bps, varying, least, first, made, origins)

@@ -12,13 +12,13 @@ from dataclasses import replace
 from cwndlab.errors import Findings, StudyError, nearest
 from cwndlab.spec import schema
 from cwndlab.spec.building import S, build
-from cwndlab.spec.changes import RateTrace
 from cwndlab.spec.consistency import locate_outside
 from cwndlab.spec.document import Document
 from cwndlab.spec.files import inside
 from cwndlab.spec.study_spec import Catalogue, StudySpec
 from cwndlab.spec.values import label
 
+from .direction import traces
 from .plan import Cell, make_plan
 
 
@@ -58,10 +58,9 @@ def _check_files(study: StudySpec, findings: Findings) -> None:
     """Notes files that the first cell names and that are not there."""
     links, distributions = study.base.topology.links, study.base.distributions
     named: list[tuple[tuple[str | int, ...], str]] = [
-        (("topology", "links", index, "rate", "trace"), rate.trace)
+        (("topology", "links", index, *path), trace)
         for index, link in enumerate(links)
-        for rate in link.rates
-        if isinstance(rate, RateTrace)
+        for path, trace in traces(link)
     ]
     named += [(("distributions", name, "file"), one.file) for name, one in distributions.items() if one.file]
     for path, name in named:

@@ -21,11 +21,11 @@ from cwndlab.errors import CwndlabError, OutputError
 from cwndlab.laws import LawCode
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.metrics._declared import MetricCode, describe_metric, reopen_metric
+from cwndlab.plan.direction import traces
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
 from cwndlab.spec import toml
-from cwndlab.spec.changes import RateTrace
 from cwndlab.spec.document import read_document
 from cwndlab.spec.files import inside
 from cwndlab.spec.modify import modify
@@ -131,8 +131,7 @@ def files_of(study: StudySpec) -> dict[str, Path]:
         return {}
     names = [table.published for table in study.outline.tables if table.published is not None]
     names += [item.file for item in study.base.distributions.values() if item.file is not None]
-    rates = [rate for link in study.base.topology.links for rate in link.rates]
-    names += [rate.trace for rate in rates if isinstance(rate, RateTrace)]
+    names += [trace for link in study.base.topology.links for _, trace in traces(link)]
     names += [
         beside
         for beside in ("claims.toml", "README.md", "published/SOURCE.md")

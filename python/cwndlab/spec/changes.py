@@ -1,9 +1,10 @@
 """What of a link changes during a run: rates, delays and losses at stated times, packet-delivery traces."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
@@ -15,6 +16,8 @@ from .units import AS_PERCENTAGE, RateBps, TimeNs, parse_share, parse_time, pars
 
 #: Bytes of a delivery opportunity of a trace.
 OPPORTUNITY_BYTES = 1500
+#: A delay of a trace, in ms.
+_DELAY = re.compile(r"\d{1,7}(\.\d{1,6})?\Z", re.ASCII)
 Interval = tuple[int, int]
 
 
@@ -79,12 +82,6 @@ class DelaySteps(Steps):
     keep_order: bool = Field(False, description="whether packets wait for those before them where it falls")
     parse = staticmethod(parse_time)
 
-    def impairment(self) -> dict[str, Any]:
-        """What is beyond the smallest delay, as an impairment."""
-        least = min(self.values)
-        extra = [delay - least for delay in self.values]
-        return {"kind": "delay-steps", **self._knobs(extra_ns=extra), "keep_order": self.keep_order}
-
 
 class LossSteps(Steps):
     """A share of packets lost at random for each time."""
@@ -102,11 +99,19 @@ class RateTrace(Strict):
     trace: str = Field(description="file in the study's folder: a time in ms on each line")
 
 
+class DelayTrace(Strict):
+    """A propagation delay for each interval, in LeoReplayer's format."""
+
+    trace: str = Field(description="file in the study's folder: a delay in ms on each line")
+    interval: TimeNs = Field(gt=0, description="how long each delay holds; the trace repeats after its last")
+    keep_order: bool = Field(False, description="whether packets wait for those before them where it falls")
+
+
 def _form(value: object) -> str:
     """Which of the forms of a value that may change this is."""
-    if isinstance(value, Steps) or (isinstance(value, dict) and "trace" not in value):
+    if isinstance(value, Steps) or (isinstance(value, dict) and not value.keys() & {"trace", "interval"}):
         return "steps"
-    return "trace" if isinstance(value, RateTrace | dict) else "plain"
+    return "trace" if isinstance(value, RateTrace | DelayTrace | dict) else "plain"
 
 
 #: A share of packets, held as a number.
@@ -118,7 +123,10 @@ AnyRate = Annotated[
     Discriminator(_form),
 ]
 #: A delay that may change.
-AnyDelay = Annotated[Annotated[TimeNs, Plain] | Annotated[DelaySteps, Tag("steps")], Discriminator(_form)]
+AnyDelay = Annotated[
+    Annotated[TimeNs, Plain] | Annotated[DelaySteps, Tag("steps")] | Annotated[DelayTrace, Tag("trace")],
+    Discriminator(_form),
+]
 #: A loss that may change.
 AnyLoss = Annotated[Annotated[Loss, Plain] | Annotated[LossSteps, Tag("steps")], Discriminator(_form)]
 
@@ -137,7 +145,7 @@ def capacity(
     if isinstance(rate, RateTrace):
         if down:
             raise problem_at(down_at, "a trace has its pauses in it", "leave out `down`")
-        chances = _trace(folder, rate.trace, (*at, "rate", "trace"))
+        chances = _trace(folder, rate.trace, (*at, "rate", "trace"), _times)
         mean = round(len(chances) * OPPORTUNITY_BYTES * 8_000 / chances[-1])
         return max(mean, 8), {"kind": "deliveries", "at_ms": list(chances)}
     if isinstance(rate, int):
@@ -154,6 +162,37 @@ def capacity(
     times, rates = _without(times, rates, down, down_at)
     made: dict[str, Any] = {"kind": "steps", "at_ns": times, "rates_bps": rates}
     return first, made if repeat is None else {**made, "repeat_ns": repeat}
+
+
+class Propagation(NamedTuple):
+    """A link's propagation delay."""
+
+    first_ns: int
+    least_ns: int
+    #: What is beyond the smallest delay; None if the delay does not change.
+    impairment: dict[str, Any] | None
+
+
+def propagation(delay: int | DelaySteps | DelayTrace, folder: Path | None, at: KeyPath) -> Propagation:
+    """A link's delay and how it changes. `at` is the path of the table that has the delay."""
+    if isinstance(delay, int):
+        return Propagation(delay, delay, None)
+    if isinstance(delay, DelaySteps):
+        times, delays, repeat = delay.times, delay.values, delay.repeat
+    else:
+        read = _trace(folder, delay.trace, (*at, "delay", "trace"), _delays)
+        kept = [k for k, value in enumerate(read) if k == 0 or value != read[k - 1]]
+        times, delays = [k * delay.interval for k in kept], [read[k] for k in kept]
+        repeat = len(read) * delay.interval
+    least = min(delays)
+    made: dict[str, Any] = {
+        "kind": "delay-steps",
+        "at_ns": times,
+        "extra_ns": [value - least for value in delays],
+    }
+    if repeat is not None:
+        made["repeat_ns"] = repeat
+    return Propagation(delays[0], least, {**made, "keep_order": delay.keep_order})
 
 
 def _without(
@@ -173,11 +212,15 @@ def _without(
     return [edge for edge, _ in made], [rate for _, rate in made]
 
 
-def _trace(folder: Path | None, name: str, at: KeyPath) -> tuple[int, ...]:
+#: What reads a file, parsed once for all cells as long as the file does not change.
+_Reader = Callable[[Path, tuple[int, int]], tuple[int, ...]]
+
+
+def _trace(folder: Path | None, name: str, at: KeyPath, read: _Reader) -> tuple[int, ...]:
     try:
         path = inside(folder, name)
         state = path.stat() if path.is_file() else None
-        return _times(path, (state.st_mtime_ns, state.st_size) if state else (0, 0))
+        return read(path, (state.st_mtime_ns, state.st_size) if state else (0, 0))
     except StudyError as error:
         line = "" if error.line is None else f"line {error.line}: "
         raise problem_at(at, f"{name}: {line}{error.problem}", error.right) from None
@@ -185,7 +228,7 @@ def _trace(folder: Path | None, name: str, at: KeyPath) -> tuple[int, ...]:
 
 @lru_cache(maxsize=8)
 def _times(path: Path, version: tuple[int, int]) -> tuple[int, ...]:
-    """Parsed once for all cells, as long as the file does not change."""
+    """The times of a packet-delivery trace, in ms."""
     times: list[int] = []
     right = "a trace has a whole number of milliseconds on each line, never falling"
     for number, line in enumerate(read_text(path, what="a packet-delivery trace").splitlines(), start=1):
@@ -197,3 +240,17 @@ def _times(path: Path, version: tuple[int, int]) -> tuple[int, ...]:
     if not times or times[-1] == 0:
         raise StudyError("the trace lasts for no time", file=path, right=right)
     return tuple(times)
+
+
+@lru_cache(maxsize=8)
+def _delays(path: Path, version: tuple[int, int]) -> tuple[int, ...]:
+    """The delays of a delay trace, in ns."""
+    right = "a delay trace has a delay in milliseconds on each line, such as 12 or 12.5"
+    made: list[int] = []
+    for number, line in enumerate(read_text(path, what="a delay trace").splitlines(), start=1):
+        if not _DELAY.match(line):
+            raise StudyError(f"{line[:20]!r} is no delay", file=path, line=number, right=right)
+        made.append(round(float(line) * 1e6))
+    if not made:
+        raise StudyError("the trace has no delays", file=path, right=right)
+    return tuple(made)

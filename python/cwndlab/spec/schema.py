@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 
 from .base import Drawn, Label, Open, Renamed, Strict
-from .changes import AnyDelay, AnyLoss, AnyRate, RateSteps, RateTrace
+from .changes import AnyDelay, AnyLoss, AnyRate
 from .grammar import Operation, expression_of, operation
 from .outputs import AnyTable, Claims, Figure, Margin, Mark, Name, Scalar, Where
 from .units import Share, SizeBytes, TimeNs, parse_time
@@ -74,7 +74,11 @@ class Link(Strict):
     rate: AnyRate = Field(
         description='of each direction: "1.5Mbps", { at = { "0s" = "100Mbps", … } } or { trace = "FILE" }'
     )
-    delay: AnyDelay = Field(0, description="propagation delay of each direction")
+    delay: AnyDelay = Field(
+        0,
+        description='of each direction: "20ms", { at = { "0s" = "20ms", … } } or '
+        '{ trace = "FILE", interval = "10ms" }',
+    )
     loss: AnyLoss | None = Field(None, description="share of packets lost at random, before the queue")
     down: list[Down] = Field([], description="intervals in which nothing is sent and the queue fills")
     header: SizeBytes = Field(0, description="bytes that the link adds to each packet")
@@ -86,12 +90,6 @@ class Link(Strict):
     )
     forward: Direction = Field(Direction.model_construct(), description="from the first node to the second")
     reverse: Direction = Field(Direction.model_construct(), description="from the second node to the first")
-
-    @property
-    def rates(self) -> list[int | RateSteps | RateTrace]:
-        """The rate, and those of directions that have another."""
-        own = [direction.rate for direction in (self.forward, self.reverse)]
-        return [self.rate, *(rate for rate in own if rate is not None)]
 
 
 class Route(Strict):

@@ -5,10 +5,13 @@ A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the stud
 
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
+
+from cwndlab.errors import nearest
 
 from .base import Drawn, Label, Strict
 from .engine_kinds import is_unresponsive
+from .presets import PRESETS
 from .units import RateBps, Share, SizeBytes, TimeNs
 
 T = TypeVar("T")
@@ -58,9 +61,20 @@ class Flow(Strict):
         return self
 
 
+def _complete(schema: dict[str, Any]) -> None:
+    """In the schema for editors, a preset takes the place of rate and round-trip time."""
+    schema["required"] = [key for key in schema["required"] if key not in ("rate", "rtt")]
+    schema["anyOf"] = [{"required": ["preset"]}, {"required": ["rate", "rtt"]}]
+
+
 class Network(Strict):
     """What the shorthands have in common."""
 
+    model_config = ConfigDict(json_schema_extra=_complete)
+
+    preset: str | None = Field(
+        None, description=f"a network whose keys these replace: {', '.join(PRESETS)}", examples=[*PRESETS]
+    )
     rate: RateBps | Change | Values[RateBps | Change] = Field(description="of the bottleneck, each way")
     rtt: TimeNs | Change | Values[TimeNs | Change] = Field(description="base round-trip time, without queues")
     down: Intervals | None = Field(
@@ -77,6 +91,15 @@ class Network(Strict):
         json_schema_extra={"default": "0.1ms"},
     )
     flows: Values[Flow] = Field(description="the groups of flows")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_preset(cls, keys: object) -> object:
+        if not isinstance(keys, dict) or keys.get("preset") is None:
+            return keys
+        if (name := keys["preset"]) not in PRESETS:
+            raise ValueError(f"there is no preset {name!r}; {nearest(str(name), PRESETS)}")
+        return {**PRESETS[name], **keys}
 
 
 class Dumbbell(Network):
