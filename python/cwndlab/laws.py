@@ -21,7 +21,7 @@ from typing import Any
 
 from cwndlab._core import CongestionControl, tcp_knobs
 from cwndlab.errors import StudyError, nearest
-from cwndlab.usercode import check_not_loading, execute, imported, read
+from cwndlab.usercode import check_not_loading, digest_of_imports, execute, read
 
 #: Part of the digest; another number where the same text would run in another way.
 _FORMAT = "cwndlab congestion control 1"
@@ -42,7 +42,7 @@ class LawCode:
     file: str
     source: str
     uses_random: bool
-    #: Digest of the user's modules that the text imports (`usercode.imported`).
+    #: Digest of the user's modules that the text imports (`usercode.digest_of_imports`).
     imports: str = ""
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -98,7 +98,7 @@ def built_in() -> tuple[str, ...]:
     return tuple(law.strip() for law in knob["type"].split("|"))
 
 
-def given(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
+def codes_of(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
     """The controls that a caller hands over by their names: classes, "FILE.py:CLASS" or "FILE.onnx"."""
     check_not_loading()
     made = {}
@@ -152,7 +152,7 @@ def from_file(spec: str) -> LawCode:
     cls = classes[class_name]
     name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
     _check(name, cls)
-    return LawCode(name, class_name, str(file), source, bool(cls.uses_random), imported(source))
+    return LawCode(name, class_name, str(file), source, bool(cls.uses_random), digest_of_imports(source))
 
 
 def _from_policy(name: str, file: Path) -> LawCode:
@@ -168,7 +168,7 @@ from cwndlab.policy.onnx import onnx_policy
 
 Policy = onnx_policy(b64decode("{b64encode(model).decode()}"), {file.name!r})
 """
-    code = LawCode(name, "Policy", str(file), source, uses_random=False, imports=imported(source))
+    code = LawCode(name, "Policy", str(file), source, uses_random=False, imports=digest_of_imports(source))
     _check(name, load(code))
     return code
 
@@ -193,7 +193,9 @@ _loaded: dict[str, type[CongestionControl]] = {}
 
 def _code(name: str, cls: type[CongestionControl], file: Path) -> LawCode:
     source = read(file, "--cc")
-    return LawCode(name, cls.__qualname__, str(file), source, bool(cls.uses_random), imported(source))
+    return LawCode(
+        name, cls.__qualname__, str(file), source, bool(cls.uses_random), digest_of_imports(source)
+    )
 
 
 def _check(name: str, cls: type) -> None:

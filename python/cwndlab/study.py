@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from cwndlab.errors import ArgumentError, OutputError, StudyError, checked
-from cwndlab.laws import given
+from cwndlab.laws import codes_of
 from cwndlab.metrics import unit_of
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.plan.load import build_checked, rebuild
@@ -270,7 +270,7 @@ class Study(StudySpec):
             StudyError, ClusterError, OutputError: as `cwndlab.run`.
 
         """
-        study = self.configured(changes or {}, given(cc or {}))
+        study = self.configured(changes or {}, codes_of(cc or {}))
         return execution.run_study(study, options, out=out, **more)
 
     def explore(self) -> ExplorePage:
@@ -310,7 +310,7 @@ class Study(StudySpec):
             StudyError: the study or an option is wrong. The iteration raises what ends the run.
 
         """
-        study = self.configured(changes or {}, given(cc or {}))
+        study = self.configured(changes or {}, codes_of(cc or {}))
         return execution.stream(study, options, out=out, **more)
 
 

@@ -50,7 +50,7 @@ def read(file: Path, option: str) -> str:
         raise StudyError(f"{file} cannot be read: {reason}", key=option) from None
 
 
-def imported(source: str) -> str:
+def digest_of_imports(source: str) -> str:
     """Digest of the user's modules that a text imports, directly or not; "" if there are none.
 
     Modules of Python and of installed packages do not count.

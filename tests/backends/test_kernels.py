@@ -285,7 +285,7 @@ def test_a_setting_of_the_users_replaces_ours() -> None:
     assert "CONFIG_TCP_CONG_BBR=y" not in changed.settings
     assert {"CONFIG_TCP_CONG_BBR=n", "CONFIG_HZ=250"} <= set(changed.settings)
     assert changed.digest != stock().digest and stock().digest == stock().digest
-    assert Path("arch/um/drivers/router_kern.c") in [place for _, place in recipe.added()]
+    assert Path("arch/um/drivers/router_kern.c") in [place for _, place in recipe.added_files()]
     with pytest.raises(RunError, match="config CONFIG_HZ: KEY=y"):
         Recipe(recipe.SERIES["6.12"], config=("CONFIG_HZ",))
 

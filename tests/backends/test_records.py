@@ -13,7 +13,7 @@ import pytest
 
 from cwndlab import _core
 from cwndlab.backends.linux import run_records as records
-from cwndlab.plan.scenario import kernel_run, kernel_snapshot_times, watched
+from cwndlab.plan.scenario import kernel_run, kernel_snapshot_times, watched_host
 from cwndlab.study import Study
 
 HEADER = (
@@ -101,7 +101,7 @@ def test_a_run_that_observes_nothing_keeps_the_beginning_of_one_host(tmp_path: P
     text = HANDSHAKE + data(50, "in", 0, 1) + ack(150, 1)
     unseen = made(tmp_path, text, probes={}, watch=None)
     assert not {"segments", "first_segments"} & set(unseen)
-    kept = made(tmp_path, text, probes={}, watch=watched(scenario()))
+    kept = made(tmp_path, text, probes={}, watch=watched_host(scenario()))
     assert "segments" not in kept
     rows = kept["first_segments"].to_pylist()
     assert [(r["event"], r["segment"]) for r in rows] == [("send", 1), ("ack", 1)]

@@ -11,7 +11,7 @@ import pytest
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 from cwndlab.differ.packets_at_server import ServerPacket
 from cwndlab.differ.random_scenario import Scenario, Transfer
-from cwndlab.differ.sides import against_simulator, compiled, one_on_kernel, simulated, stack_of
+from cwndlab.differ.sides import against_simulator, compile_scenario, one_on_kernel, simulate, stack_of
 
 PSH, MSS = 0x08, 1448
 TRANSFERS = {"cubic": 3_000_000, "bbr1": 2_000_000}
@@ -36,7 +36,7 @@ def pushed(packets: tuple[ServerPacket, ...]) -> str:
 
 @pytest.mark.parametrize("cc", PUSHED)
 def test_the_send_buffer_is_full_with_the_segments_of_the_kernel(cc: str) -> None:
-    assert pushed(simulated(compiled(scenario(cc)), 7)) == PUSHED[cc]
+    assert pushed(simulate(compile_scenario(scenario(cc)), 7)) == PUSHED[cc]
 
 
 @pytest.mark.usefixtures("virtual")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cwndlab.differ.differing import Row, listing, page
 from cwndlab.differ.packets_at_server import ServerPacket, compare, packets_of
 from cwndlab.differ.random_scenario import Scenario, Transfer
-from cwndlab.differ.sides import compiled, simulated
+from cwndlab.differ.sides import compile_scenario, simulate
 
 MS = 1_000_000
 
@@ -63,7 +63,9 @@ def test_a_transfer_that_completes_on_one_side_only_is_infinitely_far() -> None:
 
 def test_the_simulator_agrees_with_itself_and_not_with_a_longer_delay() -> None:
     scenario = Scenario(10.0, 40.0, 1.0, "drop-tail", False, 0.01, ((Transfer(0, 90_000, "cubic"),),), 7)
-    runs = [simulated(compiled(one), 7) for one in (scenario, scenario, replace(scenario, rtt_ms=41.0))]
+    runs = [
+        simulate(compile_scenario(one), 7) for one in (scenario, scenario, replace(scenario, rtt_ms=41.0))
+    ]
     assert compare(runs[0], runs[1]).same
     assert max(packet.ack for packet in runs[0] if not packet.sent) >= 90_000
     assert compare(runs[0], runs[2]).kind == "the same sent at another time"

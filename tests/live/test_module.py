@@ -11,7 +11,7 @@ import pytest
 
 import cwndlab
 from cwndlab import Study, _core
-from cwndlab.spec.document import shipped
+from cwndlab.spec.document import shipped_studies
 
 LIVE = Path(cwndlab.__file__).parent / "report" / "live"
 MODULE = LIVE / "engine.wasm.gz"
@@ -46,7 +46,7 @@ def short(scenario: str) -> str:
 
 def test_every_shipped_study_gives_the_same_records_as_natively() -> None:
     asked, native, places = [], [], []
-    for name in shipped():
+    for name in shipped_studies():
         plan = Study.load(name).plan()
         for cell in plan.cells[:: max(1, len(plan.cells) // 3)][:4]:
             scenario = short(cell.scenario)

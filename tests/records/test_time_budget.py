@@ -11,7 +11,7 @@ from budget_accuracy import Budget, budgets, tables_of
 
 from cwndlab import Study
 from cwndlab.records.critical_path import PARTS
-from cwndlab.spec.document import shipped
+from cwndlab.spec.document import shipped_studies
 
 MS = 1_000_000
 DROP: dict[str, Any] = {"kind": "drop-nth"}
@@ -82,7 +82,7 @@ def test_a_lost_syn_and_a_lost_request_wait_for_their_timeouts() -> None:
     assert request == {"rto": 1000, "rto-repeated": 2000, "handshake": 100, "request": 50, "delivery": 50}
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_studies())
 def test_budgets_of_every_study_add_up_to_the_durations(name: str) -> None:
     cells = Study.load(name).plan().cells
     for cell in cells[:: max(1, len(cells) // 3)][:3]:

@@ -11,12 +11,12 @@ import pytest
 import cwndlab
 from cwndlab.errors import StudyError
 from cwndlab.runs.check_outputs import check_outputs
-from cwndlab.spec.document import shipped
+from cwndlab.spec.document import shipped_studies
 from cwndlab.study import Study
 from small_study import TEXT, edited
 
 
-@pytest.mark.parametrize("name", sorted(shipped()))
+@pytest.mark.parametrize("name", sorted(shipped_studies()))
 def test_every_shipped_study_can_be_shown(name: str) -> None:
     check_outputs(Study.load(name).plan())
 
@@ -36,7 +36,7 @@ def test_restricting_the_axes_of_a_run_is_no_error() -> None:
 def test_a_mistake_stops_a_study_before_it_is_run(
     tmp_path: Path, file: str, old: str, new: str, says: str
 ) -> None:
-    shutil.copytree(shipped()["rfc2416"].parent, tmp_path / "s")
+    shutil.copytree(shipped_studies()["rfc2416"].parent, tmp_path / "s")
     text = (tmp_path / "s" / file).read_text()
     assert old in text
     (tmp_path / "s" / file).write_text(text.replace(old, new))

@@ -16,7 +16,7 @@ from test_store import content
 from cwndlab import Dumbbell, Flow, Run, _core
 from cwndlab.errors import ClusterError
 from cwndlab.evaluate import evaluation, pack, subjects
-from cwndlab.laws import given
+from cwndlab.laws import codes_of
 from cwndlab.metrics import _declared
 from cwndlab.runs.execution import run_study
 from cwndlab.runs.progress import Progress
@@ -149,7 +149,7 @@ def test_a_law_and_a_metric_in_python_travel_to_the_workers(workers: TestCluster
         network = Dumbbell(rate="5Mbps", rtt="20ms", flows=flows)
         length = Run(duration="1s", replicates=6)
         study = Study.build("few", measure=["share", "most"], dumbbell=network, run=length)
-        study = study.configured({}, given({"few": HERE / "laws/few.py"}))
+        study = study.configured({}, codes_of({"few": HERE / "laws/few.py"}))
         far, near = study.run(cluster=workers.address), study.run()
         assert far.failures == [] == near.failures
         assert far.results.data == near.results.data

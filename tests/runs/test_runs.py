@@ -140,7 +140,7 @@ def test_a_store_of_another_version_is_said(tmp_path: Path, fake_core: FakeCore)
     Study.from_toml(TEXT).run(tmp_path / "out")
     replace_core(FakeCore(version="fake-2"))
     with pytest.raises(OutputError, match="6 replicates are missing, damaged, or made by another version"):
-        with folder.opened(tmp_path / "out"):
+        with folder.open_folder(tmp_path / "out"):
             pass
 
 

@@ -30,7 +30,7 @@ from cwndlab import (
     Traffic,
 )
 from cwndlab.errors import OutputError
-from cwndlab.spec.document import shipped
+from cwndlab.spec.document import shipped_studies
 from small_study import TEXT
 
 COMMENTED = """\
@@ -87,7 +87,7 @@ def test_a_wrong_section_is_named_with_the_nearest_right_one() -> None:
 
 
 def test_an_unchanged_study_is_its_own_text() -> None:
-    for name in shipped():
+    for name in shipped_studies():
         study = Study.load(name)
         assert study.to_toml() == study.document.text
 

@@ -9,7 +9,7 @@ import pytest
 
 from cwndlab import _core
 from cwndlab.errors import StudyError
-from cwndlab.spec.document import shipped
+from cwndlab.spec.document import shipped_studies
 from cwndlab.study import Study
 from small_study import edited
 
@@ -178,7 +178,7 @@ def test_explicit_routes_and_paths_that_do_not_exist() -> None:
         scenario(ring, (nodes[0], nodes[1].replace('"a", "b", "c"] }', '"a", "c"] }')))
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_studies())
 def test_every_shipped_study_is_accepted_by_the_core_in_every_cell(name: str) -> None:
     plan = Study.load(name).plan()
     for cell in plan.cells:

@@ -10,7 +10,7 @@ import pytest
 
 from cwndlab.errors import StudyError
 from cwndlab.spec import json_schema
-from cwndlab.spec.document import shipped
+from cwndlab.spec.document import shipped_studies
 from cwndlab.study import Study
 
 SHOWN = """
@@ -47,11 +47,11 @@ def test_the_generated_schema_is_current() -> None:
     assert file.read_text() == json_schema.schema_text(), "run: python -m cwndlab.spec.json_schema"
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_studies())
 def test_shipped_studies_fulfil_it_and_misspelt_keys_do_not(name: str) -> None:
     import tomllib
 
-    raw = tomllib.loads(shipped()[name].read_text())
+    raw = tomllib.loads(shipped_studies()[name].read_text())
     checker = jsonschema.Draft202012Validator(json.loads(json_schema.schema_text()))
     assert [error.message for error in checker.iter_errors(raw)] == []
     raw["topolgy"] = raw.pop("topology")

@@ -31,9 +31,9 @@ def parse_option(text: str, parse: Callable[[str], T], option: str) -> T:
 
 def studies(incomplete: str) -> list[str]:
     """The shipped studies whose names begin with this, for the shell's completion."""
-    from cwndlab.spec.document import shipped
+    from cwndlab.spec.document import shipped_studies
 
-    return [name for name in shipped() if name.startswith(incomplete)]
+    return [name for name in shipped_studies() if name.startswith(incomplete)]
 
 
 def cc_names(incomplete: str) -> list[str]:

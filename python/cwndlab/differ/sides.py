@@ -43,7 +43,7 @@ class KernelRun:
         return (self.zero_ns + UPTIME_AT_ZERO_NS) % WHEEL_NS
 
 
-def compiled(scenario: Scenario, alignment: Alignment | None = None) -> str:
+def compile_scenario(scenario: Scenario, alignment: Alignment | None = None) -> str:
     """The scenario as the engine takes it."""
     text = scenario.to_toml(alignment)
     (cell,) = Study.from_toml(text).plan().cells
@@ -77,7 +77,7 @@ def on_kernel(
         Job(
             name,
             name,
-            compiled(one),
+            compile_scenario(one),
             one.seed,
             0,
             keep_records=True,
@@ -123,8 +123,8 @@ def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[PacketComp
 
     def ours() -> tuple[PacketComparison, Alignment]:
         alignment = Alignment(theirs.starts_ns, theirs.tick_phase_ns, tuple(draws))
-        text = compiled(scenario, alignment)
-        return compare(simulated(text, scenario.seed), theirs.packets), alignment
+        text = compile_scenario(scenario, alignment)
+        return compare(simulate(text, scenario.seed), theirs.packets), alignment
 
     best = ours()
     for k, one in enumerate(scenario.transfers):
@@ -137,7 +137,7 @@ def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[PacketComp
     return best
 
 
-def simulated(text: str, seed: int) -> tuple[ServerPacket, ...]:
+def simulate(text: str, seed: int) -> tuple[ServerPacket, ...]:
     """What the simulator's server sends and receives."""
     records = _core.run(text, seed, 0)
     return packets_of(*(read_table(records.table(name)) for name in ("segments", "connections")))

@@ -50,7 +50,7 @@ class _Metrics:
 def _kernel_laws() -> Collection[str]:
     from cwndlab.backends.linux_virtual import images  # few studies name one
 
-    return images.offered()
+    return images.kernels_by_law()
 
 
 #: The metrics of cwndlab and of the user's own, and the congestion controls of the kernels that were built.

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
-from cwndlab.usercode import described_error, execute, imported, place_of, read, source_of
+from cwndlab.usercode import described_error, digest_of_imports, execute, place_of, read, source_of
 
 from ._numbers import Range
 
@@ -78,7 +78,7 @@ class MetricCode(NamedTuple):
     whole: bool = True
     #: Whether an installed package provides it.
     installed: bool = False
-    #: Digest of the user's modules that the text imports (`usercode.imported`).
+    #: Digest of the user's modules that the text imports (`usercode.digest_of_imports`).
     imports: str = ""
 
     @property
@@ -222,10 +222,12 @@ def _code(name: str, function: Callable[..., object]) -> MetricCode:
     module = sys.modules[function.__module__]
     file = str(getattr(module, "__file__", None) or "")
     if (source := source_of(module, OPTION)) is not None:
-        return MetricCode(name, file, source, installed=name in _entry_points(), imports=imported(source))
+        return MetricCode(
+            name, file, source, installed=name in _entry_points(), imports=digest_of_imports(source)
+        )
     try:
         source = inspect.getsource(function)
-        return MetricCode(name, file, source, whole=False, imports=imported(dedent(source)))
+        return MetricCode(name, file, source, whole=False, imports=digest_of_imports(dedent(source)))
     except (OSError, TypeError):
         raise StudyError(
             "its source cannot be found, so its values would have no key",

@@ -124,7 +124,7 @@ def kernel_run(completed: str) -> str:
     return json.dumps(scenario, sort_keys=True)
 
 
-def watched(scenario: Mapping[str, Any]) -> int:
+def watched_host(scenario: Mapping[str, Any]) -> int:
     """The host that is watched where the study observes none: the first traffic entry's sender."""
     return sender(scenario["traffic"][0])
 

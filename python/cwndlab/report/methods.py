@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from cwndlab import metrics
-from cwndlab.spec.document import shipped
+from cwndlab.spec.document import shipped_studies
 from cwndlab.spec.values import text
 
 from .model import Definition, Fact
@@ -104,7 +104,7 @@ def _command_again(content: Mapping[str, Any]) -> str:
     """The command of these runs; a study of your own is run from its copy in the result folder."""
     sets = {axis: ",".join(map(str, values)) for axis, values in content["set"].items()}
     kernels = content.get("kernel_option")
-    if content["study"] in shipped():
+    if content["study"] in shipped_studies():
         words = ["cwndlab", "run", str(content["study"])]
         # A congestion control that joins an axis joins it again.
         changed = {key: value for key, value in content["changed"].items() if not key.startswith("axes.")}

@@ -86,7 +86,7 @@ def _where(law: str) -> str:
     """How to get at a congestion control of a kernel's."""
     from cwndlab.backends.linux_virtual import images
 
-    kernels = images.offered().get(law)
+    kernels = images.kernels_by_law().get(law)
     if not kernels:
         return f"`cwndlab linux build --law {law}.c` builds a kernel with one of your own"
     others = f" (also in {', '.join(kernels[1:])})" if kernels[1:] else ""

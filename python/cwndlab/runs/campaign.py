@@ -454,10 +454,10 @@ class Campaign:
                 f"the records of replicate {replicate} are not kept, and opening results runs no code; "
                 "run the study again with its congestion controls (--cc)"
             )
-        from .single_run import simulated, with_keys  # for records that were not kept
+        from .single_run import simulate_tables, with_keys  # for records that were not kept
 
         scenario = with_keys(self.cells[cell].scenario, changes)
-        return simulated(scenario, self.plan.seed, replicate, self.work.laws)
+        return simulate_tables(scenario, self.plan.seed, replicate, self.work.laws)
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate; NotFoundError if it was not recorded."""

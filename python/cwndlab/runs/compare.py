@@ -10,7 +10,7 @@ from cwndlab.records.traces import Difference, Event, first_difference, of_colum
 from cwndlab.report.pages import comparison, overlay
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
 
-from .result_folder import opened
+from .result_folder import open_folder
 
 
 def compare(a: Path, b: Path) -> DatasetComparison:
@@ -19,10 +19,10 @@ def compare(a: Path, b: Path) -> DatasetComparison:
     With equal seeds replicate k saw the same random numbers in both, so the difference is paired, over the
     replicates that both have; otherwise it is Welch's.
     """
-    with opened(a) as (left, _):
+    with open_folder(a) as (left, _):
         if a.resolve() == b.resolve():
             return DatasetComparison([], len(left.results().data), [], [])
-        with opened(b) as (right, _):
+        with open_folder(b) as (right, _):
             paired = left.plan.seed == right.plan.seed
             return compare_datasets(left.results(), right.results(), paired=paired)
 
@@ -31,7 +31,7 @@ def compare_page(a: Path, b: Path) -> str:
     """The comparison as a page of HTML: what moved, and the figures of A with both runs in each."""
     found = compare(a, b)
     names = (a.name, b.name) if a.name != b.name else (str(a), str(b))
-    with opened(a) as (left, _), opened(b) as (right, _):
+    with open_folder(a) as (left, _), open_folder(b) as (right, _):
         both = overlay(left.results(), right.results(), names)
         study = left.plan.study
         return comparison(study.title, names, found, study.outline.figures, both)
@@ -49,7 +49,7 @@ def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference
 def _events(path: Path) -> dict[str, list[Event]]:
     """Events of each cell of a result folder, or of a trace in CSV (under the name "")."""
     if path.is_dir():
-        with opened(path) as (campaign, _):
+        with open_folder(path) as (campaign, _):
             try:
                 return {cell: of_columns(campaign.records(cell, "segments")) for cell in campaign.cells}
             except KeyError:

@@ -227,7 +227,7 @@ def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
 
     Takes no lock, writes nothing.
     """
-    with folders.opened(Path(folder), kind) as (campaign, _):
+    with folders.open_folder(Path(folder), kind) as (campaign, _):
         result = RunResult.of(campaign, Path(folder))
     result.report = Path(folder) / REPORT
     return result
@@ -238,7 +238,7 @@ def report_again(folder: Path, *, png: bool = False) -> Path:
 
     OutputError as `open_results`.
     """
-    with folders.opened(folder) as (campaign, content):
+    with folders.open_folder(folder) as (campaign, content):
         return write_report(campaign, RunResult.of(campaign, folder), content, png=png)
 
 

@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 
 from cwndlab.writing import writing
 
-from .result_folder import opened, with_cell
+from .result_folder import open_folder, with_cell
 
 
 def export(folder: Path, target: Path) -> list[Path]:
     """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
-    with opened(folder) as (campaign, _), writing(target):
+    with open_folder(folder) as (campaign, _), writing(target):
         target.mkdir(parents=True, exist_ok=True)
         try:
             for cell in campaign.cells:

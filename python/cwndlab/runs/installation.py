@@ -14,7 +14,7 @@ from cwndlab.core import Check
 from cwndlab.errors import install
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.plan.load import build_checked
-from cwndlab.spec.document import read_document, shipped
+from cwndlab.spec.document import read_document, shipped_studies
 from cwndlab.spec.study_spec import StudySpec
 
 
@@ -57,9 +57,9 @@ def examine() -> Iterator[Check]:
     else:
         yield Check("linux", False, f"the kernel backends need Linux; this is {sys.platform}")
     try:
-        for name in shipped():
+        for name in shipped_studies():
             build_checked(StudySpec, read_document(name), CATALOGUE)
-        yield Check("studies", True, f"{', '.join(shipped())}", True)
+        yield Check("studies", True, f"{', '.join(shipped_studies())}", True)
     except Exception as error:  # doctor reports any failure
         yield Check("studies", False, str(error), True)
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from cwndlab import _core
 from cwndlab.arrow_tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
 from cwndlab.backends.threads import Threads
 from cwndlab.plan.plan import Cell
-from cwndlab.plan.scenario import watched
+from cwndlab.plan.scenario import watched_host
 from cwndlab.records.run_view import Columns
 from cwndlab.records.traces import DEFAULT_TOLERANCE_S, Event, first_difference, of_columns
 from cwndlab.report.model import FirstDifference
@@ -88,7 +88,7 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
         )
     b = measured.campaign.tables(cell.id)[FIRST_SEGMENTS]
     # Its run is simulated once more, with the host that was watched on the kernel observed.
-    probes = {**scenario.get("probes", {}), "segments_at": watched(scenario)}
+    probes = {**scenario.get("probes", {}), "segments_at": watched_host(scenario)}
     again = _core.run(json.dumps({**scenario, "probes": probes}), measured.plan.seed, 0)
     return _events(read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)), _events(b)
 

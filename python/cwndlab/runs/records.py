@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab.errors import NotFoundError, checked, nearest
-from cwndlab.plan.scenario import bottleneck, sender, watched
+from cwndlab.plan.scenario import bottleneck, sender, watched_host
 from cwndlab.spec.windows import interval_edges
 
 from .result_folder import with_cell
@@ -20,7 +20,7 @@ from .single_run import Recorded, Tables, with_probes
 PROBES: dict[str, Callable[[Mapping[str, Any]], Mapping[str, object]]] = {
     "cwnd": lambda scenario: {"cwnd": True},
     "queues": lambda scenario: {"queues": [bottleneck(scenario["links"])]},
-    "segments": lambda scenario: {"segments_at": watched(scenario)},
+    "segments": lambda scenario: {"segments_at": watched_host(scenario)},
     "limits": lambda scenario: {"limits": True},
     "states": lambda scenario: {"states": True},
     "timeouts": lambda scenario: {"states": True},

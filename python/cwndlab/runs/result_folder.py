@@ -225,7 +225,7 @@ def with_cell(table: pa.Table, cell: str) -> pa.Table:
 
 
 @contextmanager
-def opened(folder: Path, kind: type[StudySpec] = StudySpec) -> Iterator[tuple[Campaign, dict[str, Any]]]:
+def open_folder(folder: Path, kind: type[StudySpec] = StudySpec) -> Iterator[tuple[Campaign, dict[str, Any]]]:
     """What a result folder holds, its study as this type, and its provenance.
 
     OutputError if something in it is missing or damaged.

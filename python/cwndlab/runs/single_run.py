@@ -36,7 +36,7 @@ def with_keys(scenario: str, changes: Mapping[str, object]) -> str:
     return json.dumps({**json.loads(scenario), **changes}, allow_nan=False) if changes else scenario
 
 
-def simulated(scenario: str, seed: int, replicate: int, laws: Iterable[LawCode]) -> dict[str, pa.Table]:
+def simulate_tables(scenario: str, seed: int, replicate: int, laws: Iterable[LawCode]) -> dict[str, pa.Table]:
     """The tables of one run of the simulator."""
     records = run_here(scenario, seed, replicate, laws)
     return {name: read_table(records.table(name)) for name in records.names}
@@ -86,7 +86,7 @@ class OneCell:
     def simulate_again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
         """The tables of a replicate, with these keys of the scenario changed."""
         scenario = with_keys(self.cell.scenario, changes)
-        return simulated(scenario, self.seed, replicate, self.cell.study.laws.values())
+        return simulate_tables(scenario, self.seed, replicate, self.cell.study.laws.values())
 
 
 @dataclass(frozen=True)

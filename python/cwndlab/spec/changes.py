@@ -12,7 +12,7 @@ from cwndlab.errors import KeyPath, StudyError, problem_at
 
 from .base import Strict
 from .files import inside, read_text
-from .units import AS_PERCENTAGE, RateBps, TimeNs, parse_share, parse_time, parse_zero_rate, written
+from .units import AS_PERCENTAGE, RateBps, TimeNs, parse_share, parse_time, parse_zero_rate, text_schema
 
 #: Bytes of a delivery opportunity of a trace.
 OPPORTUNITY_BYTES = 1500
@@ -115,7 +115,7 @@ def _form(value: object) -> str:
 
 
 #: A share of packets, held as a number.
-Loss = Annotated[float, BeforeValidator(parse_loss), AS_PERCENTAGE, written("1%", "a percentage")]
+Loss = Annotated[float, BeforeValidator(parse_loss), AS_PERCENTAGE, text_schema("1%", "a percentage")]
 Plain = Tag("plain")
 #: A rate that may change.
 AnyRate = Annotated[

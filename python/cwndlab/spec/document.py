@@ -86,14 +86,17 @@ def put_all(
     return made
 
 
-def shipped() -> dict[str, Path]:
+def shipped_studies() -> dict[str, Path]:
     """The studies that come with cwndlab: name -> file."""
     return {path.parent.name: path for path in sorted(SHIPPED.glob(f"*/{STUDY}"))}
 
 
 def titles() -> dict[str, str]:
     """The titles of the studies that come with cwndlab."""
-    read = {name: read_toml(read_text(file, what="a study file"), file) for name, file in shipped().items()}
+    read = {
+        name: read_toml(read_text(file, what="a study file"), file)
+        for name, file in shipped_studies().items()
+    }
     return {name: str(raw["title"]) for name, raw in read.items()}
 
 
@@ -113,7 +116,7 @@ def read_document(name_or_path: str | Path) -> Document:
 
 def _file_of(name_or_path: str | Path) -> Path:
     """The file of a study; StudyError if there is none."""
-    known, written = shipped(), str(name_or_path)
+    known, written = shipped_studies(), str(name_or_path)
     if written in known:
         return known[written]
     if not written or "\0" in written:

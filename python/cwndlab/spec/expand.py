@@ -64,7 +64,7 @@ class Expanded:
 
 def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     """The study in full; a StudyError carries a path of the study as it was written."""
-    several = kernels.listed(raw)
+    several = kernels.listed_kernels(raw)
     if not several and not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
     _check_kinds(raw)

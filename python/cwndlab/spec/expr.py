@@ -14,7 +14,7 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 
-from .grammar import SYNTAX, ExpressionError, parse, refused
+from .grammar import SYNTAX, ExpressionError, not_allowed, parse
 
 _LARGEST = 2**63
 #: A 64-bit integer or a float has no more; Python computes the power of ten first, however large.
@@ -63,7 +63,7 @@ def _parse(text: str) -> ast.expr:
         tree = parse(text.strip())
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and (_name(node) not in _FUNCTIONS or node.keywords):
-                raise refused(node, text.strip(), f"{SYNTAX}, {' '.join(_FUNCTIONS)}")
+                raise not_allowed(node, text.strip(), f"{SYNTAX}, {' '.join(_FUNCTIONS)}")
     except ExpressionError as error:
         right = error.right or 'write for instance "= 2 * webs" or "ftps > 0"'
         raise StudyError(f"{text!r} is no expression: {error.problem}", right=right) from None

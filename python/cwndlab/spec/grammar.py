@@ -100,10 +100,10 @@ def _check(node: ast.AST, text: str) -> None:
     if isinstance(node, ast.Call):
         known = isinstance(node.func, ast.Name)
     if not known and isinstance(node, ast.expr):
-        raise refused(node, text)
+        raise not_allowed(node, text)
 
 
-def refused(node: ast.expr, text: str, right: str = SYNTAX) -> ExpressionError:
+def not_allowed(node: ast.expr, text: str, right: str = SYNTAX) -> ExpressionError:
     """The error for a part of an expression that is not allowed there."""
     shown = text.encode()[node.col_offset : node.end_col_offset].decode(errors="replace")
     return ExpressionError(f"{shown!r} is not allowed in an expression", node.col_offset + 1, right)

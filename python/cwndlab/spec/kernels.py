@@ -23,7 +23,7 @@ _OF_NUMBERS = ("line", "bar", "cdf", "ellipse")
 _PUBLISHED = ("published", "published_scale", "rounding", "margin", "compared_as", "flag")
 
 
-def listed(raw: Mapping[str, Any]) -> list[str]:
+def listed_kernels(raw: Mapping[str, Any]) -> list[str]:
     """The kernels of a study that lists them; empty if it does not. StudyError for a list that is wrong."""
     run = raw.get("run")
     names = run.get(AXIS) if isinstance(run, Mapping) else None

@@ -70,7 +70,7 @@ def parse_share(value: object) -> float:
     return share
 
 
-def written(example: str, what: str) -> Any:
+def text_schema(example: str, what: str) -> Any:
     """The JSON schema of a value that is written as text."""
     return WithJsonSchema({"type": "string", "examples": [example], "description": what})
 
@@ -98,27 +98,27 @@ rate_text = _writer(3, Gbps=1_000_000_000, Mbps=1_000_000, kbps=1000, bps=1)
 size_text = _writer(0, MB=1_000_000, kB=1000, B=1)
 AS_PERCENTAGE = PlainSerializer(share_text, return_type=str)
 #: A share, held as a number.
-Share = Annotated[float, BeforeValidator(parse_share), AS_PERCENTAGE, written("2%", "a percentage")]
+Share = Annotated[float, BeforeValidator(parse_share), AS_PERCENTAGE, text_schema("2%", "a percentage")]
 #: A time, held in nanoseconds.
 TimeNs = Annotated[
     int,
     BeforeValidator(parse_time),
     PlainSerializer(time_text, return_type=str),
-    written("50ms", "a time: ns us ms s min h"),
+    text_schema("50ms", "a time: ns us ms s min h"),
 ]
 #: A rate, held in bit/s.
 RateBps = Annotated[
     int,
     BeforeValidator(parse_rate),
     PlainSerializer(rate_text, return_type=str),
-    written("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s"),
+    text_schema("1.5Mbps", "a rate: bps kbps Mbps Gbps, or Mbit/s"),
 ]
 #: A size, held in bytes.
 SizeBytes = Annotated[
     int,
     BeforeValidator(parse_bytes),
     PlainSerializer(size_text, return_type=str),
-    written("1460B", "a size: B kB KiB MB MiB GB GiB"),
+    text_schema("1460B", "a size: B kB KiB MB MiB GB GiB"),
 ]
 
 
@@ -140,4 +140,4 @@ def seconds(name: str, value: object) -> float:
 
 
 #: A time, held in seconds.
-Seconds = Annotated[float, BeforeValidator(parse_seconds), written("15s", "a time: ns us ms s min h")]
+Seconds = Annotated[float, BeforeValidator(parse_seconds), text_schema("15s", "a time: ns us ms s min h")]

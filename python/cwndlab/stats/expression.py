@@ -21,7 +21,7 @@ import numpy as np
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._numbers import Floats, Range, derived_range, median, reduced_range
-from cwndlab.spec.grammar import ExpressionError, parse, refused
+from cwndlab.spec.grammar import ExpressionError, not_allowed, parse
 from cwndlab.spec.values import as_list
 from cwndlab.stats import intervals
 from cwndlab.stats.field import (
@@ -180,7 +180,7 @@ class Evaluator:
                 return self._call(node.func.id, node)
             return self._quantity(node.func.id, node.func, node.args, node.keywords)
         syntax = "numbers, quantities, + - * /, comparisons, and, or, not, and " + " ".join(FUNCTIONS)
-        raise refused(node, self._text, syntax)
+        raise not_allowed(node, self._text, syntax)
 
     def _number(self, node: ast.expr) -> Field:
         value = self._node(node)

@@ -24,7 +24,7 @@ from cwndlab.backends.protocol import Job, Outcome, Progress, Work
 from cwndlab.core import KeptRecords
 from cwndlab.errors import RunError
 from cwndlab.plan.plan import Cell
-from cwndlab.plan.scenario import watched
+from cwndlab.plan.scenario import watched_host
 from cwndlab.spec.schema import Limits
 from cwndlab.writing import write_atomic
 
@@ -326,7 +326,7 @@ class Kernel:
             said = "invalid, no number of it counts: " + "; ".join(reasons)
             return Outcome(job, {}, 0, error=said, advice=validity.advice(reasons)), reasons
         try:
-            watch = watched(run.scenario) if job.is_first else None
+            watch = watched_host(run.scenario) if job.is_first else None
             made, zero = run_records.tables(run.scenario, result, run.folder / "trace.csv", watch)
             capture = run.folder / "capture.pcapng"
             if self.keep is not None and capture.is_file():

@@ -20,7 +20,7 @@ from cwndlab.errors import RunError
 
 from . import boot, source
 from .images import Image, about, built, cache, trees
-from .recipe import Law, Recipe, added, registered, series_of
+from .recipe import Law, Recipe, added_files, registered_names, series_of
 from .selftests import IN_SOURCE, SCRIPTS
 from .steps import BuildSteps, output_of
 
@@ -214,7 +214,7 @@ def _prepare(tree: Path, recipe: Recipe, steps: BuildSteps) -> None:
         (path, f"applying {path}") for path in recipe.patches
     ]:
         steps.run(["patch", "-p1", "--forward", "-i", str(path.resolve())], tree, what)
-    for path, place in added():
+    for path, place in added_files():
         (tree / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, tree / place)
     settings = tree / "cwndlab.config"
@@ -242,7 +242,7 @@ def _place(tree: Path, laws: tuple[Law, ...], before: list[str], steps: BuildSte
     for law in laws:
         placed = tree / _LAWS / law.path.name
         for path in (tree / _LAWS).glob("tcp_*.c"):
-            twice = set(law.names) & set(registered(path.read_text(errors="replace")))
+            twice = set(law.names) & set(registered_names(path.read_text(errors="replace")))
             if twice and path.name not in (*names, *before):
                 raise RunError(
                     f"--law {law.path}: Linux has a law {twice.pop()} already; choose another name"

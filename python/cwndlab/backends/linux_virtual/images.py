@@ -99,7 +99,7 @@ def built(recipe: Recipe | None = None) -> list[Path]:
     return sorted(found, key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
 
 
-def offered() -> dict[str, list[str]]:
+def kernels_by_law() -> dict[str, list[str]]:
     """The congestion controls of the kernels that were built, each with the kernels that have it."""
     kernels: dict[str, list[str]] = {}
     for folder in built():

@@ -63,7 +63,7 @@ SERIES = {
 }
 
 
-def added() -> list[tuple[Path, Path]]:
+def added_files() -> list[tuple[Path, Path]]:
     """The files that every kernel gets, each with its path in Linux's source."""
     folder = KERNELS / "added"
     return [(path, path.relative_to(folder)) for path in sorted(folder.rglob("*.[ch]"))]
@@ -97,7 +97,7 @@ def _symbol(line: str) -> str:
     return line.partition("=")[0].removeprefix("CONFIG_")
 
 
-def registered(text: str) -> list[str]:
+def registered_names(text: str) -> list[str]:
     """The names of the `tcp_congestion_ops` in a source file."""
     blocks = re.findall(r"struct\s+tcp_congestion_ops\s+\w+[^=;{]*=\s*\{(.*?)\n\}", text, re.DOTALL)
     return [found[1] for block in blocks if (found := re.search(r'\.name\s*=\s*"([^"]+)"', block))]
@@ -121,7 +121,7 @@ class Law:
             raise RunError(f"--law {path}: {reason}") from None
         if path.suffix != ".c" or not re.fullmatch(r"\w+", path.stem):
             raise RunError(f"--law {path}: the name must be letters, digits and _, and end in .c")
-        names = registered(text)
+        names = registered_names(text)
         if not names:
             raise RunError(f'--law {path}: no `struct tcp_congestion_ops` with a `.name = "…"` in it')
         return cls(path, tuple(names))
@@ -179,7 +179,7 @@ class Recipe:
 
     def _content(self) -> Iterator[bytes]:
         yield self.series.patch.read_bytes()
-        for path, place in added():
+        for path, place in added_files():
             yield place.as_posix().encode() + b"\0" + path.read_bytes()
         yield "\n".join(self.settings).encode()
         for path in self.patches:
