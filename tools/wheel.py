@@ -35,9 +35,9 @@ TRAINING = f"""
 import sys
 sys.path.insert(0, sys.argv[1])
 from cwndlab import Study, _core
-from cwndlab.spec.document import shipped
+from cwndlab.spec.document import shipped_studies
 assert _core.__file__.startswith(sys.argv[1]), _core.__file__
-for name in shipped():
+for name in shipped_studies():
     cells = Study.load(name).plan().cells
     for cell in cells[:: max(1, len(cells) // {CELLS})]:
         try:
