@@ -65,7 +65,7 @@ MEASURES = {
         "s",
         "completion_time",
         "flows",
-        parts=(Part("median", "median"), *_DELAYS[1:]),
+        parts=(Part("median", "median"), *_DELAYS),
         ends=True,
     ),
     "round_trip": Measure("round-trip time", "ms", "round_trip", "flows"),
