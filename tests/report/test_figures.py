@@ -12,10 +12,10 @@ import pytest
 import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.report import canvas, lines
-from cwndlab.report.canvas import colours_of
+from cwndlab.report.canvas import colours_of, dashes_of
 from cwndlab.report.figures import draw
 from cwndlab.report.packets import decimate, time_sequence_rows
-from cwndlab.report.palette import PALETTE
+from cwndlab.report.palette import PALETTE, PLAIN
 from cwndlab.report.svg import inline_svg
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
@@ -198,9 +198,21 @@ def test_the_vertical_axis_ends_at_ticks(
 
 def test_a_flow_has_one_colour_whatever_a_figure_shows_first() -> None:
     flows = ("cubic", "bbr1")
-    assert colours_of(["cubic", "bbr1"], flows) == PALETTE[:2]
-    assert colours_of(["bbr1", "cubic"], flows) == PALETTE[1::-1]
-    assert colours_of(["p50", "p99"], flows) == PALETTE[:2]
+    spec = figure(kind="line", x="iw", quantities=["mean", "p99"])
+    assert colours_of(["cubic", "bbr1"], flows, spec) == PALETTE[:2]
+    assert colours_of(["bbr1", "cubic"], flows, spec) == PALETTE[1::-1]
+    assert colours_of(["mean", "p99"], flows, spec) == [PLAIN, PLAIN]
+    assert colours_of(["mean", "p99"], (), spec) == PALETTE[:2]
+
+
+def test_a_kernel_and_the_simulator_share_colours_and_differ_in_dashes() -> None:
+    names = ["cubic, kernel", "cubic, simulator", "bbr1, kernel", "bbr1, simulator"]
+    spec = figure(kind="line", x="iw", quantities=["a", "b"])
+    cubic, bbr1 = PALETTE[:2]
+    assert colours_of(names, ("cubic", "bbr1"), spec) == [cubic, cubic, bbr1, bbr1]
+    solid, dashed = dashes_of(names)[:2]
+    assert dashes_of(names) == [solid, dashed, solid, dashed] and solid != dashed
+    assert dashes_of(["kernel", "simulator"]) == [solid, dashed]
 
 
 def _tick_places(svg: str) -> dict[str, float]:

@@ -24,8 +24,16 @@ def test_the_higher_line_is_named_where_the_intervals_are_apart() -> None:
     assert [plain(text) for text in two_lines({"cubic": cubic, "bbr1": bbr}, AXES)] == [
         "At buffer = 0.5 and 1 BDP, bbr1 has the larger share of the goodput "
         "(88 to 89 against 11 to 12 %); "
-        "at buffer = 4 BDP, cubic has the larger share of the goodput (69 against 31 %).",
-        "At buffer = 2 BDP, the 95 % intervals overlap: the runs do not tell.",
+        "at 4 BDP, cubic has (69 against 31 %).",
+        "At 2 BDP, the 95 % intervals overlap: the runs do not tell.",
+    ]
+
+
+def test_nothing_is_left_open_where_all_intervals_are_apart() -> None:
+    lines = {"a": {"1": around(5, 1), "2": around(6, 1)}, "b": {"1": around(9, 1), "2": around(10, 1)}}
+    assert [plain(text) for text in two_lines(lines, AXES)] == [
+        "At buffer = 1 and 2 BDP, b has the larger share of the goodput (9 to 10 against 5 to 6 %).",
+        "",
     ]
 
 

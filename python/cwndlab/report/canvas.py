@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cwndlab.converter import Conversion, submit
 from cwndlab.spec.outputs import Figure
 
-from .palette import PALETTE
+from .overlay import SIMULATOR, without_source
+from .palette import PALETTE, PLAIN
 
 if TYPE_CHECKING:
     import altair as alt
@@ -214,10 +215,26 @@ def flat_title(title: str, spec: Figure) -> Spec:
     return {"title": lines or None, "axis": {"titleY": TITLE_Y - LINE * (len(lines) - 1)}}
 
 
-def colours_of(names: Sequence[str], flows: Sequence[str]) -> list[str]:
-    """A colour for each series: that of the flow of this name, which it has in the whole report."""
-    places = [flows.index(name) for name in names] if set(names) <= set(flows) else range(len(names))
-    return [PALETTE[place % len(PALETTE)] for place in places]
+def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure) -> list[str]:
+    """A colour for each series: that of the flow of this name, which it has in the whole report.
+
+    Where flows have colours, several numbers of the whole network, as a mean and a percentile, have none. A
+    kernel's series has the colour of the simulator's.
+    """
+    bases = [without_source(name) for name in names]
+    order = list(dict.fromkeys(bases))
+    plain = flows and len(spec.quantities) > 1 and not set(order) & set(flows)
+    if plain and order == list(names) and len(names) <= len(DASHES):
+        return [PLAIN] * len(names)
+    order = list(flows) if set(order) <= set(flows) else order
+    return [PALETTE[order.index(base) % len(PALETTE)] for base in bases]
+
+
+def dashes_of(names: Sequence[str]) -> list[list[int]]:
+    """The dashes of each series; of a kernel's and the simulator's, the simulator's are dashed."""
+    if any(without_source(name) != name for name in names):
+        return [DASHES[name.endswith(SIMULATOR)] for name in names]
+    return DASHES
 
 
 def panel_of_size(chart: Spec, title: str, spec: Figure) -> Spec:

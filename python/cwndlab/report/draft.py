@@ -22,6 +22,7 @@ from .judge import Judged, Omitted, judge
 
 if TYPE_CHECKING:
     from cwndlab.converter import Conversion
+    from cwndlab.spec.outputs import Figure
     from cwndlab.stats.sensitivity import ChoiceOutcome
 
     from .discrepancies import Discrepancies, Discrepancy
@@ -59,14 +60,16 @@ def draft(
     Figures are drawn in the background, which takes longer than the rest.
     """
     not_drawn: list[Omitted] = []
-    drawings = _draw(outputs, results, not_drawn)
+    if twin is None:
+        drawings = _draw(outputs, outputs.figures, results, not_drawn)
+    else:
+        drawings = _draw_both(outputs, results, twin.results, not_drawn)
     judged = judge(outputs, results)
     judged.omitted.extend(not_drawn)
     rows: Sequence[TwinNumber] = ()
     if twin is not None:
         from .twin import rows_of  # only a kernel's report has one
 
-        drawings = _pairs(outputs, drawings, _draw(outputs, twin.results, []))
         rows = rows_of(judge(outputs, twin.results), judged, twin, results)
     outcomes = _outcomes(outputs, variations)
     found = _discrepancies(outputs, judged, results, outcomes)
@@ -95,11 +98,10 @@ def _discrepancies(
 
 
 def _draw(
-    outputs: Outputs,
-    results: Results,
-    omitted: list[Omitted],
+    outputs: Outputs, figures: Sequence[Figure], results: Results, omitted: list[Omitted]
 ) -> list[Drawing]:
-    if not outputs.figures:
+    """Draws some of the figures."""
+    if not figures:
         return []
     from .canvas import at_head
     from .figures import draw
@@ -107,12 +109,29 @@ def _draw(
     drawings = []
     drawn: dict[str, Conversion] = {}
     key = outputs.key_figure or outputs.figures[0].id
-    for spec in outputs.figures:
+    for spec in figures:
         try:
             drawings.append(draw(at_head(spec) if spec.id == key else spec, results, drawn))
         except StudyError as error:
             omitted.append(Omitted("figure", spec.id, error))
     return drawings
+
+
+def _draw_both(
+    outputs: Outputs, kernel: Results, simulated: Results, omitted: list[Omitted]
+) -> list[Drawing]:
+    """The figures of a kernel's and the simulator's results: both in one where there is room, else pairs."""
+    from .overlay import KERNEL, OVERLAID, SIMULATOR, overlay
+
+    both = overlay(kernel, simulated, (KERNEL, SIMULATOR))
+    axis = list(both.study_axes)[-1]
+    shared = [one for one in outputs.figures if one.kind in OVERLAID and AXIS not in one.where]
+    joint = [one.model_copy(update={"series": [*one.series, axis]}) for one in shared]
+    rest = [one for one in outputs.figures if one not in shared]
+    sides = (_draw(outputs, rest, kernel, omitted), _draw(outputs, rest, simulated, []))
+    found = [*_draw(outputs, joint, both, omitted), *_pairs(outputs, *sides)]
+    order = [one.id for one in outputs.figures]
+    return sorted(found, key=lambda drawing: order.index(drawing.figure))
 
 
 def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:

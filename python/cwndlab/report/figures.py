@@ -33,6 +33,8 @@ from .canvas import (
     PANELS,
     Row,
     Spec,
+    colours_of,
+    dashes_of,
     field,
     in_columns,
     interactive,
@@ -179,8 +181,8 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
         encoding = {
             "x": field("x:Q", title=x_title, scale=LOG if spec.log_x else {}),
             "y": field("y:Q", title=spec.y_title or "share at most", scale={"domain": [0, 1]}),
-            "color": look_by_name("series:N", names, PALETTE, legend=legend),
-            "strokeDash": look_by_name("series:N", names, DASHES, legend=legend),
+            "color": look_by_name("series:N", names, colours_of(names, results.flows, spec), legend=legend),
+            "strokeDash": look_by_name("series:N", names, dashes_of(names), legend=legend),
         }
         chart = single(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
         charts.append(panel_of_size(chart, series.panel_title(spec, results, panel), spec))

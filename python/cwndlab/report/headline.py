@@ -26,10 +26,11 @@ class Axes:
     y: str
     y_unit: str
 
-    def at(self, places: Sequence[str]) -> str:
-        """Places along x in words: "buffer = 0.5 and 1 BDP"."""
+    def at(self, places: Sequence[str], again: bool = False) -> str:
+        """Places along x in words: "buffer = 0.5 and 1 BDP", and `again` "0.5 and 1 BDP" if that is clear."""
         listed = ", ".join(places[:-1]) + " and " + places[-1] if len(places) > 1 else places[0]
-        return f"{self.x}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{listed} {self.x_unit}".rstrip()
+        short = f"{listed} {self.x_unit}".rstrip()
+        return short if again and self.x_unit else f"{self.x}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{short}"
 
 
 Line = Mapping[str, Interval]
@@ -77,20 +78,18 @@ def two_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:
     above = [place for place in places if _below(b[place], a[place])]
     below = [place for place in places if _below(a[place], b[place])]
     open_ = [place for place in places if place not in (*above, *below) and _known(a[place], b[place])]
-    parts = []
-    for name, high, low, where in ((first, a, b, above), (second, b, a, below)):
-        if where:
-            numbers = f"{_range(high, where)} against {_range(low, where)} {axes.y_unit}".rstrip()
-            parts.append(
-                (places.index(where[0]), f"at {axes.at(where)}, {name} has the larger {axes.y} ({numbers})")
-            )
+    sides = [one for one in ((above, first, a, b), (below, second, b, a)) if one[0]]
+    parts: list[str] = []
+    for where, name, high, low in sorted(sides, key=lambda one: places.index(one[0][0])):
+        numbers = f"{_range(high, where)} against {_range(low, where)} {axes.y_unit}".rstrip()
+        what = "" if parts else f" the larger {axes.y}"
+        parts.append(f"{axes.at(where, again=bool(parts))}, {name} has{what} ({numbers})")
     if not parts:
         return Headline()
-    text = "; ".join(part for _, part in sorted(parts))
-    return Headline(
-        text[0].upper() + text[1:] + ".",
-        f"At {axes.at(open_)}, the 95 % intervals overlap: the runs do not tell." if open_ else "",
-    )
+    unclear = ""
+    if open_:
+        unclear = f"At {axes.at(open_, again=True)}, the 95 % intervals overlap: the runs do not tell."
+    return Headline(f"At {'; at '.join(parts)}.", unclear)
 
 
 def one_line(line: Line, axes: Axes) -> str:

@@ -15,13 +15,13 @@ from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import AxisValue, Results
 
 from .canvas import (
-    DASHES,
     INK,
     LOG,
     LONGEST_TITLE,
     Row,
     Spec,
     colours_of,
+    dashes_of,
     field,
     flat_title,
     layered,
@@ -66,8 +66,8 @@ def draw(
     if named and not bars and len(panels) == 1:
         room = room_for(names, spec)
     legend = None if room else legend_of(names, "square" if bars else "stroke", spec, y_title)
-    colour = look_by_name("series:N", names, colours_of(names, results.flows), legend=legend)
-    dash = look_by_name("series:N", names, DASHES, legend=legend)
+    colour = look_by_name("series:N", names, colours_of(names, results.flows, spec), legend=legend)
+    dash = look_by_name("series:N", names, dashes_of(names), legend=legend)
     rows: dict[str, list[Row]] = {}
     charts = []
     for number, panel in enumerate(panels):

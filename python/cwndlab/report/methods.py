@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -74,8 +75,25 @@ def _span(replicates: Sequence[int]) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
-def ran(content: Mapping[str, Any]) -> tuple[str, ...]:
-    """What was run in a few words, and last the command that runs it again."""
+def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
+    """A `[dumbbell]` in a few words: what does not vary of its network, and the flows."""
+    dumbbell = tables.get("dumbbell")
+    if not isinstance(dumbbell, Mapping):
+        return ()
+    values = [dumbbell.get("rate"), dumbbell.get("rtt"), dumbbell.get("queue", "drop-tail")]
+    kinds = [value.get("kind") if isinstance(value, Mapping) else value for value in values]
+    fixed = [re.sub(r"(\d)([A-Za-z])", r"\1 \2", value) for value in kinds if isinstance(value, str)]
+    flows = []
+    for flow in dumbbell.get("flows", []):
+        law = flow.get("cc", "cubic")
+        name = str(flow.get("name", law if isinstance(law, str) else ""))
+        count = flow.get("count", 1)
+        flows.append(f"{count} × {name}" if isinstance(count, int) and count > 1 else name)
+    return tuple(filter(None, (", ".join(fixed), " and ".join(filter(None, flows)))))
+
+
+def ran(content: Mapping[str, Any], tables: Mapping[str, Any] = MappingProxyType({})) -> tuple[str, ...]:
+    """What was run in a few words, and last the command that runs it again; `tables` are the study's."""
     replicates = [cell["replicates"] for cell in content["cells"]]
     cells, runs = len(replicates), _span(replicates)
     words = [
@@ -90,7 +108,7 @@ def ran(content: Mapping[str, Any]) -> tuple[str, ...]:
         words += [about] if about else []
     if max(replicates) > 1:
         words.append("95 % intervals")
-    return (*words, _command_again(content).removesuffix(" -o DIR"))
+    return (*network_words(tables), *words, _command_again(content).removesuffix(" -o DIR"))
 
 
 def _commit(git: str | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -13,7 +12,7 @@ from urllib.parse import quote
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats.difference import DatasetComparison
-from cwndlab.stats.results import CellInfo, Results, Value
+from cwndlab.stats.results import Results
 from cwndlab.stats.verdict import Verdict
 from cwndlab.writing import save
 
@@ -21,6 +20,7 @@ from . import render
 from .draft import tally
 from .figures import draw
 from .model import CountView
+from .overlay import OVERLAID
 from .wording import count
 
 #: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list.
@@ -108,38 +108,6 @@ def _picture(results: Path) -> str:
 def _counts(path: Path) -> tuple[CountView, ...]:
     """The number of each verdict in a CSV file of verdicts or claims, in the reports' order."""
     return count([Verdict(word) for word, number in tally(path)[0].items() for _ in range(number)])
-
-
-#: The figures that have room for a second run; those of packets show one run each.
-OVERLAID = ("line", "bar", "cdf")
-#: The axis that distinguishes the runs, unless the study has one of that name.
-AXIS = "run"
-
-
-def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
-    """The results of both runs as those of one study, with an axis more that names the run."""
-    axis = AXIS
-    while axis in a.axes or axis in b.axes:
-        axis += "_"
-    cells: list[CellInfo] = []
-    data: dict[tuple[str, str], Sequence[Value]] = {}
-    deterministic: set[str] = set()
-    for name, results in zip(names, (a, b), strict=True):
-        for cell in results.cells:
-            made = CellInfo(f"{axis}={name},{cell.id}", {**cell.axes, axis: name})
-            cells.append(made)
-            deterministic |= {made.id} if cell.id in results.deterministic else set()
-            data |= {(made.id, q): values for (id_, q), values in results.data.items() if id_ == cell.id}
-
-    return replace(
-        a,
-        cells=tuple(cells),
-        data=data,
-        units={**b.units, **a.units},
-        ranges={**b.ranges, **a.ranges},
-        deterministic=deterministic,
-        study_axes=(*a.study_axes, axis),
-    )
 
 
 def comparison(

@@ -8,6 +8,9 @@ PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9
 """Neighbours differ in lightness, so a grey print tells them apart; no two look alike to readers with colour
 blindness; at least 3:1 on white and on black."""
 
+PLAIN = PALETTE[5]
+"""Of series that are no flow's; they differ in their dashes."""
+
 
 def place_of(name: str, flows: Sequence[str]) -> int | None:
     """The place of a flow's colour; None if there is no flow of this name."""

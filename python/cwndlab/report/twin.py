@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 RULE = (
     "{pairing} 95 % intervals in brackets, none where there is one run; a difference is set off where its "
-    "interval leaves out 0. All tables and claims further down are the kernel's; figures come in pairs."
+    "interval leaves out 0. All tables and claims further down are the kernel's; figures show both."
 )
 PAIRED = (
     "The same runs on both: replicate k asks for the same objects after the same pauses, so differences are "

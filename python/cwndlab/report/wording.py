@@ -17,6 +17,7 @@ from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 
+from .footnotes import Footnotes
 from .model import (
     ClaimView,
     CountView,
@@ -133,20 +134,6 @@ def difference(seconds: float) -> str:
 # ── parts ────────────────────────────────────────────
 
 
-class _Footnotes:
-    """Notes that many cells may share, numbered as they come."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def numbers(self, *texts: str) -> tuple[int, ...]:
-        """The numbers of these notes; empty ones have none."""
-        for text in texts:
-            if text and text not in self.texts:
-                self.texts.append(text)
-        return tuple(self.texts.index(text) + 1 for text in texts if text)
-
-
 def table_view(
     judged: JudgedTable,
     words: Results = NO_WORDS,
@@ -162,7 +149,7 @@ def table_view(
         why: what may explain a number, by its row and column.
 
     """
-    spec, notes = judged.spec, _Footnotes()
+    spec, notes = judged.spec, Footnotes()
     rows = tuple(
         RowView(
             tuple(words.value_title(axis, v) for axis, v in zip(spec.rows, key, strict=True)),
@@ -200,7 +187,7 @@ def table_view(
         tuple(_groups(spec)) if any(c.group for c in spec.columns) else (),
         tuple(c.heading for c in spec.columns),
         rows,
-        tuple(notes.texts),
+        notes.texts,
         tuple(remarks),
         has_published,
     )
@@ -234,9 +221,10 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Results) -
 
 def _method_text(method: str) -> str:
     """What the method of an interval does: "ratio of means, paired t" of a comparison, too."""
+    if method in METHODS:
+        return METHODS[method]
     what, _, rest = method.rpartition(", ")
-    text = METHODS.get(rest)
-    return f"{what}: {text}" if what and text else text or method
+    return f"{what}: {METHODS[rest]}" if rest in METHODS else method
 
 
 def _groups(spec: Table) -> Iterator[tuple[str, int]]:
@@ -306,7 +294,7 @@ _EXPLAINED = (Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND)
 """Verdicts whose note belongs to the single cell, and is no footnote."""
 
 
-def _number_view(table: JudgedTable, cell: JudgedCell, notes: _Footnotes) -> NumberView:
+def _number_view(table: JudgedTable, cell: JudgedCell, notes: Footnotes) -> NumberView:
     column = table.column(cell)
     heading = f"{column.group}, {column.heading}" if column.group else column.heading
     published = with_true_minus(cell.published.text) if cell.published else ""
@@ -362,7 +350,7 @@ def _two_parts(judgement: Judgement | None, digits: int | None) -> str:
 
 def listing_view(judged: JudgedListing, words: Results = NO_WORDS) -> ListingView:
     """Lays out a listing, line by line."""
-    spec, notes = judged.spec, _Footnotes()
+    spec, notes = judged.spec, Footnotes()
     rows = []
     before = ""
     for line, cells in zip(judged.published, judged.cells, strict=True):
@@ -375,7 +363,7 @@ def listing_view(judged: JudgedListing, words: Results = NO_WORDS) -> ListingVie
         remarks.append("Rounding of the source: " + spec.rounding.reason)
     headings = tuple(v.heading for v in spec.variants) or ("measured",)
     remarks += _first_differences(headings, judged)
-    about, footnotes = spec.about or "", tuple(notes.texts)
+    about, footnotes = spec.about or "", notes.texts
     return ListingView(spec.id, spec.title, about, headings, tuple(rows), footnotes, tuple(remarks))
 
 
@@ -403,7 +391,7 @@ def _time(cell: JudgedCell) -> str:
     return number(cell.estimate.value, cell.digits) if cell.estimate is not None else ""
 
 
-def _entry(line: PublishedLine, cell: JudgedCell, notes: _Footnotes) -> ListingEntry:
+def _entry(line: PublishedLine, cell: JudgedCell, notes: Footnotes) -> ListingEntry:
     mark = VerdictMark.of(cell.judgement.verdict) if cell.judgement else None
     note = "".join(f"[{footnote}]" for footnote in notes.numbers(cell.note))
     if cell.estimate is None or math.isnan(cell.estimate.value):

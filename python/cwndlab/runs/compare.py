@@ -7,7 +7,8 @@ from pathlib import Path
 
 from cwndlab.errors import OutputError
 from cwndlab.records.traces import Difference, Event, first_difference, of_columns
-from cwndlab.report.pages import comparison, overlay
+from cwndlab.report.overlay import overlay
+from cwndlab.report.pages import comparison
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
 
 from .result_folder import open_folder

@@ -67,7 +67,7 @@ def write_report(
     quantities = study.outline.quantities
     evidence = Evidence(
         facts(content),
-        ran(content),
+        ran(content, study.document.written),
         missing_runs(content),
         definitions(quantities, results, windows_of(campaign, results)),
         _runnable(campaign, report, content),

@@ -183,7 +183,7 @@ class Page {
 async function main() {
   if (typeof WebAssembly !== "object" || typeof DecompressionStream !== "function") return;
   const [engine, cells] = await carried();
-  filterRows();
+  filterByVerdict();
   sortTables();
   if (document.getElementById("claim-trail")) new ClaimTrail();
   new Page(engine, /** @type {Cells} */ (cells));

@@ -1,14 +1,32 @@
-// What helps to read the tables of a report: a filter, sorting, and the way from a claim to its numbers and back.
+// What helps to read a report: a filter, sorting, and the way from a claim to its numbers and back.
 
-/** Hides table rows in which no number differs from the paper's. */
-function filterRows() {
-  const filter = document.getElementById("live-differs");
-  if (!(filter instanceof HTMLInputElement)) return;
-  filter.addEventListener("change", () => {
-    for (const row of document.querySelectorAll("table.grid tbody tr")) {
-      row.toggleAttribute("hidden", filter.checked && row.querySelector("td[data-cell]") !== null && !row.querySelector("td.differs"));
+/** Makes buttons of the counted verdicts: one shows only the claims, or the rows with a number, of that verdict; again, all. */
+function filterByVerdict() {
+  for (const [name, kind, inside] of [
+    ["Claims", ".claim", (/** @type {string} */ verdict) => `.${verdict}`],
+    ["Published numbers", "table.grid tbody tr:has(td), table.listing tbody tr:not(.group)", (/** @type {string} */ verdict) => `:has(.${verdict})`],
+  ]) {
+    const counts = [...document.querySelectorAll(`.verdicts[data-of="${name}"] .count`)];
+    const items = [...document.querySelectorAll(String(kind))];
+    for (const count of counts) {
+      const verdict = count instanceof HTMLElement ? (count.dataset.verdict ?? "") : "";
+      const fits = (/** @type {Element} */ item) => item.matches(/** @type {(verdict: string) => string} */ (inside)(verdict));
+      if (!items.some(fits)) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.setAttribute("aria-pressed", "false");
+      button.append(...count.childNodes);
+      count.append(button);
+      button.addEventListener("click", () => {
+        const on = button.getAttribute("aria-pressed") === "false";
+        for (const other of counts) other.querySelector("button")?.setAttribute("aria-pressed", String(on && other === count));
+        for (const item of items) item.toggleAttribute("hidden", on && !fits(item));
+        for (const section of document.querySelectorAll("details.question")) {
+          if (section instanceof HTMLDetailsElement && on && items.some((item) => section.contains(item) && !item.hasAttribute("hidden"))) section.open = true;
+        }
+      });
     }
-  });
+  }
 }
 
 /** What a cell is sorted by: its measured number, else its text. @param {Element | undefined} cell */

@@ -1,0 +1,46 @@
+"""Two sets of results as one, for the figures that can show both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cwndlab.stats.results import CellInfo, Results, Value
+
+#: The names of both in a kernel's report.
+KERNEL, SIMULATOR = "kernel", "simulator"
+#: The figures that have room for a second run; those of packets show one run each.
+OVERLAID = ("line", "bar", "cdf")
+#: The axis that distinguishes the runs, unless the study has one of that name.
+AXIS = "run"
+
+
+def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
+    """The results of both runs as those of one study, with an axis more that names the run."""
+    axis = AXIS
+    while axis in a.axes or axis in b.axes:
+        axis += "_"
+    cells: list[CellInfo] = []
+    data: dict[tuple[str, str], Sequence[Value]] = {}
+    deterministic: set[str] = set()
+    for name, results in zip(names, (a, b), strict=True):
+        for cell in results.cells:
+            made = CellInfo(f"{axis}={name},{cell.id}", {**cell.axes, axis: name})
+            cells.append(made)
+            deterministic |= {made.id} if cell.id in results.deterministic else set()
+            data |= {(made.id, q): values for (id_, q), values in results.data.items() if id_ == cell.id}
+
+    return replace(
+        a,
+        cells=tuple(cells),
+        data=data,
+        units={**b.units, **a.units},
+        ranges={**b.ranges, **a.ranges},
+        deterministic=deterministic,
+        study_axes=(*a.study_axes, axis),
+    )
+
+
+def without_source(name: str) -> str:
+    """The name of a series without which of a kernel and the simulator it is of."""
+    return name.removesuffix(KERNEL).removesuffix(SIMULATOR).removesuffix(", ")
