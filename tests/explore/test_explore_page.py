@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import re
@@ -16,16 +17,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 import cwndlab
-from cwndlab.errors import ExtraError
+from cwndlab.errors import ExtraError, StudyError
 from cwndlab.explore import lessons
 from cwndlab.explore.controls import Explored, derive_study
-from cwndlab.explore.page import ExplorePage, PageServer, page
+from cwndlab.explore.page import ExplorePage, page
+from cwndlab.explore.server import PageServer
 from cwndlab.report import widget
+from cwndlab.runs.work import run_here
+from cwndlab.spec.congestion import congestion_control
 from cwndlab.study import Study
 
+STUBBORN = Path(__file__).parents[1] / "laws/stubborn.py:Stubborn"
 WEB = Path(__file__).parents[2] / "web"
 MODULE = Path(cwndlab.__file__).parent / "report" / "live" / "engine.wasm.gz"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -81,7 +88,7 @@ def seen(file: Path) -> Any:
     lesson.write_text(lessons.page("slow-start"))
     pages = [one.as_uri() for one in (file, notebook, lesson)]
     command = ["node", "explore.mjs", CHROMIUM, *pages, str(file.parent)]
-    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     made = json.loads(done.stdout)
     (file.parent / "seen.json").write_text(done.stdout)
@@ -266,8 +273,34 @@ def test_the_server_listens_on_the_loopback_interface_alone(server: PageServer) 
     assert server.server_address[0] == "127.0.0.1"
 
 
-@needs_module
-def test_a_page_of_a_study_of_python_laws_is_refused() -> None:
-    study = Study.load("rfc2416")
-    with pytest.raises(cwndlab.StudyError, match="Python do not run on a page"):
-        derive_study(replace(study, catalogue=replace(study.catalogue, laws={"mine": None})))  # type: ignore[dict-item]
+def test_the_server_runs_a_law_in_python_as_the_engine_does() -> None:
+    loaded = Study.load(lessons.FOLDER / lessons.OWN_LAW)
+    study = loaded.configured({}, dict([congestion_control(str(STUBBORN))]))
+    derived = derive_study(study)
+    (cc,) = (control for control in derived.controls if control.has("stubborn"))
+    with pytest.raises(StudyError, match="in Python run in this process"):
+        page(derived)
+    text = page(derived, served=True)
+    assert "connect-src 'self'" in text and 'id="live-engine"></script>' in text
+    at = next(k for k, stop in enumerate(cc.stops) if stop.value == "stubborn")
+    state = tuple(at if control is cc else control.base for control in derived.controls)
+    scenario = {**derived.scenario(state), "duration_ns": 2_000_000_000}
+    read = {"connections": ["connection", "end_ns", "segments_sent"], "objects": ["kind"]}
+    asked = {"scenario": json.dumps(scenario), "seed": "1", "replicate": 0, "read": read}
+    with PageServer({"index.html": lambda: text}, laws=list(study.laws.values())) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
+        path = urlsplit(server.url).path.rpartition("/")[0]
+        connection.request("POST", f"{path}/run", json.dumps(asked))
+        got = json.loads(connection.getresponse().read())["tables"]
+        connection.request("POST", "/elsewhere/run", json.dumps(asked))
+        assert connection.getresponse().status == 404
+        server.shutdown()
+        thread.join()
+    ours = run_here(json.dumps(scenario), 1, 0, study.laws.values())
+    sent = pa.table(ours["connections"])["segments_sent"].to_pylist()
+    columns = got["connections"]["columns"]
+    assert np.frombuffer(base64.b64decode(columns["segments_sent"]["values"])).tolist() == sent
+    assert np.isnan(np.frombuffer(base64.b64decode(columns["end_ns"]["values"]))).all()
+    assert got["connections"]["rows"] == len(sent) == 2

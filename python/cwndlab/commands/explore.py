@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cwndlab.errors import OutputError
 
-from .arguments import MetricOption, MoreSets, SetOption, load, reject_options, studies
+from .arguments import CcOption, MetricOption, MoreSets, SetOption, load, reject_options, studies
 from .output import echo
+
+if TYPE_CHECKING:
+    from cwndlab.laws import LawCode
 
 
 def _studies_and_lessons(incomplete: str) -> list[str]:
@@ -33,6 +36,7 @@ def explore(
     ] = None,
     more: MoreSets = None,
     set_: SetOption = None,
+    cc: CcOption = None,
     metric: MetricOption = None,
     out: Annotated[
         Path | None,
@@ -48,26 +52,34 @@ def explore(
 ) -> None:
     """Open a page with a slider for each parameter of a study, and graphs that follow the sliders.
 
-    The page starts from the first cell that --set leaves. It runs the engine itself and works offline.
+    The page starts from the first cell that --set leaves. It runs the engine itself and works offline; with
+    --cc FILE.py:CLASS this command runs it, next to CUBIC if no study is named.
     """
     from cwndlab.explore import lessons
     from cwndlab.explore.controls import derive_study
-    from cwndlab.explore.page import page
+    from cwndlab.explore.page import address, page
 
-    if study is None or study in lessons.NAMES:
+    laws: list[LawCode] = []
+    start = ""
+    if study is not None or cc:
+        echo("Compiling the settings of the sliders …", err=True)
+    if cc is None and (study is None or study in lessons.NAMES):
         reject_options(ctx, "a lesson", ("--out", "--port", "--browser"))
         pages = lessons.pages() if study is None else {"index.html": lambda: lessons.page(study)}
     else:
-        chosen = load(study, set_, more, metrics=metric)
-        pages = {"index.html": lambda: page(derive_study(chosen))}
+        name = study or lessons.OWN_LAW
+        known = str(lessons.FOLDER / name) if name in (*lessons.NAMES, lessons.OWN_LAW) else name
+        chosen = load(known, set_, more, cc=cc, metrics=metric)
+        derived, laws = derive_study(chosen), list(chosen.laws.values())
+        start = next(
+            (address({c.name: law}) for c in derived.controls for law in chosen.laws if c.has(law)), ""
+        )
+        made = page(derived, served=bool(laws) and out is None)
+        pages = {"index.html": lambda: made}
     if out is not None:
         _write(pages, out)
         return
-    if study is not None:  # what is wrong with it is to end the command, not to come from the server
-        echo("Compiling the settings of the sliders …", err=True)
-        made = pages["index.html"]()
-        pages = {"index.html": lambda: made}
-    _serve(pages, port, browser)
+    _serve(pages, port, browser, laws, start)
 
 
 def _write(pages: Mapping[str, Callable[[], str]], out: Path) -> None:
@@ -87,19 +99,21 @@ def _write(pages: Mapping[str, Callable[[], str]], out: Path) -> None:
     echo(f"page: {next(iter(files))}")
 
 
-def _serve(pages: Mapping[str, Callable[[], str]], port: int, browser: bool) -> None:
+def _serve(
+    pages: Mapping[str, Callable[[], str]], port: int, browser: bool, laws: Sequence[LawCode], start: str
+) -> None:
     import webbrowser
 
-    from cwndlab.explore.page import PageServer
+    from cwndlab.explore.server import PageServer
 
     try:
-        server = PageServer(pages, port)
+        server = PageServer(pages, port, laws)
     except OSError as error:
         raise OutputError(f"port {port}: {error.strerror}; leave out --port") from None
     with server:
-        echo(f"page: {server.url}\nCtrl-C ends it.")
+        echo(f"page: {server.url}{start}\nCtrl-C ends it.")
         if browser:
-            webbrowser.open(server.url)
+            webbrowser.open(server.url + start)
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -55,6 +55,10 @@ class Control:
     ordered: bool
     """Whether the stops are quantities in ascending order: a slider, not a list."""
 
+    def has(self, value: schema.Scalar) -> bool:
+        """Whether a stop has this value."""
+        return any(stop.value == value for stop in self.stops)
+
 
 @dataclass(frozen=True)
 class Explored:
@@ -145,18 +149,7 @@ class Explored:
 
 
 def derive_study(study: StudySpec) -> Explored:
-    """The derived study of a study, around its first cell.
-
-    Raises:
-        StudyError: its congestion controls are in Python, which no page runs.
-
-    """
-    if study.laws:
-        raise StudyError(
-            "congestion controls in Python do not run on a page",
-            key="--cc",
-            right="explore a study of the engine's own",
-        )
+    """The derived study of a study, around its first cell."""
     start = make_plan(study).cells[0]
     start.check()
     raw, groups = _derive(study, start)
@@ -177,15 +170,15 @@ def derive_study(study: StudySpec) -> Explored:
 def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, str]]:
     """The tables of the derived study, and the groups of the axes that are new."""
     document = study.document
-    raw: dict[str, Any] = copy.deepcopy(
-        dict(document.written if all(map(is_short, document.changes)) else study.raw)
-    )
+    # laws in Python were added to an axis, which is a list of the short form here
+    kept = all(is_short(key) or (study.laws and key.startswith("axes.")) for key in document.changes)
+    raw: dict[str, Any] = copy.deepcopy(dict(document.written if kept else study.raw))
     for key in DROPPED:
         raw.pop(key, None)
     groups: dict[str, str] = {}
     for name in SHORT:
         if name in raw:
-            vary_short_form(raw[name])
+            vary_short_form(raw[name], tuple(study.laws))
             raw["axes"] = {**raw.get("axes", {})}
             return raw, groups
     new = {
@@ -283,8 +276,11 @@ def _tidy(value: float) -> int | float:
     return int(rounded) if float(rounded).is_integer() else rounded
 
 
-def vary_short_form(table: dict[str, Any]) -> None:
-    """Writes lists into a `[dumbbell]` or `[parking_lot]` where it has one value: each becomes an axis."""
+def vary_short_form(table: dict[str, Any], own_laws: Sequence[str] = ()) -> None:
+    """Writes lists into a `[dumbbell]` or `[parking_lot]` where it has one value: each becomes an axis.
+
+    A list of congestion controls gets the user's own.
+    """
     for key in ("rate", "rtt", "buffer"):
         value = table.get(key, 1.0 if key == "buffer" else None)
         if values := values_around(value):
@@ -298,6 +294,8 @@ def vary_short_form(table: dict[str, Any]) -> None:
         table["loss"] = [loss, *(other for other in LOSSES if other != loss)]
     for flow in table.get("flows", []):
         law = flow.get("cc", "cubic")
+        if isinstance(law, list):
+            flow["cc"] = [*law, *(own for own in own_laws if own not in law)]
         if isinstance(law, str) and "window_law" not in flow.get("tcp", {}) and "app" not in flow:
             flow["name"] = flow.get("name", law)
             flow["cc"] = [law, *(other for other in LAWS if other != law)]

@@ -24,6 +24,8 @@ FOLDER = Path(__file__).parent.parent / "lessons"
 #: The lessons, in the order in which they build on each other.
 NAMES = ("slow-start", "loss-recovery", "bufferbloat", "cubic-bbr", "queues", "ecn-l4s")
 INDEX = "index.html"
+#: A study, which is no lesson, for a congestion control of your own.
+OWN_LAW = "own-law"
 
 
 def study(name: str) -> StudySpec:

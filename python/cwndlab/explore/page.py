@@ -1,23 +1,18 @@
-"""The page of a study's controls, one file that runs the study offline, and the server that shows it."""
+"""The page of a study's controls: one file that runs the study offline, or has its server run it."""
 
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from html import escape
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Lock
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlencode
 
 from cwndlab import _core, metrics
-from cwndlab.errors import OutputError, checked
+from cwndlab.errors import OutputError, StudyError, checked
 from cwndlab.report import embed, render
 from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.report.wording import paragraphs
@@ -70,6 +65,8 @@ def page(
     tries: Sequence[Mapping[str, Any]] = (),
     look: Mapping[str, str] = MappingProxyType({}),
     index: str = "",
+    *,
+    served: bool = False,
 ) -> str:
     """The page of a study's controls, as HTML.
 
@@ -78,12 +75,20 @@ def page(
         tries: what to try: `text`, the values to `set`, and those of a second setting (`compare`).
         look: what to look for in some graphs, by their names in graphs.js; these come first.
         index: address of a page of lessons to which this one leads back.
+        served: whether the server of the page runs the study, as one with laws in Python needs.
 
     Raises:
         OutputError: this cwndlab has no engine for pages.
+        StudyError: its congestion controls are in Python, which no page runs by itself.
 
     """
-    module = embed.engine_module(_core.engine_digest())
+    if derived.study.laws and not served:
+        raise StudyError(
+            "congestion controls in Python run in this process, not in a page of its own",
+            key="--cc",
+            right="leave out -o: `cwndlab explore` serves the page and runs them",
+        )
+    module = b"" if served else embed.engine_module(_core.engine_digest())
     if isinstance(module, str):
         raise OutputError(module)
     found, tables = derived.tables()
@@ -163,48 +168,3 @@ def _columns(study: StudySpec) -> str:
         if not metrics.is_list(q, known)
     ]
     return "".join(f"  {line.partition(' = ')[2]},\n" for line in lines)
-
-
-class PageServer(ThreadingHTTPServer):
-    """Pages by name, under a random path on the loopback interface; `url` leads to the first.
-
-    Each is made when it is first asked for.
-
-    A page of another site can reach a loopback port, but cannot guess the path. The Host header must name
-    this machine, so that no foreign name that resolves to it is served.
-    """
-
-    daemon_threads = True
-
-    def __init__(self, pages: Mapping[str, Callable[[], str]], port: int = 0) -> None:
-        """Starts listening; OSError if the port is taken (0: any free one)."""
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.token = secrets.token_urlsafe(16)
-        self.pages = {f"/{self.token}/{name}": cache(make) for name, make in pages.items()}
-        self.making = Lock()
-        self.hosts = {f"{name}:{self.server_port}" for name in ("127.0.0.1", "localhost")}
-        self.url = f"http://127.0.0.1:{self.server_port}{next(iter(self.pages))}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: PageServer
-
-    def do_GET(self) -> None:
-        """Answers with a page, or 404."""
-        make = self.server.pages.get(self.path.partition("?")[0])
-        if make is None or self.headers.get("Host") not in self.server.hosts:
-            self.send_error(HTTPStatus.NOT_FOUND)
-            return
-        with self.server.making:
-            body = make().encode()
-        self.send_response(HTTPStatus.OK)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Logs nothing: the only client is the user's own browser."""

@@ -68,7 +68,8 @@ def embed(runnable: Runnable) -> LiveView:
 def simulator(module: bytes, content: Mapping[str, Any], last: str) -> Simulator:
     """What a page carries: the compressed module, the content that its script reads, and the script.
 
-    `last` is the part of the script that is the page's own.
+    `last` is the part of the script that is the page's own. Without a module, the page's server makes the
+    runs.
     """
     text = script(last)
     return Simulator(

@@ -97,16 +97,17 @@ function studyFile(content, settings) {
 }
 
 /**
- * A control's value with its unit, which is singular after 1: "1 packet", "4 packets", "1 ms".
+ * A control's value with its unit, which is singular after 1: "1 packet", "4 packets, as in the study", "1 ms".
  * @param {string} value
  * @param {string} unit
  */
 function measured(value, unit) {
-  return `${value} ${value === "1" ? unit.replace(/^([a-z]{3,})s$/, "$1") : unit}`;
+  const [, number, rest] = /** @type {string[]} */ (/^([^,]*)(.*)$/.exec(value));
+  return `${number} ${number === "1" ? unit.replace(/^([a-z]{3,})s$/, "$1") : unit}${rest}`;
 }
 
 class Explorer {
-  /** @param {WebAssembly.Module} engine @param {Content} content */
+  /** @param {Engines} engine @param {Content} content */
   constructor(engine, content) {
     this.engine = engine;
     this.content = content;

@@ -20,16 +20,17 @@ async function unpack(text) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-/** The engine and the data that the page carries. @returns {Promise<[WebAssembly.Module, unknown]>} */
+/** The engine, or the address of the server that runs it, and the data that the page carries. @returns {Promise<[Engines, unknown]>} */
 async function carried() {
   const text = (/** @type {string} */ id) => element(id, HTMLElement).textContent ?? "";
-  const [engine, data] = await Promise.all([unpack(text("live-engine")), unpack(text("live-data"))]);
-  return [await WebAssembly.compile(engine), JSON.parse(new TextDecoder().decode(data))];
+  const packed = text("live-engine");
+  const engine = packed === "" ? new URL("run", location.href).href : await WebAssembly.compile(await unpack(packed));
+  return [engine, JSON.parse(new TextDecoder().decode(await unpack(text("live-data"))))];
 }
 
 /**
  * A Worker with the engine in it. All of a page share one module, and with it the code that the browser has optimized.
- * @param {WebAssembly.Module} engine
+ * @param {Engines} engine
  */
 function startWorker(engine) {
   const source = new Blob([element("live-worker", HTMLElement).textContent ?? ""], { type: "text/javascript" });

@@ -12,7 +12,7 @@ function isInFold(event) {
 }
 
 class Page {
-  /** @param {WebAssembly.Module} engine @param {Cells} cells */
+  /** @param {Engines} engine @param {Cells} cells */
   constructor(engine, cells) {
     this.engine = engine;
     this.cells = cells;
