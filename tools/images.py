@@ -79,7 +79,8 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
         }
         lines = single(title, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         panels.append({**lines, "width": 620, "height": 150})
-    svg = to_svg({"vconcat": panels, "resolve": {"scale": {"x": "shared", "color": "independent"}}}, rows)
+    chart = {"vconcat": panels, "resolve": {"scale": {"x": "shared", "color": "independent"}}}
+    svg = to_svg(chart, rows, {}).result().decode()
     return svg.replace('<g class="mark-line ', '<g clip-path="url(#shown)" class="mark-line ')
 
 

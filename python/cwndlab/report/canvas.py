@@ -145,7 +145,10 @@ def _config() -> dict[str, Any]:
             "titleY": TITLE_Y,
         },
         "axisX": {"grid": False, "domain": True, "domainColor": "#888888"},
-        "legend": {**text, "orient": "top", "title": None, "symbolSize": 90, "labelLimit": 260},
+        "legend": {
+            **{**text, "orient": "top", "title": None, "symbolSize": 90, "labelLimit": 260},
+            "offset": 2 * LINE,  # above the title of the vertical axis
+        },
         "title": {"color": INK, "fontSize": 13, "fontWeight": "bold", "anchor": "start", "offset": 8},
     }
 
