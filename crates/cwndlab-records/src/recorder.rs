@@ -381,6 +381,7 @@ fn send_limit(limit: Limit) -> OneOf<SendLimit> {
         Limit::Recovery => SendLimit::Recovery,
         Limit::Pacing => SendLimit::Pacing,
         Limit::SmallSegment => SendLimit::SmallSegment,
+        Limit::SendBuffer => SendLimit::SendBuffer,
         Limit::Application => SendLimit::Application,
         Limit::Idle => SendLimit::Idle,
         Limit::Closed => SendLimit::Closed,

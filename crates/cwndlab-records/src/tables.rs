@@ -67,6 +67,8 @@ labels! {
         Pacing = "pacing",
         /// Less than a full segment waited.
         SmallSegment = "small-segment",
+        /// The send buffer was full, and all of it sent.
+        SendBuffer = "send-buffer",
         /// Everything written was sent, and not all of it acknowledged.
         Application = "application",
         /// Everything written was acknowledged.

@@ -65,6 +65,8 @@ labels! {
         Pacing = "pacing",
         /// Waiting of a small segment for an ACK (Nagle), including propagation.
         SmallSegment = "small-segment",
+        /// Propagation of round trips in which the full send buffer limited the sender.
+        SendBuffer = "send-buffer",
         /// Waiting for an ACK that its sender delayed.
         DelayedAck = "delayed-ack",
         /// Propagation of the round trips that repaired a loss.

@@ -12,7 +12,7 @@ use crate::config::{AckPolicy, TcpConfig};
 use crate::reassembly::Reassembly;
 use crate::rto::RttEstimator;
 use crate::segment::Header;
-use crate::tuned_buffer::TunedBuffer;
+use crate::tuned_buffer::{Held, TunedBuffer};
 use cwndlab_units::Time;
 
 /// The position of an arriving segment with data. By RFC 5681, section 4.2, all but [`Arrival::InOrder`] are
@@ -117,6 +117,37 @@ pub(crate) struct LinuxReceiver {
     /// The segment sent next is to be followed by one with a wider window: the application reads right after it
     /// (`__tcp_cleanup_rbuf`).
     pub widens: bool,
+    /// Of more data than [`READ_BYTES`] that arrived or became contiguous at once, the bytes that are not read when the
+    /// next window is determined.
+    pub unread: u32,
+}
+
+/// What an application reads at a time.
+pub(crate) const READ_BYTES: u32 = 1 << 16;
+
+impl LinuxReceiver {
+    /// What [`Self::unread`] occupies: a segment of which some is left, as much as a whole one.
+    pub fn unread_segments(&self) -> u32 {
+        if self.unread == 0 {
+            0
+        } else {
+            self.unread.next_multiple_of(self.linux.segment_bytes().max(1))
+        }
+    }
+
+    /// Lets the application read until the window that could be advertised is at least twice `left`, or nothing is left
+    /// to read. Returns whether it is (see [`TunedBuffer::doubles`]).
+    pub fn reads_until_it_doubles(&mut self, left: u64, last: (u8, u32), held: Held) -> bool {
+        loop {
+            self.unread = self.unread.saturating_sub(READ_BYTES);
+            let unread = held.unread + self.unread_segments();
+            let doubles =
+                self.buffer.as_mut().is_some_and(|buffer| buffer.doubles(left, last, Held { unread, ..held }));
+            if doubles || self.unread == 0 {
+                return doubles;
+            }
+        }
+    }
 }
 
 impl AckState {
@@ -133,6 +164,7 @@ impl AckState {
                 buffer,
                 offered_at: 0,
                 widens: false,
+                unread: 0,
             })),
         }
     }

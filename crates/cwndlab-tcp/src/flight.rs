@@ -41,7 +41,7 @@ impl Flight {
             flight.keep(Keeps { acknowledged: cfg.rto.samples == RttSamples::EachSegment, ..Keeps::default() });
         }
         if let Some(window) = cfg.window_law.needs().min_rtt_window {
-            flight.measure_rate(window);
+            flight.measure_rate(window, cfg.rto.tick_phase_ns);
         }
         flight
     }
@@ -59,8 +59,9 @@ impl Flight {
     }
 
     /// Measures the delivery rate from now on. An RTT sample counts towards the minimum RTT for a time of `window`.
-    pub fn measure_rate(&mut self, window: Time) {
-        let measured = Measured { sampler: RateSampler::new(window), ..Measured::default() };
+    /// `clock_phase`: how far the kernel's clock is ahead.
+    pub fn measure_rate(&mut self, window: Time, clock_phase: Time) {
+        let measured = Measured { sampler: RateSampler::new(window, clock_phase), ..Measured::default() };
         self.record.get_or_insert_default().rate = Some(Box::new(measured));
     }
 

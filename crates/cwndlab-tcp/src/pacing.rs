@@ -86,17 +86,16 @@ pub(crate) struct Pacer {
     late: Time,
     /// When the next train may begin.
     next: Time,
-    /// Segments that the connection has sent (counted up to [`FREE_SEGMENTS`]), and payload bytes charged so far.
+    /// Segments that the connection has sent, counted up to [`FREE_SEGMENTS`].
     sent: u8,
-    charged_bytes: u64,
 }
 
 impl Pacer {
     /// Whether a segment may be sent at `now`, in the current train or as the first of a new one. `pace` returns the
-    /// pace of a new train. `unused_counts`: a train of which nothing was sent, because a window did not permit it, does
-    /// not end the lateness (Linux: `tcp_wstamp_ns` changes when a packet is sent).
+    /// pace of a new train. A train of which nothing was sent, because a window did not permit it, does not end the
+    /// lateness (Linux: `tcp_wstamp_ns` changes when a packet is sent).
     #[inline]
-    pub fn admits(&mut self, now: Time, unused_counts: bool, pace: impl FnOnce() -> Option<Pace>) -> bool {
+    pub fn admits(&mut self, now: Time, pace: impl FnOnce() -> Option<Pace>) -> bool {
         if now == self.began && self.bytes < self.most_bytes {
             return true;
         }
@@ -104,7 +103,7 @@ impl Pacer {
             return false;
         }
         let pace = pace().unwrap_or(Pace { rate: 0, train_bytes: MOST_BYTES });
-        let before = if unused_counts && self.bytes == 0 { self.late } else { Time::ZERO };
+        let before = if self.bytes == 0 { self.late } else { Time::ZERO };
         *self = Pacer {
             began: now,
             bytes: 0,
@@ -131,19 +130,9 @@ impl Pacer {
         self.next
     }
 
-    /// Charges the current train for the data sent since the last call, which is at most one segment. `bytes`: total
-    /// bytes that the connection has sent.
-    #[inline]
-    pub fn charge(&mut self, bytes: u64) {
-        let new = bytes - self.charged_bytes;
-        if new > 0 {
-            self.charge_segment(new);
-        }
-    }
-
-    fn charge_segment(&mut self, new: u64) {
-        self.charged_bytes += new;
-        self.bytes += new;
+    /// Charges the current train for a segment with this payload.
+    pub fn charge(&mut self, bytes: u32) {
+        self.bytes += u64::from(bytes);
         self.sent = (self.sent + 1).min(FREE_SEGMENTS);
         if self.sent == FREE_SEGMENTS && self.rate > 0 {
             let takes = Time::from_nanos(product_over(self.bytes, 1_000_000_000, self.rate));

@@ -20,9 +20,6 @@ pub(crate) struct Reassembly {
     later: Block,
     /// The duplicate to report (RFC 2883), or none.
     duplicate: Block,
-    /// The index in `recent` from which the last segment moved its block to the front; the number of blocks if the
-    /// segment began a new one.
-    depth: u8,
 }
 
 /// Which block reports a segment.
@@ -95,7 +92,6 @@ impl Reassembly {
     /// Moves `block` to the front, because it contains the segment that triggers the ACK. The other blocks keep their
     /// order, the most recently extended first (RFC 2018, section 4).
     fn touch(&mut self, block: Block) {
-        self.depth = self.place_of(block) as u8;
         let mut kept = [block, NO_BLOCK, NO_BLOCK, NO_BLOCK];
         let mut n = 1;
         for &other in self.recent.iter().filter(|&&other| other != NO_BLOCK) {
@@ -107,12 +103,6 @@ impl Reassembly {
             }
         }
         self.recent = kept;
-    }
-
-    /// Returns the index that the block of the last segment had before this segment moved it to the front; the number
-    /// of blocks if the segment began a new one.
-    pub fn depth(&self) -> usize {
-        usize::from(self.depth)
     }
 
     /// Bytes stored.

@@ -144,7 +144,7 @@ impl Receiver {
             return;
         }
         let before = self.nxt;
-        let blocks = match self.policy.linux().filter(|_| cfg.linux_details) {
+        let blocks = match self.policy.linux() {
             None => Blocks::Whole,
             Some(linux) if linux.withholds() => Blocks::Withheld,
             Some(linux) if linux.acks_before() => Blocks::Later,
@@ -223,7 +223,7 @@ impl Receiver {
                 return (self.edge - self.nxt) as u32;
             }
             if state.buffer.is_some() {
-                return self.offer_tuned(cfg);
+                return self.offer_tuned();
             }
         }
         if self.unread > 0 || !self.auto_read {

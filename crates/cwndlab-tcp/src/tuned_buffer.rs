@@ -75,11 +75,8 @@ pub(crate) struct TunedBuffer {
     last_echo: Option<u64>,
     /// How far the kernel's clock is ahead.
     clock_phase: Time,
-    /// The knob `linux_details`: times are whole microseconds of the kernel's clock, and a last short segment counts as
-    /// what it occupies.
-    details: bool,
-    /// The memory in use and the window when an ACK became due, before the application read.
-    noted: Option<(u32, Window)>,
+    /// The window when an ACK became due, before the application read.
+    noted: Option<Window>,
     /// The windows for the usual amounts of data, until a field changes on which they depend.
     known: Option<Known>,
 }
@@ -112,7 +109,7 @@ impl TunedBuffer {
             ReceiveTuning::None => None,
             ReceiveTuning::Linux { initial_bytes, most_bytes } => {
                 let buffer = TunedBuffer::new(initial_bytes, most_bytes, cfg.receive_buffer_bytes);
-                Some(TunedBuffer { clock_phase: cfg.rto.tick_phase_ns, details: cfg.linux_details, ..buffer })
+                Some(TunedBuffer { clock_phase: cfg.rto.tick_phase_ns, ..buffer })
             }
         }
     }
@@ -173,11 +170,7 @@ impl TunedBuffer {
         let bytes = u64::from(held.unread) + held.beyond.map_or(0, Reassembly::bytes);
         let full = self.size.full();
         let (segments, rest) = (bytes / u64::from(full), (bytes % u64::from(full)) as u32);
-        let last = match rest {
-            0 => 0,
-            _ if self.details => memory(rest + self.full_bytes.saturating_sub(full)),
-            _ => self.full_memory,
-        };
+        let last = if rest == 0 { 0 } else { memory(rest + self.full_bytes.saturating_sub(full)) };
         let memory = segments * u64::from(self.full_memory) + u64::from(last);
         (memory.min(u64::from(u32::MAX)) as u32).saturating_add(one_more)
     }
@@ -222,15 +215,14 @@ impl TunedBuffer {
         (full && known.calm && known.shift == shift).then_some(known.one_segment)
     }
 
-    /// Does what [`Self::on_in_order`] does if [`Self::calm_window`] returns a window. Returns the memory in use.
+    /// Does what [`Self::on_in_order`] does if [`Self::calm_window`] returns a window.
     #[inline(always)]
-    pub fn on_calm(&mut self, now: Time, new: &Arriving, window: u32) -> u32 {
+    pub fn on_calm(&mut self, now: Time, new: &Arriving, window: u32) {
         if new.timestamps {
             self.time_echo(now, new.seg, new.seg.ts_ecr);
         }
         self.size.measure(new.seg, new.mss);
         self.time_window(now, new.end, window);
-        self.full_memory
     }
 
     /// Processes a segment that has arrived out of order; `held` does not include it. `echo`: as for
@@ -317,12 +309,7 @@ impl TunedBuffer {
 
     /// Returns the time by the kernel's clock (`tcp_mstamp`).
     fn clock(&self, now: Time) -> Time {
-        let clock = now + self.clock_phase;
-        if self.details {
-            Time::from_micros(clock.as_nanos() / MICROSECOND)
-        } else {
-            clock
-        }
+        Time::from_micros((now + self.clock_phase).as_nanos() / MICROSECOND)
     }
 
     /// `tcp_rcv_rtt_measure_ts`: measures the round trip from the echoed timestamp, in whole milliseconds.
@@ -445,13 +432,13 @@ impl TunedBuffer {
         (unscaled(free, last, mss), tight)
     }
 
-    /// Records that an ACK has become due while `allocated` bytes of memory are in use, with this window.
-    pub fn note_ack(&mut self, allocated: u32, window: Window) {
-        self.noted = Some((allocated, window));
+    /// Records the window with which an ACK has become due; a read may enlarge the buffer before it is sent.
+    pub fn note_ack(&mut self, window: Window) {
+        self.noted = Some(window);
     }
 
     /// Takes the value that [`Self::note_ack`] stored.
-    pub fn take_noted(&mut self) -> Option<(u32, Window)> {
+    pub fn take_noted(&mut self) -> Option<Window> {
         self.noted.take()
     }
 

@@ -30,6 +30,7 @@ CAUSES = {
     "nagle": "a small segment waited for an ACK (Nagle)",
     "application": "the application had written nothing to send",
     "pacing": "the sender's pacer held the next segment back",
+    "send-buffer": "the sender's buffer was full: it is too small for the path",
     "max-window": "the sender's configured largest window was full",
     "cwnd": "the congestion window was full",
 }
@@ -44,6 +45,7 @@ _LIMITS = {
     "recovery": "recovery",
     "pacing": "pacing",
     "small-segment": "nagle",
+    "send-buffer": "send-buffer",
     "application": "application",
     "idle": "application",
     "closed": "application",

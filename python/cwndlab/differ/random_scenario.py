@@ -97,7 +97,6 @@ class Scenario:
         """The tables of its study file; for the simulator with the alignment to a kernel's run."""
         knobs: dict[str, Any] = {
             "send_tuning": {"linux": {"most_bytes": SEND_BYTES}},
-            "linux_details": True,
             "withheld_ack_slack": f"{SLACK_NS}ns",
         }
         if self.simple_receiver:

@@ -205,7 +205,7 @@ fn tables_that_do_not_fit_are_refused_by_name() {
     assert_eq!(refused(&tables), "table connections: connection 7 has traffic 2, but the scenario has 2");
 }
 
-const LIMITS: [SendLimit; 13] = [
+const LIMITS: [SendLimit; 14] = [
     SendLimit::Handshake,
     SendLimit::Cwnd,
     SendLimit::MaxWindow,
@@ -213,6 +213,7 @@ const LIMITS: [SendLimit; 13] = [
     SendLimit::Recovery,
     SendLimit::Pacing,
     SendLimit::SmallSegment,
+    SendLimit::SendBuffer,
     SendLimit::Application,
     SendLimit::Idle,
     SendLimit::Closed,

@@ -246,6 +246,7 @@ impl Run {
             SendLimit::Recovery => Part::Recovery,
             SendLimit::Pacing => Part::Pacing,
             SendLimit::SmallSegment => Part::SmallSegment,
+            SendLimit::SendBuffer => Part::SendBuffer,
             SendLimit::Timeout => Part::Rto,
             SendLimit::Probe => Part::Probe,
             SendLimit::Reordering => Part::Reordering,

@@ -6,7 +6,7 @@
 
 use super::{Arrival, Data, Due};
 use crate::config::{RtoConfig, TcpConfig};
-use crate::reassembly::{Reassembly, EXPECTED_BLOCKS};
+use crate::reassembly::Reassembly;
 use crate::rto::RttEstimator;
 use crate::segment::Flags;
 use crate::segment_size::SegmentSize;
@@ -86,9 +86,7 @@ impl Linux {
     pub fn on_established(&mut self, cfg: &TcpConfig, now: Time, mss: u32, window: u32) {
         self.size = SegmentSize::new(mss, window);
         self.acknowledged = 1;
-        if cfg.linux_details {
-            self.last_data = clock(&cfg.rto, now);
-        }
+        self.last_data = clock(&cfg.rto, now);
     }
 
     /// Payload bytes of the peer's full segments, as estimated (`rcv_mss`).
@@ -117,10 +115,7 @@ impl Linux {
         }
         let complete = match data.arrival {
             Arrival::Filling(_) => data.beyond.is_none_or(Reassembly::is_empty),
-            Arrival::Beyond if cfg.linux_details => data.beyond.is_some_and(Reassembly::reports_before),
-            Arrival::Beyond => {
-                self.compressed > 0 && data.beyond.is_some_and(|beyond| beyond.depth() >= EXPECTED_BLOCKS)
-            }
+            Arrival::Beyond => data.beyond.is_some_and(Reassembly::reports_before),
             _ => false,
         };
         if complete || self.is_due(data) {
@@ -203,9 +198,11 @@ impl Linux {
         }
     }
 
-    /// Starts quick ACKs. Called at the first CE mark since the peer's last CWR.
-    pub fn on_mark(&mut self, cfg: &TcpConfig, window: u32) {
-        self.quicken(cfg, QUICK_FOR_MARK, window);
+    /// Starts quick ACKs. Called at the first CE mark since the peer's last CWR. `begins`: the marked segment is the
+    /// first one with data, and in order, so `tcp_event_data_recv` has started more quick ACKs before.
+    pub fn on_mark(&mut self, cfg: &TcpConfig, window: u32, begins: bool) {
+        let most = if begins && self.delay == 0 { MAX_QUICK } else { QUICK_FOR_MARK };
+        self.quicken(cfg, most, window);
     }
 
     /// Notes that before the segment that has arrived, the state is acknowledged without it.
@@ -301,7 +298,7 @@ impl Linux {
             rtt = rtt.min(srtt);
         }
         let due = data.now + COMPRESSED_DELAY.min(Time::from_nanos(rtt.as_nanos() / 20)) + cfg.withheld_ack_slack_ns;
-        let still_runs = cfg.linux_details && self.expires > data.now;
+        let still_runs = self.expires > data.now;
         Due::By(if still_runs { due.min(self.expires) } else { due })
     }
 
@@ -339,7 +336,7 @@ impl Linux {
 
     /// Adapts the delay after the timer has expired (`tcp_delack_timer_handler`).
     pub fn on_timer(&mut self, cfg: &TcpConfig, now: Time, rtt: &RttEstimator) {
-        self.is_stale = self.compressed > 0 && now != self.expires && cfg.linux_details;
+        self.is_stale = self.compressed > 0 && now != self.expires;
         if self.compressed > 0 || self.due.is_none() {
             return;
         }

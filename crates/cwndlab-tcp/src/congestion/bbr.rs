@@ -82,8 +82,6 @@ pub(super) struct Bbr {
     /// Ticks per second of the kernel's clock, and the clock's offset.
     hz: u64,
     phase: Time,
-    /// Whether losses that the reordering timer finds, which are no ACK's, count as in `tp->lost`.
-    counts_all_losses: bool,
     mss: u64,
     /// Bytes per second.
     pacing_rate: u64,
@@ -123,7 +121,6 @@ impl Bbr {
         Bbr {
             hz: if cfg.rto.timer_hz == 0 { 1000 } else { u64::from(cfg.rto.timer_hz) },
             phase: cfg.rto.tick_phase_ns,
-            counts_all_losses: cfg.linux_details,
             mss: 1,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
@@ -136,9 +133,8 @@ impl Bbr {
 
     /// `bbr_main`: returns the new window, in packets, after an ACK.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
-        let sample = Sample::new(ack, after, self.mss, self.delivered);
+        let sample = Sample::new(ack, after, self.mss, (self.delivered, self.phase));
         (self.delivered, self.delivered_at) = (after.total_delivered_packets, after.delivered_at);
-        self.lost += if self.counts_all_losses { 0 } else { sample.losses };
         self.update_bandwidth(&sample);
         if sample.rate.is_some() {
             let bandwidth = self.bandwidth();
@@ -169,7 +165,7 @@ impl Bbr {
             losses,
             lost: self.lost,
             delivered: self.delivered,
-            delivered_ms: micros(self.delivered_at + self.phase) / 1000,
+            delivered_ms: micros(self.delivered_at) / 1000,
             app_limited,
             round_start: self.rounds.started,
             mss: self.mss,
@@ -429,11 +425,11 @@ impl Law for Bbr {
         self.min_rtt_us = if start.min_rtt.is_never() { u64::MAX } else { micros(start.min_rtt) };
         self.min_rtt_stamp = self.jiffies(start.now);
         self.set_first_rate(start.srtt, u64::from(windows.cwnd / start.mss));
-        self.aggregation.restart(micros(start.now));
+        self.aggregation.restart(micros(start.now + self.phase));
     }
 
     fn on_lost(&mut self, _: &LostSegment, _: u64, _: Time, _: Windows) {
-        self.lost += u64::from(self.counts_all_losses);
+        self.lost += 1;
     }
 
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
@@ -476,7 +472,7 @@ impl Law for Bbr {
     fn on_app_restart(&mut self, now: Time, mss: u32, windows: &mut Windows) {
         let cwnd = u64::from(windows.cwnd / mss);
         self.idle_restart = true;
-        self.aggregation.restart(micros(now));
+        self.aggregation.restart(micros(now + self.phase));
         let after = match self.mode {
             Mode::ProbeBandwidth => {
                 self.set_pacing_rate(UNIT, Time::ZERO, cwnd);

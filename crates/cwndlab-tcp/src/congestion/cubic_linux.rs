@@ -61,8 +61,6 @@ pub(super) struct CubicLinux {
     hystart: Option<HystartLinux>,
     /// Offset of the kernel's clock from the run's.
     clock_phase: Time,
-    /// Whether the cube root is the kernel's, with its error.
-    rough_root: bool,
 }
 
 impl CubicLinux {
@@ -71,7 +69,6 @@ impl CubicLinux {
             epoch_start: Time::MAX,
             hystart: (cfg.slow_start == SlowStartKind::Hystart).then(|| HystartLinux::new(cfg.pacing)),
             clock_phase: cfg.rto.tick_phase_ns,
-            rough_root: cfg.linux_details,
             ..CubicLinux::default()
         }
     }
@@ -144,11 +141,7 @@ impl CubicLinux {
         self.reno_cwnd = cwnd;
         let below = self.w_max.saturating_sub(cwnd);
         self.origin = cwnd + below;
-        self.k = match below {
-            0 => 0,
-            _ if self.rough_root => cube_root(CUBE_PER_SEGMENT * u64::from(below)),
-            _ => libm::cbrt((1_u64 << (10 + 3 * TIME_BITS)) as f64 / C as f64 * f64::from(below)) as u64,
-        };
+        self.k = if below == 0 { 0 } else { cube_root(CUBE_PER_SEGMENT * u64::from(below)) };
     }
 
     /// Milliseconds on the kernel's clock (jiffies at HZ = 1000).

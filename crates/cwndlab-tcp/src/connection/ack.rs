@@ -104,7 +104,7 @@ impl Connection {
         let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
         let at = |wire: u32| from_wire(self.iss, wire, una as u64);
         let mut blocks = seg.sack;
-        if cfg.linux_details {
+        if cfg.linux_details && blocks.len > 1 {
             blocks.as_mut_slice().sort_unstable_by_key(|block| at(block.0));
         }
         let mut reported = 0;

@@ -37,7 +37,7 @@ impl Connection {
         let mut due = Due::Now;
         if let Some(linux) = self.receiver.policy.linux() {
             linux.on_fin();
-            if is_open && cfg.linux_details {
+            if is_open {
                 due = linux.fin_due(cfg, now, &self.sender.snd.rtt, nxt);
             }
         }

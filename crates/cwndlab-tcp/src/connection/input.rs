@@ -118,7 +118,7 @@ impl Connection {
         }
         if seg.len > 0 && end > 0 {
             if self.may_change_echo(cfg, seg) {
-                self.note_mark(cfg, seg);
+                self.note_mark(cfg, seg, start == self.receiver.nxt as i64);
             }
             self.on_payload::<false>(cfg, now, seg, start.max(1) as u64, end as u64);
         }
@@ -134,7 +134,7 @@ impl Connection {
                 }
             } else if self.receiver.nxt < end as u64 {
                 // The FIN is out of order (RFC 5681, section 4.2). Linux withholds its ACK as that of data.
-                let is_decided = seg.len > 0 && cfg.ack_policy == AckPolicy::Linux && cfg.linux_details;
+                let is_decided = seg.len > 0 && cfg.ack_policy == AckPolicy::Linux;
                 self.receiver.ack_now |= !is_decided;
             }
         }
@@ -177,14 +177,14 @@ impl Connection {
 
     /// Updates the ECN echo for a data segment that may change it. If the segment changes DCTCP.CE (RFC 8257, section
     /// 3.2), a delayed ACK that is pending is sent first, and the segment is acknowledged at once.
-    fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment) {
+    fn note_mark(&mut self, cfg: &TcpConfig, seg: &Segment, in_order: bool) {
         if !self.sender.snd.ecn.is_agreed() {
             return;
         }
         if self.sender.snd.ecn.state_ends(seg) {
             let free = matches!(self.control, Control::None | Control::AskPacer);
             // Linux tests `ICSK_ACK_TIMER`, which is not set while ACKs are withheld.
-            let withholds = cfg.linux_details && self.receiver.policy.linux().is_some_and(|it| it.withholds());
+            let withholds = self.receiver.policy.linux().is_some_and(|it| it.withholds());
             if self.timers.is_running(Timer::DelayedAck) && free && !withholds {
                 self.control = Control::AckBefore(to_wire(self.irs, self.receiver.nxt));
                 if let Some(linux) = self.receiver.policy.linux() {
@@ -193,7 +193,7 @@ impl Connection {
             }
             self.receiver.ack_now = true;
         }
-        self.receiver.note_mark(cfg, seg, self.sender.snd.ecn);
+        self.receiver.note_mark(cfg, seg, self.sender.snd.ecn, in_order);
         self.sender.snd.ecn.on_data_in(seg);
     }
 

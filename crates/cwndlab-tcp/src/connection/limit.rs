@@ -12,8 +12,7 @@ use crate::state::State;
 /// RFC 4898's `SndLimTimeRwin` is [`Limit::ReceiveWindow`]; `SndLimTimeCwnd` is [`Limit::Cwnd`], [`Limit::MaxWindow`],
 /// [`Limit::Recovery`], [`Limit::Timeout`], [`Limit::Probe`] and [`Limit::Reordering`]; `SndLimTimeSnd` is the rest.
 /// Linux's `tcpi_busy_time` is everything but [`Limit::Handshake`], [`Limit::Idle`] and [`Limit::Closed`], and
-/// `tcpi_rwnd_limited` is [`Limit::ReceiveWindow`]. There is no send buffer here, so nothing corresponds to
-/// `tcpi_sndbuf_limited`.
+/// `tcpi_rwnd_limited` is [`Limit::ReceiveWindow`], `tcpi_sndbuf_limited` [`Limit::SendBuffer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// The connection is not established.
@@ -31,6 +30,8 @@ pub enum Limit {
     /// Less than a full segment waits because of Nagle's algorithm (RFC 9293, section 3.7.4), or because the
     /// application holds it back (`TCP_CORK`, `MSG_MORE`).
     SmallSegment,
+    /// The send buffer is full, and all of it has been sent ([`TcpConfig::send_tuning`]).
+    SendBuffer,
     /// Everything written has been sent, but not all of it acknowledged.
     Application,
     /// Everything written has been acknowledged.
@@ -68,6 +69,7 @@ impl Connection {
             // `decided` is `None`: recovery, which the sender asks first, permits nothing now.
             None | Some(Stop::ReceiveWindow | Stop::SmallSegment) if decided.is_none() => Limit::Recovery,
             None => Limit::Pacing,
+            Some(Stop::NoData) if s.is_blocked() => Limit::SendBuffer,
             Some(Stop::NoData) => Limit::Application,
             Some(Stop::ReceiveWindow) => Limit::ReceiveWindow,
             Some(Stop::SmallSegment) => Limit::SmallSegment,

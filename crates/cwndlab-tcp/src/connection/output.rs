@@ -137,10 +137,7 @@ impl Connection {
             // RFC 6298, 5.1
         }
         let sent = Transmission { now, piece, end, again, was_quiet };
-        self.stats.bytes_sent += u64::from(piece.len);
-        if cfg.linux_details {
-            self.charge_pacer(); // before the timers are set, which wait for it
-        }
+        self.count_sent(piece.len);
         if self.sender.outstanding.keeps_segments() {
             self.record_sent(cfg, &sent);
         } else {

@@ -10,7 +10,7 @@ use crate::timers::Timer;
 
 impl Connection {
     /// Whether the pacer permits data now; false if a segment outside the data stream is to be sent first. The pace is
-    /// determined once per train, from the window at that time. Data sent since the last call is charged first.
+    /// determined once per train, from the window at that time.
     #[inline]
     pub(super) fn pacer_admits(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         if self.control != Control::AskPacer {
@@ -20,11 +20,12 @@ impl Connection {
         is_idle || self.ask_pacer(cfg, now)
     }
 
-    /// Charges the pacer, if there is one, for the segment that has just been sent.
+    /// Counts a segment with this payload as sent, before the timers are set, which wait for the pacer.
     #[inline]
-    pub(super) fn charge_pacer(&mut self) {
+    pub(super) fn count_sent(&mut self, bytes: u32) {
+        self.stats.bytes_sent += u64::from(bytes);
         if let Some(pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.as_mut()) {
-            pacer.charge(self.stats.bytes_sent);
+            pacer.charge(bytes);
             if let Some(rack) = self.recovery.rack() {
                 rack.note_pacer(pacer.next());
             }
@@ -38,12 +39,10 @@ impl Connection {
         let Some(mut extra) = sender.extra.take() else { return true };
         let mut admits = true;
         if let Some(pacer) = &mut extra.pacer {
-            pacer.charge(self.stats.bytes_sent);
             if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
                 pacer.on_pure_ack(now); // the ACK goes before any data
             }
-            let unused_counts = cfg.linux_details;
-            admits = !waits || pacer.admits(now, unused_counts, || sender.new_pace(cfg, now, recovery));
+            admits = !waits || pacer.admits(now, || sender.new_pace(cfg, now, recovery));
         }
         sender.extra = Some(extra);
         admits

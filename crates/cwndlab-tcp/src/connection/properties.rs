@@ -86,7 +86,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
     for (end, reads) in ends.iter_mut().zip(plan.reads) {
         end.set_auto_read(reads == 0);
         if pipe.seed & 2 != 0 {
-            end.sender.outstanding.measure_rate(Time::from_secs(10));
+            end.sender.outstanding.measure_rate(Time::from_secs(10), Time::ZERO);
         }
     }
     let mut followed = (pipe.seed & 4 != 0).then(|| [Followed::new(), Followed::new()]);
@@ -155,7 +155,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
                 next = next.min(next_read);
             }
         }
-        if next > start + Time::from_secs(50_000) {
+        if next > start + Time::from_secs(1_000_000) {
             break;
         }
         now = now.max(next);
@@ -235,7 +235,10 @@ prop_compose! {
             Profile::Linux2_2.config().ack_policy,
             Profile::Linux6.config().ack_policy,
         ]),
-        (idle, f_rto, linux_timers) in any::<(bool, bool, bool)>(),
+        (idle, f_rto, linux_timers, linux_details) in any::<(bool, bool, bool, bool)>(),
+        send_tuning in prop::sample::select(vec![
+            SendTuning::None, SendTuning::Linux { most_bytes: 1 << 22 }, SendTuning::Linux { most_bytes: 2304 },
+        ]),
         (packet_stamps, dsack, sack_blocks, ecn_holds_slow_start) in (any::<bool>(), any::<bool>(), 1..=4_u8, any::<bool>()),
         time_wait_ns in prop::sample::select(vec![Time::ZERO, Time::from_secs(1), Time::from_secs(240)]),
     ) -> TcpConfig {
@@ -261,6 +264,7 @@ prop_compose! {
             receive_buffer_bytes: buffer_segments * u64::from(mss) + u64::from(odd),
             ack_policy: policy,
             restart_after_idle: idle,
+            send_tuning, linux_details,
             handshake: Some(HandshakeConfig::of(profile)),
             fin: Some(FinConfig { time_wait_ns, ..FinConfig::of(profile) }),
             ..base

@@ -75,24 +75,20 @@ fn a_law_may_state_its_rate_and_its_quantum() {
 fn the_first_ten_segments_are_free_and_lateness_is_forgiven_by_half() {
     let two = || Some(Pace { rate: 200_000, train_bytes: 2_000 });
     let ms = Time::from_millis;
-    let (mut pacer, mut bytes) = (Pacer::default(), 0);
-    let mut send = |pacer: &mut Pacer| {
-        bytes += 1000;
-        pacer.charge(bytes);
-    };
+    let mut pacer = Pacer::default();
     for _ in 0..10 {
-        assert!(pacer.admits(ms(100), false, two));
-        send(&mut pacer);
+        assert!(pacer.admits(ms(100), two));
+        pacer.charge(1000);
     }
     assert_eq!(pacer.next(), ms(110), "the fifth train is charged");
     // when the next train begins, and when the following one may begin
     for (at, next) in [(110, 120), (123, 130), (147, 152), (152, 162)] {
-        assert!(!pacer.admits(pacer.next() - Time::from_nanos(1), false, two), "before {at} ms");
+        assert!(!pacer.admits(pacer.next() - Time::from_nanos(1), two), "before {at} ms");
         for _ in 0..2 {
-            assert!(pacer.admits(ms(at), false, two), "{at} ms");
-            send(&mut pacer);
+            assert!(pacer.admits(ms(at), two), "{at} ms");
+            pacer.charge(1000);
         }
-        assert!(!pacer.admits(ms(at), false, two), "a third at {at} ms");
+        assert!(!pacer.admits(ms(at), two), "a third at {at} ms");
         assert_eq!(pacer.next(), ms(next), "after {at} ms");
     }
 }
@@ -101,10 +97,10 @@ fn the_first_ten_segments_are_free_and_lateness_is_forgiven_by_half() {
 fn a_short_train_is_charged_what_it_was() {
     let two = || Some(Pace { rate: 200_000, train_bytes: 2_000 });
     let mut pacer = Pacer { sent: FREE_SEGMENTS, next: Time::from_millis(100), ..Pacer::default() };
-    assert!(pacer.admits(Time::from_millis(100), false, two));
+    assert!(pacer.admits(Time::from_millis(100), two));
     pacer.charge(500);
     assert_eq!(pacer.next(), Time::from_micros(102_500));
-    assert!(pacer.admits(Time::from_millis(100), false, two), "more of the same train");
+    assert!(pacer.admits(Time::from_millis(100), two), "more of the same train");
 }
 
 /// In Linux, `tcp_wstamp_ns` is updated by every packet, including ACKs without data, and the lateness of a train is
@@ -117,7 +113,7 @@ fn an_ack_without_data_ends_what_is_forgiven_for_lateness() {
         if let Some(at) = acked_at {
             pacer.on_pure_ack(Time::from_millis(at));
         }
-        assert!(pacer.admits(Time::from_millis(100), false, pace));
+        assert!(pacer.admits(Time::from_millis(100), pace));
         pacer.charge(10_000);
         pacer.next()
     };
@@ -130,12 +126,10 @@ fn an_ack_without_data_ends_what_is_forgiven_for_lateness() {
 #[test]
 fn a_train_of_which_nothing_was_sent_does_not_end_the_lateness() {
     let pace = || Some(Pace { rate: 1_000_000, train_bytes: 1000 });
-    for (unused_counts, next_us) in [(false, 101_000), (true, 100_600)] {
-        let mut pacer = Pacer { sent: FREE_SEGMENTS, ..Pacer::default() };
-        assert!(pacer.admits(Time::from_millis(100), unused_counts, pace));
-        // nothing is sent; then a segment of 1 ms, of which at most half is forgiven
-        assert!(pacer.admits(Time::from_micros(100_100), unused_counts, pace));
-        pacer.charge(1000);
-        assert_eq!(pacer.next(), Time::from_micros(next_us), "{unused_counts}");
-    }
+    let mut pacer = Pacer { sent: FREE_SEGMENTS, ..Pacer::default() };
+    assert!(pacer.admits(Time::from_millis(100), pace));
+    // nothing is sent; then a segment of 1 ms, of which at most half is forgiven
+    assert!(pacer.admits(Time::from_micros(100_100), pace));
+    pacer.charge(1000);
+    assert_eq!(pacer.next(), Time::from_micros(100_600));
 }

@@ -2,7 +2,7 @@
 //! if its buffer grows, or both.
 
 use super::Receiver;
-use crate::ack_policy::{AckState, Arrival, Arriving, Due, Effect};
+use crate::ack_policy::{AckState, Arrival, Arriving, Due, Effect, READ_BYTES};
 use crate::config::TcpConfig;
 use crate::ecn::{Echo, CE};
 use crate::segment::{Flags, Header};
@@ -26,13 +26,13 @@ impl Receiver {
     /// With Linux's acknowledgment policy, processes a data segment that may change the ECN echo. `echo` is the state
     /// before this segment. The first CE mark starts quick ACKs, and a segment with CWR is acknowledged at once
     /// (`__tcp_ecn_check_ce`, `tcp_ecn_accept_cwr`).
-    pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo) {
+    pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo, in_order: bool) {
         let offered = self.offered();
         let Some(linux) = self.policy.linux() else { return };
         // With DCTCP (`dctcp_ece_ack_update`), the echo has begun already when Linux asks for it.
         let begins = seg.ecn == CE && echo.flags() == Flags(0);
-        if begins && !(echo.state_ends(seg) && cfg.linux_details) {
-            linux.on_mark(cfg, offered);
+        if begins && !echo.state_ends(seg) {
+            linux.on_mark(cfg, offered, in_order);
         }
         self.ack_now |= seg.flags.has(Flags::CWR);
     }
@@ -65,17 +65,14 @@ impl Receiver {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
         let arrival = self.arrival(new.start, new.end);
         let AckState::Linux(state) = &mut self.policy else { return Due::Now };
-        state.offered_at = 0;
-        let mut noted = None;
-        let asks = self.ack_now && cfg.linux_details;
-        let mut effect = Effect { window, asks, ..Effect::default() };
+        (state.offered_at, state.unread) = (0, 0);
+        let (mut noted, before) = (None, self.nxt);
+        let mut effect = Effect { window, asks: self.ack_now, ..Effect::default() };
         if let Some(buffer) = &mut state.buffer {
             let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
             let echo = new.timestamps.then_some(new.seg.ts_ecr);
             let (grew, allocated) = match arrival {
-                Arrival::Beyond if new.sack => {
-                    buffer.on_beyond(now, new.seg, mss, held, echo.filter(|_| cfg.linux_details))
-                }
+                Arrival::Beyond if new.sack => buffer.on_beyond(now, new.seg, mss, held, echo),
                 Arrival::Old | Arrival::Beyond => (false, buffer.allocated(held, TunedBuffer::memory_of(new.seg))),
                 Arrival::InOrder(_) | Arrival::Partial(_) | Arrival::Filling(_) => {
                     buffer.on_in_order(now, new.seg, mss, new.end, held, (window, echo))
@@ -83,7 +80,7 @@ impl Receiver {
             };
             let (next, tight) = buffer.window(shift, window, allocated);
             (effect.window_grew, effect.window_holds, effect.window_tight) = (grew, next >= window, tight);
-            noted = Some((allocated, (next, tight)));
+            noted = Some((next, tight));
             effect.round_trip = buffer.rtt();
         } else {
             effect.round_trip = Time::MAX;
@@ -92,14 +89,18 @@ impl Receiver {
         self.store(cfg, arrival, new.start, new.end);
         let fin_at = if new.seg.flags.has(Flags::FIN) { new.end } else { self.fin_at };
         let ended = fin_at == self.nxt;
-        effect.ends = cfg.linux_details && ended;
+        effect.ends = ended;
         let due = self.note_data(cfg, now, sender, new, arrival, effect);
-        if let Some((allocated, window)) = noted.filter(|_| due == Due::Now) {
+        if let Some(window) = noted.filter(|_| due == Due::Now) {
             if let Some(buffer) = self.policy.buffer_mut() {
-                buffer.note_ack(allocated, window);
+                buffer.note_ack(window);
             }
         }
         let reads = self.auto_read && !matches!(arrival, Arrival::Old | Arrival::Beyond);
+        let filled = self.nxt - before;
+        if let AckState::Linux(state) = &mut self.policy {
+            state.unread = if reads && filled > u64::from(READ_BYTES) { filled as u32 } else { 0 };
+        }
         if reads && self.after_read(cfg, now, mss, new.end, ended) {
             return Due::Now;
         }
@@ -120,15 +121,16 @@ impl Receiver {
         if state.counted.is_none() && state.linux.read_is_due(self.nxt, empty) {
             return true;
         }
-        if ended && cfg.linux_details {
+        if ended {
+            state.unread = 0;
             return false; // no window is of use any more
         }
         // Whether the window that could be advertised is at least twice the part of the last advertised window that the
         // peer has not used (`__tcp_cleanup_rbuf`).
         let left = self.edge.saturating_sub(self.nxt);
-        if let Some(buffer) = &mut state.buffer {
-            let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
-            return buffer.doubles(left, (shift, offered), held);
+        let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
+        if state.buffer.is_some() {
+            return state.reads_until_it_doubles(left, (shift, offered), held);
         }
         let next = self.free(cfg).min(u64::from(u32::MAX));
         2 * left <= cfg.receive_buffer_bytes && next > 0 && next >= 2 * left
@@ -136,35 +138,31 @@ impl Receiver {
 
     /// Returns the window to advertise; it never shrinks (`tcp_select_window`).
     #[inline(never)]
-    pub(super) fn offer_tuned(&mut self, cfg: &TcpConfig) -> u32 {
+    pub(super) fn offer_tuned(&mut self) -> u32 {
         let left = self.edge.saturating_sub(self.nxt) as u32;
         let (offered, shift, ended) = (self.offered(), self.shift(), self.fin_received());
+        let AckState::Linux(state) = &mut self.policy else { return left };
         let held = Held { unread: self.unread, beyond: self.beyond.as_deref() };
-        let Some(buffer) = self.policy.buffer_mut() else { return left };
+        let unread = held.unread + state.unread_segments();
+        let Some(buffer) = &mut state.buffer else { return left };
         let noted = buffer.take_noted();
-        let (window, tight) = match noted {
-            Some((_, window)) if cfg.linux_details => window, // a read may have enlarged the buffer since
-            Some((allocated, _)) => buffer.window(shift, offered, allocated),
-            None => {
-                let allocated = buffer.allocated(held, 0);
-                buffer.window(shift, offered, allocated)
-            }
-        };
-        if let Some(linux) = self.policy.linux().filter(|_| tight) {
-            linux.on_tight_window();
+        let (window, tight) = noted.unwrap_or_else(|| {
+            let allocated = buffer.allocated(Held { unread, ..held }, 0);
+            buffer.window(shift, offered, allocated)
+        });
+        if tight && state.counted.is_none() {
+            state.linux.on_tight_window();
         }
         let unit = 1 << shift;
         let window = if window < left { left.next_multiple_of(unit) } else { window };
         let window = window.min(0xffff << shift) & !(unit - 1);
         self.edge = self.edge.max(self.nxt + u64::from(window));
         let offered = (self.edge - self.nxt) as u32;
-        if let AckState::Linux(state) = &mut self.policy {
-            // The read that follows may open the window.
-            let reads = noted.is_some() && cfg.linux_details;
-            state.offered_at = if reads { 0 } else { self.nxt };
-            if let Some(buffer) = state.buffer.as_mut().filter(|_| reads && !ended) {
-                state.widens = buffer.doubles(u64::from(offered), (shift, offered), held);
-            }
+        // The reads that follow may open the window.
+        let reads = noted.is_some() || state.unread > 0;
+        state.offered_at = if reads { 0 } else { self.nxt };
+        if reads && !ended {
+            state.widens = state.reads_until_it_doubles(u64::from(offered), (shift, offered), held);
         }
         offered
     }

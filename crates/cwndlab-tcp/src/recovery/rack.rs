@@ -73,8 +73,12 @@ fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
 
 /// Returns a quarter of the minimal round trip.
 fn quarter(cfg: &TcpConfig, s: &SendState) -> Time {
-    let ns = s.rtt.min_rtt().as_nanos() / 4;
-    Time::from_nanos(if cfg.linux_details { ns / 1000 * 1000 } else { ns })
+    counted_time(cfg, Time::from_nanos(s.rtt.min_rtt().as_nanos() / 4))
+}
+
+/// Returns a waiting time as it is counted: in Linux in whole microseconds, as the times that it is compared with.
+fn counted_time(cfg: &TcpConfig, time: Time) -> Time {
+    Time::from_nanos(if cfg.linux_details { time.as_nanos() / 1000 * 1000 } else { time.as_nanos() })
 }
 
 /// Returns `RecoverFS` (RFC 9937, section 6.1): the flight less the bytes that SACK had reported before the ACK that
@@ -148,7 +152,7 @@ impl Rack {
             }
             // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
             // acknowledged. Of what SACK reports, Linux tests only the round trip (`tcp_rack_advance`).
-            let echo = ack.echoed_stamp.filter(|_| !v.cfg.departs_as_linux() || v.cfg.linux_details && !sacked);
+            let echo = ack.echoed_stamp.filter(|_| !(v.cfg.linux_details && sacked));
             let older = echo.is_some_and(|echo| v.cfg.precedes(echo, sent.at));
             if repeated && (older || rtt < ack.prior_min_rtt) {
                 continue;
@@ -261,7 +265,7 @@ impl Rack {
         if self.reorderings == 0 && (repairs || flight.tally().sacked >= cfg.dup_thresh) {
             return Time::ZERO;
         }
-        (quarter(cfg, s) * u64::from(self.multiplier)).min(s.rtt.srtt(&cfg.rto))
+        (quarter(cfg, s) * u64::from(self.multiplier)).min(counted_time(cfg, s.rtt.srtt(&cfg.rto)))
     }
 
     /// `RACK_detect_loss` (RFC 8985, section 6.2, step 5). Returns whether a loss was detected.
@@ -327,7 +331,7 @@ impl Algorithm for Rack {
         }
         // In Linux, the ACK that ends an episode opens the window; by RFC 6582, section 3.2, the window stays at
         // ssthresh.
-        let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.departs_as_linux());
+        let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.linux_details);
         Outcome { began, lost_bytes, steps, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
 

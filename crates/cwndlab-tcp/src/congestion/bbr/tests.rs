@@ -324,7 +324,6 @@ fn two_lossy_intervals_of_one_rate_are_a_policer_and_set_the_rate_for_48_rounds(
 #[test]
 fn for_the_policer_losses_count_that_no_ack_has_found() {
     let mut flow = Flow::probing();
-    flow.bbr.counts_all_losses = true;
     let lost = LostSegment { start: 0, bytes: 1500, tx_in_flight: 0, prior_lost: 0, app_limited: false };
     for _ in 0..12 {
         for _ in 0..7 {

@@ -96,7 +96,7 @@ impl Controller {
     /// per RTO, at most down to RW (RFC 2861, section 3.2), and raises ssthresh to at least 3/4 of the former window.
     pub fn on_idle_restart(&mut self, cfg: &TcpConfig, mss: u32, times: u64) {
         let restart = u64::from(initial_window_bytes(cfg.initial_window, mss)).min(self.cwnd());
-        if cfg.departs_as_linux() {
+        if cfg.counts_whole_segments() {
             let (segments, least) = (self.windows.cwnd / mss, restart as u32 / mss);
             self.windows.ssthresh = self.windows.ssthresh.max((segments / 2 + segments / 4) * mss);
             self.set_cwnd(u64::from((segments >> times.min(31)).max(least) * mss), mss);

@@ -245,10 +245,7 @@ impl Connection {
             (s.timed_end, s.timed_at) = (end, now);
         }
         (s.snd.nxt, s.snd.max, s.last_sent) = (end, end, now);
-        self.stats.bytes_sent += u64::from(piece.len);
-        if cfg.linux_details {
-            self.charge_pacer(); // before the timers are set, which wait for it
-        }
+        self.count_sent(piece.len);
         if self.sender.outstanding.keeps_segments() {
             self.record_next(cfg, now, piece, end);
         }

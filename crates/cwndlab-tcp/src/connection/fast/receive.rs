@@ -31,8 +31,8 @@ impl Receiver {
         }
         let buffer = state.buffer.as_mut()?;
         let (next, tight) = buffer.calm_window(new.seg, shift)?;
-        state.offered_at = 0;
-        let allocated = buffer.on_calm(now, new, window);
+        (state.offered_at, state.unread) = (0, 0);
+        buffer.on_calm(now, new, window);
         self.nxt = new.end;
         let data = Data {
             now,
@@ -41,12 +41,18 @@ impl Receiver {
             new,
             nxt: self.nxt,
             beyond: None,
-            effect: Effect { window, window_holds: next >= window, window_tight: tight, ..Effect::default() },
+            effect: Effect {
+                window,
+                asks: self.ack_now,
+                window_holds: next >= window,
+                window_tight: tight,
+                ..Effect::default()
+            },
             rtt: &sender.snd.rtt,
         };
         let due = state.linux.on_in_order(cfg, &data);
         if due == Due::Now {
-            buffer.note_ack(allocated, (next, tight));
+            buffer.note_ack((next, tight));
         }
         if self.after_read(cfg, now, new.mss, new.end, false) {
             return Some(Due::Now);

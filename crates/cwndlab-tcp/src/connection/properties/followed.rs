@@ -78,6 +78,7 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
         Limit::Idle | Limit::Application if end.closing => {
             return assert!(s.snd.nxt == s.limit() || !end.ends_by_fin, "{limit:?} with a FIN to send: {end:?}")
         }
+        Limit::SendBuffer => return assert!(s.is_blocked() && s.snd.nxt == s.snd.end, "{end:?}"),
         Limit::Idle | Limit::Application => free.write(3 * u64::from(end.mss())),
         Limit::ReceiveWindow => s.snd.edge += PLENTY,
         Limit::Cwnd => {
