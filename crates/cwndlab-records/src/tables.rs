@@ -365,10 +365,10 @@ table! {
         /// `handshake`: the connection was not established. `cwnd`: the congestion window was full. `max-window`: the
         /// configured maximum window was full. `receive-window`: the peer's receive window was full. `recovery`: fast
         /// recovery held data back, by pipe or allowance. `pacing`: the pacer held data back. `small-segment`: less
-        /// than a full segment waited (Nagle, or cork). `application`: everything written was sent, but not all of it
-        /// acknowledged. `idle`: everything was acknowledged. `closed`: the FIN was acknowledged, too. `rto`, `probe`,
-        /// `reordering`: nothing was sent and nothing arrived until this timer expired; these replace any other limit
-        /// in that time.
+        /// than a full segment waited (Nagle, or cork). `send-buffer`: all of a full send buffer was sent. `application`:
+        /// everything written was sent, but not all of it acknowledged. `idle`: everything was acknowledged. `closed`:
+        /// the FIN was acknowledged, too. `rto`, `probe`, `reordering`: nothing was sent and nothing arrived until this
+        /// timer expired; these replace any other limit in that time.
         limit: OneOf<SendLimit>,
     }
 }
