@@ -15,7 +15,7 @@ use super::needs::Needs;
 use super::rounds::Rounds;
 use super::windowed_max::WindowedMax;
 use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
-use crate::config::TcpConfig;
+use crate::config::{RecoveryKind, TcpConfig};
 use crate::flight::LostSegment;
 use crate::Rng;
 use aggregation::Aggregation;
@@ -82,6 +82,8 @@ pub(super) struct Bbr {
     /// Ticks per second of the kernel's clock, and the clock's offset.
     hz: u64,
     phase: Time,
+    /// Whether each loss is found by an ACK: recoveries other than RACK do not report segments (`on_lost`).
+    acks_find_losses: bool,
     mss: u64,
     /// Bytes per second.
     pacing_rate: u64,
@@ -121,6 +123,7 @@ impl Bbr {
         Bbr {
             hz: if cfg.rto.timer_hz == 0 { 1000 } else { u64::from(cfg.rto.timer_hz) },
             phase: cfg.rto.tick_phase_ns,
+            acks_find_losses: cfg.recovery.kind() != RecoveryKind::Rack,
             mss: 1,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
@@ -135,6 +138,7 @@ impl Bbr {
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
         let sample = Sample::new(ack, after, self.mss, (self.delivered, self.phase));
         (self.delivered, self.delivered_at) = (after.total_delivered_packets, after.delivered_at);
+        self.lost += if self.acks_find_losses { sample.losses } else { 0 };
         self.update_bandwidth(&sample);
         if sample.rate.is_some() {
             let bandwidth = self.bandwidth();

@@ -320,6 +320,19 @@ fn two_lossy_intervals_of_one_rate_are_a_policer_and_set_the_rate_for_48_rounds(
     assert!(flow.bbr.policer.bandwidth().is_none());
 }
 
+#[test]
+fn without_rack_a_policer_is_known_by_the_losses_that_acks_find() {
+    let recovery = Profile::Linux6.recovery(RecoveryKind::Sack);
+    assert!(Bbr::new(&TcpConfig { recovery, ..Profile::Linux6.config() }).acks_find_losses);
+    let mut flow = Flow::probing();
+    flow.bbr.acks_find_losses = true;
+    let lossy = Ack { packets: 20, after_ms: 40, rate: 40, lost: 3, ..ACK };
+    for _ in 0..8 {
+        flow.round(lossy); // each loss is counted here and by `on_lost`
+    }
+    assert!(flow.bbr.policer.bandwidth().is_some());
+}
+
 /// `tp->lost`, against `rs->losses`.
 #[test]
 fn for_the_policer_losses_count_that_no_ack_has_found() {
