@@ -133,7 +133,7 @@ def test_an_evaluation_on_two_workers_has_the_same_scorecard(workers: TestCluste
     cards = []
     for name, options in (("far", RunOptions(cluster=workers.address)), ("near", RunOptions())):
         made = evaluation.evaluate(chosen, cubic, tmp_path / name, options, changes=changes)
-        assert made.campaign.performed == 4 * 5
+        assert made.performed == 4 * 5
         cards.append((tmp_path / name / "scorecard.json").read_bytes())
     assert cards[0] == cards[1]
 

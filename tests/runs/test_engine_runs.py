@@ -21,7 +21,7 @@ def test_one_and_two_threads_give_the_same_bytes(tmp_path: Path) -> None:
     study = Study.from_toml(edited(("replicates = 3", "replicates = 40"), ('"50ms"', '"400ms"')))
     one = study.run(tmp_path / "one", threads=1)
     study.run(tmp_path / "two", threads=2)
-    assert one.failures == [] and one.packets > 1000
+    assert one.failures == [] and one.campaign.packets > 1000
     assert content(tmp_path / "one") == content(tmp_path / "two")
 
 

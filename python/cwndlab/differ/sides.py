@@ -23,8 +23,9 @@ from .random_scenario import RECEIVE_BYTES, SLACK_NS, STACK, Alignment, Scenario
 UPTIME_AT_ZERO_NS = -300 * 10**9
 #: The coarsest level of the timer wheel that a run's timers reach repeats after this (kernel/time/timer.c).
 WHEEL_NS = (1 << 18) * 10**6
-#: Names tried for a connection, which draw BBR's first phase: one of seven.
-DRAWS = 24
+#: Names tried for a connection, which draw BBR's phases: one of seven whenever it begins to cycle. Among 24,
+#: the right one was missing for one connection in forty.
+DRAWS = 64
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,21 @@ def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[PacketComp
         text = compile_scenario(scenario, alignment)
         return compare(simulate(text, scenario.seed), theirs.packets), alignment
 
+    def agrees_longer(best: PacketComparison) -> tuple[PacketComparison, Alignment] | None:
+        """A run in which another name of one transfer helps: first of the one that differs first."""
+        first = min((one for one in (best.ours, best.theirs) if one), key=lambda one: one.time_ns)
+        random = [k for k, one in enumerate(scenario.transfers) if one.cc == "bbr1"]
+        for k in sorted(random, key=lambda k: (k != first.transfer, k)):
+            kept = draws[k]
+            for draws[k] in range(DRAWS):
+                if (found := ours())[0].agree > best.agree:
+                    return found
+            draws[k] = kept
+        return None
+
     best = ours()
-    for k, one in enumerate(scenario.transfers):
-        for draw in range(1, DRAWS if one.cc == "bbr1" else 0):
-            if best[0].same:
-                break
-            draws[k] = draw
-            best = max(best, ours(), key=lambda found: found[0].agree)
-        draws[k] = best[1].draws[k]
+    while not best[0].same and (better := agrees_longer(best[0])):
+        best = better
     return best
 
 

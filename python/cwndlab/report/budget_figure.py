@@ -35,7 +35,7 @@ COLOURS = {
     "receive-window": "#e2c044",
     "pacing": "#d7e3a8",
     "small-segment": "#5f6b2d",
-    "send-buffer": "#2f9c3c",
+    "send-buffer": "#bfe6bd",
     "delayed-ack": "#139fa8",
     "recovery": "#f39537",
     "probe": "#f4bf8a",
