@@ -18,6 +18,7 @@ pub use report::{AckKind, AckReport, AfterAck};
 
 use cwndlab_units::Time;
 
+use crate::clock::Clock;
 use crate::config::{RecoveryKind, RttSamples, TcpConfig, TimerStart};
 use rate::{Measured, RateSampler};
 use scoreboard::Scoreboard;
@@ -41,7 +42,7 @@ impl Flight {
             flight.keep(Keeps { acknowledged: cfg.rto.samples == RttSamples::EachSegment, ..Keeps::default() });
         }
         if let Some(window) = cfg.window_law.needs().min_rtt_window {
-            flight.measure_rate(window, cfg.rto.tick_phase_ns);
+            flight.measure_rate(window, cfg.clock());
         }
         flight
     }
@@ -59,9 +60,8 @@ impl Flight {
     }
 
     /// Measures the delivery rate from now on. An RTT sample counts towards the minimum RTT for a time of `window`.
-    /// `clock_phase`: how far the kernel's clock is ahead.
-    pub fn measure_rate(&mut self, window: Time, clock_phase: Time) {
-        let measured = Measured { sampler: RateSampler::new(window, clock_phase), ..Measured::default() };
+    pub fn measure_rate(&mut self, window: Time, clock: Clock) {
+        let measured = Measured { sampler: RateSampler::new(window, clock), ..Measured::default() };
         self.record.get_or_insert_default().rate = Some(Box::new(measured));
     }
 

@@ -5,6 +5,7 @@
 
 mod accecn;
 mod ack_policy;
+mod clock;
 mod config;
 mod congestion;
 mod connection;

@@ -5,6 +5,7 @@
 //! [`RtoConfig::tick_ns`]. Ticks are in fixed point as in Jacobson's appendix of 1988: srtt with 3 bits right of the
 //! binary point, rttvar with 2.
 
+use crate::clock::Clock;
 use crate::config::{Estimator, RtoConfig};
 use cwndlab_units::Time;
 
@@ -241,7 +242,7 @@ impl RttEstimator {
 
 /// Returns the number of ticks of the clock in a round trip that ended at `now`, at least one.
 fn ticks(cfg: &RtoConfig, now: Time, rtt: Time) -> i64 {
-    let clock = |at: Time| (at + cfg.tick_phase_ns).as_nanos() / cfg.tick_ns.as_nanos();
+    let clock = |at: Time| Clock::of(cfg).at(at).as_nanos() / cfg.tick_ns.as_nanos();
     (clock(now) - clock(now.saturating_sub(rtt))).max(1) as i64
 }
 

@@ -2,6 +2,7 @@
 
 use cwndlab_units::Time;
 
+use crate::clock::Clock;
 use crate::config::TcpConfig;
 
 /// A timer of an endpoint.
@@ -77,13 +78,13 @@ impl TcpConfig {
     /// Returns the timestamp clock in microseconds, like Linux with `tcp_usec_ts`. RFC 7323, section 5.4, recommends 1 ms
     /// to 1 s per tick.
     pub(crate) fn timestamp(&self, now: Time) -> u32 {
-        self.microseconds(now) as u32
+        self.clock().micros(now) as u32
     }
 
     /// Whether an echoed timestamp is from before `at`: in Linux, whose timestamps count milliseconds, from a
     /// millisecond before (`tcp_tsopt_ecr_before`).
     pub(crate) fn precedes(&self, echo: u32, at: Time) -> bool {
-        let (at, unit) = (self.microseconds(at), if self.linux_details { 1000 } else { 1 });
+        let (at, unit) = (self.clock().micros(at), if self.linux_details { 1000 } else { 1 });
         let ahead = i64::from(echo.wrapping_sub(at as u32) as i32);
         at.saturating_add_signed(ahead) / unit < at / unit
     }
@@ -92,15 +93,16 @@ impl TcpConfig {
     /// waiting times are differences of.
     pub(crate) fn whole(&self, at: Time) -> Time {
         if self.linux_details {
-            Time::from_micros(self.microseconds(at))
+            self.clock().whole(at)
         } else {
             at
         }
     }
 
-    /// Returns the time by the clock that counts the ticks of timers.
-    pub(crate) fn microseconds(&self, now: Time) -> u64 {
-        (now + self.rto.tick_phase_ns).as_nanos() / 1000
+    /// The clock that counts the ticks of timers, and of which timestamps are.
+    #[inline]
+    pub(crate) fn clock(&self) -> Clock {
+        Clock::of(&self.rto)
     }
 
     /// Returns the time at which a timer set at `now` for `wait` expires.
@@ -140,7 +142,7 @@ impl TcpConfig {
     /// timer due now expires at the next tick.
     fn on_tick(&self, now: Time, wait: Time) -> Time {
         let tick = self.rto.tick_ns.as_nanos().max(1);
-        let clock = (now + self.rto.tick_phase_ns).as_nanos() / tick;
+        let clock = self.clock().at(now).as_nanos() / tick;
         let ticks = (wait.as_nanos() / tick).max(1);
         Time::from_nanos((clock + ticks) * tick).saturating_sub(self.rto.tick_phase_ns)
     }
@@ -154,7 +156,7 @@ impl TcpConfig {
     /// ticks per second: 40 ms, 0.2 s, and 1 s.
     fn on_wheel(&self, now: Time, wait: Time) -> Time {
         let tick = self.rto.timer_tick();
-        let ns = (now + self.rto.tick_phase_ns).as_nanos();
+        let ns = self.clock().at(now).as_nanos();
         let (clock, ticks) = (ns / tick, wait.as_nanos().div_ceil(tick));
         // What a timer of this tick sets counts from the next one (`__run_timers`).
         let left = ticks - u64::from(ticks > 0 && ns % tick < LATEST_NS);

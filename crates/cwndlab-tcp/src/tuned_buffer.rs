@@ -9,6 +9,7 @@
 use cwndlab_units::Time;
 
 use crate::ack_policy::Arriving;
+use crate::clock::Clock;
 use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;
 use crate::segment::Header;
@@ -73,8 +74,7 @@ pub(crate) struct TunedBuffer {
     rtt_since: Option<Time>,
     /// The last timestamp echoed, ms.
     last_echo: Option<u64>,
-    /// How far the kernel's clock is ahead.
-    clock_phase: Time,
+    clock: Clock,
     /// The window when an ACK became due, before the application read.
     noted: Option<Window>,
     /// The windows for the usual amounts of data, until a field changes on which they depend.
@@ -109,7 +109,7 @@ impl TunedBuffer {
             ReceiveTuning::None => None,
             ReceiveTuning::Linux { initial_bytes, most_bytes } => {
                 let buffer = TunedBuffer::new(initial_bytes, most_bytes, cfg.receive_buffer_bytes);
-                Some(TunedBuffer { clock_phase: cfg.rto.tick_phase_ns, ..buffer })
+                Some(TunedBuffer { clock: cfg.clock(), ..buffer })
             }
         }
     }
@@ -146,7 +146,7 @@ impl TunedBuffer {
         self.window_clamp = if full > 2 * mss { (2 * mss).max(full - mss) } else { full };
         self.threshold = first_window.min(self.window_clamp);
         self.space = self.threshold.min(INITIAL_SEGMENTS * mss);
-        self.space_since = self.clock(now);
+        self.space_since = self.clock.whole(now);
         self.size = SegmentSize::new(mss, first_window);
         self.known = None;
     }
@@ -307,23 +307,15 @@ impl TunedBuffer {
         0
     }
 
-    /// Returns the time by the kernel's clock (`tcp_mstamp`).
-    fn clock(&self, now: Time) -> Time {
-        Time::from_micros((now + self.clock_phase).as_nanos() / MICROSECOND)
-    }
-
     /// `tcp_rcv_rtt_measure_ts`: measures the round trip from the echoed timestamp, in whole milliseconds.
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
-        // The timestamp wraps after 71.6 minutes, so its age is used.
-        let clock = self.clock(now).as_nanos() / MICROSECOND;
-        let age = u64::from((clock as u32).wrapping_sub(echo));
-        let echo = clock.saturating_sub(age) / 1000;
+        let echo = self.clock.stamped_ms(now, echo);
         if self.last_echo == Some(echo) {
             return;
         }
         self.last_echo = Some(echo);
         if seg.len >= self.size.full() {
-            let sample = (clock / 1000).saturating_sub(echo);
+            let sample = (self.clock.micros(now) / 1000).saturating_sub(echo);
             if sample > 0 && sample < 1 << 20 {
                 self.note_rtt(sample as u32 * 1000, false);
             }
@@ -335,7 +327,7 @@ impl TunedBuffer {
         if self.rtt_since.is_some() && nxt < self.rtt_until {
             return;
         }
-        let now = self.clock(now);
+        let now = self.clock.whole(now);
         if let Some(since) = self.rtt_since {
             let us = (now.saturating_sub(since).as_nanos() / MICROSECOND).clamp(1, 1 << 28);
             self.note_rtt(us as u32, true);
@@ -361,7 +353,7 @@ impl TunedBuffer {
     /// Processes a read: the application has read up to `read` of the data received up to `nxt`
     /// (`tcp_rcv_space_adjust`).
     pub fn on_read(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
-        let (now, rtt) = (self.clock(now), self.rtt());
+        let (now, rtt) = (self.clock.whole(now), self.rtt());
         if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
             return;
         }

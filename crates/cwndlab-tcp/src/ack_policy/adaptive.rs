@@ -37,7 +37,7 @@ impl Adaptive {
 
     /// Updates the delay. Returns whether to acknowledge at once, because this is the first segment with data.
     fn estimate(&mut self, cfg: &TcpConfig, knobs: &AdaptiveAcks, data: &Data) -> bool {
-        let clock = (data.now + cfg.rto.tick_phase_ns).as_nanos() / tick(cfg).as_nanos();
+        let clock = cfg.clock().at(data.now).as_nanos() / tick(cfg).as_nanos();
         let since = (clock as u32).wrapping_sub(self.last).clamp(1, u32::from(u16::MAX)) as u16;
         self.last = clock as u32;
         if self.ato == 0 {

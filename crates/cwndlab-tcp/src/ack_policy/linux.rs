@@ -5,6 +5,7 @@
 //! clock a tick is a nanosecond.
 
 use super::{Arrival, Data, Due};
+use crate::clock::Clock;
 use crate::config::{RtoConfig, TcpConfig};
 use crate::reassembly::Reassembly;
 use crate::rto::RttEstimator;
@@ -77,7 +78,7 @@ fn ticks(rto: &RtoConfig, wait: Time) -> u64 {
 
 fn clock(rto: &RtoConfig, now: Time) -> u64 {
     // The first term puts tick 0 far in the past. This matters before the first data, while `last_data` is 0.
-    (1 << 40) + ticks(rto, now + rto.tick_phase_ns)
+    (1 << 40) + ticks(rto, Clock::of(rto).at(now))
 }
 
 impl Linux {

@@ -15,6 +15,7 @@ use super::needs::Needs;
 use super::rounds::Rounds;
 use super::windowed_max::WindowedMax;
 use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
+use crate::clock::Clock;
 use crate::config::{RecoveryKind, TcpConfig};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -79,9 +80,9 @@ enum Mode {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bbr {
     random: Option<Rng>,
-    /// Ticks per second of the kernel's clock, and the clock's offset.
+    /// The kernel's clock, and its ticks per second.
+    clock: Clock,
     hz: u64,
-    phase: Time,
     /// Whether each loss is found by an ACK: recoveries other than RACK do not report segments (`on_lost`).
     acks_find_losses: bool,
     mss: u64,
@@ -122,7 +123,7 @@ impl Bbr {
     pub fn new(cfg: &TcpConfig) -> Self {
         Bbr {
             hz: if cfg.rto.timer_hz == 0 { 1000 } else { u64::from(cfg.rto.timer_hz) },
-            phase: cfg.rto.tick_phase_ns,
+            clock: cfg.clock(),
             acks_find_losses: cfg.recovery.kind() != RecoveryKind::Rack,
             mss: 1,
             pacing_gain: HIGH_GAIN,
@@ -136,7 +137,7 @@ impl Bbr {
 
     /// `bbr_main`: returns the new window, in packets, after an ACK.
     pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
-        let sample = Sample::new(ack, after, self.mss, (self.delivered, self.phase));
+        let sample = Sample::new(ack, after, self.mss, (self.delivered, self.clock));
         (self.delivered, self.delivered_at) = (after.total_delivered_packets, after.delivered_at);
         self.lost += if self.acks_find_losses { sample.losses } else { 0 };
         self.update_bandwidth(&sample);
@@ -156,7 +157,7 @@ impl Bbr {
     }
 
     fn jiffies(&self, now: Time) -> u64 {
-        (now + self.phase).as_nanos() / (1_000_000_000 / self.hz)
+        self.clock.at(now).as_nanos() / (1_000_000_000 / self.hz)
     }
 
     /// `bbr_bw`
@@ -429,7 +430,7 @@ impl Law for Bbr {
         self.min_rtt_us = if start.min_rtt.is_never() { u64::MAX } else { micros(start.min_rtt) };
         self.min_rtt_stamp = self.jiffies(start.now);
         self.set_first_rate(start.srtt, u64::from(windows.cwnd / start.mss));
-        self.aggregation.restart(micros(start.now + self.phase));
+        self.aggregation.restart(self.clock.micros(start.now));
     }
 
     fn on_lost(&mut self, _: &LostSegment, _: u64, _: Time, _: Windows) {
@@ -476,7 +477,7 @@ impl Law for Bbr {
     fn on_app_restart(&mut self, now: Time, mss: u32, windows: &mut Windows) {
         let cwnd = u64::from(windows.cwnd / mss);
         self.idle_restart = true;
-        self.aggregation.restart(micros(now + self.phase));
+        self.aggregation.restart(self.clock.micros(now));
         let after = match self.mode {
             Mode::ProbeBandwidth => {
                 self.set_pacing_rate(UNIT, Time::ZERO, cwnd);

@@ -9,6 +9,7 @@ use super::hystart_linux::HystartLinux;
 use super::law::{Cut, Growth, Law, Windows};
 use super::needs::Needs;
 use super::{AckReport, PlainAck};
+use crate::clock::Clock;
 use crate::config::{SlowStartKind, TcpConfig};
 use cwndlab_units::Time;
 
@@ -59,8 +60,7 @@ pub(super) struct CubicLinux {
     min_rtt_us: u64,
     /// `None` if HyStart is off, or once it has ended slow start.
     hystart: Option<HystartLinux>,
-    /// Offset of the kernel's clock from the run's.
-    clock_phase: Time,
+    clock: Clock,
 }
 
 impl CubicLinux {
@@ -68,7 +68,7 @@ impl CubicLinux {
         CubicLinux {
             epoch_start: Time::MAX,
             hystart: (cfg.slow_start == SlowStartKind::Hystart).then(|| HystartLinux::new(cfg.pacing)),
-            clock_phase: cfg.rto.tick_phase_ns,
+            clock: cfg.clock(),
             ..CubicLinux::default()
         }
     }
@@ -146,7 +146,7 @@ impl CubicLinux {
 
     /// Milliseconds on the kernel's clock (jiffies at HZ = 1000).
     fn ms(&self, at: Time) -> u64 {
-        (at + self.clock_phase).as_nanos() / 1_000_000
+        self.clock.micros(at) / 1000
     }
 
     /// Segments to be acknowledged per segment of growth, by the curve one round trip ahead (RFC 9438, section 4.2,

@@ -368,7 +368,7 @@ impl Connection {
         let timed = s.timed_end != 0 && ack >= s.timed_end;
         let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
             // The TCP of RFC 2415's authors samples the one-way delay of the ACK of the timed segment.
-            timed.then(|| Time::from_micros(u64::from(cfg.timestamp(now).wrapping_sub(seg.ts_val))))
+            timed.then(|| Time::from_micros(cfg.clock().age(now, seg.ts_val)))
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
             Some(stamped_rtt(cfg, now, seg.ts_ecr))
         } else {
@@ -454,7 +454,7 @@ impl Connection {
             s.timed_end = 0;
             s.snd.rtt.clear_backoff();
         }
-        let echoed = u64::from(cfg.timestamp(now).wrapping_sub(seg.ts_ecr));
+        let echoed = cfg.clock().age(now, seg.ts_ecr);
         s.snd.rtt.on_sample(&cfg.rto, now, Time::from_micros(echoed), (s.snd.una, s.snd.max));
     }
 
@@ -472,12 +472,11 @@ impl Connection {
 /// Returns the round trip from an echoed timestamp. In Linux, timestamps count milliseconds, and the shortest round trip
 /// is one (`tcp_rtt_tsopt_us`).
 pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
-    let clock = cfg.microseconds(now);
-    let age = u64::from((clock as u32).wrapping_sub(echoed));
+    let clock = cfg.clock();
     if !cfg.linux_details {
-        return Time::from_micros(age);
+        return Time::from_micros(clock.age(now, echoed));
     }
-    Time::from_millis((clock / 1000).saturating_sub(clock.saturating_sub(age) / 1000).max(1))
+    Time::from_millis((clock.micros(now) / 1000).saturating_sub(clock.stamped_ms(now, echoed)).max(1))
 }
 
 /// Returns the range that a segment reports as received twice: by RFC 2883, section 4, the first SACK block, if it lies

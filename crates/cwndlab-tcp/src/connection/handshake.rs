@@ -125,7 +125,7 @@ impl Connection {
             }
         } else if is_timed {
             let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
-                Time::from_micros(u64::from(cfg.timestamp(now).wrapping_sub(seg.ts_val)))
+                Time::from_micros(cfg.clock().age(now, seg.ts_val))
             } else {
                 now - s.timed_at
             };

@@ -5,6 +5,7 @@ mod followed;
 
 use super::fast::comparison::{deliver, poll};
 use super::Connection;
+use crate::clock::Clock;
 use crate::*;
 use cwndlab_units::Time;
 use followed::Followed;
@@ -86,7 +87,7 @@ fn run(configs: &[TcpConfig; 2], pipe: &Pipe, plan: &Plan, start: Time) -> Outco
     for (end, reads) in ends.iter_mut().zip(plan.reads) {
         end.set_auto_read(reads == 0);
         if pipe.seed & 2 != 0 {
-            end.sender.outstanding.measure_rate(Time::from_secs(10), Time::ZERO);
+            end.sender.outstanding.measure_rate(Time::from_secs(10), Clock::default());
         }
     }
     let mut followed = (pipe.seed & 4 != 0).then(|| [Followed::new(), Followed::new()]);

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use cwndlab_units::{Ring, Time};
 
 use super::record::{Sent, Tally, REPEATED, SACKED};
+use crate::clock::Clock;
 
 /// The delivery rate over the time from a segment's transmission to its acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,20 +127,15 @@ pub(crate) struct RateSampler {
     /// The most recently sent segment that the current ACK reports.
     newest: Option<(Stamp, Sent)>,
     min_rtt: WindowedMin,
-    /// How far the kernel's clock is ahead.
-    clock_phase: Time,
+    /// The clock of which all times here are.
+    clock: Clock,
 }
 
 impl RateSampler {
     /// `min_rtt_window`: how long an RTT sample counts towards the minimum RTT.
-    pub fn new(min_rtt_window: Time, clock_phase: Time) -> Self {
+    pub fn new(min_rtt_window: Time, clock: Clock) -> Self {
         let min_rtt = WindowedMin { window: min_rtt_window, ..WindowedMin::default() };
-        RateSampler { delivered_packets: 1, min_rtt, clock_phase, ..RateSampler::default() }
-    }
-
-    /// Returns the time by the kernel's clock (`tcp_mstamp`), of which all times here are.
-    fn clock(&self, at: Time) -> Time {
-        Time::from_micros((at + self.clock_phase).as_nanos() / 1000)
+        RateSampler { delivered_packets: 1, min_rtt, clock, ..RateSampler::default() }
     }
 
     /// Bytes known to have arrived.
@@ -151,7 +147,7 @@ impl RateSampler {
     /// Called before data is sent. If nothing was outstanding (`quiet`), the next interval begins now
     /// (`tcp_rate_skb_sent`).
     pub fn begin(&mut self, now: Time, quiet: bool) {
-        let now = self.clock(now);
+        let now = self.clock.whole(now);
         if quiet {
             (self.first_sent_at, self.delivered_at) = (now, now);
         }
@@ -186,13 +182,13 @@ impl RateSampler {
     /// Takes the sample of an ACK, after its blocks have been processed (`tcp_rate_gen`). Returns `None` if the ACK
     /// reports nothing new, or if the interval is shorter than the minimum round trip.
     pub fn sample(&mut self, now: Time, rtt: Option<Time>) -> Option<RateSample> {
-        let now = self.clock(now);
+        let now = self.clock.whole(now);
         if let Some(rtt) = rtt {
             self.min_rtt.note(now, rtt);
         }
         self.on_idle_ack();
         let (newest, sent) = self.newest.take()?;
-        self.first_sent_at = self.clock(sent.at);
+        self.first_sent_at = self.clock.whole(sent.at);
         self.delivered_at = now;
         let send_elapsed = self.first_sent_at.saturating_sub(newest.first_sent_at);
         let ack_elapsed = now.saturating_sub(newest.delivered_at);
@@ -245,7 +241,7 @@ impl RateSampler {
 
     /// Records the round trip of the handshake.
     pub fn note_handshake(&mut self, now: Time, rtt: Time) {
-        self.min_rtt.note(self.clock(now), rtt);
+        self.min_rtt.note(self.clock.whole(now), rtt);
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::clock::Clock;
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
@@ -65,7 +66,7 @@ fn a_segment_is_shown_once_to_have_arrived_and_a_block_counts_what_is_news() {
 /// Segments of 100 bytes, sent every 10 ms; the round trip is 50 ms.
 fn measured(segments: u64) -> Flight {
     let mut flight = Flight::default();
-    flight.measure_rate(Time::from_secs(10), Time::ZERO);
+    flight.measure_rate(Time::from_secs(10), Clock::default());
     for k in 0..segments {
         flight.on_sent(1 + 100 * k, 101 + 100 * k, MS(10 * k), k == 0);
     }

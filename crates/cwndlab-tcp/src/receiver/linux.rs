@@ -65,7 +65,7 @@ impl Receiver {
         let (mss, window, shift) = (new.mss, self.offered(), self.shift());
         let arrival = self.arrival(new.start, new.end);
         let AckState::Linux(state) = &mut self.policy else { return Due::Now };
-        (state.offered_at, state.unread) = (0, 0);
+        state.offered_at = 0;
         let (mut noted, before) = (None, self.nxt);
         let mut effect = Effect { window, asks: self.ack_now, ..Effect::default() };
         if let Some(buffer) = &mut state.buffer {

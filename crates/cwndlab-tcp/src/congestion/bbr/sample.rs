@@ -3,6 +3,7 @@
 use cwndlab_units::Time;
 
 use super::micros;
+use crate::clock::Clock;
 use crate::congestion::{AckKind, AckReport, AfterAck};
 
 /// Linux's `icsk_ca_state`, reduced to the states that BBR distinguishes.
@@ -45,10 +46,9 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    /// The sample of an ACK, for segments of `mss` bytes. `before` is the number of packets delivered before this ACK;
-    /// the kernel's clock is ahead by `phase`.
-    pub fn new(ack: &AckReport, after: &AfterAck, mss: u64, (before, phase): (u64, Time)) -> Self {
-        let (packets, clock) = (|bytes: u64| bytes.div_ceil(mss), ack.now + phase);
+    /// The sample of an ACK, for segments of `mss` bytes. `before` is the number of packets delivered before this ACK.
+    pub fn new(ack: &AckReport, after: &AfterAck, mss: u64, (before, clock): (u64, Clock)) -> Self {
+        let packets = |bytes: u64| bytes.div_ceil(mss);
         let acked = after.total_delivered_packets - before;
         let rate = ack.rate.filter(|rate| rate.interval > Time::ZERO);
         let runt = ack.kind == AckKind::New && ack.acked_bytes < mss && acked == 1;
@@ -57,7 +57,7 @@ impl Sample {
             app_limited: rate.is_some_and(|rate| rate.app_limited),
             acked,
             losses: packets(after.lost_bytes),
-            rtt_us: ack.rtt.map(|rtt| micros(clock) - micros(clock.saturating_sub(rtt))),
+            rtt_us: ack.rtt.map(|rtt| clock.micros(ack.now) - clock.micros(ack.now.saturating_sub(rtt))),
             delayed: runt && rate.is_some_and(|rate| rate.prior_delivered_packets + 1 == after.total_delivered_packets),
             in_flight: packets(after.in_flight_bytes),
             prior_in_flight: packets(ack.prior_in_flight_bytes),
