@@ -16,7 +16,7 @@ from cwndlab.spec.document import read_toml
 from cwndlab.spec.files import read_text
 from cwndlab.spec.grammar import ExpressionError, parse
 from cwndlab.spec.place import Place
-from cwndlab.spec.validate import validate
+from cwndlab.spec.validate import validate_at
 from cwndlab.study import Study
 
 SHIPPED = Path(__file__).parent.parent / "packs"
@@ -138,11 +138,8 @@ def load(name_or_path: str | Path) -> Pack:
     if not path.is_file():
         raise StudyError(f'there is no pack "{name_or_path}"', right=nearest(str(name_or_path), known))
     text = read_text(path, what="a pack")
-    raw = read_toml(text, path)
-    try:
-        file = validate(PackFile, raw)
-    except StudyError as error:
-        raise Place(raw, path, text).locate(error) from None
+    place = Place(read_toml(text, path), path, text)
+    file = validate_at(place, PackFile)
     for position, criterion in enumerate(file.criteria):
         for key in ("value", "requires", "applies"):
             written = getattr(criterion, key)
@@ -151,7 +148,7 @@ def load(name_or_path: str | Path) -> Pack:
                     parse(written)
             except ExpressionError as error:
                 at = ("criteria", position, key)
-                raise Place(raw, path, text).error(at, error.problem, error.right) from None
+                raise place.error(at, error.problem, error.right) from None
     return Pack(folder.name, folder, file)
 
 

@@ -81,6 +81,9 @@ class Episode:
 
     def __init__(self, cell: AgentCell, seed: int, replicate: int, interface: Interface) -> None:
         episode = self
+        self.cell = cell
+        #: Which run it is.
+        self.about: dict[str, Any] = {"cell": cell.cell.id, "seed": seed, "replicate": replicate}
 
         class Agent(Policy):
             def decide(self, step: FlowStep) -> SupportsFloat:

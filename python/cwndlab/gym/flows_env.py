@@ -10,7 +10,7 @@ import gymnasium
 from pettingzoo import AECEnv
 
 from cwndlab.errors import StudyError
-from cwndlab.gym.episode import AgentCell, Episode
+from cwndlab.gym.episode import Episode
 from cwndlab.gym.rewards import Reward, reward_of
 from cwndlab.gym.study_env import ActionValue, Episodes, Space, scalar, spaces
 from cwndlab.policy import FlowStep, Interface, Policy
@@ -57,7 +57,6 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
         self._reward: Callable[[FlowStep], float] = reward_of(reward)
         self._random, _ = gymnasium.utils.seeding.np_random(None)
         self._episode: Episode | None = None
-        self._cell: AgentCell | None = None
         self._observations: dict[str, Observation] = {}
 
     def observation_space(self, agent: str) -> gymnasium.spaces.Box:
@@ -73,18 +72,15 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
         self.close()
         if seed is not None:
             self._random, _ = gymnasium.utils.seeding.np_random(seed)
-        cell, engine_seed, replicate = self.episodes.next(self._random, seed, options or {})
-        run = {"cell": cell.cell.id, "seed": engine_seed, "replicate": replicate}
-        self._cell = cell
-        self._episode = Episode(cell, engine_seed, replicate, self.interface)
-        self.agents = self.possible_agents[: len(cell.entries)]
+        episode = self._episode = self.episodes.begin(self._random, seed, options or {}, self.interface)
+        self.agents = self.possible_agents[: len(episode.cell.entries)]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos: dict[str, dict[str, Any]] = {agent: dict(run) for agent in self.agents}
+        self.infos: dict[str, dict[str, Any]] = {agent: dict(episode.about) for agent in self.agents}
         self._observations = dict.fromkeys(self.agents, self.interface.bounds()[0])
-        self._turn(self._episode, self._episode.resume(), is_first=True)
+        self._turn(episode, episode.resume(), is_first=True)
 
     def step(self, action: ActionValue | None) -> None:
         """Acts for the agent whose turn it is, and continues the run until the next turn, or to its end.
@@ -118,8 +114,8 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
             return
         self.agent_selection = self.agents[0]
         self.truncations = dict.fromkeys(self.agents, True)
-        if self._cell is not None and episode.records is not None:
-            measures = self.episodes.study.measured(self._cell, episode.records)
+        if episode.records is not None:
+            measures = self.episodes.study.measured(episode.cell, episode.records)
             self.infos = {name: info | {"measures": measures} for name, info in self.infos.items()}
         self._episode = None
 

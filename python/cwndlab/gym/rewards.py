@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.policy.features import FEATURES, FlowStep
+from cwndlab.policy.features import FEATURES, FlowStep, check_features
 
 #: A reward by name, as weights of features, or as a function of the step.
 Reward: TypeAlias = "str | Mapping[str, float] | Callable[[FlowStep], float]"
@@ -44,8 +44,6 @@ def reward_of(given: Reward) -> Callable[[FlowStep], float]:
         return REWARDS[given]
     if not isinstance(given, Mapping):
         return given
-    for name in given:
-        if name not in FEATURES:
-            raise StudyError(f"there is no feature {name!r}", key="reward", right=nearest(name, FEATURES))
+    check_features(given, "reward")
     terms = [(FEATURES[name].value, float(weight)) for name, weight in given.items()]
     return lambda step: sum(weight * value(step) for value, weight in terms)

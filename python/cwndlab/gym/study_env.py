@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 
 from cwndlab.errors import NotFoundError, StudyError, nearest
-from cwndlab.gym.episode import AGENT, AgentCell, AgentStudy, Episode
+from cwndlab.gym.episode import AGENT, AgentStudy, Episode
 from cwndlab.gym.rewards import Reward, reward_of
 from cwndlab.policy import FlowStep, Interface
 from cwndlab.policy.interface import Observation
@@ -35,10 +35,10 @@ class Episodes:
         self.split = split
         self._position = 0
 
-    def next(
-        self, random: np.random.Generator, seed: int | None, wanted: Mapping[str, Any]
-    ) -> tuple[AgentCell, int, int]:
-        """Cell, seed and replicate of the next run.
+    def begin(
+        self, random: np.random.Generator, seed: int | None, wanted: Mapping[str, Any], interface: Interface
+    ) -> Episode:
+        """The next run.
 
         For training, cell and replicate are drawn. For tests they are the study's own in turn, beginning with
         number `seed`: replicate 0 of all cells, then replicate 1. `wanted` may name cell or replicate.
@@ -57,7 +57,7 @@ class Episodes:
             if name not in by_id:
                 raise NotFoundError(f"no cell {name!r} has an agent; {nearest(str(name), by_id)}")
             cell = by_id[name]
-        return cell, engine_seed, int(wanted.get("replicate", replicate))
+        return Episode(cell, engine_seed, int(wanted.get("replicate", replicate)), interface)
 
 
 class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  # its types are not read
@@ -108,7 +108,6 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         self.render_mode = render_mode
         self._reward: Callable[[FlowStep], float] = reward_of(reward)
         self._episode: Episode | None = None
-        self._cell: AgentCell | None = None
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -119,15 +118,12 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         """
         super().reset(seed=seed)
         self.close()
-        cell, engine_seed, replicate = self.episodes.next(self.np_random, seed, options or {})
-        self._cell = cell
-        self._episode = Episode(cell, engine_seed, replicate, self.interface)
-        flow = self._episode.resume()
+        episode = self._episode = self.episodes.begin(self.np_random, seed, options or {}, self.interface)
+        flow = episode.resume()
         if flow is None:
-            raise StudyError(
-                f"cell {cell.cell.id}: the agent's flow got no ACK", right="let it start earlier"
-            )
-        return flow.observed(flow.step), {"cell": cell.cell.id, "seed": engine_seed, "replicate": replicate}
+            right = "let it start earlier"
+            raise StudyError(f"cell {episode.cell.cell.id}: the agent's flow got no ACK", right=right)
+        return flow.observed(flow.step), dict(episode.about)
 
     def step(self, action: ActionValue) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Acts, and continues the run until the agent has to act again, or to its end.
@@ -135,18 +131,18 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         The last step, which the end of the run cuts short, has no reward. `measures` in its information has
         the study's quantities in this run.
         """
-        if self._episode is None or self._cell is None:
+        if self._episode is None:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
         episode = self._episode
         episode.resume(scalar(action))
         own = episode.flows[0]
         if len(episode.flows) > 1:
-            raise _several(len(episode.flows), self._cell.cell.id)
+            raise _several(len(episode.flows), episode.cell.cell.id)
         step = own.step
         info: dict[str, Any] = {"time_s": step.now_s}
         if episode.records is None:
             return own.observed(step), float(self._reward(step)), False, False, info
-        info["measures"] = self.episodes.study.measured(self._cell, episode.records)
+        info["measures"] = self.episodes.study.measured(episode.cell, episode.records)
         self._episode = None
         return own.observed(step), 0.0, False, True, info
 

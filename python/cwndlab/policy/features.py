@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from cwndlab.errors import StudyError, nearest
 
 
 @dataclass(slots=True)
@@ -102,6 +104,13 @@ class Feature(NamedTuple):
 
 def _ratio(of: float, by: float, otherwise: float) -> float:
     return of / by if by > 0 else otherwise
+
+
+def check_features(names: Iterable[str], key: str) -> None:
+    """StudyError, at this key, for a name that no feature has."""
+    for name in names:
+        if name not in FEATURES:
+            raise StudyError(f"there is no feature {name!r}", key=key, right=nearest(name, FEATURES))
 
 
 #: All features by name.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cwndlab._core import parse_time
 from cwndlab.errors import StudyError, nearest
 from cwndlab.policy.actions import ACTIONS, Action
-from cwndlab.policy.features import FEATURES, Feature, FlowStep
+from cwndlab.policy.features import FEATURES, Feature, FlowStep, check_features
 
 #: An observation: the features of the last steps, the latest step last.
 Observation = NDArray[np.float32]
@@ -41,11 +41,7 @@ class Interface:
             raise StudyError(
                 "there are no features", key="observation", right=f"choose among {', '.join(FEATURES)}"
             )
-        for name in self.observation:
-            if name not in FEATURES:
-                raise StudyError(
-                    f"there is no feature {name!r}", key="observation", right=nearest(name, FEATURES)
-                )
+        check_features(self.observation, "observation")
         if self.action not in ACTIONS:
             raise StudyError(
                 f"there is no action {self.action!r}", key="action", right=nearest(self.action, ACTIONS)

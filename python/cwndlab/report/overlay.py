@@ -24,12 +24,10 @@ def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
     data: dict[tuple[str, str], Sequence[Value]] = {}
     deterministic: set[str] = set()
     for name, results in zip(names, (a, b), strict=True):
-        for cell in results.cells:
-            made = CellInfo(f"{axis}={name},{cell.id}", {**cell.axes, axis: name})
-            cells.append(made)
-            deterministic |= {made.id} if cell.id in results.deterministic else set()
-            data |= {(made.id, q): values for (id_, q), values in results.data.items() if id_ == cell.id}
-
+        ids = {cell.id: f"{axis}={name},{cell.id}" for cell in results.cells}
+        cells += [CellInfo(ids[cell.id], {**cell.axes, axis: name}) for cell in results.cells]
+        deterministic |= {made for id_, made in ids.items() if id_ in results.deterministic}
+        data |= {(ids[id_], q): values for (id_, q), values in results.data.items() if id_ in ids}
     return replace(
         a,
         cells=tuple(cells),

@@ -19,7 +19,7 @@ from .expand import SHORT, expand
 from .place import Place
 from .shorthand import NETWORKS
 from .study_spec import Catalogue, StudySpec, place_in
-from .validate import validate
+from .validate import validate, validate_at
 from .values import is_among
 
 #: The most keys of a table, elements of a list, and tables in a list: more than a study needs, and few enough
@@ -106,21 +106,14 @@ def _claims(document: Document) -> schema.Claims:
     if isinstance(document.claims, str):
         return _claims_of(document.claims, document.folder) if document.claims else schema.Claims()
     raw = {"claims": [dict(claim) for claim in document.claims]}
-    try:
-        return validate(schema.Claims, raw)
-    except StudyError as error:
-        raise Place(raw, None, None).locate(error) from None
+    return validate_at(Place(raw, None, None), schema.Claims)
 
 
 @lru_cache(maxsize=4)
 def _claims_of(text: str, folder: Path | None) -> schema.Claims:
     """The claims of a text, which stays the same while a study is changed."""
     file = folder / CLAIMS if folder is not None else None
-    raw = read_toml(text, file)
-    try:
-        return validate(schema.Claims, raw)
-    except StudyError as error:
-        raise Place(raw, file, text).locate(error) from None
+    return validate_at(Place(read_toml(text, file), file, text), schema.Claims)
 
 
 def _check_size(raw: Mapping[str, Any], place: Place) -> None:

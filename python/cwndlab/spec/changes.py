@@ -65,10 +65,6 @@ class Steps(Strict):
         """In the core's unit."""
         return [self.parse(value) for value in self.at.values()]
 
-    def _knobs(self, **values: Any) -> dict[str, Any]:
-        made = {"at_ns": self.times, **values}
-        return made if self.repeat is None else {**made, "repeat_ns": self.repeat}
-
 
 class RateSteps(Steps):
     """A rate for each time; at "0bps" the transmitter pauses."""
@@ -90,7 +86,7 @@ class LossSteps(Steps):
 
     def impairment(self) -> dict[str, Any]:
         """As an impairment."""
-        return {"kind": "loss-steps", **self._knobs(p=self.values)}
+        return _schedule("loss-steps", self.times, self.repeat, p=self.values)
 
 
 class RateTrace(Strict):
@@ -160,8 +156,7 @@ def capacity(
     if first is None:
         raise problem_at((*at, "rate", "at"), "all rates are 0", 'one must be above "0bps"')
     times, rates = _without(times, rates, down, down_at)
-    made: dict[str, Any] = {"kind": "steps", "at_ns": times, "rates_bps": rates}
-    return first, made if repeat is None else {**made, "repeat_ns": repeat}
+    return first, _schedule("steps", times, repeat, rates_bps=rates)
 
 
 class Propagation(NamedTuple):
@@ -185,14 +180,14 @@ def propagation(delay: int | DelaySteps | DelayTrace, folder: Path | None, at: K
         times, delays = [k * delay.interval for k in kept], [read[k] for k in kept]
         repeat = len(read) * delay.interval
     least = min(delays)
-    made: dict[str, Any] = {
-        "kind": "delay-steps",
-        "at_ns": times,
-        "extra_ns": [value - least for value in delays],
-    }
-    if repeat is not None:
-        made["repeat_ns"] = repeat
+    made = _schedule("delay-steps", times, repeat, extra_ns=[value - least for value in delays])
     return Propagation(delays[0], least, {**made, "keep_order": delay.keep_order})
+
+
+def _schedule(kind: str, times: list[int], repeat: int | None, **values: list[Any]) -> dict[str, Any]:
+    """Values by the time from which they hold, as the core reads them."""
+    made = {"kind": kind, "at_ns": times, **values}
+    return made if repeat is None else {**made, "repeat_ns": repeat}
 
 
 def _without(

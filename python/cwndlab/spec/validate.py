@@ -11,7 +11,9 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from cwndlab.errors import KeyPath, nearest, problem_at
+from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
+
+from .place import Place
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -42,6 +44,14 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
             causes.append(item)
     first, *others = [problem_at(one.path, one.problem, one.right) for one in causes]
     raise first.replace(others=others)
+
+
+def validate_at(place: Place, model: type[M]) -> M:
+    """The tables at a place as the model; its errors say where in the file."""
+    try:
+        return validate(model, place.raw)
+    except StudyError as error:
+        raise place.locate(error) from None
 
 
 def _explains(known: _Found, item: _Found) -> bool:

@@ -13,7 +13,7 @@ from cwndlab.spec.base import Strict
 from cwndlab.spec.document import read_toml
 from cwndlab.spec.files import read_text
 from cwndlab.spec.place import Place
-from cwndlab.spec.validate import validate
+from cwndlab.spec.validate import validate_at
 
 from .stack import LAWS, STACKS, Opener, Stack
 
@@ -76,11 +76,7 @@ def load(name: str) -> Stack:
         right = f"{nearest(name, list(STACKS))} (or name a TOML file)"
         raise StudyError(f'there is no stack "{name}"', key="--stack", right=right)
     text = read_text(path, what="a stack")
-    raw = read_toml(text, path)
-    try:
-        file = validate(StackFile, raw)
-    except StudyError as error:
-        raise Place(raw, path, text).locate(error) from None
+    file = validate_at(Place(read_toml(text, path), path, text), StackFile)
     base = STACKS[file.based_on]
     own = [*file.sysctls, *(key for host in file.hosts.values() for key in host.sysctls)]
     given: dict[str, Any] = {key: getattr(file, key) for key in _REPLACING if key in file.model_fields_set}
