@@ -97,7 +97,9 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "congestion_signals": {"traffic": ["bulk", "files"]},
     "flow_throughput": {"traffic": "bulk"},
     "round_trip": {"traffic": "bulk"},
+    "mathis_constant": {"traffic": "bulk", "by": "losses"},
     "share": {"traffic": "bulk"},
+    "window_halvings": {"traffic": "bulk"},
     **{
         name: {"traffic": "bulk", "interval": 3.0}
         for name in ("rate_variation", "rate_variation_scales", "largest_rate_cut", "largest_rate_rise")
