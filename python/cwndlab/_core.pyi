@@ -37,6 +37,7 @@ __all__ = [
     "read_kernel_run",
     "record_tables",
     "run",
+    "stack_versions",
     "tcp_choices",
     "tcp_knobs",
     "tcp_profile",
@@ -63,6 +64,9 @@ def record_tables() -> list[str]:
 
 def engine_digest() -> str:
     """Digest of all crates' sources, Cargo.lock and the compiler's version: part of every result's key."""
+
+def stack_versions() -> dict[str, str]:
+    """The QUIC stacks of this build: the crate and version of each, by name."""
 
 def parse_time(text: str) -> int:
     """Parses a time such as "50ms". Returns nanoseconds. Raises ValueError if it is malformed."""
@@ -132,7 +136,9 @@ def tcp_knobs() -> str:
     """Every knob: a JSON list of name, type, what it does, and the source of each profile's value."""
 
 def kinds() -> str:
-    """The kinds of `queue`, `impairment` and `app`: a JSON schema of each, with descriptions and defaults."""
+    """The kinds of `queue`, `impairment`, `app` and `stack`: a JSON schema of each, with descriptions and
+    defaults.
+    """
 
 class ScenarioRefused(ValueError):  # noqa: N818
     """A scenario that cannot be run."""

@@ -81,6 +81,16 @@ pub enum RunError {
         /// the law's own message
         why: String,
     },
+    /// A stack from outside the engine could not open a connection.
+    #[error("{why} (flow {flow}, {at} simulated)")]
+    Stack {
+        /// name of the traffic entry
+        flow: String,
+        /// simulated time
+        at: Time,
+        /// the reason
+        why: String,
+    },
     /// The caller requested a stop.
     #[error("the run was stopped at {at} of {duration}")]
     Stopped {
@@ -100,6 +110,7 @@ impl RunError {
             | RunError::Standstill { at, .. }
             | RunError::Connections { at, .. }
             | RunError::Law { at, .. }
+            | RunError::Stack { at, .. }
             | RunError::Stopped { at, .. } => at,
         }
     }

@@ -12,6 +12,7 @@ mod probe;
 mod refusal;
 mod scenario;
 mod sim;
+mod stacks;
 mod streams;
 mod topology;
 
@@ -22,5 +23,6 @@ pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEv
 pub use refusal::{KnobError, Place, Refusal, ScenarioError, Unknown};
 pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, TrafficSpec};
 pub use sim::{Simulation, Summary};
+pub use stacks::{Endpoint, Opening, Progress, StackCounters, StackError, StackWindow, Stacks};
 pub use streams::Streams;
 pub use topology::Routes;

@@ -64,6 +64,21 @@ impl Packet {
         Packet { route: self.route + 1, ..*self }
     }
 
+    /// Stores the slot of the payload of a stack's datagram, which has no timestamps option.
+    pub(crate) fn set_payload_slot(&mut self, slot: u32) {
+        self.header.ts_val = slot;
+    }
+
+    /// The slot of the payload of a stack's datagram.
+    pub(crate) fn payload_slot(&self) -> u32 {
+        self.header.ts_val
+    }
+
+    /// The ECN field of the IP header.
+    pub(crate) fn ecn_bits(&self) -> u8 {
+        self.header.ecn
+    }
+
     /// Whether the segment's first byte has been sent before.
     pub(crate) fn is_retransmission(&self) -> bool {
         self.header.retransmission

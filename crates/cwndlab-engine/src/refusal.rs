@@ -114,6 +114,13 @@ pub(crate) fn unreadable(text: &str, error: serde_json::Error) -> ScenarioError 
     ScenarioError::Json { path, error }
 }
 
+/// The error for a part of a scenario that cannot be parsed; `path` leads to the part.
+pub(crate) fn unreadable_part(path: &[&str], part: &Value, error: serde_json::Error) -> ScenarioError {
+    let inside = Unknown::named_by(&error).and_then(|unknown| way_to(part, &unknown)).unwrap_or_default();
+    let path = path.iter().map(|step| (*step).to_owned()).chain(inside).collect();
+    ScenarioError::Json { path, error }
+}
+
 fn step(segment: &Segment) -> Option<String> {
     match segment {
         Segment::Seq { index } => Some(index.to_string()),

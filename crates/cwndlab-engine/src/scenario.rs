@@ -12,8 +12,9 @@ use cwndlab_tcp::TcpConfig;
 use cwndlab_traffic::{AppSpec, Distributions};
 use cwndlab_units::{Rate, Serializer, Time};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::refusal::{invalid, unreadable, KnobError, Place, ScenarioError};
+use crate::refusal::{invalid, unreadable, unreadable_part, KnobError, Place, ScenarioError};
 
 /// One cell of a study, ready to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -125,6 +126,9 @@ pub struct TrafficSpec {
     pub start_ns: Time,
     /// The application.
     pub app: AppSpec,
+    /// The stack of both ends, if it is not TCP: a table that a [`Stacks`](crate::Stacks) understands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<Value>,
 }
 
 impl TrafficSpec {
@@ -176,7 +180,31 @@ const MAX_WINDOWS: usize = 500;
 /// The maximum number of queue samples in a run; their records take 3 GB.
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
+/// Whether a stack from outside the engine can carry an application: one that reads what arrives at once, and for which
+/// a stream of bytes in each direction is the natural mapping.
+fn runs_on_a_stack(app: &AppSpec) -> bool {
+    match app {
+        AppSpec::Bulk(bulk) => bulk.read_rate_bps.is_none(),
+        AppSpec::ShortFlows(_) => true,
+        _ => false,
+    }
+}
+
 impl Scenario {
+    /// Checks the tables of all stacks by `check`.
+    ///
+    /// # Errors
+    ///
+    /// If `check` rejects one. The error is about the first such table.
+    pub fn check_stacks(&self, check: impl Fn(&Value) -> Result<(), serde_json::Error>) -> Result<(), ScenarioError> {
+        for (i, traffic) in self.traffic.iter().enumerate() {
+            if let Some(stack) = &traffic.stack {
+                check(stack).map_err(|error| unreadable_part(&["traffic", &i.to_string(), "stack"], stack, error))?;
+            }
+        }
+        Ok(())
+    }
+
     /// The traffic names that classes of queues list, without duplicates, in order of the links.
     pub(crate) fn classified(&self) -> Vec<&str> {
         let mut names = Vec::new();
@@ -308,6 +336,9 @@ impl Scenario {
                 }
             }
             traffic.app.check(&distributions).map_err(|why| invalid(place("app"), why))?;
+            if traffic.stack.is_some() && !runs_on_a_stack(&traffic.app) {
+                return Err(invalid(place("app"), "QUIC carries `bulk` without `read_rate`, and `short-flows`"));
+            }
         }
         if let Some(at) = self.probes.segments_at {
             node("probes.segments_at".into(), at)?;

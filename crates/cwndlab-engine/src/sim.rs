@@ -12,6 +12,7 @@ mod exit;
 mod limits;
 mod links;
 mod setup;
+mod stacks;
 #[cfg(test)]
 mod tests;
 mod traces;
@@ -34,6 +35,7 @@ use apps::AppSlot;
 use conn::{Conn, Signals};
 use datagrams::DatagramFlow;
 use limits::Watch;
+use stacks::Outside;
 use traces::Traces;
 use wire::Wire;
 
@@ -94,9 +96,8 @@ pub struct Simulation<P: Probe> {
     probes: ProbeSpec,
     /// Whether senders are sampled or traced.
     samples_senders: bool,
-    /// For each end, as last sampled: the connection's serial number, cwnd, ssthresh and congestion state. Empty if
-    /// windows are not recorded.
-    last_windows: Vec<(u32, u64, u64, CongestionState)>,
+    /// The window of each end as last sampled. Empty if windows are not recorded.
+    last_windows: Vec<Window>,
     /// For each end: the connection's serial number and the AccECN counters last recorded.
     last_accecn: Vec<(u32, DeliveredCe)>,
     traces: Traces,
@@ -106,7 +107,11 @@ pub struct Simulation<P: Probe> {
     summary: Summary,
     watch: Watch,
     laws: Option<LawBook>,
+    outside: Outside,
 }
+
+/// A connection's serial number, and its cwnd, ssthresh and congestion state at one end.
+type Window = (u32, u64, u64, CongestionState);
 
 /// Window laws from outside the engine.
 struct LawBook {

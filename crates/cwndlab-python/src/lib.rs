@@ -13,6 +13,8 @@ mod table;
 mod toml;
 mod units;
 
+use std::collections::BTreeMap;
+
 use pyo3::prelude::*;
 
 /// The version of the engine.
@@ -25,6 +27,12 @@ fn version() -> &'static str {
 #[pyfunction]
 fn engine_digest() -> &'static str {
     env!("CWNDLAB_ENGINE_DIGEST")
+}
+
+/// The QUIC stacks of this build: the crate and version of each, by name.
+#[pyfunction]
+fn stack_versions() -> BTreeMap<&'static str, &'static str> {
+    cwndlab_quic::versions().into_iter().collect()
 }
 
 #[pymodule]
@@ -54,5 +62,5 @@ mod _core {
     #[pymodule_export]
     use super::units::{parse_bytes, parse_quantity, parse_rate, parse_time, unit_factor};
     #[pymodule_export]
-    use super::{engine_digest, version};
+    use super::{engine_digest, stack_versions, version};
 }

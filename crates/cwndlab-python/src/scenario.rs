@@ -31,7 +31,9 @@ pyo3::create_exception!(
 );
 
 pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
-    cwndlab_engine::Scenario::from_json(json).map_err(|error| refused(&error))
+    let parsed = cwndlab_engine::Scenario::from_json(json);
+    let checked = parsed.and_then(|scenario| scenario.check_stacks(cwndlab_quic::check).map(|()| scenario));
+    checked.map_err(|error| refused(&error))
 }
 
 /// The exception for a scenario that cannot be run. A refusal is the path, the problem and, if the problem is a name
@@ -160,6 +162,7 @@ fn simulate(
 ) -> Result<Records, Failure> {
     let simulation = Simulation::new(scenario, seed, replicate, Recorder::new(scenario));
     let simulation = simulation.map_err(|error| Failure::Refused(error.to_string()))?.with_budget(budget);
+    let simulation = simulation.with_stacks(Box::new(cwndlab_quic::QuicStacks::new()));
     let simulation = if laws.classes.is_empty() { simulation } else { simulation.with_laws(scenario, Box::new(laws)) };
     let (summary, recorder) = simulation.run_while(go_on).map_err(Failure::Ended)?;
     Ok(Records::new(recorder.finish(), summary))
@@ -203,7 +206,7 @@ impl Watch {
         self.out_of_time = self.deadline.is_some_and(|deadline| Instant::now() > deadline);
         self.looks += 1;
         let asks = self.is_main || self.stopped.is_some();
-        if asks && self.looks % LOOKS_PER_QUESTION == 0 {
+        if asks && self.looks.is_multiple_of(LOOKS_PER_QUESTION) {
             match Python::attach(|py| self.is_stopped(py, now)) {
                 Ok(false) => {}
                 Ok(true) => return false,

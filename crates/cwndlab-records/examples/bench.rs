@@ -129,6 +129,7 @@ fn scenario(workload: &Workload, duration: Time) -> Scenario {
             read_rate_bps: None,
             first_s: None,
         }),
+        stack: None,
     };
     Scenario {
         duration_ns: duration,

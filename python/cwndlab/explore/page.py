@@ -16,7 +16,7 @@ from cwndlab.errors import OutputError, StudyError, checked
 from cwndlab.report import embed, render
 from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.report.wording import paragraphs
-from cwndlab.spec import toml
+from cwndlab.spec import stacks, toml
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.spec.values import text
 from cwndlab.writing import write_atomic, writing
@@ -87,6 +87,11 @@ def page(
             "congestion controls in Python run in this process, not in a page of its own",
             key="--cc",
             right="leave out -o: `cwndlab explore` serves the page and runs them",
+        )
+    quic = [one.profile for one in derived.study.base.tcp.groups.values() if one.profile in stacks.names()]
+    if quic:
+        raise StudyError(
+            f"pages of controls do not run {quic[0]}", right="leave out the flows with a QUIC stack"
         )
     module = b"" if served else embed.engine_module(_core.engine_digest())
     if isinstance(module, str):

@@ -16,7 +16,7 @@ from cwndlab import _core
 from cwndlab._core import parse_quantity
 from cwndlab.errors import Findings, KeyPath, nearest, problem_at
 from cwndlab.laws import LawCode, built_in, kernel_knob
-from cwndlab.spec import congestion, knobs, schema
+from cwndlab.spec import congestion, knobs, schema, stacks
 from cwndlab.spec.base import Drawn
 from cwndlab.spec.engine_kinds import PACKET_QUEUES, is_unresponsive
 from cwndlab.spec.study_spec import Catalogue
@@ -82,6 +82,8 @@ class _Compiler:
             "probes.queue_interval_ns": ("probes", "queue_interval"),
         }
         self.tcp_groups: list[dict[str, Any]] = []
+        #: The groups of QUIC stacks, as the engine takes them.
+        self.stacks: dict[str, dict[str, Any]] = {}
         self.reach: dict[tuple[int, int], list[int] | None] = {}
         self.wrong = Findings()
         #: Whether every link was made, so that paths can be looked for.
@@ -279,11 +281,15 @@ class _Compiler:
 
     def _profile(self, name: str, at: KeyPath) -> tuple[dict[str, Any], knobs.Choices]:
         """The profile's configuration, and what its words stand for."""
+        if name in stacks.names():
+            right = f'write [tcp.groups.NAME] with profile = "{name}", and tcp = "NAME" in the traffic'
+            raise problem_at((*at, "profile"), f"{name} is a QUIC stack, not a profile of TCP", right)
         try:
             profile, choices = _read_profile(name)
             return dict(profile), choices
-        except ValueError as error:
-            raise problem_at((*at, "profile"), str(error)) from None
+        except ValueError:
+            right = nearest(name, [*_core.tcp_profiles(), *stacks.names()])
+            raise problem_at((*at, "profile"), f'there is no profile "{name}"', right) from None
 
     def _tcp(self) -> dict[str, int]:
         """Index of each group's configuration."""
@@ -298,6 +304,9 @@ class _Compiler:
             at: KeyPath = ("tcp", "groups", name)
             groups[name] = 0
             with self.wrong:
+                if group.profile in stacks.names():
+                    self.stacks[name] = stacks.table(group.profile, group.knobs(), at)
+                    continue
                 start, words = (base, choices) if group.profile is None else self._profile(group.profile, at)
                 config = self._configured(start, group.knobs(), at, words)
                 self._check_effect([config], group.knobs(), at)
@@ -373,13 +382,18 @@ class _Compiler:
             raise problem_at(
                 (*at, "name"), f'traffic "{entry.name}" stands twice', "give each a name of its own"
             )
-        tcp: dict[str, int] = {}
+        ends: dict[str, Any] = {}
         for side, own in (("tcp_client", entry.tcp_client), ("tcp_server", entry.tcp_server)):
             group = own if own is not None else entry.tcp
             if groups and group not in groups:
                 key = side if own is not None else "tcp"
                 raise problem_at((*at, key), f'there is no TCP group "{group}"', nearest(group, groups))
-            tcp[side] = groups.get(group, 0)
+            ends[side] = groups.get(group, 0)
+            if group in self.stacks:
+                if entry.tcp_client != entry.tcp_server:
+                    right = f'write tcp = "{group}"'
+                    raise problem_at((*at, side), "both ends of a connection use the same QUIC stack", right)
+                ends["stack"] = self.stacks[group]
         given = entry.app.knobs()
         program = entry.app.kind == "program"
         app = {"kind": entry.app.kind, **(given if program else knobs.app(given, (*at, "app")))}
@@ -398,7 +412,7 @@ class _Compiler:
             low, high = start.seconds
             app["first_s"] = {"kind": "uniform", "low": low, "high": high}
             start = 0
-        self._instances(entry, at, {**tcp, "start_ns": start, "app": app}, made)
+        self._instances(entry, at, {**ends, "start_ns": start, "app": app}, made)
 
     def _instances(
         self, entry: schema.Traffic, at: KeyPath, shared: Mapping[str, Any], made: list[dict[str, Any]]
@@ -421,6 +435,8 @@ class _Compiler:
                 if self.reach[pair] is None:
                     self._unreachable(pair, at)
             self.origins[f"traffic.{len(made)}"] = at
+            if "stack" in shared:
+                self.origins[f"traffic.{len(made)}.stack"] = ("tcp", "groups", entry.tcp_client or entry.tcp)
             made.append(
                 {
                     "name": entry.name if entry.count == 1 else f"{entry.name}.{instance}",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from cwndlab import _core
 from cwndlab._core import ScenarioRefused
-from cwndlab.errors import KeyPath, StudyError
+from cwndlab.errors import KeyPath, StudyError, problem_at
 from cwndlab.spec import schema
 from cwndlab.spec.choices import Wanted, parse_choices, variations_around
 from cwndlab.spec.engine_kinds import is_program
@@ -23,7 +23,7 @@ from cwndlab.spec.values import is_among, label, same_value, text
 
 from .compile import compile_model
 from .probes import refusal
-from .scenario import Compiled, core_error
+from .scenario import Compiled, core_error, origin
 
 #: A sweep of more cells is rejected before anything is expanded.
 MAX_CELLS = 100_000
@@ -204,7 +204,12 @@ class Plan:
             raise self.study.place.error(found, f"{who} runs no programs", right)
 
     def check_kernel(self) -> None:
-        """StudyError for the first quantity that only the simulator can measure."""
+        """StudyError for the first QUIC stack, or quantity, that only the simulator has."""
+        for cell in self.cells:
+            for stack, index in cell.compiled.stacks.items():
+                at = (*origin(cell.compiled, ["traffic", str(index), "stack"]), "profile")
+                problem = problem_at(at, f"a kernel does not run {stack}", "run the simulator")
+                raise cell.study.refused(problem, cell.axes)
         error = refusal(self.study.outline.quantities, self.study.catalogue.metrics.tables_of)
         if error is not None:
             raise self.study.place.locate(error)

@@ -48,12 +48,22 @@ class Compiled:
             and all(i["kind"] in SCRIPTED for link in links for i in link["impairments"])
             and all(_is_fixed(entry["app"]) for entry in self.scenario["traffic"])
             and not any(law["random"] for law in self._laws)
+            and not self.stacks
         )
 
     @property
     def laws(self) -> list[str]:
         """Digests of the congestion controls from outside the engine that it asks for."""
         return [str(law["code"]) for law in self._laws]
+
+    @property
+    def stacks(self) -> dict[str, int]:
+        """The QUIC stacks that it asks for, each with the first traffic entry that does."""
+        found: dict[str, int] = {}
+        for index, entry in enumerate(self.scenario["traffic"]):
+            if "stack" in entry:
+                found.setdefault(str(entry["stack"]["stack"]), index)
+        return found
 
     @property
     def kernel_laws(self) -> dict[str, int]:

@@ -58,6 +58,7 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
             f"cwndlab {content['cwndlab']}" + _commit(content["git"]),
         ),
         *_backend_facts(content),
+        *(Fact(f"QUIC stack {name}", version) for name, version in content.get("stacks", {}).items()),
         *(
             Fact(
                 f"congestion control {own['name']}",
@@ -86,7 +87,8 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     flows = []
     for flow in dumbbell.get("flows", []):
         law = flow.get("cc", "cubic")
-        name = str(flow.get("name", law if isinstance(law, str) else ""))
+        stack = flow.get("stack", "")
+        name = str(flow.get("name", f"{stack} {law}".strip() if isinstance(law, str) else stack))
         count = flow.get("count", 1)
         flows.append(f"{count} × {name}" if isinstance(count, int) and count > 1 else name)
     return tuple(filter(None, (", ".join(fixed), " and ".join(filter(None, flows)))))

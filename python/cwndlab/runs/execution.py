@@ -148,6 +148,7 @@ def _run_into(
     content = _provenance(campaign, options, kernel, began, commit or Commit())
     content |= folders.keep_code(folder, study.laws.values(), campaign.work.own_metrics)
     content |= folders.kernel_laws(campaign.plan)
+    content |= folders.stacks(campaign.plan)
     if kernel is not None and kernel.stack.text is not None:
         write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
     folders.write_provenance(folder, content)

@@ -56,10 +56,18 @@ def explain_capture(path: str | Path, at: str | float | None = None, longest: in
 def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
     """The index of the traffic entry of this name, or the first instance; of TCP."""
     names = [str(entry["name"]) for entry in entries]
-    chosen = [k for k, entry in enumerate(entries) if not is_unresponsive(entry["app"])]
+    chosen = [
+        k for k, entry in enumerate(entries) if not is_unresponsive(entry["app"]) and "stack" not in entry
+    ]
     if flow is not None:
         chosen = [k for k in chosen if flow in (names[k], names[k].split(".", 1)[0])]
     if not chosen:
+        quic = [name for name, entry in zip(names, entries, strict=True) if "stack" in entry]
+        if flow in quic or (flow is None and quic):
+            stack = entries[names.index(flow or quic[0])]["stack"]["stack"]
+            raise NotFoundError(
+                f"{flow or quic[0]} is QUIC, and {stack} does not report what kept it from sending"
+            )
         if flow is None:
             raise NotFoundError("there is no TCP flow")
         groups = dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names])

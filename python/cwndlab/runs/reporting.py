@@ -124,6 +124,8 @@ def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> 
         return "The runs are of a kernel, so the page cannot run its cells."
     if campaign.plan.study.laws:
         return "Congestion controls in Python do not run on a page, so it cannot run its cells."
+    if all(cell.compiled.stacks for cell in campaign.plan.cells):
+        return "QUIC stacks do not run on a page, so it cannot run its cells."
     from cwndlab.report.embed import Runnable, RunnableCell, engine_module  # what a page runs
 
     module = engine_module(content["engine"])
@@ -134,6 +136,8 @@ def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> 
     left = ALL_HOPS_EXPLAINED
     for cell in campaign.plan.cells:
         if cell.sensitivity is not None or cell.id not in report.cells & replicates.keys():
+            continue
+        if cell.compiled.stacks:
             continue
         digest, hops = campaign.digest(cell.id)
         if not digest or hops > MAX_HOPS:

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from cwndlab import _core
 from cwndlab.backends.threads import Threads
 from cwndlab.errors import CwndlabError, OutputError
 from cwndlab.laws import LawCode
@@ -166,6 +167,13 @@ def _lines(content: Mapping[str, Any]) -> str:
         text = "[\n  " + ",\n  ".join(parts) + "\n ]" if len(parts) > 1 else json.dumps(value, default=str)
         lines.append(f" {json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def stacks(plan: Plan) -> dict[str, Any]:
+    """What provenance.json says of the QUIC stacks: the crate and version of each."""
+    used = {name for cell in plan.cells for name in cell.compiled.stacks}
+    versions = _core.stack_versions()
+    return {"stacks": {name: versions[name] for name in sorted(used)}} if used else {}
 
 
 def kernel_laws(plan: Plan) -> dict[str, Any]:

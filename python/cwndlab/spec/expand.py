@@ -240,7 +240,8 @@ class _Network:
         """The name of a group of flows: its own, or that of its congestion control."""
         named = is_unresponsive(flow.app) or is_program(flow.app)
         kind = str(flow.app["kind"]) if flow.app is not None and named else "flow"
-        wanted = flow.name or (flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else kind)
+        law = flow.cc if isinstance(flow.cc, str) and flow.cc.isidentifier() else None
+        wanted = flow.name or "_".join(part for part in (flow.stack, law) if part) or kind
         taken = {*self.made.flows, *(name.rsplit("_", 1)[0] for name in self.made.flows)}
         if wanted not in taken:
             return wanted
@@ -413,7 +414,7 @@ class _Network:
     def _tcp(self, flow: Flow, at: KeyPath, name: str, own: str) -> None:
         if is_unresponsive(flow.app):
             return
-        group: Raw = dict(flow.tcp)
+        group: Raw = {**({} if flow.stack is None else {"profile": flow.stack}), **flow.tcp}
         if isinstance(flow.cc, str):
             group = {"cc": flow.cc, **group}
         elif flow.cc is not None:
@@ -426,6 +427,7 @@ class _Network:
         self.groups[name] = group
         self.origin(("tcp", "groups", name), (*at, "tcp"))
         self.origin(("tcp", "groups", name, "cc"), (*at, "cc"))
+        self.origin(("tcp", "groups", name, "profile"), (*at, "stack" if flow.stack is not None else "tcp"))
 
     def _application(self, flow: Flow, at: KeyPath, name: str, own: str) -> None:
         count: int | str

@@ -135,7 +135,10 @@ class Traffic(Strict):
 class TcpGroup(Open):
     """Overrides of a named group, on top of [tcp]; with a profile of its own: on top of that profile."""
 
-    profile: str | None = Field(None, description="default: the knobs of [tcp]")
+    profile: str | None = Field(
+        None,
+        description='default: the knobs of [tcp]; "quinn" and "noq" are QUIC stacks, with their own keys',
+    )
 
 
 class Tcp(Open):

@@ -35,6 +35,7 @@ class Flow(Strict):
 
     name: Label | None = Field(None, description="default: its congestion control, or kind of datagrams")
     cc: str | Values[str] | None = Field(None, description='congestion control: "cubic", "reno", …')
+    stack: str | None = Field(None, description='a QUIC stack in place of TCP: "quinn" or "noq"')
     count: Annotated[int, Field(ge=0)] | Values[Annotated[int, Field(ge=0)]] = Field(
         1, description="flows of this group"
     )
@@ -50,14 +51,16 @@ class Flow(Strict):
     )
     bytes: SizeBytes | None = Field(None, description="size of the transfer; without it, it has no end")
     app: dict[str, object] | None = Field(None, description="another application than a bulk transfer")
-    tcp: dict[str, object] = Field({}, description="further knobs of its TCP")
+    tcp: dict[str, object] = Field({}, description="further knobs of its TCP, or options of its stack")
 
     @model_validator(mode="after")
     def _one_application(self) -> Self:
         if self.app is not None and self.bytes is not None:
             raise ValueError("flows have either `bytes` or `app`")
-        if is_unresponsive(self.app) and (self.cc is not None or self.tcp):
-            raise ValueError("datagrams have no congestion control; leave out `cc` and `tcp`")
+        if is_unresponsive(self.app) and (self.cc is not None or self.stack is not None or self.tcp):
+            raise ValueError("datagrams have no congestion control; leave out `cc`, `stack` and `tcp`")
+        if self.stack is not None and "profile" in self.tcp:
+            raise ValueError("`stack` takes the place of a profile; leave out one of them")
         return self
 
 

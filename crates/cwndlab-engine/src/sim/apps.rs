@@ -127,6 +127,9 @@ impl<P: Probe> Simulation<P> {
     fn change_end(&mut self, end: u32, command: Command) {
         let (slot, side) = ((end >> 1) as usize, (end & 1) as usize);
         let conn = &mut self.conns[slot];
+        if conn.is_stack() {
+            return self.change_stack(end, command);
+        }
         let tcp = &mut conn.ends[side];
         match command {
             Command::Write { bytes, .. } => tcp.write(bytes),

@@ -22,7 +22,7 @@ pub(super) struct Conn {
     /// Packets inside links, both directions. The slot is not reused before they are gone.
     pub(super) in_network: u32,
     pub(super) live: bool,
-    /// The datagram flow in this slot, whose endpoints are unused; [`TCP`] for a connection.
+    /// The datagram flow in this slot, [`TCP`] or [`STACK`]. Only TCP uses the endpoints.
     pub(super) datagrams: u32,
     pub(super) serial: u32,
     pub(super) app: u32,
@@ -32,8 +32,10 @@ pub(super) struct Conn {
     pub(super) established: Time,
 }
 
-/// The value of [`Conn::datagrams`] in a slot that holds a connection, not a datagram flow.
+/// The value of [`Conn::datagrams`] in a slot that holds a TCP connection.
 pub(super) const TCP: u32 = u32::MAX;
+/// The value of [`Conn::datagrams`] in a slot that holds a connection of a stack from outside the engine.
+pub(super) const STACK: u32 = u32::MAX - 1;
 
 // A live connection takes at most 1 kB, including its memory on the heap but not its links.
 const _: () = assert!(size_of::<Conn>() <= 888);
@@ -46,10 +48,16 @@ pub(super) struct Told {
 }
 
 impl Conn {
-    /// Whether the slot holds a connection, not a datagram flow.
+    /// Whether the slot holds a TCP connection.
     #[inline]
     pub(super) fn is_tcp(&self) -> bool {
         self.datagrams == TCP
+    }
+
+    /// Whether the slot holds a connection of a stack from outside the engine.
+    #[inline]
+    pub(super) fn is_stack(&self) -> bool {
+        self.datagrams == STACK
     }
 
     /// Passes a packet to its end. Returns the end's configuration.

@@ -7,7 +7,7 @@ use rand::RngCore as _;
 
 use super::conn::{Conn, Signals, Told, TCP};
 use super::exit::exit_of;
-use super::Simulation;
+use super::{Simulation, Window};
 use crate::budget::RunError;
 use crate::laws::Flow;
 use crate::packet::Packet;
@@ -25,6 +25,9 @@ impl<P: Probe> Simulation<P> {
     /// Opens a connection for an application, and queues its ends for polling. Returns `None` if there is no room for
     /// the connection, which ends the run.
     pub(super) fn connect(&mut self, app: u32, number: u32, configs: [u16; 2]) -> Option<u32> {
+        if self.outside.has(app) {
+            return self.connect_stack(app, number, configs);
+        }
         let slot = self.open(app, number, configs, None)?;
         if P::ENABLED && self.probes.traces_senders() {
             self.traces.begin(slot, self.conns[slot as usize].serial, self.now);
@@ -39,7 +42,8 @@ impl<P: Probe> Simulation<P> {
         Some(slot)
     }
 
-    /// Opens a connection or datagram flow. Returns its slot; `None` if there is no room for it.
+    /// Opens a connection or datagram flow; `datagrams` is the value of [`Conn::datagrams`], and `None` stands for TCP.
+    /// Returns its slot; `None` if there is no room for it.
     pub(super) fn open(&mut self, app: u32, number: u32, configs: [u16; 2], datagrams: Option<u32>) -> Option<u32> {
         if self.free_conns.is_empty() && !self.has_room() {
             return None;
@@ -139,6 +143,9 @@ impl<P: Probe> Simulation<P> {
             return;
         }
         conn.armed[side] = Time::MAX;
+        if !conn.is_tcp() {
+            return self.on_stack_timer(end);
+        }
         let deadline = conn.ends[side].poll_timeout();
         if deadline > self.now {
             // The deadline has been postponed since this event was scheduled, so it needs another event.
@@ -194,6 +201,9 @@ impl<P: Probe> Simulation<P> {
         let conn = &self.conns[slot];
         if !conn.live {
             return;
+        }
+        if !conn.is_tcp() {
+            return self.pump_stack(end);
         }
         if conn.has_news(end) {
             if self.configs[usize::from(conn.configs[side])].acks_before_answers && !self.transmit(end, &mut expired) {
@@ -361,7 +371,11 @@ impl<P: Probe> Simulation<P> {
 
     /// Losses of a connection so far, at both ends.
     pub(super) fn losses(&self, slot: u32) -> Losses {
-        let [a, b] = &self.conns[slot as usize].ends;
+        let conn = &self.conns[slot as usize];
+        if conn.is_stack() {
+            return self.stack_losses(slot);
+        }
+        let [a, b] = &conn.ends;
         Losses {
             retransmits: a.stats().retransmits + b.stats().retransmits,
             timeouts: a.stats().timeouts + b.stats().timeouts,
@@ -378,13 +392,11 @@ impl<P: Probe> Simulation<P> {
         }
         let state = tcp.congestion_state();
         let window = (conn.serial, tcp.cwnd_bytes(), tcp.ssthresh_bytes(), state);
-        if self.last_windows.len() <= end as usize {
-            self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0, state));
-        }
-        if self.last_windows[end as usize] == window {
+        if !self.is_new_window(end, window) {
             return;
         }
-        self.last_windows[end as usize] = window;
+        let conn = &self.conns[(end >> 1) as usize];
+        let tcp = &conn.ends[side];
         let cfg = &self.configs[usize::from(conn.configs[side])];
         let sample = WindowSample {
             cwnd_bytes: window.1,
@@ -394,6 +406,15 @@ impl<P: Probe> Simulation<P> {
             state,
         };
         self.probe.window(self.now, Way { connection: conn.serial, from_client: side == 0 }, &sample);
+    }
+
+    /// Whether this window differs from the last one that was recorded for this end, which it replaces.
+    #[inline]
+    pub(super) fn is_new_window(&mut self, end: u32, window: Window) -> bool {
+        if self.last_windows.len() <= end as usize {
+            self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0, window.3));
+        }
+        std::mem::replace(&mut self.last_windows[end as usize], window) != window
     }
 
     pub(super) fn record_connection(&mut self, slot: u32, end: Time) {
@@ -411,7 +432,7 @@ impl<P: Probe> Simulation<P> {
         let flow = self.datagrams.get(conn.datagrams as usize);
         let [bytes_down, bytes_up] = flow.map_or([client.received(), server.received()], |flow| flow.received);
         let segments_sent = flow.map_or(client.stats().segments_sent + server.stats().segments_sent, |flow| flow.sent);
-        ConnectionRecord {
+        let mut record = ConnectionRecord {
             connection: conn.serial,
             traffic: conn.app,
             start: conn.start,
@@ -427,6 +448,10 @@ impl<P: Probe> Simulation<P> {
             drops: signals.drops,
             marks: signals.marks,
             failed: conn.ends.iter().any(|tcp| tcp.error().is_some()),
+        };
+        if conn.is_stack() {
+            self.fill_stack_record(slot, &mut record);
         }
+        record
     }
 }

@@ -48,10 +48,13 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// Counts a datagram that has reached its destination.
+    /// Counts a datagram that has reached its destination, or delivers it if its connection belongs to a stack.
     #[inline(never)]
     pub(super) fn deliver_datagram(&mut self, packet: &Packet) {
         let conn = &mut self.conns[(packet.to >> 1) as usize];
+        if conn.is_stack() {
+            return self.deliver_payload(packet);
+        }
         conn.in_network -= 1;
         let payload = packet.segment(&self.sacks).len;
         self.datagrams[conn.datagrams as usize].received[(packet.to & 1) as usize] += u64::from(payload);

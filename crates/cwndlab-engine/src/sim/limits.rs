@@ -124,6 +124,7 @@ impl<P: Probe> Simulation<P> {
         let bytes = packets * PACKET_BYTES
             + connections * size_of::<Conn>() as u64
             + self.watch.fixed_bytes
+            + self.outside.memory_bytes()
             + self.probe.held_bytes();
         if bytes <= self.watch.budget.memory_bytes {
             return Ok(());

@@ -121,7 +121,11 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn offer_copy(&mut self, index: u32, mut copy: Packet) {
         copy.own_sacks(&mut self.sacks);
         self.summary.injected += 1;
-        self.conns[(copy.to >> 1) as usize].in_network += 1;
+        let conn = &mut self.conns[(copy.to >> 1) as usize];
+        conn.in_network += 1;
+        if conn.is_stack() {
+            copy.set_payload_slot(self.outside.payloads.copy(copy.payload_slot()));
+        }
         let offered = self.wires[index as usize].link.offer_copy(self.now, &copy);
         if self.is_inside(index, offered, &copy) {
             self.arm_link(index);
@@ -226,7 +230,11 @@ impl<P: Probe> Simulation<P> {
         self.summary.dropped += 1;
         self.sacks.release(packet);
         let slot = packet.to >> 1;
-        self.conns[slot as usize].in_network -= 1;
+        let conn = &mut self.conns[slot as usize];
+        conn.in_network -= 1;
+        if conn.is_stack() {
+            self.outside.payloads.release(packet.payload_slot());
+        }
         self.signals[slot as usize].drops += 1;
         self.retire(slot);
     }

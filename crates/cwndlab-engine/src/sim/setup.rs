@@ -7,6 +7,7 @@ use cwndlab_units::Time;
 
 use super::apps::AppSlot;
 use super::limits::Watch;
+use super::stacks::Outside;
 use super::traces::Traces;
 use super::{Simulation, Summary, Wire};
 use crate::events::{EventQueue, MAX_SOURCES};
@@ -63,6 +64,7 @@ impl<P: Probe> Simulation<P> {
             summary: Summary::default(),
             watch: Watch::default(),
             laws: None,
+            outside: Outside::new(scenario),
         };
         simulation.apps = simulation.build_apps(scenario, streams)?;
         for (index, traffic) in scenario.traffic.iter().enumerate() {

@@ -1,0 +1,162 @@
+//! A toy stack from outside the engine: it sends one datagram, and sends it again until the answer has arrived.
+
+use serde_json::{json, Value};
+
+use super::*;
+use crate::stacks::{Endpoint, Opening, Progress, StackCounters, StackError, StackWindow, Stacks};
+
+const SIZE: usize = 500;
+const PATIENCE: Time = Time::from_millis(100);
+
+/// An end: the client sends datagrams, and the server answers each with its first byte.
+#[derive(Default)]
+struct End {
+    is_client: bool,
+    left: u64,
+    /// The number of the datagram to send next, or expected next.
+    number: u8,
+    due: bool,
+    timer: Option<Time>,
+    answer: Option<u8>,
+    ended: bool,
+    progress: Progress,
+    lost: u32,
+}
+
+impl Endpoint for End {
+    fn handle_datagram(&mut self, _: Time, _: u8, payload: &[u8]) {
+        if self.is_client {
+            if payload == [self.number] {
+                self.number += 1;
+                self.left -= 1;
+                self.timer = None;
+                self.due = self.left > 0;
+            }
+        } else if let [number, ..] = payload {
+            assert!(payload.len() == SIZE && payload.iter().all(|byte| byte == number), "a payload was damaged");
+            self.progress.established = true;
+            if *number == self.number {
+                self.number += 1;
+                self.progress.received += SIZE as u64;
+            }
+            self.answer = Some(*number);
+        }
+        self.progress.closed = self.is_client && self.ended && self.left == 0;
+    }
+    fn handle_timeout(&mut self, _: Time) {
+        self.timer = None;
+        self.lost += 1;
+        self.due = true;
+    }
+    fn poll_datagram(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<u8> {
+        assert!(payload.is_empty());
+        if let Some(number) = self.answer.take() {
+            payload.push(number);
+            return Some(0);
+        }
+        if !std::mem::take(&mut self.due) {
+            return None;
+        }
+        payload.resize(SIZE, self.number);
+        self.timer = Some(now + PATIENCE);
+        Some(2)
+    }
+    fn poll_timeout(&mut self) -> Time {
+        self.timer.unwrap_or(Time::MAX)
+    }
+    fn write(&mut self, bytes: u64) {
+        self.left = bytes / SIZE as u64;
+        self.due = true;
+    }
+    fn close(&mut self) {
+        self.ended = true;
+    }
+    fn progress(&self) -> Progress {
+        // The server cannot tell when the client is done; the connection is over when the client has forgotten it.
+        Progress { established: true, drained: self.progress.closed, ..self.progress }
+    }
+    fn counters(&self) -> StackCounters {
+        StackCounters { lost: self.lost, ecn_reductions: 0 }
+    }
+    fn window(&self) -> Option<StackWindow> {
+        None
+    }
+}
+
+struct Toy;
+
+impl Stacks for Toy {
+    fn open(&mut self, stack: &Value, opening: &Opening) -> Result<[Box<dyn Endpoint>; 2], StackError> {
+        if stack["works"] == false {
+            return Err(StackError("the toy is broken".into()));
+        }
+        assert_ne!(opening.seeds[0], opening.seeds[1]);
+        Ok([Box::new(End { is_client: true, ..End::default() }), Box::new(End::default())])
+    }
+}
+
+/// The chain with a transfer of 20 kB over the toy.
+fn toy(stack: Value, impairments: &str) -> Scenario {
+    let tcp = tcp(cwndlab_tcp::Profile::Rfc5681, RecoveryKind::Reno);
+    let mut scenario = chain(&tcp, 20_000, DROP_TAIL, impairments, 60);
+    scenario.traffic[0].stack = Some(stack);
+    scenario
+}
+
+fn run_toy(scenario: &Scenario) -> (Summary, Log) {
+    Simulation::new(scenario, 1, 0, Log::default()).unwrap().with_stacks(Box::new(Toy)).run().unwrap()
+}
+
+#[test]
+fn a_stack_exchanges_payloads_and_is_recorded_as_a_connection() {
+    let (summary, log) = run_toy(&toy(json!({}), ""));
+    let record = log.connections[0];
+    assert_eq!((record.bytes_up, record.bytes_down, record.segments_sent), (20_000, 0, 80));
+    assert_eq!((record.retransmits, record.drops, record.failed), (0, 0, false));
+    assert_eq!((summary.delivered, summary.in_flight), (80, 0));
+    // Each of 40 exchanges takes the time of its packets on six links, and 44 ms of propagation.
+    let exchange = 2 * 22_000_000 + 2 * (528 + 29) * 80 + (528 + 29) * 5333;
+    assert!(log.objects[0].end.as_nanos().abs_diff(40 * exchange) < 44_000_000, "{:?}", log.objects[0]);
+    assert!(log.segments[0].contains("wire_bytes: 528"), "{}", log.segments[0]);
+}
+
+#[test]
+fn dropped_and_duplicated_payloads_reach_their_end_intact() {
+    let trouble = r#"{"kind": "bernoulli", "p": 0.1}, {"kind": "duplicate", "p": 0.3}"#;
+    let (_, log) = run_toy(&toy(json!({}), trouble));
+    let record = log.connections[0];
+    assert_eq!(record.bytes_up, 20_000);
+    assert!(record.retransmits > 3 && record.drops > 3, "{record:?}");
+}
+
+#[test]
+fn a_stack_that_fails_ends_the_run_and_so_does_one_that_is_missing() {
+    let broken = Simulation::new(&toy(json!({"works": false}), ""), 1, 0, Log::default()).unwrap();
+    let error = broken.with_stacks(Box::new(Toy)).run().err().unwrap().to_string();
+    assert_eq!(error, "the toy is broken (flow transfer, 0.000000000 s simulated)");
+    let missing = Simulation::new(&toy(json!({}), ""), 1, 0, Log::default()).unwrap();
+    let error = missing.run().err().unwrap().to_string();
+    assert_eq!(error, "this engine was built without stacks (flow transfer, 0.000000000 s simulated)");
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {}
+
+#[test]
+fn the_table_of_a_stack_is_checked_at_its_place() {
+    let scenario = toy(json!({"colour": 1}), "");
+    let check = |table: &Value| serde_json::from_value::<Table>(table.clone()).map(drop);
+    let refusal = scenario.check_stacks(check).unwrap_err().refusals().remove(0);
+    assert_eq!(refusal.path, ["traffic", "0", "stack", "colour"]);
+    assert_eq!(refusal.unknown.unwrap().name, "colour");
+    assert!(toy(json!({}), "").check_stacks(check).is_ok());
+}
+
+#[test]
+fn an_application_that_needs_more_than_a_stream_is_rejected() {
+    let mut scenario = toy(json!({}), "");
+    scenario.traffic[0].app = serde_json::from_value(json!({"kind": "cbr", "rate_bps": 1000})).unwrap();
+    let error = scenario.check().unwrap_err().to_string();
+    assert!(error.starts_with("traffic[0] (transfer).app: QUIC carries `bulk`"), "{error}");
+}

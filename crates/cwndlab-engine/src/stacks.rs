@@ -1,0 +1,99 @@
+//! Transport stacks from outside the engine, such as implementations of QUIC.
+
+use cwndlab_tcp::CongestionState;
+use cwndlab_units::Time;
+use serde_json::Value;
+use thiserror::Error;
+
+/// Opens the connections of the traffic entries that request a stack by [`TrafficSpec::stack`](crate::TrafficSpec).
+pub trait Stacks {
+    /// Opens a connection: creates the client's and the server's endpoint.
+    ///
+    /// # Errors
+    ///
+    /// If an endpoint cannot be created. The error ends the run.
+    fn open(&mut self, stack: &Value, opening: &Opening) -> Result<[Box<dyn Endpoint>; 2], StackError>;
+}
+
+/// The connection for which endpoints are created.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opening {
+    /// The time at which the client begins its handshake.
+    pub now: Time,
+    /// Seeds for the random numbers of the client and of the server. They depend on the seed of the study, the replicate and
+    /// the flow.
+    pub seeds: [u64; 2],
+}
+
+/// The reason why a stack failed.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{0}")]
+pub struct StackError(pub String);
+
+/// One end of a connection. Each end sends one stream of bytes, whose content does not matter.
+///
+/// After [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`], [`Endpoint::write`] or [`Endpoint::close`], the
+/// simulator calls [`Endpoint::progress`], then [`Endpoint::poll_datagram`] until it returns `None`, then
+/// [`Endpoint::poll_timeout`].
+pub trait Endpoint {
+    /// Processes the payload of a datagram that arrived with these ECN bits.
+    fn handle_datagram(&mut self, now: Time, ecn: u8, payload: &[u8]);
+    /// Processes a timer that is due.
+    fn handle_timeout(&mut self, now: Time);
+    /// Appends the payload of the next datagram to the empty buffer `payload`, and returns its ECN bits. Returns `None` if
+    /// there is nothing to send now.
+    fn poll_datagram(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<u8>;
+    /// The time at which [`Endpoint::handle_timeout`] is due; [`Time::MAX`] if no timer is set.
+    fn poll_timeout(&mut self) -> Time;
+    /// Appends bytes to the stream that this end sends.
+    fn write(&mut self, bytes: u64);
+    /// Ends the stream that this end sends.
+    fn close(&mut self);
+    /// The state of the connection at this end.
+    fn progress(&self) -> Progress;
+    /// The counters of this end.
+    fn counters(&self) -> StackCounters;
+    /// The state of the sender; `None` if this end has sent no data.
+    fn window(&self) -> Option<StackWindow>;
+}
+
+/// The state of a connection as one end sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Progress {
+    /// Whether the handshake is complete.
+    pub established: bool,
+    /// Bytes received in order.
+    pub received: u64,
+    /// Whether the peer's stream has ended and has been received completely.
+    pub peer_closed: bool,
+    /// Whether the connection is closed: by this end, by the peer or by an error.
+    pub closed: bool,
+    /// Whether this end keeps no state of the connection any more.
+    pub drained: bool,
+    /// Whether an error closed the connection.
+    pub failed: bool,
+}
+
+/// Counters of one end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StackCounters {
+    /// Packets that the sender declared lost.
+    pub lost: u32,
+    /// Congestion events that ECN caused.
+    pub ecn_reductions: u32,
+}
+
+/// The state of a sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StackWindow {
+    /// Congestion window in bytes.
+    pub cwnd_bytes: u64,
+    /// Slow-start threshold in bytes; [`u64::MAX`] if there is none.
+    pub ssthresh_bytes: u64,
+    /// Smoothed round-trip time; zero before the first measurement.
+    pub srtt: Time,
+    /// Bytes in flight.
+    pub in_flight_bytes: u64,
+    /// The congestion state.
+    pub state: CongestionState,
+}

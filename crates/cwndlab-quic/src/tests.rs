@@ -1,0 +1,216 @@
+use cwndlab_engine::{ConnectionRecord, Probe, Scenario, SegmentEvent, Simulation, Way, WindowSample};
+use cwndlab_tcp::{CongestionState, Segment};
+use cwndlab_traffic::ObjectRecord;
+use cwndlab_units::Time;
+use serde_json::{json, Value};
+
+use super::*;
+
+/// What a run reports.
+#[derive(Default, PartialEq, Debug)]
+struct Log {
+    /// Time, event, direction and size of each datagram at the client.
+    datagrams: Vec<(u64, String, bool, u32)>,
+    connections: Vec<String>,
+    windows: Vec<(u64, u64, u64, CongestionState)>,
+    /// Bytes delivered each way, drops, and packets declared lost.
+    delivered: [u64; 2],
+    drops: u32,
+    lost: u32,
+    reductions: u32,
+    finished: Vec<Time>,
+}
+
+impl Probe for Log {
+    const ENABLED: bool = true;
+    fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, _: u16, segment: &Segment) {
+        self.datagrams.push((now.as_nanos(), format!("{event:?}"), way.from_client, segment.wire_bytes));
+    }
+    fn connection(&mut self, record: &ConnectionRecord) {
+        self.connections.push(format!("{record:?}"));
+        self.delivered = [record.bytes_up, record.bytes_down];
+        (self.drops, self.lost, self.reductions) = (record.drops, record.retransmits, record.ecn_reductions);
+    }
+    fn object(&mut self, _: u32, record: &ObjectRecord) {
+        self.finished.push(record.end);
+    }
+    fn window(&mut self, now: Time, _: Way, sample: &WindowSample) {
+        self.windows.push((now.as_nanos(), sample.cwnd_bytes, sample.in_flight_bytes, sample.state));
+    }
+}
+
+/// A client and a server, with 10 Mb/s and 40 ms between them.
+struct Case {
+    stack: Value,
+    app: Value,
+    impairments: Value,
+    queue: Value,
+    seconds: u64,
+    seed: u64,
+}
+
+impl Case {
+    fn new(stack: &str, cc: &str) -> Case {
+        Case {
+            stack: json!({"stack": stack, "cc": cc}),
+            app: json!({"kind": "bulk", "bytes": 3_000_000}),
+            impairments: json!([]),
+            queue: json!({"kind": "drop-tail", "limit": 34}),
+            seconds: 8,
+            seed: 1,
+        }
+    }
+
+    fn with(mut self, option: &str, value: u32) -> Case {
+        self.stack[option] = value.into();
+        self
+    }
+
+    fn scenario(&self) -> Scenario {
+        let infinite = json!({"kind": "infinite"});
+        let link = |from: u32, queue: &Value, impairments: &Value| {
+            json!({"name": format!("from {from}"), "from": from, "to": 1 - from, "rate_bps": 10_000_000,
+                "delay_ns": 20_000_000, "queue": queue, "impairments": impairments})
+        };
+        let scenario = json!({
+            "duration_ns": self.seconds * 1_000_000_000,
+            "nodes": ["client", "server"],
+            "links": [link(0, &self.queue, &self.impairments), link(1, &infinite, &json!([]))],
+            "tcp": [serde_json::to_value(cwndlab_tcp::TcpConfig::of(cwndlab_tcp::Profile::Rfc5681)).unwrap()],
+            "traffic": [{"name": "quic", "client": 0, "server": 1, "tcp_client": 0, "tcp_server": 0, "start_ns": 0,
+                "app": self.app, "stack": self.stack}],
+            "probes": {"segments_at": 0, "connections": true, "cwnd": true},
+        });
+        let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
+        scenario.check_stacks(check).unwrap();
+        scenario
+    }
+
+    fn run(&self) -> Log {
+        let simulation = Simulation::new(&self.scenario(), self.seed, 0, Log::default()).unwrap();
+        simulation.with_stacks(Box::new(QuicStacks::new())).run().unwrap().1
+    }
+}
+
+const LAWS: [(&str, &str); 6] =
+    [("quinn", "cubic"), ("quinn", "reno"), ("quinn", "bbr"), ("noq", "cubic"), ("noq", "reno"), ("noq", "bbr3")];
+
+#[test]
+fn every_law_delivers_a_transfer_and_ends_the_connection() {
+    for (stack, cc) in LAWS {
+        let log = Case::new(stack, cc).run();
+        assert_eq!(log.delivered, [3_000_000, 0], "{stack} {cc}");
+        // 3 MB take 2.5 s at the link's rate with headers.
+        assert!(log.finished[0] > Time::from_millis(2400) && log.finished[0] < Time::from_secs(4), "{stack} {cc}");
+        assert!(!log.connections[0].contains("failed: true"), "{}", log.connections[0]);
+        let over = log.datagrams.last().unwrap().0;
+        assert!(over < 6_000_000_000, "{stack} {cc}: the connection lasts until {over}");
+        assert!(log.lost.abs_diff(log.drops) <= 2, "{stack} {cc}: {} of {}", log.lost, log.drops);
+    }
+}
+
+#[test]
+fn a_run_depends_on_the_seed_and_on_nothing_else() {
+    for (stack, cc) in LAWS {
+        // Losses make runs long enough for BBR version 3 to draw when it probes again.
+        let losses = json!([{"kind": "bernoulli", "p": 0.005}]);
+        let endless = json!({"kind": "bulk"});
+        let run = |seed| Case { seed, impairments: losses.clone(), app: endless.clone(), ..Case::new(stack, cc) }.run();
+        let here = run(1);
+        let elsewhere = std::thread::scope(|scope| {
+            let runs = [1, 2].map(|seed| scope.spawn(move || run(seed)));
+            runs.map(|run| run.join().unwrap())
+        });
+        assert!(here == elsewhere[0], "{stack} {cc}: two runs differ");
+        assert!(here.datagrams != elsewhere[1].datagrams, "{stack} {cc}: the seed changes nothing");
+    }
+}
+
+#[test]
+fn bbr3_draws_its_probe_times_from_the_seed() {
+    // Nothing else is random here: neither losses nor delays, and connection IDs do not change sizes.
+    let run = |seed| Case { seed, app: json!({"kind": "bulk"}), ..Case::new("noq", "bbr3") }.run().windows;
+    let (first, again, other) = (run(1), run(1), run(2));
+    let parted = first.iter().zip(&again).find(|(one, other)| one != other);
+    assert!(parted.is_none(), "{parted:?}");
+    assert!(first != other, "the seed changes nothing");
+}
+
+#[test]
+fn losses_duplicates_and_disorder_change_no_byte() {
+    let trouble = json!([{"kind": "bernoulli", "p": 0.02}, {"kind": "duplicate", "p": 0.02},
+        {"kind": "jitter", "max_ns": 3_000_000}]);
+    for stack in ["quinn", "noq"] {
+        let log = Case { impairments: trouble.clone(), seconds: 20, ..Case::new(stack, "cubic") }.run();
+        assert_eq!(log.delivered, [3_000_000, 0], "{stack}");
+        assert!(log.lost > 20, "{stack}: {}", log.lost);
+    }
+}
+
+#[test]
+fn the_server_may_send_and_short_flows_may_follow_each_other() {
+    for stack in ["quinn", "noq"] {
+        let app = json!({"kind": "bulk", "bytes": 500_000, "from": "server"});
+        let log = Case { app, ..Case::new(stack, "cubic") }.run();
+        assert_eq!(log.delivered, [0, 500_000]);
+        let size = json!({"kind": "fixed", "value": 20_000.0});
+        let app = json!({"kind": "short-flows", "arrival_rate": 5.0, "flow_bytes": size, "flows": 20});
+        let log = Case { app, ..Case::new(stack, "cubic") }.run();
+        assert_eq!((log.finished.len(), log.connections.len()), (20, 20));
+        assert!(log.finished.iter().all(|end| !end.is_never()));
+    }
+}
+
+#[test]
+fn options_reach_the_stack() {
+    for (stack, cc) in LAWS {
+        let largest = |log: &Log| log.datagrams.iter().map(|one| one.3).max().unwrap();
+        assert_eq!(largest(&Case::new(stack, cc).run()), 1480, "{stack}: what path MTU discovery finds");
+        let fixed = Case::new(stack, cc).with("mtu_bytes", 1400).run();
+        assert_eq!(largest(&fixed), 1400, "{stack}");
+        let first = |bytes| Case::new(stack, cc).with("initial_window_bytes", bytes).run().windows[0].1;
+        // quinn's BBR has already counted the first ACK.
+        let larger = first(40_000) - first(20_000);
+        assert_eq!(larger, 20_000, "{stack} {cc}");
+    }
+    for stack in ["quinn", "noq"] {
+        // ACKs are what the server sends.
+        let acks = |case: Case| case.run().datagrams.iter().filter(|one| !one.2).count();
+        let (usual, few) =
+            (acks(Case::new(stack, "cubic")), acks(Case::new(stack, "cubic").with("ack_eliciting_threshold", 20)));
+        assert!(few * 3 < usual, "{stack}: {few} instead of {usual} ACKs");
+        // A window of 20 kB every 40 ms: 4 Mb/s.
+        let slow = Case::new(stack, "cubic").with("stream_window_bytes", 20_000).run();
+        assert!(slow.finished[0] > Time::from_secs(5), "{stack}: {}", slow.finished[0]);
+    }
+}
+
+#[test]
+fn marks_reduce_the_window() {
+    for stack in ["quinn", "noq"] {
+        let queue = json!({"kind": "codel", "limit": 1000, "ecn": true});
+        let log = Case { queue, app: json!({"kind": "bulk"}), ..Case::new(stack, "cubic") }.run();
+        assert!(log.reductions > 5 && log.drops == 0, "{stack}: {} reductions, {} drops", log.reductions, log.drops);
+        assert!(log.windows.iter().any(|one| one.3 == CongestionState::Cwr));
+    }
+}
+
+#[test]
+fn what_is_in_flight_stays_near_the_window() {
+    for (stack, cc) in LAWS {
+        let log = Case { app: json!({"kind": "bulk"}), ..Case::new(stack, cc) }.run();
+        let settled = log.windows.iter().filter(|one| one.0 > 5_000_000_000);
+        let most = settled.map(|one| one.2 as f64 / one.1 as f64).fold(0.0, f64::max);
+        // quinn's BBR keeps a window's worth of packets outstanding when it reduces the window for a probe of the RTT.
+        assert!(most > 0.5 && most < if cc == "bbr" { 30.0 } else { 2.5 }, "{stack} {cc}: {most}");
+    }
+}
+
+#[test]
+fn wrong_tables_are_rejected() {
+    let wrong = |table: Value| check(&table).unwrap_err().to_string();
+    assert!(wrong(json!({"stack": "quiche"})).contains("expected `quinn` or `noq`"));
+    assert!(wrong(json!({"stack": "quinn", "cc": "bbr3"})).contains("expected one of `cubic`, `reno`, `bbr`"));
+    assert!(wrong(json!({"stack": "quinn", "mtu": 1})).contains("unknown field `mtu`"));
+    assert_eq!(wrong(json!({"stack": "noq", "mtu_bytes": 500})), "mtu is 500; it must be 1228 to 9000");
+}

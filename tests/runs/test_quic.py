@@ -1,0 +1,78 @@
+"""Runs with QUIC stacks: equal bytes on every number of threads, what records say, and what is rejected."""
+
+from __future__ import annotations
+
+import pytest
+
+from cwndlab.errors import NotFoundError, StudyError
+from cwndlab.explore.controls import derive_study
+from cwndlab.explore.page import page
+from cwndlab.runs.result import RunResult
+from cwndlab.study import Study
+
+STUDY = """\
+title = "QUIC next to TCP"
+measure = ["goodput", "loss_rate", "queue_delay"]
+
+[dumbbell]
+rate = "10Mbps"
+rtt = "40ms"
+flows = [{ cc = "cubic" }, { stack = "quinn", cc = "bbr" }, { stack = "noq", cc = "bbr3" }]
+
+[run]
+duration = "8s"
+warmup = "2s"
+replicates = 4
+
+[probes]
+cwnd = true
+"""
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return Study.from_toml(STUDY)
+
+
+@pytest.fixture(scope="module")
+def run(study: Study, tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    return study.run(tmp_path_factory.mktemp("quic") / "run", threads=1)
+
+
+def test_runs_are_the_same_on_one_and_two_threads(study: Study, run: RunResult) -> None:
+    again = study.run(threads=2)
+    assert again.campaign.digest(run.campaign.plan.cells[0].id) == run.campaign.digest(
+        run.campaign.plan.cells[0].id
+    )
+    for replicate in (0, 3):
+        for table in ("connections", "cwnd", "links", "queues"):
+            first, second = (done.records(table, replicate=replicate) for done in (run, again))
+            assert first.num_rows > 0
+            assert first.equals(second), table
+    assert not run.records("cwnd").equals(run.records("cwnd", replicate=3))
+
+
+def test_the_report_names_the_stacks_and_their_versions(run: RunResult) -> None:
+    assert run.folder is not None
+    text = (run.folder / "report.md").read_text()
+    assert "cubic and quinn bbr and noq bbr3" in text
+    assert "| QUIC stack noq | noq-proto 1.4.0 |" in text
+    assert "QUIC stacks do not run on a page" in (run.folder / "report.html").read_text()
+
+
+def test_each_sender_has_windows_and_losses(run: RunResult) -> None:
+    windows = run.records("cwnd")
+    assert set(windows.column("connection").to_pylist()) == {0, 1, 2}
+    assert all(windows.column("from_client").to_pylist())
+    for row in run.records("connections").to_pylist():
+        assert row["bytes_up"] > 100_000
+        assert 0 <= row["drops"] - row["retransmits"] <= 60, row  # not yet noticed at the end
+
+
+def test_what_only_tcp_has_is_rejected_with_the_reason(study: Study, run: RunResult) -> None:
+    with pytest.raises(StudyError, match="a kernel does not run quinn"):
+        study.run(backend="linux-virtual")
+    with pytest.raises(NotFoundError, match="noq_bbr3 is QUIC, and noq does not report"):
+        run.explain("noq_bbr3")
+    with pytest.raises(StudyError, match="pages of controls do not run quinn"):
+        page(derive_study(study))
