@@ -1,0 +1,52 @@
+"""The shipped studies of testbeds: their numbers, and what short runs show."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cwndlab
+from cwndlab import _core, metrics
+from cwndlab.records.run_view import RunView
+from cwndlab.study import Study
+
+FOLDER = Path(cwndlab.__file__).parent / "studies"
+TRIALS = sorted((FOLDER / "bbr-shared/published").glob("v*.csv"))
+
+
+def measured(study: Study) -> dict[str, Any]:
+    """The quantities of the only cell of a study in one run."""
+    (one,) = study.plan().cells
+    view = RunView(_core.run(one.scenario, 1, 0), one.compiled.scenario)
+    return metrics.measure_all(study.outline.quantities, view)
+
+
+@pytest.mark.parametrize("file", TRIALS, ids=lambda file: file.stem)
+def test_a_published_number_is_the_mean_of_its_three_trials(file: Path) -> None:
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 7
+    for row in rows:
+        for flows in (1, 2, 4, 8, 16, 32):
+            trials = [float(row[f"flows_{flows}_trial_{n}"]) for n in (1, 2, 3)]
+            assert float(row[f"flows_{flows}"]) == pytest.approx(statistics.mean(trials), abs=0.0011)
+
+
+def test_every_published_cell_is_run() -> None:
+    cells = {
+        (c.axes["law"], c.axes["against"], c.axes["buffer"], c.axes["flows"])
+        for c in Study.load("bbr-shared").plan().cells
+    }
+    assert len(TRIALS) == 6 and len(cells) == 42 * 6 + 42
+
+
+def test_more_flows_of_version_1_take_more_and_a_deep_buffer_leaves_more_to_cubic() -> None:
+    study = Study.load("bbr-shared").set({"law": "bbr1", "against": "cubic-10", "run.duration": "60s"})
+    share = {
+        (buffer, flows): measured(study.set({"buffer": buffer, "flows": flows}))["bbr_share"]
+        for buffer, flows in ((1, 1), (8, 1), (8, 16))
+    }
+    assert share[8, 1] < 60 < share[1, 1] and share[8, 16] > share[8, 1] + 15
