@@ -36,13 +36,27 @@ def report(
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="a result folder of `run`")],
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="FOLDER", help="default: DIR/records")
+        Path | None, typer.Option("-o", "--out", metavar="FOLDER", help="default: DIR/records, or DIR/qlog")
+    ] = None,
+    qlog: Annotated[
+        str | None,
+        typer.Option(metavar="VERSION", help="one .sqlog file per connection: 0.3 (for qvis) or draft-14"),
+    ] = None,
+    flow: Annotated[
+        str | None, typer.Option(metavar="NAME", help="with --qlog: only the connections of this flow")
     ] = None,
 ) -> None:
-    """Write the records of each cell's first replicate as Parquet, one file per table."""
+    """Write the records of each cell's first replicate as Parquet, one file per table, or as qlog."""
     from cwndlab.runs.export import export as write
+    from cwndlab.runs.export import export_qlog
 
-    for path in write(folder, out or folder / "records"):
+    if qlog is None and flow is not None:
+        raise StudyError("tables have all flows", key="--flow", right="give --qlog 0.3, too")
+    if qlog is None:
+        paths = write(folder, out or folder / "records")
+    else:
+        paths = export_qlog(folder, out or folder / "qlog", qlog, flow)
+    for path in paths:
         typer.echo(path)
 
 

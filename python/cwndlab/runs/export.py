@@ -1,16 +1,25 @@
-"""Writes the records of a result folder as Parquet, for DuckDB, R and others."""
+"""Writes the records of a result folder: as Parquet, for DuckDB, R and others, or as qlog, for qvis."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cwndlab.writing import writing
+from cwndlab.errors import NotFoundError, OutputError, StudyError, nearest
+from cwndlab.plan.scenario import sender
+from cwndlab.records.qlog import VERSIONS, qlog
+from cwndlab.spec.engine_kinds import is_unresponsive
+from cwndlab.writing import write_atomic, writing
 
+from .campaign import Campaign
 from .result_folder import open_folder, with_cell
+from .single_run import with_probes
 
 
 def export(folder: Path, target: Path) -> list[Path]:
@@ -31,3 +40,72 @@ def export(folder: Path, target: Path) -> list[Path]:
             for writer, _, _ in writers.values():
                 writer.close()
         return [temporary.replace(target / f"{name}.parquet") for name, (_, temporary, _) in writers.items()]
+
+
+#: qlog has a file for each connection; more of them than this are not what was meant.
+MAX_CONNECTIONS = 1000
+
+
+def export_qlog(folder: Path, target: Path, version: str, flow: str | None = None) -> list[Path]:
+    """Writes <cell>-<flow>-<connection>.sqlog of each connection of the first replicate of every cell.
+
+    Each is as its data sender has it, so the runs are simulated again with the packets at the senders.
+
+    Raises:
+        StudyError: there is no such version.
+        NotFoundError: there is no such flow.
+        OutputError: there are too many connections, or a run cannot be simulated again.
+
+    """
+    if version not in VERSIONS:
+        raise StudyError(
+            f'there is no version "{version}" of qlog', key="--qlog", right=nearest(version, VERSIONS)
+        )
+    written: list[Path] = []
+    with open_folder(folder) as (campaign, _), writing(target):
+        target.mkdir(parents=True, exist_ok=True)
+        for cell in campaign.cells:
+            for name, text in _qlogs(campaign, cell, version, flow):
+                written.append(target / f"{re.sub(r'[^A-Za-z0-9.=_-]+', '-', name)}.sqlog")
+                write_atomic(written[-1], text.encode())
+    return written
+
+
+def _qlogs(campaign: Campaign, cell: str, version: str, flow: str | None) -> Iterator[tuple[str, str]]:
+    """Name and content of the file of each connection of a cell."""
+    scenario = campaign.scenario(cell)
+    entries = [
+        (index, entry)
+        for index, entry in enumerate(scenario["traffic"])
+        if not is_unresponsive(entry["app"]) and flow in (None, entry["name"], entry["name"].split(".", 1)[0])
+    ]
+    if not entries:
+        names = [str(entry["name"]) for entry in scenario["traffic"] if not is_unresponsive(entry["app"])]
+        raise NotFoundError(f'no flow "{flow}" of TCP or QUIC; {nearest(str(flow), names)}')
+    for node in dict.fromkeys(sender(entry) for _, entry in entries):
+        probes = {"segments_at": node, "cwnd": True, "connections": True}
+        tables = with_probes(campaign, cell, 0, probes)
+        segments, windows = (_by_connection(tables[name]) for name in ("segments", "cwnd"))
+        connections = tables["connections"].to_pylist()
+        if len(connections) > MAX_CONNECTIONS:
+            problem = f"cell {cell} has {len(connections)} connections, each with a file of its own"
+            raise OutputError(f"{problem}; at most {MAX_CONNECTIONS}")
+        for row in connections:
+            entry = dict(entries).get(row["traffic"])
+            if entry is None or sender(entry) != node:
+                continue
+            number, client = row["connection"], entry["client"] == node
+            name = f"{cell}-{entry['name']}-{number}"
+            mine = [one for one in windows.get(number, ()) if one["from_client"] == client]
+            yield (
+                name,
+                qlog(segments.get(number, ()), mine, name, version, client=client, quic="stack" in entry),
+            )
+
+
+def _by_connection(table: pa.Table) -> dict[int, list[dict[str, Any]]]:
+    """The rows of each connection."""
+    found: dict[int, list[dict[str, Any]]] = {}
+    for row in table.to_pylist():
+        found.setdefault(row["connection"], []).append(row)
+    return found

@@ -1,0 +1,194 @@
+"""qlog: the packets, windows and losses of one connection, as its data sender has them.
+
+Two versions: 0.3, which qvis reads, and the current draft (quic-events-14). TCP is shown as if it were QUIC:
+each segment that the sender sends has a packet number of its own, ACKs and SACK blocks are the ranges of
+packet numbers that they acknowledge first, and a packet is lost when its bytes are sent again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+#: The event names and the first record of each version.
+VERSIONS = ("0.3", "draft-14")
+_NAMES = {
+    "0.3": {
+        "sent": "transport:packet_sent",
+        "received": "transport:packet_received",
+        "lost": "recovery:packet_lost",
+        "metrics": "recovery:metrics_updated",
+    },
+    "draft-14": {
+        "sent": "quic:packet_sent",
+        "received": "quic:packet_received",
+        "lost": "quic:packet_lost",
+        "metrics": "quic:recovery_metrics_updated",
+    },
+}
+#: Starts each record of JSON-SEQ (RFC 7464).
+_RECORD = "\x1e"
+
+Row = Mapping[str, Any]
+Event = tuple[int, str, dict[str, Any]]
+
+
+def qlog(
+    segments: Sequence[Row], windows: Sequence[Row], title: str, version: str, *, client: bool, quic: bool
+) -> str:
+    """The content of an .sqlog file.
+
+    Args:
+        segments: the rows of table `segments` of one connection, observed at the sender, in order.
+        windows: the rows of table `cwnd` of its sender.
+        title: what the file calls the connection.
+        version: one of `VERSIONS`.
+        client: whether the client sends the data.
+        quic: whether the connection is QUIC, whose ACKs are not in the records.
+
+    """
+    names = _NAMES[version]
+    packets = _datagrams(segments, client) if quic else _Outstanding(client).events(segments)
+    # At the same time, packets first: what the window does follows from them.
+    merged = heapq.merge(packets, _metrics(windows), key=lambda event: event[0])
+    records = [_header(title, version, client)]
+    records += [{"time": time / 1e6, "name": names[name], "data": data} for time, name, data in merged]
+    return "".join(f"{_RECORD}{json.dumps(record, separators=(',', ':'))}\n" for record in records)
+
+
+def _header(title: str, version: str, client: bool) -> dict[str, Any]:
+    point = {"type": "client" if client else "server"}
+    if version == "0.3":
+        common = {"time_format": "relative", "reference_time": 0, "group_id": title}
+        trace: dict[str, Any] = {"vantage_point": point, "common_fields": common}
+        return {"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "title": title, "trace": trace}
+    reference = {"clock_type": "monotonic", "epoch": "unknown"}
+    common = {"time_format": "relative_to_epoch", "reference_time": reference, "group_id": title}
+    schemas = ["urn:ietf:params:qlog:events:quic-14"]
+    return {
+        "file_schema": "urn:ietf:params:qlog:file:sequential",
+        "serialization_format": "application/qlog+json-seq",
+        "title": title,
+        "trace": {"vantage_point": point, "common_fields": common, "event_schemas": schemas},
+    }
+
+
+def _packet(number: int, row: Row, frames: list[dict[str, Any]]) -> dict[str, Any]:
+    header = {"packet_type": "1RTT", "packet_number": number}
+    return {"header": header, "raw": {"length": row["wire_bytes"]}, "frames": frames}
+
+
+def _lost(number: int) -> dict[str, Any]:
+    return {"header": {"packet_type": "1RTT", "packet_number": number}}
+
+
+def _stream(row: Row) -> list[dict[str, Any]]:
+    if not row["len"]:
+        return []
+    return [{"frame_type": "stream", "stream_id": 0, "offset": row["seq"], "length": row["len"]}]
+
+
+def _metrics(windows: Sequence[Row]) -> Iterator[Event]:
+    for row in windows:
+        found = {"congestion_window": row["cwnd_bytes"], "bytes_in_flight": row["in_flight_bytes"]}
+        if row["ssthresh_bytes"] is not None:
+            found["ssthresh"] = row["ssthresh_bytes"]
+        if row["srtt_ns"] is not None:
+            found["smoothed_rtt"] = row["srtt_ns"] / 1e6
+        yield row["time_ns"], "metrics", found
+
+
+def _datagrams(segments: Sequence[Row], client: bool) -> Iterator[Event]:
+    """Datagrams in the order of sending. A loss has the time at which the link dropped the packet."""
+    numbers: dict[int, int] = {}
+    sent = received = -1
+    for row in segments:
+        mine = row["from_client"] == client
+        if row["event"] == "drop":
+            if mine and row["seq"] in numbers:
+                yield row["time_ns"], "lost", _lost(numbers[row["seq"]])
+        elif row["event"] == "mark":
+            continue
+        elif mine and row["sent"]:
+            sent += 1
+            numbers[row["seq"]] = sent
+            yield row["time_ns"], "sent", _packet(sent, row, [])
+        elif not mine:
+            received += 1
+            yield row["time_ns"], "received", _packet(received, row, [])
+
+
+class _Outstanding:
+    """The segments of a sender that are neither acknowledged nor sent again."""
+
+    def __init__(self, client: bool) -> None:
+        self.client = client
+        #: First and last byte of each packet, by its number.
+        self.packets: dict[int, tuple[int, int]] = {}
+        #: End and number of each packet, smallest end first; some are no longer outstanding.
+        self.by_end: list[tuple[int, int]] = []
+        self.sent = self.received = -1
+
+    def events(self, segments: Sequence[Row]) -> Iterator[Event]:
+        for row in segments:
+            if row["event"] in ("drop", "mark"):
+                continue  # the sender does not know
+            time = row["time_ns"]
+            if row["from_client"] == self.client:
+                if not row["sent"]:
+                    continue
+                if row["event"] == "retransmit":
+                    yield from ((time, "lost", _lost(number)) for number in self._repeated(row))
+                yield time, "sent", _packet(self._send(row), row, _stream(row))
+            else:
+                self.received += 1
+                ranges = _ranges(self._acknowledged(row))
+                frames = [{"frame_type": "ack", "acked_ranges": ranges}] if ranges else []
+                yield time, "received", _packet(self.received, row, frames)
+
+    def _send(self, row: Row) -> int:
+        self.sent += 1
+        if row["len"]:
+            end = row["seq"] + row["len"]
+            self.packets[self.sent] = (row["seq"], end)
+            heapq.heappush(self.by_end, (end, self.sent))
+        return self.sent
+
+    def _repeated(self, row: Row) -> list[int]:
+        """The packets of which this segment repeats a byte."""
+        start, end = row["seq"], row["seq"] + row["len"]
+        found = [number for number, (low, high) in self.packets.items() if low < end and start < high]
+        for number in found:
+            del self.packets[number]
+        return found
+
+    def _acknowledged(self, row: Row) -> list[int]:
+        """The packets that a segment of the receiver is the first to acknowledge."""
+        found = []
+        while self.by_end and self.by_end[0][0] <= row["ack"]:
+            _, number = heapq.heappop(self.by_end)
+            if number in self.packets:
+                found.append(number)
+        blocks = row["sack"] or []
+        for start, end in zip(blocks[::2], blocks[1::2], strict=True):
+            found += [
+                number
+                for number, (low, high) in self.packets.items()
+                if start <= low and high <= end and number not in found
+            ]
+        for number in found:
+            del self.packets[number]
+        return sorted(found)
+
+
+def _ranges(numbers: Sequence[int]) -> list[list[int]]:
+    """Numbers in increasing order as ranges with both ends, highest first, as in ACK frames."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and ranges[-1][1] == number - 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return ranges[::-1]
