@@ -27,13 +27,14 @@ REAL_TIME = tests/backends/test_kernel.py
 RUST    := Cargo.toml Cargo.lock $(shell find crates -name Cargo.toml -o -name build.rs -o -path '*/src/*.rs')
 STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/*/study.toml)))
 # What `make run` runs: the tables of the memos, in a minute or two. The other questions of `bbr` send thousands of
-# millions of packets, so `make studies` leaves them out, too.
+# millions of packets, so `make studies` leaves them out, too, like three hours of Reno and 10 Gb/s in `many-flows`.
 MAIN     = fall-floyd-1996 rfc2415 rfc2416 rfc2884 bbr
 PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
 PART_rfc2884 = --set grid=fairness,traced
 SHORT_bbr    = --set question=slow-line
+SHORT_many-flows = --set grid=edge_fairness
 
-.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz mutants validate discriminate images gallery docs setup audit lock clean
+.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz mutants validate discriminate images gallery trust docs setup audit lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -133,6 +134,14 @@ gallery: setup
 	$(BIN)/cwndlab evaluate --pack rfc7928 $(addprefix --queue ,drop-tail red codel pie fq-codel dualpi2) -o build/gallery/queues
 	$(BIN)/cwndlab evaluate --pack l4s-queue $(addprefix --queue ,drop-tail pie fq-codel dualpi2) -o build/gallery/l4s-queues
 	$(BIN)/python tools/gallery.py build/gallery/cc build/gallery/queues build/gallery/l4s-queues
+
+# Numbers that others measured on hosts: docs/guide/trust.md and its figure; some half an hour of CPU time. A run that was
+# stopped goes on where it was.
+trust: setup
+	$(BIN)/cwndlab run bbr-shared --set law=bbr1,bbr3 -o build/trust/bbr-shared
+	$(BIN)/cwndlab run many-flows --replicates 1 -o build/trust/many-flows
+	$(BIN)/cwndlab run l4s --set question=pairs,single,rtt-mix,mixed -o build/trust/l4s
+	$(BIN)/python tools/trust.py build/trust/bbr-shared build/trust/many-flows build/trust/l4s
 
 docs: setup $(VENV)/.dev $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs

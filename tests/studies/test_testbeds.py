@@ -1,4 +1,4 @@
-"""The shipped studies of testbeds: their numbers, and what short runs show."""
+"""The shipped studies of testbeds, bbr-shared and many-flows: their numbers, and what short runs show."""
 
 from __future__ import annotations
 
@@ -50,3 +50,12 @@ def test_more_flows_of_version_1_take_more_and_a_deep_buffer_leaves_more_to_cubi
         for buffer, flows in ((1, 1), (8, 1), (8, 16))
     }
     assert share[8, 1] < 60 < share[1, 1] and share[8, 16] > share[8, 1] + 15
+
+
+def test_halvings_give_nearly_the_same_constant_with_10_and_50_flows_and_losses_do_not() -> None:
+    study = Study.load("many-flows").set({"law": "reno", "scale": "edge", "rtt": 200, "duration": 600})
+    few, many = (measured(study.set({"flows": flows})) for flows in (10, 50))
+    for values in (few, many):
+        assert 1.15 < values["by_halvings"] < 1.4 and values["rate"] == pytest.approx(95.5, abs=0.3)
+    assert few["by_losses"] > 1.2 * many["by_losses"], "start-up's losses count over fewer flows"
+    assert few["losses_per_halving"] > 3 * many["losses_per_halving"]

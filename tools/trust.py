@@ -1,0 +1,279 @@
+"""`make trust`: the page "How far to trust it", of every number that others measured on real hosts.
+
+Takes the folders that `cwndlab run` wrote for the studies in `TESTBEDS`. Each of their published numbers
+becomes a row: what was measured, what the simulator gives, and whether the two are within 10 %, or ours lies
+where a further trial of the testbed would. Causes of the others are in `docs/guide/trust-causes.toml`.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import cwndlab
+from cwndlab.report.canvas import LOG, field, layered, look_by_name, mark, to_svg
+from cwndlab.report.contents import outputs_of
+from cwndlab.report.judge import judge
+from cwndlab.report.palette import PALETTE
+from cwndlab.report.svg import inline_svg, on_white
+from cwndlab.report.wording import number
+from cwndlab.spec.values import label
+from cwndlab.stats.tables import JudgedCell, JudgedTable, read_published
+from cwndlab.stats.verdict import Verdict
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/guide/trust.md"
+CAUSES = ROOT / "docs/guide/trust-causes.toml"
+PICTURE = ROOT / "docs/images/trust.svg"
+WITHIN = 0.1
+#: A second testbed for what CloudLab measured: shown, but not counted.
+SECOND = "FABRIC: many flows"
+#: Studies of measurements on hosts, and the testbeds of their tables by how the tables' names begin.
+TESTBEDS = {
+    "bbr-shared": {"": "FABRIC: BBR next to CUBIC or Reno"},
+    "many-flows": {"cloudlab": "CloudLab: many flows", "fabric": SECOND},
+    "l4s": {
+        "classic-queues": "FABRIC: Prague in FIFO, CoDel and PIE",
+        "l4s-queue": "FABRIC: Prague in DualPI2",
+        "": "heistp: CUBIC and Prague",
+    },
+}
+#: Student's t, two-sided 95 %, by degrees of freedom.
+STUDENT = {2: 4.303, 9: 2.262, 49: 2.010}
+
+
+class Row(NamedTuple):
+    """A number that others measured, and ours."""
+
+    testbed: str
+    study: str
+    table: str
+    what: str
+    measured: float
+    printed: str
+    here: float
+    low: float
+    high: float
+    unit: str
+    scatter: float
+    """Half the width of where 95 % of further trials would lie; NaN where the trials are not published."""
+
+    @property
+    def difference(self) -> float:
+        """Ours, relative to what was measured."""
+        return self.here / self.measured - 1
+
+    @property
+    def outcome(self) -> str:
+        """Whether the two agree: within 10 %, within the testbed's scatter, or neither."""
+        if abs(self.difference) <= WITHIN:
+            return "within 10 %"
+        inside = not math.isnan(self.scatter) and abs(self.here - self.measured) <= self.scatter
+        return "within its scatter" if inside else "outside"
+
+
+def scatter_of(table: JudgedTable, cell: JudgedCell, folder: Path) -> float:
+    """Half the width of the 95 % prediction interval of one more trial, by the published trials."""
+    name, column = table.spec.published, table.column(cell).published
+    assert name is not None and column is not None
+    for line in read_published(folder, name, table.id, []):
+        if [line[axis] for axis in table.spec.rows] == [label(value) for value in cell.row]:
+            trials = [float(line[key]) for key in line if key.startswith(f"{column}_trial_")]
+            runs = len(trials) or table.spec.published_runs
+            deviation = statistics.stdev(trials) if trials else float(line.get(f"{column}_sd") or "nan")
+            return STUDENT.get(runs - 1, math.nan) * deviation * math.sqrt(1 + 1 / runs)
+    return math.nan
+
+
+def described(table: JudgedTable, cell: JudgedCell) -> str:
+    """What the number is: its column and its row."""
+    column = table.column(cell)
+    where = ", ".join(f"{axis} {label(v)}" for axis, v in zip(table.spec.rows, cell.row, strict=True))
+    group = f"{column.group}, " if column.group else ""
+    return f"{group}{column.heading}; {where}"
+
+
+def rows_of(folder: str) -> Iterator[Row]:
+    """The numbers of one study's run."""
+    run = cwndlab.open(folder)
+    study = run.study
+    home = study.folder or Path()
+    judged = judge(outputs_of(study, home), run.results)
+    names = TESTBEDS[study.name]
+    for table in judged.grids:
+        testbed = next((title for start, title in names.items() if table.id.startswith(start)), None)
+        for cell in table.numbers:
+            if (
+                testbed is None
+                or cell.published is None
+                or cell.estimate is None
+                or math.isnan(cell.estimate.value)
+            ):
+                continue
+            assert cell.judgement is not None
+            if cell.judgement.verdict is Verdict.SUSPECT or cell.published.value == 0:
+                continue
+            e = cell.estimate
+            yield Row(
+                *(testbed, study.name, table.id, described(table, cell)),
+                *(cell.published.value, cell.published.text, e.value, e.ci_low, e.ci_high, e.unit),
+                scatter_of(table, cell, home),
+            )
+
+
+def short(row: Row) -> str:
+    """What the number is, with its table."""
+    return f"`{row.table}` {row.what}"
+
+
+def percent(part: int, whole: int) -> str:
+    """A share in whole per cent."""
+    return f"{100 * part / whole:.0f} %"
+
+
+def counts(rows: Sequence[Row]) -> tuple[int, int, int]:
+    """How many are within 10 %, within the testbed's scatter only, and neither."""
+    outcomes = [row.outcome for row in rows]
+    return outcomes.count("within 10 %"), outcomes.count("within its scatter"), outcomes.count("outside")
+
+
+def summary(rows: Sequence[Row]) -> list[str]:
+    """The table of testbeds."""
+    lines = [
+        "| testbed | numbers | within 10 % | within its scatter only | outside |",
+        "|---|---|---|---|---|",
+    ]
+    for testbed in dict.fromkeys(row.testbed for row in rows):
+        mine = [row for row in rows if row.testbed == testbed]
+        near, inside, outside = counts(mine)
+        lines.append(
+            f"| {testbed} | {len(mine)} | {near} ({percent(near, len(mine))}) | {inside} | {outside} |"
+        )
+    return lines
+
+
+def line(row: Row) -> str:
+    """One number as a line of a table."""
+    spread = f" ({number(row.low)} … {number(row.high)})" if row.low < row.high else ""
+    unit = "" if row.unit == "1" else f" {row.unit}"
+    return (
+        f"| {row.what} | {number(row.measured)}{unit} | {number(row.here)}{spread} | "
+        f"{100 * row.difference:+.0f} % | {row.outcome} |"
+    )
+
+
+ABOUT = (
+    "`make trust` runs the studies and writes this page and the figure. A number is *within its scatter* if",
+    "it lies in the 95 % prediction interval of one more trial, where the testbed's trials are published.",
+    "RFC 2415 and RFC 2416 have simulated numbers, and the memo of RFC 2884 does not state RED's",
+    "parameters, so their studies are left out. Published numbers that contradict their source are left out.",
+)
+HEAD = ["| number | measured | here (95 % interval) | difference | |", "|---|---|---|---|---|"]
+
+
+def second(rows: Sequence[Row]) -> list[str]:
+    """How far the second testbed is from the first, and from the simulator."""
+    first = {(r.table.partition("-")[2], r.what): r.measured for r in rows if r.table.startswith("cloudlab")}
+    mine = [row for row in rows if row.testbed == SECOND]
+    if not mine:
+        return []
+    pairs = [(r, first[r.table.partition("-")[2], r.what]) for r in mine]
+    agree = sum(abs(r.measured / other - 1) <= WITHIN for r, other in pairs)
+    here = counts(mine)[0]
+    return [
+        "",
+        f"FABRIC repeated CloudLab's measurements of many flows on virtual hosts. Of {len(mine)} numbers the",
+        f"two testbeds have {agree} within 10 % of each other, and the simulator has {here} within 10 % of",
+        "FABRIC's. They are listed, but not counted.",
+    ]
+
+
+def causes(rows: Sequence[Row]) -> list[str]:
+    """The numbers outside, by cause; a number without a cause is listed as such."""
+    known = tomllib.loads(CAUSES.read_text(encoding="utf-8"))["causes"]
+    left = [row for row in rows if row.outcome == "outside"]
+    lines = []
+    for cause in known:
+        mine = [r for r in left if any(_is_of(r, part) for part in cause["numbers"])]
+        left = [r for r in left if r not in mine]
+        if mine:
+            text = " ".join(cause["text"].split())
+            lines += [f"- **{cause['title']}** ({len(mine)}). {text}"]
+    if left:
+        lines += [f"- **No cause found** ({len(left)})."]
+    return lines
+
+
+def _is_of(row: Row, part: dict[str, str]) -> bool:
+    return part["table"] in row.table and all(word in row.what for word in part.get("what", "").split("&"))
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The whole page."""
+    everything, rows = rows, [row for row in rows if row.testbed != SECOND]
+    near, inside, outside = counts(rows)
+    n = len(rows)
+    lines = [
+        *("# How far to trust it", ""),
+        f"Of {n} numbers that others measured on real hosts, the simulator gives {near} within 10 % "
+        f"({percent(near, n)}).",
+        f"Another {inside} lie where a further trial of the same testbed would lie. {outside} "
+        f"({percent(outside, n)}) are outside, most with a cause that was tested by changing it.",
+        *("", "![Simulated against measured, log-log](../images/trust.svg)", ""),
+        *ABOUT,
+        *("", *summary(rows), *second(everything), "", "## Outside", "", *causes(rows), "", *HEAD),
+        *(line(row) for row in rows if row.outcome == "outside"),
+        *("", "## All numbers"),
+    ]
+    for testbed in dict.fromkeys(row.testbed for row in everything):
+        mine = [row for row in everything if row.testbed == testbed]
+        for table in dict.fromkeys(row.table for row in mine):
+            of_table = [row for row in mine if row.table == table]
+            lines += ["", f"### {testbed}: {of_table[0].study}, `{table}`", "", *HEAD, *map(line, of_table)]
+    return "\n".join(lines) + "\n"
+
+
+def picture(rows: Sequence[Row]) -> str:
+    """Simulated against measured on logarithmic scales, with lines at equality and 10 % off it."""
+    shown = [r for r in rows if r.measured > 0 and r.here > 0 and r.testbed != SECOND]
+    names = list(dict.fromkeys(row.testbed for row in shown))
+    low = 0.8 * min(min(r.measured, r.here) for r in shown)
+    high = 1.25 * max(max(r.measured, r.here) for r in shown)
+    data = [{"x": r.measured, "y": r.here, "testbed": r.testbed} for r in shown]
+    guides = [{"x": x, "y": x * k, "k": k} for k in (1, 1 + WITHIN, 1 - WITHIN) for x in (low, high)]
+    scale = {**LOG, "domain": [low, high], "clamp": True}
+    x = field("x:Q", title="measured by others (Mb/s, ms or a ratio)", scale=scale)
+    y = field("y:Q", title="simulated", scale=scale)
+    legend = {"title": None, "orient": "right", "direction": "vertical", "columns": 1}
+    colour = look_by_name("testbed:N", names, PALETTE[: len(names)], legend=legend)
+    chart = layered(
+        "points",
+        [
+            {
+                **mark("line", {"x": x, "y": y, "detail": field("k:N")}, strokeWidth=1, opacity=0.6),
+                "data": {"name": "guides"},
+            },
+            mark("point", {"x": x, "y": y, "color": colour}, filled=True, size=22, opacity=0.7),
+        ],
+    )
+    chart |= {"width": 440, "height": 440}
+    svg = to_svg(chart, {"points": data, "guides": guides}, {}).result()
+    return on_white(inline_svg(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
+
+
+def main(folders: Sequence[str]) -> None:
+    """Writes the page and the figure of the runs in these folders."""
+    rows = [row for folder in folders for row in rows_of(folder)]
+    PAGE.write_text(page(rows), encoding="utf-8")
+    PICTURE.write_text(picture(rows) + "\n", encoding="utf-8")
+    near, inside, outside = counts([row for row in rows if row.testbed != SECOND])
+    print(f"{near} within 10 %, {inside} within the testbed's scatter, {outside} outside")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
