@@ -33,7 +33,6 @@ mod prague;
 mod reno;
 mod rounds;
 mod search;
-mod windowed_max;
 
 pub use controller::Controller;
 pub use external::{CongestionControl, LawError, LawFailure, LawFailures, LossEvent, Window};

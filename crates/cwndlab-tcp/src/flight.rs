@@ -103,10 +103,10 @@ impl Flight {
     }
 
     /// The round trips of the segments in [`Flight::arrived`].
-    pub fn round_trips(&self, now: Time) -> RoundTrips {
+    pub fn round_trips(&self, cfg: &TcpConfig, now: Time) -> RoundTrips {
         let mut rtts = RoundTrips::default();
         for Arrived { sent, sacked } in self.arrived() {
-            rtts.add(now.saturating_sub(sent.at), sent.flags & REPEATED != 0, *sacked);
+            rtts.add(cfg.elapsed(sent.at, now), sent.flags & REPEATED != 0, *sacked);
         }
         rtts
     }

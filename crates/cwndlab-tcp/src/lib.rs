@@ -32,6 +32,7 @@ mod stats;
 mod timers;
 mod trace;
 mod tuned_buffer;
+mod windowed_max;
 
 pub use config::{
     all_knobs, AckPolicy, AdaptiveAcks, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FackConfig,

@@ -73,7 +73,7 @@ impl Receiver {
         let begins = (start as u32).wrapping_sub(self.last_ack) as i32 <= 0;
         let newer = begins && (outdated || ts_val.wrapping_sub(self.ts_recent) as i32 >= 0);
         if newer {
-            self.ts_recent = ts_val; // PAWS is not needed: positions are 64 bits wide
+            self.ts_recent = ts_val;
         }
         newer
     }

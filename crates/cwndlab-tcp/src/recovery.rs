@@ -110,8 +110,7 @@ pub(crate) enum Expiry {
 pub(crate) struct EchoEpisode {
     /// `RecoverFS` (RFC 9937, section 6.1).
     pub recover_fs: u32,
-    /// The ACK that carries the ECN echo (ECE). If it acknowledges new data, it counts as the first ACK of the episode,
-    /// and loss recovery has already processed it.
+    /// The ACK that carries the ECN echo (ECE), which is the first one of the episode.
     pub allow: Allow,
 }
 

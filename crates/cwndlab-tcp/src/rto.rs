@@ -61,9 +61,8 @@ impl RttEstimator {
     pub fn on_sample(&mut self, cfg: &RtoConfig, now: Time, rtt: Time, (una, max): (u64, u64)) {
         self.min_rtt = self.min_rtt.min(rtt);
         if cfg.estimator == Estimator::Linux {
-            let us = |at: Time| at.as_nanos() / MICROSECOND;
-            let span = us(now) - us(now.saturating_sub(rtt));
-            self.sample_linux(cfg, span.clamp(1, 1 << 28) as u32, una as u32, max as u32);
+            let us = rtt.as_nanos() / MICROSECOND;
+            self.sample_linux(cfg, us.clamp(1, 1 << 28) as u32, una as u32, max as u32);
         } else if cfg.estimator.is_linux_2() {
             self.sample_linux_2(cfg, ticks(cfg, now, rtt));
         } else if cfg.tick_ns == Time::ZERO {
@@ -233,7 +232,12 @@ impl RttEstimator {
         self.min_rtt = self.min_rtt.min(rtt);
     }
 
-    /// Smallest measurement so far; [`Time::MAX`] before the first.
+    /// Replaces the minimum RTT.
+    pub fn set_min_rtt(&mut self, rtt: Time) {
+        self.min_rtt = rtt;
+    }
+
+    /// Smallest measurement so far, or the one set last; [`Time::MAX`] before the first.
     #[inline]
     pub fn min_rtt(&self) -> Time {
         self.min_rtt

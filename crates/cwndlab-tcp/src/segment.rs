@@ -137,6 +137,14 @@ pub struct Header {
     pub sack_permitted: bool,
 }
 
+impl Header {
+    /// Whether the timestamp, which must be present, is older than this one (RFC 7323, section 5.2).
+    #[inline]
+    pub(crate) fn is_older_than(&self, stamp: u32) -> bool {
+        (self.ts_val.wrapping_sub(stamp) as i32) < 0
+    }
+}
+
 /// One segment: its header, to which it dereferences, and the options that few segments carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {

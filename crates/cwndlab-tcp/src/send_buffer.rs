@@ -82,10 +82,15 @@ impl SendBuffer {
         bytes + SKB_BYTES * bytes.div_ceil(u64::from(s.mss)).saturating_sub(merged)
     }
 
+    /// Notes the window that the peer offers.
+    pub fn note_window(&mut self, window: u64) {
+        self.largest_window = self.largest_window.max(window);
+    }
+
     /// Lets the application write until the buffer is full, or all is written.
     pub fn fill(&mut self, s: &mut SendState, mut memory: u64) {
         let mss = u64::from(s.mss);
-        self.largest_window = self.largest_window.max(s.edge.saturating_sub(s.una));
+        self.note_window(s.edge.saturating_sub(s.una));
         while self.marks.front().is_some_and(|end| *end <= s.una) {
             self.marks.pop_front();
         }

@@ -198,8 +198,9 @@ impl Sender {
         let cwnd = self.cc.cwnd();
         let is_full = (in_flight + sent_first).div_ceil(mss) >= cwnd / mss;
         let windows = self.cc.needs().buffered_windows;
-        let memory = self.buffered_memory();
+        let (memory, window) = (self.buffered_memory(), self.snd.edge.saturating_sub(self.snd.una));
         let Some(buffer) = self.buffer() else { return };
+        buffer.note_window(window);
         if !is_full {
             buffer.expand(windows, cwnd / mss);
         }

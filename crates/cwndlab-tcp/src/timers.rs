@@ -99,6 +99,12 @@ impl TcpConfig {
         }
     }
 
+    /// Returns the time from `at` to `now`, as a difference of such times.
+    #[inline]
+    pub(crate) fn elapsed(&self, at: Time, now: Time) -> Time {
+        self.whole(now).saturating_sub(self.whole(at))
+    }
+
     /// The clock that counts the ticks of timers, and of which timestamps are.
     #[inline]
     pub(crate) fn clock(&self) -> Clock {

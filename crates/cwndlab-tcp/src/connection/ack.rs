@@ -139,7 +139,7 @@ impl Connection {
     /// window by the steps that recovery requests. The caller then calls [`Connection::conclude`].
     fn decide(&mut self, cfg: &TcpConfig, report: &AckReport) -> Outcome {
         self.sender.cc.on_feedback(report);
-        if report.kind == AckKind::Duplicate && report.ece {
+        if report.kind == AckKind::Duplicate && report.ece && !cfg.linux_details {
             self.on_echo(cfg, report);
         }
         let outcome = self.recovery.on_ack(&mut self.sender.view(cfg), report);
@@ -160,7 +160,7 @@ impl Connection {
         let has_blocks = blocks.is_some() && self.agreed.sack;
         let prior_flight_bytes = self.sender.snd.flight_size();
         let prior_in_flight_bytes = self.in_flight_measured();
-        let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, blocks);
+        let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(cfg, seg, blocks);
         let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(cfg, seg));
         let s = &mut self.sender;
         let acked = ack - s.snd.una;
@@ -213,9 +213,9 @@ impl Connection {
     /// edge of the window differs from the last one advertised.
     fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
         let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.snd.flight_size(), self.in_flight_measured());
-        let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(seg, Some(seg));
+        let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(cfg, seg, Some(seg));
         let sacked_bytes = if self.agreed.sack { self.learn_sack(cfg, seg) } else { 0 };
-        let reported = self.sender.outstanding.round_trips(now).reported;
+        let reported = self.sender.outstanding.round_trips(cfg, now).reported;
         if let Some((first, last)) = reported {
             let s = &mut self.sender.snd;
             s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
@@ -253,12 +253,18 @@ impl Connection {
 
     /// Prepares the report of an ACK. If losses are detected by time (RACK), returns the range that a DSACK reports,
     /// the echoed timestamp, and the minimum round trip so far.
-    fn begin_account(&mut self, seg: &Header, blocks: Option<&Segment>) -> (Option<(u64, u64)>, Option<u32>, Time) {
-        if !self.recovery.detects_by_time() {
-            return (None, None, Time::MAX);
-        }
+    fn begin_account(
+        &mut self,
+        cfg: &TcpConfig,
+        seg: &Header,
+        blocks: Option<&Segment>,
+    ) -> (Option<(u64, u64)>, Option<u32>, Time) {
+        let Some(rack) = self.recovery.rack() else { return (None, None, Time::MAX) };
         self.sender.outstanding.begin_ack();
-        let dsack = blocks.and_then(|seg| dsack(seg, self.iss, self.sender.snd.una));
+        let dsack = blocks.and_then(|seg| dsack(seg, self.iss, self.sender.snd.una)).filter(|(start, end)| {
+            let segments = (end - start).div_ceil(u64::from(self.sender.snd.mss)) as u32;
+            rack.believes_dsack(cfg, segments, self.stats.retransmits)
+        });
         (dsack, self.echoed_stamp(seg), self.sender.snd.rtt.min_rtt())
     }
 
@@ -343,6 +349,9 @@ impl Connection {
     /// such ACK.
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let outcome = self.decide(cfg, report);
+        if report.ece && report.kind != AckKind::Old && cfg.linux_details {
+            self.on_echo(cfg, report); // if the ACK reveals no loss (`tcp_try_to_open`)
+        }
         if outcome.began {
             self.note_beginning(cfg, report.now);
         }
@@ -372,7 +381,7 @@ impl Connection {
         } else if self.agreed.timestamps && seg.ts_ecr != 0 {
             Some(stamped_rtt(cfg, now, seg.ts_ecr))
         } else {
-            timed.then(|| now - s.timed_at)
+            timed.then(|| cfg.elapsed(s.timed_at, now))
         };
         if timed {
             s.timed_end = 0;
@@ -400,7 +409,7 @@ impl Connection {
     /// Takes a sample of the round trip from the records of single segments, or, if they have none, from
     /// [`Self::measure`]. Returns the sample for the window law.
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
-        let rtts = self.sender.outstanding.round_trips(now).acknowledged();
+        let rtts = self.sender.outstanding.round_trips(cfg, now).acknowledged();
         let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
             // The records have no sample: segments are not recorded, one was retransmitted, or the configuration asks
             // for another kind of sample.
@@ -429,10 +438,11 @@ impl Connection {
         }
         let flight = report.prior_flight_bytes.min(s.cc.cwnd());
         let episode = self.recovery.on_echo(&mut s.view(cfg), report);
+        let decided = report.kind == AckKind::New || cfg.linux_details;
         s.begin_reduction(cfg, episode.map_or(0, |episode| episode.recover_fs), &mut self.recovery);
         s.reduce(cfg, CongestionEvent::Ecn, flight);
         self.stats.ecn_reductions += 1;
-        if let (Some(EchoEpisode { allow, .. }), AckKind::New) = (episode, report.kind) {
+        if let Some(EchoEpisode { allow, .. }) = episode.filter(|episode| decided && episode.allow.delivered > 0) {
             s.allow(cfg, &allow, &mut self.recovery); // `decide` ran before PRR began, so PRR gets the ACK here
         }
         if s.cc.cwnd() == 0 {

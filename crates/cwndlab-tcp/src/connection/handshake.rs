@@ -127,7 +127,7 @@ impl Connection {
             let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
                 Time::from_micros(cfg.clock().age(now, seg.ts_val))
             } else {
-                now - s.timed_at
+                cfg.elapsed(s.timed_at, now)
             };
             s.snd.rtt.on_sample(&cfg.rto, now, rtt, (s.snd.una, s.snd.max));
         }

@@ -48,6 +48,28 @@ impl Connection {
         }
     }
 
+    /// Whether a segment's timestamp is older than TS.Recent, so that the segment is an old duplicate (PAWS; RFC 7323,
+    /// section 5.3, R1). Linux allows for one tick of its timestamps (`TCP_PAWS_WINDOW`), and takes duplicate ACKs that
+    /// are late by little more than the timeout (`tcp_disordered_ack`).
+    fn is_outdated(&self, cfg: &TcpConfig, now: Time, start: i64, seg: &Header) -> bool {
+        let recent = self.receiver.ts_recent;
+        let is_older = self.agreed.timestamps && seg.has_timestamps && seg.is_older_than(recent);
+        if !is_older || recent == 0 || stamp_unit(now).wrapping_sub(self.stamped_at) >= OUTDATED {
+            return false;
+        }
+        if !cfg.linux_details {
+            return true;
+        }
+        let s = &self.sender.snd;
+        let [late_ms, rto_ms] = [
+            cfg.clock().stamped_ms(now, recent).saturating_sub(cfg.clock().stamped_ms(now, seg.ts_val)),
+            s.rtt.rto(&cfg.rto).as_nanos() / 1_000_000,
+        ];
+        let is_duplicate = seg.len == 0 && start == self.receiver.nxt as i64 && seg.ack == self.wire(s.una);
+        let opens = s.una + u64::from(seg.window) > s.edge || seg.window == 0;
+        late_ms > 1 && !(is_duplicate && !opens && late_ms <= rto_ms * 6 / 5)
+    }
+
     /// Handles a segment by the full path, in any state.
     pub(super) fn take_any(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
         match self.state {
@@ -82,6 +104,17 @@ impl Connection {
             return;
         }
         if !seg.flags.has(Flags::ACK) {
+            return;
+        }
+        if self.is_outdated(cfg, now, start, seg) {
+            // An empty segment is not answered (see below).
+            let end = start + i64::from(seg.len);
+            if seg.len > 0 && end > 0 && end <= self.receiver.nxt as i64 {
+                self.on_payload::<false>(cfg, now, seg, start.max(1) as u64, end as u64);
+            // DSACK reports it
+            } else {
+                self.receiver.ack_now |= seg.len > 0 || !plain;
+            }
             return;
         }
         if start > self.receiver.edge as i64 {

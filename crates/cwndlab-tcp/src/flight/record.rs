@@ -371,10 +371,10 @@ impl Record {
     /// section 6.2, step 5). Returns whether there were any. Also returns the time at which the last of the other
     /// segments sent before `newest` will be overdue; [`Time::MAX`] if there are none.
     pub fn detect(&mut self, cfg: &TcpConfig, newest: (Time, u64), wait: Time, now: Time) -> (bool, Time) {
-        let (mut found, whole) = (false, cfg.whole(now));
+        let mut found = false;
         while let Some(&transmission) = self.order.front() {
             if let Some(index) = self.open(transmission) {
-                if !sent_after(newest, transmission) || cfg.whole(transmission.0) + wait > whole {
+                if !sent_after(newest, transmission) || cfg.elapsed(transmission.0, now) < wait {
                     break;
                 }
                 self.lose(index, 0);
@@ -384,7 +384,7 @@ impl Record {
         }
         let last =
             self.order.iter().take_while(|&&t| sent_after(newest, t)).filter(|&&t| self.open(t).is_some()).last();
-        (found, last.map_or(Time::MAX, |&(at, _)| at + wait))
+        (found, last.map_or(Time::MAX, |&(at, _)| now + wait.saturating_sub(cfg.elapsed(at, now))))
     }
 
     /// Marks segments as lost on a timeout: the first one, and those sent `wait` or longer ago (RFC 8985, section 6.3).

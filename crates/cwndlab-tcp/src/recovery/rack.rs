@@ -1,5 +1,6 @@
 //! RACK-TLP (RFC 8985): loss detection by transmission times, tail loss probes, and PRR (RFC 9937) for the window.
 
+mod least;
 mod output;
 mod tail;
 mod timer;
@@ -17,6 +18,7 @@ use crate::congestion::{AckKind, AckReport, Episode};
 use crate::flight::{sent_after, Arrived, Flight, REPEATED};
 use crate::send_state::{Room, SendState};
 use crate::timers::Timers;
+use least::LeastRtt;
 use timer::Deadlines;
 use undo::Evidence;
 use usage::Usage;
@@ -49,8 +51,6 @@ struct Arrivals {
     original: bool,
     /// Round trip of the first segment that SACK newly reports.
     reported_rtt: Option<Time>,
-    /// Whether `RACK_update` has used at least one of the segments.
-    moved: bool,
 }
 
 /// Returns [`Arrivals::delivered`] for an ACK.
@@ -102,6 +102,10 @@ pub(crate) struct Rack {
     newest: (Time, u64),
     /// `RACK.rtt`.
     rtt: Time,
+    least: LeastRtt,
+    /// Whether [`Rack::newest`] or [`Rack::rtt`] has been updated since losses were last looked for (Linux:
+    /// `rack.advanced`).
+    advanced: bool,
     /// `RACK.fack`: highest position that has arrived.
     fack: u64,
     reorderings: u32,
@@ -113,6 +117,8 @@ pub(crate) struct Rack {
     persist: u8,
     /// `RACK.dsack_round`; 0 if there is none.
     dsack_round: u64,
+    /// Segments that arrived twice, according to DSACK.
+    twice: u32,
     /// `TLP.end_seq`; 0 if no probe is outstanding.
     probe_end: u64,
     /// `TLP.is_retrans`.
@@ -130,10 +136,17 @@ impl Rack {
         Rack { multiplier: 1, persist: PERSIST, measured: true, ..Rack::default() }
     }
 
+    /// Whether a DSACK that reports this many segments counts, of which `again` were retransmitted so far. In Linux it
+    /// does not if more are reported than were retransmitted: the network duplicates packets (`tcp_dsack_seen`).
+    pub fn believes_dsack(&mut self, cfg: &TcpConfig, segments: u32, again: u32) -> bool {
+        self.twice += segments;
+        self.twice <= again || !cfg.linux_details
+    }
+
     /// Applies `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) to each segment newly known to have arrived, in its
     /// state before the ACK.
     fn take_arrivals(&mut self, v: &View<'_>, ack: &AckReport) -> Arrivals {
-        let (mut reported, mut original, mut moved) = (false, false, false);
+        let (mut reported, mut original) = (false, false);
         // Segments are compared with the highest position before this ACK: the segments of one ACK do not count as
         // reordered among themselves.
         let (fack, mut revealed) = (self.fack, [false; 2]);
@@ -141,7 +154,7 @@ impl Rack {
             let repeated = sent.flags & REPEATED != 0;
             reported |= sacked;
             original |= !repeated && sent.end <= self.recover + 1;
-            let rtt = v.cfg.whole(ack.now).saturating_sub(v.cfg.whole(sent.at));
+            let rtt = v.cfg.elapsed(sent.at, ack.now);
             // Step 3: reordering.
             self.fack = self.fack.max(sent.end);
             if sent.end < fack && !repeated {
@@ -158,16 +171,16 @@ impl Rack {
                 continue;
             }
             self.rtt = rtt;
-            moved = true;
+            self.advanced = true;
             if sent_after((sent.at, sent.end), self.newest) {
                 self.newest = (sent.at, sent.end);
             }
         }
-        let rtts = v.flight.round_trips(ack.now);
+        let rtts = v.flight.round_trips(v.cfg, ack.now);
         let measured = if ack.kind == AckKind::New { rtts.acknowledged() } else { rtts.reported };
         self.measured |= measured.is_some();
         let reported_rtt = rtts.reported.map(|rtts| rtts.0);
-        Arrivals { now: ack.now, delivered: delivered(ack, v.flight), reported, original, reported_rtt, moved }
+        Arrivals { now: ack.now, delivered: delivered(ack, v.flight), reported, original, reported_rtt }
     }
 
     /// Returns how much the window may grow for an ACK that acknowledges no new data. On a path known to reorder, data
@@ -185,9 +198,14 @@ impl Rack {
     fn process(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals) -> (bool, Steps) {
         let (advanced, delivered) = (ack.kind == AckKind::New, arrivals.delivered);
         let mut steps = Steps::NONE;
-        self.end_probe(v.s, ack, delivered, &mut steps);
-        let ended = advanced && self.end_episode(v, ack.echoed_stamp, &mut steps);
-        self.adapt(v.s, ended, ack.dsack.is_some());
+        let of_probe = self.is_probe(ack.dsack, v.s.mss);
+        // In Linux a probe's DSACK does not count, nor any before reordering was seen (`tcp_dsack_seen`).
+        let counts = !v.cfg.linux_details || (self.reorderings > 0 && !of_probe);
+        self.adapt(v.s, ack.dsack.is_some() && counts);
+        self.end_probe(v, ack, delivered, of_probe, &mut steps);
+        if advanced {
+            self.end_episode(v, ack.echoed_stamp, &mut steps);
+        }
         let looks = match self.phase {
             Phase::Recovery => self.undo_in_recovery(v, ack, &mut steps),
             Phase::Loss => {
@@ -201,7 +219,9 @@ impl Rack {
             Phase::Open | Phase::Reduced => true,
         };
         let again = v.flight.tally().again;
-        let found = looks && self.detect(v, ack.now);
+        // Linux looks for losses only if this ACK or an earlier one has told something new (`tcp_rack_mark_lost`).
+        let informed = looks && std::mem::take(&mut self.advanced);
+        let found = looks && (informed || !v.cfg.linux_details) && self.detect(v, ack.now);
         // RFC 9937, section 6.2: an ACK is safe if it advances SND.UNA and reveals no further loss.
         let safe = advanced && !found;
         // After a timeout only the loss of a retransmission begins an episode (Linux).
@@ -215,35 +235,35 @@ impl Rack {
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             steps.push(Step::Allow(allow(v, delivered, safe)));
         }
-        self.set_timer(v, arrivals, advanced);
+        self.set_timer(v, arrivals, advanced, informed);
         (begins, steps)
     }
 
     /// Ends fast recovery once all data outstanding at its beginning is acknowledged. Ends the reduction for an ECN
-    /// echo once later data is acknowledged, so that the peer has received CWR. Returns whether the repair of losses
-    /// has ended.
-    fn end_episode(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
+    /// echo once later data is acknowledged, so that the peer has received CWR.
+    fn end_episode(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) {
         let over = match self.phase {
             Phase::Recovery => v.s.una > self.recover,
             Phase::Reduced => v.s.una > self.recover + 1,
-            Phase::Loss => return v.s.una > self.recover, // `after_timeout` ends this phase
-            Phase::Open => false,
+            Phase::Loss | Phase::Open => false, // `after_timeout` ends the phase `Loss`
         };
         if !over {
-            return false;
+            return;
         }
         let repaired = self.phase == Phase::Recovery;
-        if !(repaired && self.undo_at_end(v, echo, steps)) {
+        let undone = repaired && self.undo_at_end(v, echo, steps);
+        if !undone {
             // RFC 9937, section 6.2: the episode ends at ssthresh.
             steps.push(Step::Ended);
         }
         self.phase = Phase::Open;
-        repaired
+        if repaired {
+            self.count_repair(v.cfg, undone);
+        }
     }
 
-    /// Widens the reordering window once per round with a DSACK, and resets it after 16 recoveries without one (RFC
-    /// 8985, section 6.2, step 4).
-    fn adapt(&mut self, s: &SendState, ended: bool, dsack: bool) {
+    /// Widens the reordering window once per round with a DSACK (RFC 8985, section 6.2, step 4).
+    fn adapt(&mut self, s: &SendState, dsack: bool) {
         if self.dsack_round != 0 && s.una >= self.dsack_round {
             self.dsack_round = 0;
         }
@@ -251,11 +271,18 @@ impl Rack {
             self.dsack_round = s.max;
             self.multiplier += 1;
             self.persist = PERSIST;
-        } else if ended {
-            self.persist = self.persist.saturating_sub(1);
-            if self.persist == 0 {
-                self.multiplier = 1;
-            }
+        }
+    }
+
+    /// Counts the end of a repair of losses, and resets the reordering window after 16 without a DSACK (RFC 8985,
+    /// section 6.2, step 4). Linux does not count those whose reduction is undone (`tcp_try_undo_recovery`).
+    fn count_repair(&mut self, cfg: &TcpConfig, undone: bool) {
+        if cfg.linux_details && undone {
+            return;
+        }
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiplier = 1;
         }
     }
 
@@ -321,6 +348,11 @@ impl Algorithm for Rack {
             self.evidence.on_dsack(twice, una_before, v.s.mss);
         }
         let arrivals = self.take_arrivals(v, ack);
+        if let Some(rtt) = ack.rtt {
+            // Linux: an ACK of less than a segment may have been delayed (`FLAG_ACK_MAYBE_DELAYED`).
+            let is_runt = ack.acked_bytes < u64::from(v.s.mss) && v.flight.arrived().len() == 1 && !arrivals.reported;
+            self.least.note(v.cfg, v.s, ack.now, rtt, is_runt);
+        }
         let shrinks = |phase: Phase| matches!(phase, Phase::Recovery | Phase::Reduced);
         let (before, lost_before) = (self.phase, v.flight.tally().lost_bytes);
         let (began, steps) = self.process(v, ack, &arrivals);
@@ -351,7 +383,7 @@ impl Algorithm for Rack {
         self.phase = Phase::Reduced;
         self.recover = v.s.max - 1;
         let delivered = delivered(ack, v.flight);
-        Some(EchoEpisode { recover_fs: recover_fs(v, delivered), allow: allow(v, delivered, true) })
+        Some(EchoEpisode { recover_fs: recover_fs(v, delivered), allow: allow(v, delivered, ack.kind == AckKind::New) })
     }
 
     fn on_expiry(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
@@ -377,7 +409,11 @@ impl Algorithm for Rack {
 
     /// Marks segments as lost after a timeout, and begins their repair (RFC 8985, section 6.3).
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode> {
-        let window = if self.reorderings > 0 { quarter(v.cfg, v.s) * u64::from(self.multiplier) } else { Time::ZERO };
+        // Linux allows no time for reordering here (`tcp_timeout_mark_lost`).
+        let window = match self.reorderings > 0 && !v.cfg.linux_details {
+            true => quarter(v.cfg, v.s) * u64::from(self.multiplier),
+            false => Time::ZERO,
+        };
         v.flight.lose_overdue(self.rtt + window, now);
         v.s.nxt = v.s.max; // the record, not `nxt`, shows which segments are lost
         self.phase = Phase::Loss;
@@ -499,7 +535,9 @@ impl Rack {
         self.new_only = false;
         self.measured = true;
         self.fack = last.end;
-        self.rtt = cfg.whole(now).saturating_sub(cfg.whole(last.at));
+        let rtt = cfg.elapsed(last.at, now);
+        self.rtt = rtt;
+        self.least.note(cfg, s, now, rtt, last.end - first.start < u64::from(s.mss));
         if sent_after((last.at, last.end), self.newest) {
             self.newest = (last.at, last.end);
         }
@@ -508,7 +546,7 @@ impl Rack {
         }
         self.deadlines.probed_at = Time::MAX;
         s.dup_acks = 0;
-        Some((now.saturating_sub(first.at), now.saturating_sub(last.at)))
+        Some((cfg.elapsed(first.at, now), rtt))
     }
 }
 

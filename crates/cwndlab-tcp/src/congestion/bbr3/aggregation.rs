@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 use super::sample::Sample;
 use super::{bytes_in, Rounds};
 use crate::config::Bbr3Rules;
-use crate::congestion::windowed_max::WindowedMax;
+use crate::windowed_max::WindowedMax;
 
 /// `ExtraAckedFilterLen`, in rounds; one round in Startup.
 const DRAFT_ROUNDS: u32 = 10;

@@ -73,8 +73,8 @@ impl Connection {
         } else {
             acked > 0 && acked <= s.snd.max - s.snd.una
         };
-        if !plain {
-            return false;
+        if !plain || self.agreed.timestamps && seg.is_older_than(self.receiver.ts_recent) {
+            return false; // the full path applies PAWS
         }
         let start = self.receiver.nxt + self.distance_ahead(seg);
         if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {

@@ -7,7 +7,7 @@ use super::{Phase, Rack};
 use crate::congestion::{AckKind, AckReport};
 use crate::flight::SACKED;
 use crate::recovery::{Expiry, Step, Steps, View};
-use crate::send_state::{Piece, SendState};
+use crate::send_state::Piece;
 
 impl Rack {
     /// Processes an expiry of the retransmission timer, which may be set for the timeout, the reordering timer or the
@@ -53,14 +53,28 @@ impl Rack {
         Some(Piece { start: last.start, len: (last.end.min(s.end) - last.start) as u32 })
     }
 
-    /// `TLP_process_ack` (RFC 8985, section 7.4.2).
-    pub(super) fn end_probe(&mut self, s: &SendState, ack: &AckReport, delivered: u64, steps: &mut Steps) {
+    /// Whether a DSACK reports the probe: a segment that ends where the probe does (Linux: `FLAG_DSACK_TLP`).
+    pub(super) fn is_probe(&self, dsack: Option<(u64, u64)>, mss: u32) -> bool {
+        dsack.is_some_and(|(start, end)| end == self.probe_end && end - start <= u64::from(mss))
+    }
+
+    /// `TLP_process_ack` (RFC 8985, section 7.4.2). `of_probe`: a DSACK reports the probe.
+    pub(super) fn end_probe(
+        &mut self,
+        v: &View<'_>,
+        ack: &AckReport,
+        delivered: u64,
+        of_probe: bool,
+        steps: &mut Steps,
+    ) {
+        let s = &v.s;
         if self.probe_end == 0 || s.una < self.probe_end {
             return;
         }
         let beyond = s.una > self.probe_end;
         // The original and the probe have both arrived, according to a DSACK or a duplicate ACK that delivers nothing.
-        let both = ack.dsack.is_some() || (ack.kind != AckKind::New && delivered == 0);
+        let dsack = if v.cfg.linux_details { of_probe } else { ack.dsack.is_some() };
+        let both = dsack || (ack.kind != AckKind::New && delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = 0;
         } else if beyond {

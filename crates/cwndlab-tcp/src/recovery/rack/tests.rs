@@ -20,8 +20,8 @@ fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_
     let cfg = Profile::Linux6.config();
     let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
     for (round, window) in [50, 75, 100, 100].into_iter().enumerate() {
-        rack.adapt(&s, false, true);
-        rack.adapt(&s, false, true); // a second DSACK in the same round
+        rack.adapt(&s, true);
+        rack.adapt(&s, true); // a second DSACK in the same round
         assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(window), "after {round} rounds");
         (s.una, s.max) = (s.max, s.max + 1000);
     }
@@ -31,14 +31,14 @@ fn the_reordering_window_grows_once_a_round_with_dsack_up_to_the_smoothed_round_
 fn sixteen_recoveries_without_dsack_reset_the_reordering_window() {
     let cfg = Profile::Linux6.config();
     let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
-    rack.adapt(&s, false, true);
+    rack.adapt(&s, true);
     (s.una, s.max) = (s.max, s.max + 1000);
     for _ in 0..15 {
-        rack.adapt(&s, true, false);
-        rack.adapt(&s, false, false); // an ACK that ends no recovery
+        rack.count_repair(&cfg, false);
+        rack.adapt(&s, false); // an ACK that ends no recovery
     }
     assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(50));
-    rack.adapt(&s, true, false);
+    rack.count_repair(&cfg, false);
     assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(25));
 }
 

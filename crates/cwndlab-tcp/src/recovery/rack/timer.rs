@@ -73,31 +73,24 @@ fn allowance(cfg: &TcpConfig) -> Time {
     }
 }
 
-/// Returns the time at which the retransmission timeout is due, counted from the last transmission of the first
-/// outstanding segment.
-fn first_timeout(v: &View<'_>) -> Time {
-    v.flight.first().map_or(Time::MAX, |first| first.at + v.s.rtt.rto(&v.cfg.rto))
-}
-
-/// Returns the time left until [`first_timeout`]; [`Time::MAX`] if it has passed.
+/// Returns the time left until the retransmission timeout is due, counted from the last transmission of the first
+/// outstanding segment; zero if it has passed.
 fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
-    match first_timeout(v).saturating_sub(now) {
-        Time::ZERO => Time::MAX,
-        left => left,
-    }
+    v.flight.first().map_or(Time::MAX, |first| v.s.rtt.rto(&v.cfg.rto).saturating_sub(v.cfg.elapsed(first.at, now)))
 }
 
 impl Rack {
-    /// Sets the timer after an ACK; `advanced`: it acknowledges new data.
-    pub(super) fn set_timer(&mut self, v: &View<'_>, arrivals: &Arrivals, advanced: bool) {
-        let Arrivals { now, moved, .. } = *arrivals;
+    /// Sets the timer after an ACK; `advanced`: it acknowledges new data; `informed`: RACK's state has changed since
+    /// losses were last looked for, which was done now.
+    pub(super) fn set_timer(&mut self, v: &View<'_>, arrivals: &Arrivals, advanced: bool, informed: bool) {
+        let now = arrivals.now;
         if !v.cfg.recovery.has_linux_timers() {
             if advanced {
                 self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
             }
         } else if v.s.una == v.s.max {
             self.deadlines.pending = Pending::Timeout;
-        } else if moved && !self.deadlines.reordering.is_never() {
+        } else if informed && !self.deadlines.reordering.is_never() {
             let wait = self.deadlines.reordering.saturating_sub(now) + allowance(v.cfg);
             self.set(v.cfg, now, Pending::Reordering, wait.min(v.s.rtt.rto(&v.cfg.rto)));
         } else if (advanced || tells_of_time_before_first(v, arrivals))
@@ -109,9 +102,8 @@ impl Rack {
 
     /// Sets the timer after an ACK that [`Rack::take_calm`] processed.
     pub fn set_calm_timer(&mut self, v: &View<'_>, now: Time) {
-        let nothing =
-            Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None, moved: false };
-        self.set_timer(v, &nothing, true);
+        let nothing = Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None };
+        self.set_timer(v, &nothing, true, false);
     }
 
     /// Sets the timer after a piece was sent.
@@ -139,7 +131,8 @@ impl Rack {
 
     /// With Linux's timers: sets the timer for a probe of data sent now, as [`Self::schedule_probe`].
     pub(super) fn probe_new_data(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
-        let at = self.schedule_probe(v, now, left_of_timeout(v, now))?;
+        let left = left_of_timeout(v, now);
+        let at = self.schedule_probe(v, now, if left == Time::ZERO { Time::MAX } else { left })?;
         self.deadlines.probed_at = now;
         Some(at)
     }
@@ -174,7 +167,7 @@ impl Rack {
         if v.cfg.recovery.has_linux_timers() {
             let left = match self.deadlines.pending {
                 Pending::Timeout => v.s.rtt.rto(&v.cfg.rto),
-                Pending::Reordering | Pending::Probe => first_timeout(v).saturating_sub(now),
+                Pending::Reordering | Pending::Probe => left_of_timeout(v, now),
             };
             self.set(v.cfg, now, Pending::Timeout, left + self.pacing_delay(v.cfg, now));
         }

@@ -71,6 +71,7 @@ impl Rack {
             v.flight.forgive();
         }
         steps.push(Step::Undo);
+        self.advanced = true; // `tcp_undo_cwnd_reduction`
         self.counts.undos += 1;
         self.evidence.clear();
     }
@@ -134,8 +135,9 @@ impl Rack {
             }
         }
         if recovered {
-            self.undo_at_end(v, echo, steps);
+            let undone = self.undo_at_end(v, echo, steps);
             self.phase = Phase::Open;
+            self.count_repair(v.cfg, undone);
         }
     }
 }

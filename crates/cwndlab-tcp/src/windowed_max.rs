@@ -2,7 +2,7 @@
 
 /// The best, second and third choice, each measured no earlier than the one before. Times may be in any unit.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct WindowedMax([Sample; 3]);
+pub(crate) struct WindowedMax([Sample; 3]);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
