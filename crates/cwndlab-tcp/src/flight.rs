@@ -15,13 +15,13 @@ pub use rate::RateSample;
 pub(crate) use record::{sent_after, Arrived, Keeps, Record, RoundTrips, Sent, Tally, REPEATED, SACKED};
 pub(crate) use report::PlainAck;
 pub use report::{AckKind, AckReport, AfterAck};
+pub(crate) use scoreboard::Scoreboard;
 
 use cwndlab_units::Time;
 
 use crate::clock::Clock;
 use crate::config::{RecoveryKind, RttSamples, TcpConfig, TimerStart};
 use rate::{Measured, RateSampler};
-use scoreboard::Scoreboard;
 
 /// The sums over the outstanding segments if individual segments are not recorded.
 static NO_SEGMENTS: Tally = Tally { pipe: 0, sacked: 0, lost: 0, waiting: 0, again: 0, lost_bytes: 0 };

@@ -4,10 +4,14 @@
 //!
 //! The buffer counts memory: each segment occupies an `sk_buff` of its own, as on devices that do not split segments.
 
+mod merging;
+
 use std::collections::VecDeque;
 
+use crate::flight::Scoreboard;
 use crate::send_state::SendState;
 use crate::tuned_buffer::{HEAD_BYTES, INITIAL_SEGMENTS, TAIL_BYTES};
+use merging::Merging;
 
 /// Room for headers before the payload (`MAX_TCP_HEADER`).
 const HEADER_BYTES: u32 = 256;
@@ -36,6 +40,7 @@ pub(crate) struct SendBuffer {
     largest_window: u64,
     /// Ends of the buffered segments with PSH, in order.
     marks: VecDeque<u64>,
+    merging: Merging,
 }
 
 impl SendBuffer {
@@ -75,11 +80,16 @@ impl SendBuffer {
         self.size.saturating_sub(memory) >= memory / 2
     }
 
-    /// Memory of what is in the buffer (`sk_wmem_queued`), if of what SACK has reported `merged` segments were merged
-    /// with others.
-    pub fn memory(s: &SendState, merged: u64) -> u64 {
+    /// Memory of what is in the buffer (`sk_wmem_queued`), of which SACK has `reported` these ranges.
+    pub fn memory(&self, s: &SendState, reported: &Scoreboard) -> u64 {
         let bytes = s.end - s.una.min(s.end);
+        let merged = self.merging.merged(reported, s.mss);
         bytes + SKB_BYTES * bytes.div_ceil(u64::from(s.mss)).saturating_sub(merged)
+    }
+
+    /// Takes the SACK blocks of an ACK, before they are `reported`.
+    pub fn take_blocks(&mut self, blocks: &[(u64, u64)], reported: &Scoreboard, mss: u32) {
+        self.merging.take_blocks(blocks, reported, mss);
     }
 
     /// Notes the window that the peer offers.
@@ -142,7 +152,7 @@ impl SendBuffer {
 
 #[cfg(test)]
 mod tests {
-    use super::SendBuffer;
+    use super::{Scoreboard, SendBuffer};
     use crate::send_state::SendState;
     use crate::Profile;
 
@@ -185,9 +195,11 @@ mod tests {
         buffer.write(u64::MAX);
         buffer.expand(2, 10_000);
         buffer.fill(&mut s, 0);
-        let memory = SendBuffer::memory(&s, 0);
+        let memory = buffer.memory(&s, &Scoreboard::default());
         assert!((100_000..100_000 + 1448 + 832).contains(&memory), "{memory}");
-        assert!(SendBuffer::memory(&s, 3) == memory - 3 * 832);
+        let mut reported = Scoreboard::default();
+        reported.insert(1449, 1449 + 4 * 1448);
+        assert_eq!(buffer.memory(&s, &reported), memory - 3 * 832, "four segments that are merged");
     }
 
     /// A call of `send` ends within a segment. The next one appends to it and takes its PSH away, unless it was sent.
@@ -199,12 +211,12 @@ mod tests {
         buffer.fill(&mut s, 0);
         assert_eq!(buffer.marks, [100_001]);
         buffer.write(10);
-        let memory = SendBuffer::memory(&s, 0);
+        let memory = buffer.memory(&s, &Scoreboard::default());
         buffer.fill(&mut s, memory);
         assert_eq!(buffer.marks, [100_011]);
         (s.nxt, s.max) = (s.end, s.end);
         buffer.write(10);
-        let memory = SendBuffer::memory(&s, 0);
+        let memory = buffer.memory(&s, &Scoreboard::default());
         buffer.fill(&mut s, memory);
         assert_eq!(buffer.marks, [100_011, 100_021]);
         assert!(buffer.is_pushed(100_011) && !buffer.is_pushed(100_001));

@@ -173,9 +173,25 @@ impl Sender {
             && self.extra.as_ref().and_then(|extra| extra.buffer.as_ref()).is_some_and(|buffer| buffer.is_full())
     }
 
+    /// Tells the send buffer of a window that the peer offers.
+    pub fn note_offer(&mut self, window: u32) {
+        if let Some(buffer) = self.buffer() {
+            buffer.note_window(u64::from(window));
+        }
+    }
+
+    /// Takes the valid SACK blocks of an ACK, lowest first, before they are recorded.
+    pub fn note_blocks(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
+        let (mss, reported) = (self.snd.mss, &self.outstanding.reported);
+        if let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) {
+            buffer.take_blocks(&blocks.collect::<Vec<_>>(), reported, mss);
+        }
+    }
+
     /// Memory of what is in the send buffer.
     fn buffered_memory(&self) -> u64 {
-        SendBuffer::memory(&self.snd, self.outstanding.reported.merged(u64::from(self.snd.mss)))
+        let buffer = self.extra.as_ref().and_then(|extra| extra.buffer.as_deref());
+        buffer.map_or(0, |buffer| buffer.memory(&self.snd, &self.outstanding.reported))
     }
 
     /// Lets the application write into the send buffer until it is full.
@@ -198,9 +214,8 @@ impl Sender {
         let cwnd = self.cc.cwnd();
         let is_full = (in_flight + sent_first).div_ceil(mss) >= cwnd / mss;
         let windows = self.cc.needs().buffered_windows;
-        let (memory, window) = (self.buffered_memory(), self.snd.edge.saturating_sub(self.snd.una));
+        let memory = self.buffered_memory();
         let Some(buffer) = self.buffer() else { return };
-        buffer.note_window(window);
         if !is_full {
             buffer.expand(windows, cwnd / mss);
         }

@@ -57,6 +57,9 @@ impl Connection {
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.snd.edge = ack + u64::from(seg.window);
         self.sender.note_largest_window(seg.window);
+        if self.sender.is_buffered {
+            self.sender.note_offer(seg.window);
+        }
     }
 
     /// Stops the persist timer if an ACK that acknowledges nothing new has opened the window.
@@ -107,14 +110,15 @@ impl Connection {
         if cfg.linux_details && blocks.len > 1 {
             blocks.as_mut_slice().sort_unstable_by_key(|block| at(block.0));
         }
-        let mut reported = 0;
-        for &(left, right) in blocks.as_slice() {
+        let max = self.sender.snd.max as i64;
+        let valid = blocks.as_slice().iter().filter_map(|&(left, right)| {
             let (left, right) = (at(left), at(right));
-            if left >= una && left < right && right <= self.sender.snd.max as i64 {
-                reported += self.sender.outstanding.on_block(left as u64, right as u64);
-            }
+            (left >= una && left < right && right <= max).then_some((left as u64, right as u64))
+        });
+        if self.sender.is_buffered && blocks.len > 0 {
+            self.sender.note_blocks(valid.clone());
         }
-        reported
+        valid.map(|(left, right)| self.sender.outstanding.on_block(left, right)).sum()
     }
 
     /// Processes an ACK of new data by the full path. `options`: the whole segment, or `None` if it has neither SACK

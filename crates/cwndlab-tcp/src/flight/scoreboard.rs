@@ -23,26 +23,12 @@ struct Reported {
     recent: [(u32, u32); RECENT],
     /// Index in `recent` of the block to be replaced next.
     oldest: u8,
-    /// Where a block has joined a range from below, and how many bytes it added there. Those below the ranges are removed
-    /// only when the list would grow.
-    joints: Vec<(u64, u32)>,
 }
 
 impl Scoreboard {
     /// The ranges, in order.
     pub fn ranges(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
         self.0.iter().flat_map(|reported| reported.ranges.iter())
-    }
-
-    /// Number of segments of `mss` bytes that are reported but merged with the one before in Linux's send buffer
-    /// (`tcp_shift_skb_data`). A new segment is merged with the one before, and then also with the one after; without one
-    /// before, it is not.
-    pub fn merged(&self, mss: u64) -> u64 {
-        let Some(reported) = &self.0 else { return 0 };
-        let full = self.ranges().map(|(start, end)| ((end - start) / mss).saturating_sub(1)).sum::<u64>();
-        let from = reported.ranges.first().map_or(u64::MAX, |range| range.0);
-        let apart = reported.joints.iter().filter(|joint| joint.0 > from && u64::from(joint.1) <= mss).count();
-        full.saturating_sub(apart as u64)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -131,20 +117,11 @@ impl Reported {
             }
         }
         let (mark, mut known, mut known_below) = (self.mark, 0, 0);
-        let mut first = None;
         let whole = self.ranges.insert(start, end, |range| {
-            first = first.or(Some(range.0));
             known += range.1 - range.0;
             known_below += length_below(range, mark);
         });
         let fresh = whole.1 - whole.0 - known;
-        if let Some(joint) = first.filter(|joint| *joint > start) {
-            if self.joints.len() == self.joints.capacity() {
-                let from = self.ranges.first().map_or(0, |range| range.0);
-                self.joints.retain(|joint| joint.0 > from);
-            }
-            self.joints.push((joint, (joint - start) as u32));
-        }
         self.total += fresh as u32;
         self.below_mark += (length_below(whole, mark) - known_below) as u32;
         fresh
@@ -216,24 +193,6 @@ mod tests {
             let end = kept.range(start..).next().copied().unwrap_or(u64::MAX);
             prop_assert_eq!(board.hole(a.max(una)), (start, end));
         }
-    }
-
-    #[test]
-    fn a_segment_is_merged_with_the_one_before_and_only_then_with_the_one_after() {
-        let mut board = Scoreboard::default();
-        let mut after = |start, end| {
-            board.insert(start, end);
-            board.merged(10)
-        };
-        assert_eq!(after(21, 31), 0);
-        assert_eq!(after(11, 21), 0, "joined from below");
-        assert_eq!(after(31, 41), 1, "appended");
-        assert_eq!(after(61, 71), 1, "on its own");
-        assert_eq!(after(41, 61), 4, "two of them, with what is on both sides");
-        assert_eq!(after(101, 111), 4);
-        assert_eq!(after(81, 101), 6, "the second of two is merged with the first, and then with the one after");
-        board.advance(31);
-        assert_eq!(board.merged(10), 3 + 2);
     }
 
     #[test]

@@ -349,9 +349,11 @@ impl Algorithm for Rack {
         }
         let arrivals = self.take_arrivals(v, ack);
         if let Some(rtt) = ack.rtt {
-            // Linux: an ACK of less than a segment may have been delayed (`FLAG_ACK_MAYBE_DELAYED`).
-            let is_runt = ack.acked_bytes < u64::from(v.s.mss) && v.flight.arrived().len() == 1 && !arrivals.reported;
-            self.least.note(v.cfg, v.s, ack.now, rtt, is_runt);
+            let only = match v.flight.arrived() {
+                [only] if !only.sacked => Some(only.sent),
+                _ => None,
+            };
+            self.least.note(v.cfg, v.s, ack.now, rtt, only);
         }
         let shrinks = |phase: Phase| matches!(phase, Phase::Recovery | Phase::Reduced);
         let (before, lost_before) = (self.phase, v.flight.tally().lost_bytes);
@@ -504,7 +506,7 @@ impl Rack {
         if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
             return false;
         }
-        self.new_only = false;
+        (self.new_only, self.advanced) = (false, false);
         (self.deadlines.reordering, self.deadlines.probed_at) = (Time::MAX, Time::MAX);
         true
     }
@@ -532,12 +534,12 @@ impl Rack {
             return None;
         }
         let (first, last) = flight.on_plain_ack(ack)?;
-        self.new_only = false;
+        (self.new_only, self.advanced) = (false, false);
         self.measured = true;
         self.fack = last.end;
         let rtt = cfg.elapsed(last.at, now);
         self.rtt = rtt;
-        self.least.note(cfg, s, now, rtt, last.end - first.start < u64::from(s.mss));
+        self.least.note(cfg, s, now, rtt, (first.start == last.start).then_some(last));
         if sent_after((last.at, last.end), self.newest) {
             self.newest = (last.at, last.end);
         }

@@ -167,7 +167,8 @@ impl Rack {
         if v.cfg.recovery.has_linux_timers() {
             let left = match self.deadlines.pending {
                 Pending::Timeout => v.s.rtt.rto(&v.cfg.rto),
-                Pending::Reordering | Pending::Probe => left_of_timeout(v, now),
+                // At least a microsecond, which takes a tick (`tcp_rearm_rto`).
+                Pending::Reordering | Pending::Probe => left_of_timeout(v, now).max(Time::from_micros(1)),
             };
             self.set(v.cfg, now, Pending::Timeout, left + self.pacing_delay(v.cfg, now));
         }
