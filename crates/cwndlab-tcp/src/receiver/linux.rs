@@ -29,8 +29,9 @@ impl Receiver {
     pub fn note_mark(&mut self, cfg: &TcpConfig, seg: &Header, echo: Echo, in_order: bool) {
         let offered = self.offered();
         let Some(linux) = self.policy.linux() else { return };
-        // With DCTCP (`dctcp_ece_ack_update`), the echo has begun already when Linux asks for it.
-        let begins = seg.ecn == CE && echo.flags() == Flags(0);
+        // With DCTCP (`dctcp_ece_ack_update`), the echo has begun already when Linux asks for it. CWR ends an echo first.
+        let restarts = seg.flags.has(Flags::CWR) && !echo.is_per_packet();
+        let begins = seg.ecn == CE && (echo.flags() == Flags(0) || restarts);
         if begins && !echo.state_ends(seg) {
             linux.on_mark(cfg, offered, in_order);
         }

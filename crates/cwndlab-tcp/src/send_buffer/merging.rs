@@ -1,6 +1,7 @@
 //! Which buffers of segments that SACK reports Linux merges (`tcp_shift_skb_data`). A segment is merged with the one
 //! before if that was reported, and then also with the one after; without one before, it stays on its own. What the last
-//! ACK reported, too, is not looked at again (`recv_sack_cache`).
+//! ACK reported, too, is not looked at again (`recv_sack_cache`). A block that ends within a merged buffer splits it
+//! (`tcp_match_skb_to_sack`).
 
 use crate::flight::Scoreboard;
 
@@ -20,7 +21,7 @@ impl Merging {
             self.joints.clear();
         }
         for &(start, end) in blocks {
-            self.walk(start, end);
+            self.look_at(start, end, reported);
             // The hole to which the block begins, if nothing is reported immediately before it.
             let (hole, next) = reported.hole(start - 1);
             let alone = hole < start && start < next && next <= end && next - start <= u64::from(mss);
@@ -33,12 +34,18 @@ impl Merging {
     }
 
     /// Merges what Linux looks at in a block: all but what the last ACK reported.
-    fn walk(&mut self, start: u64, end: u64) {
-        let last = &self.last;
-        self.joints.retain(|&joint| {
-            let looked_at = (start..end).contains(&joint) && !last.iter().any(|&(a, b)| (a..b).contains(&joint));
-            !looked_at
-        });
+    fn look_at(&mut self, start: u64, end: u64, reported: &Scoreboard) {
+        let known = self.last.clone().into_iter().filter(|&(a, b)| a < end && start < b).chain([(end, end)]);
+        let mut from = start;
+        for (a, b) in known {
+            if from < a {
+                self.joints.retain(|joint| !(from..a).contains(joint));
+                if reported.hole(a - 1).0 >= a && reported.hole(a).0 > a {
+                    self.joints.push(a);
+                }
+            }
+            from = from.max(b);
+        }
     }
 
     /// Number of segments of `mss` bytes that are merged with the one before.
@@ -81,5 +88,7 @@ mod tests {
         assert_eq!(merged(&acks), [0, 0, 1], "joined from below");
         let acks: [&[(u64, u64)]; 4] = [&[(21, 31)], &[(11, 31)], &[(61, 71)], &[(11, 31), (61, 71)]];
         assert_eq!(merged(&acks), [0, 0, 0, 1], "the block comes again");
+        let acks: [&[(u64, u64)]; 4] = [&[(11, 51)], &[(61, 71)], &[(11, 31)], &[(11, 51)]];
+        assert_eq!(merged(&acks), [3, 3, 2, 3], "a part of it splits it; what follows joins it again");
     }
 }
