@@ -19,6 +19,7 @@ mod ecn;
 mod flow;
 mod linux;
 mod linux_2;
+mod linux_sender;
 mod loss;
 mod one_way;
 mod open;

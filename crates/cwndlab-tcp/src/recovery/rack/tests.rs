@@ -52,3 +52,24 @@ fn where_nothing_was_reordered_a_recovery_or_three_reports_leave_no_window() {
         assert_eq!(rack.reordering_window(&cfg, &s, &flight), Time::ZERO);
     }
 }
+
+/// `tcp_dsack_seen`: more duplicates than retransmissions are the network's.
+#[test]
+fn a_dsack_counts_up_to_the_number_of_retransmissions() {
+    let cfg = Profile::Linux6.config();
+    let mut rack = Rack::new();
+    assert!(rack.believes_dsack(&cfg, 2, 3));
+    assert!(rack.believes_dsack(&cfg, 1, 3));
+    assert!(!rack.believes_dsack(&cfg, 1, 3));
+    assert!(rack.believes_dsack(&TcpConfig { linux_details: false, ..cfg }, 1, 3));
+}
+
+/// `FLAG_DSACK_TLP`: a segment that ends where the probe does.
+#[test]
+fn a_dsack_reports_the_probe_if_it_is_its_segment() {
+    let rack = Rack { probe_end: 5001, ..Rack::new() };
+    assert!(rack.is_probe(Some((4001, 5001)), 1000));
+    assert!(!rack.is_probe(Some((3001, 5001)), 1000));
+    assert!(!rack.is_probe(Some((3001, 4001)), 1000));
+    assert!(!rack.is_probe(None, 1000));
+}
