@@ -412,10 +412,8 @@ impl Algorithm for Rack {
     /// Marks segments as lost after a timeout, and begins their repair (RFC 8985, section 6.3).
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode> {
         // Linux allows no time for reordering here (`tcp_timeout_mark_lost`).
-        let window = match self.reorderings > 0 && !v.cfg.linux_details {
-            true => quarter(v.cfg, v.s) * u64::from(self.multiplier),
-            false => Time::ZERO,
-        };
+        let waits = self.reorderings > 0 && !v.cfg.linux_details;
+        let window = if waits { quarter(v.cfg, v.s) * u64::from(self.multiplier) } else { Time::ZERO };
         v.flight.lose_overdue(self.rtt + window, now);
         v.s.nxt = v.s.max; // the record, not `nxt`, shows which segments are lost
         self.phase = Phase::Loss;
