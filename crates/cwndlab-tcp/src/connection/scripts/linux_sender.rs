@@ -56,7 +56,7 @@ fn linux_takes_a_timestamp_that_is_a_millisecond_older_and_late_duplicate_acks()
     client(&cfg, &format!("{sent}0.011 < ack 1000 ts 1000 0\n= flight 4000"));
 }
 
-/// `tcp_rack_mark_lost`: an ACK that tells of no arrival reveals no loss, only the reordering timer does.
+/// `tcp_rack_mark_lost`: an ACK that reports no arrival reveals no loss, only the reordering timer does.
 #[test]
 fn an_ack_without_news_reveals_no_loss() {
     let script = |at: &str| {
