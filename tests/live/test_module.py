@@ -37,7 +37,8 @@ def short(scenario: str) -> str:
     """The first seconds of a scenario, with every probe on, so that every kind of record is compared."""
     content = json.loads(_core.complete_scenario(scenario))
     # A gigabit's packets of 1.5 s are more than those of most other cells together.
-    seconds = 4 if min(link["rate_bps"] for link in content["links"]) < 200e6 else 1.5
+    slowest = min(link["rate_bps"] for link in content["links"])
+    seconds = 4 if slowest < 200e6 else 1.5 if slowest < 2e9 else 0.1
     content["duration_ns"] = min(content["duration_ns"], round(seconds * 1e9))
     switches = {name: True for name, value in content["probes"].items() if isinstance(value, bool)}
     content["probes"] = {**switches, "segments_at": 0, "queues": list(range(len(content["links"])))}
@@ -48,7 +49,13 @@ def test_every_shipped_study_gives_the_same_records_as_natively() -> None:
     asked, native, places = [], [], []
     for name in shipped_studies():
         plan = Study.load(name).plan()
-        for cell in plan.cells[:: max(1, len(plan.cells) // 3)][:4]:
+        # The module leaves out the QUIC stacks.
+        cells = [
+            cell
+            for cell in plan.cells
+            if not any("stack" in one for one in json.loads(cell.scenario)["traffic"])
+        ]
+        for cell in cells[:: max(1, len(cells) // 3)][:4]:
             scenario = short(cell.scenario)
             records = _core.run(scenario, plan.seed, 0)
             assert records.packets > 0
