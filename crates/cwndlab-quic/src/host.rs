@@ -3,6 +3,7 @@
 //! Each end sends one unidirectional stream, opened when it first has something to send. A connection carries at most one
 //! stream in each direction. Once both have ended and all data has been acknowledged, the client closes the connection.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use cwndlab_engine::{Endpoint, Progress, StackCounters, StackWindow};
@@ -10,6 +11,9 @@ use cwndlab_units::Time;
 
 use crate::sender::Shared;
 
+/// The addresses of the two ends. Each end has its own network, so one pair serves all connections.
+pub(crate) const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4433);
+pub(crate) const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 4433);
 /// Largest number of bytes given to a stack in one call.
 pub(crate) const CHUNK: usize = 1 << 16;
 /// The content of all streams.
@@ -49,8 +53,8 @@ pub(crate) trait Stack {
     fn read(&mut self) -> (u64, bool);
     fn close(&mut self, now: Instant);
     fn is_drained(&self) -> bool;
-    /// Packets declared lost.
-    fn lost(&self) -> u32;
+    /// Packets declared lost; `sender` has what the congestion control reports.
+    fn lost(&self, sender: &Shared) -> u32;
 }
 
 /// The stream that this end sends.
@@ -193,7 +197,7 @@ impl<S: Stack> Endpoint for Host<S> {
         self.progress
     }
     fn counters(&self) -> StackCounters {
-        StackCounters { lost: self.stack.lost(), ecn_reductions: self.sender.lock().ecn_reductions }
+        StackCounters { lost: self.stack.lost(&self.sender), ecn_reductions: self.sender.lock().ecn_reductions }
     }
     fn window(&self) -> Option<StackWindow> {
         self.has_data.then(|| self.sender.lock().sample())

@@ -4,6 +4,7 @@
 //! keys that protect nothing but take as many bytes as real ones, and an application that writes one stream.
 #![forbid(unsafe_code)]
 
+mod adapter;
 mod handshake;
 mod host;
 #[cfg(feature = "noq")]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 use noq_proto::RttEstimator;
 
+use crate::adapter::observed;
 use crate::sender::Shared;
 
 /// Makes observed congestion controls.
@@ -25,31 +26,13 @@ impl ControllerFactory for Observing {
         let mut generator = rand_010::rng();
         let inner =
             getrandom::seeded(self.seed, || generator.reseed().map(|()| self.inner.clone().build(now, current_mtu)));
-        let inner = inner.expect("a seeded generator does not fail");
-        let observed = Observed { inner, sender: self.sender.clone() };
-        observed.note();
-        Box::new(observed)
+        Observed::of_new(inner.expect("a seeded generator does not fail"), self.sender.clone())
     }
 }
 
-#[derive(Debug)]
-struct Observed {
-    inner: Box<dyn Controller>,
-    sender: Shared,
-}
+observed! {
+    derive(Debug)
 
-impl Observed {
-    fn note(&self) {
-        let metrics = self.inner.metrics();
-        self.sender.lock().set_window(metrics.congestion_window, metrics.ssthresh);
-    }
-}
-
-impl Controller for Observed {
-    fn on_sent(&mut self, now: Instant, bytes: u64, last_packet_number: u64) {
-        self.inner.on_sent(now, bytes, last_packet_number);
-        self.sender.lock().on_sent(bytes);
-    }
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
         self.inner.on_packet_sent(now, bytes, pn);
     }
@@ -59,11 +42,6 @@ impl Controller for Observed {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
         self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
         self.sender.lock().on_ack(sent, rtt.get());
-    }
-    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
-        self.inner.on_end_acks(now, in_flight, app_limited, largest);
-        self.sender.lock().on_end_acks(in_flight);
-        self.note();
     }
     fn on_congestion_event(
         &mut self,
@@ -88,24 +66,5 @@ impl Controller for Observed {
     }
     fn on_ack_frequency_update(&mut self, threshold: u64, delay: Duration) {
         self.inner.on_ack_frequency_update(threshold, delay);
-    }
-    fn on_mtu_update(&mut self, new_mtu: u16) {
-        self.inner.on_mtu_update(new_mtu);
-        self.note();
-    }
-    fn window(&self) -> u64 {
-        self.inner.window()
-    }
-    fn metrics(&self) -> ControllerMetrics {
-        self.inner.metrics()
-    }
-    fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(Observed { inner: self.inner.clone_box(), sender: self.sender.clone() })
-    }
-    fn initial_window(&self) -> u64 {
-        self.inner.initial_window()
-    }
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
     }
 }
