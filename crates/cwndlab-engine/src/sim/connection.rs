@@ -300,8 +300,14 @@ impl<P: Probe> Simulation<P> {
     /// own commands.
     #[inline(never)]
     fn attend(&mut self, end: u32) {
+        self.tell_all(end, Self::next_notice);
+    }
+
+    /// Notifies the application of all that `next` returns of an end.
+    #[inline]
+    pub(super) fn tell_all(&mut self, end: u32, next: impl Fn(&mut Self, u32) -> Option<Notice>) {
         self.notified = end;
-        while let Some(notice) = self.next_notice(end) {
+        while let Some(notice) = next(self, end) {
             self.tell(end, &notice);
             if let Notice::Finished { .. } = notice {
                 break;

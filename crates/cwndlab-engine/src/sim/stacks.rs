@@ -173,14 +173,7 @@ impl<P: Probe> Simulation<P> {
     /// As [`Simulation::pump`](super::connection): notifies the application, sends, and schedules the timer.
     #[inline(never)]
     pub(super) fn pump_stack(&mut self, end: u32) {
-        self.notified = end;
-        while let Some(notice) = self.stack_notice(end) {
-            self.tell(end, &notice);
-            if let Notice::Finished { .. } = notice {
-                break;
-            }
-        }
-        self.notified = u32::MAX;
+        self.tell_all(end, Self::stack_notice);
         let mut payload = std::mem::take(&mut self.outside.buffer);
         while let Some(ecn) = self.outside.end(end).and_then(|endpoint| endpoint.poll_datagram(self.now, &mut payload))
         {
