@@ -88,7 +88,7 @@ impl SendBuffer {
     }
 
     /// Takes the SACK blocks of an ACK, before they are `reported`.
-    pub fn take_blocks(&mut self, blocks: &[(u64, u64)], reported: &Scoreboard, mss: u32) {
+    pub fn take_blocks(&mut self, blocks: impl Iterator<Item = (u64, u64)>, reported: &Scoreboard, mss: u32) {
         self.merging.take_blocks(blocks, reported, mss);
     }
 

@@ -184,7 +184,7 @@ impl Sender {
     pub fn note_blocks(&mut self, blocks: impl Iterator<Item = (u64, u64)>) {
         let (mss, reported) = (self.snd.mss, &self.outstanding.reported);
         if let Some(buffer) = self.extra.as_mut().and_then(|extra| extra.buffer.as_deref_mut()) {
-            buffer.take_blocks(&blocks.collect::<Vec<_>>(), reported, mss);
+            buffer.take_blocks(blocks, reported, mss);
         }
     }
 

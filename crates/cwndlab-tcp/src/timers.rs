@@ -89,20 +89,15 @@ impl TcpConfig {
         at.saturating_add_signed(ahead) / unit < at / unit
     }
 
-    /// Returns the time by which Linux compares transmissions: whole microseconds of its clock, which round trips and
-    /// waiting times are differences of.
-    pub(crate) fn whole(&self, at: Time) -> Time {
-        if self.linux_details {
-            self.clock().whole(at)
-        } else {
-            at
-        }
-    }
-
-    /// Returns the time from `at` to `now`, as a difference of such times.
+    /// Returns the time from `at` to `now`. Linux measures round trips and waiting times as differences of whole
+    /// microseconds of its clock.
     #[inline]
     pub(crate) fn elapsed(&self, at: Time, now: Time) -> Time {
-        self.whole(now).saturating_sub(self.whole(at))
+        if !self.linux_details {
+            return now.saturating_sub(at);
+        }
+        let clock = self.clock();
+        Time::from_micros(clock.micros(now).saturating_sub(clock.micros(at)))
     }
 
     /// The clock that counts the ticks of timers, and of which timestamps are.

@@ -5,39 +5,39 @@
 
 use crate::flight::Scoreboard;
 
+type Blocks = [(u64, u64); 4];
+
 /// The places where reported segments touch without being merged.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Merging {
     joints: Vec<u64>,
-    /// The blocks of the last ACK that had any.
-    last: Vec<(u64, u64)>,
+    /// The blocks of the last ACK that had any, and empty ones.
+    last: Blocks,
 }
 
 impl Merging {
     /// Takes the valid blocks of an ACK, lowest first, before they are `reported`.
-    pub fn take_blocks(&mut self, blocks: &[(u64, u64)], reported: &Scoreboard, mss: u32) {
-        if reported.is_empty() {
-            self.last.clear();
-            self.joints.clear();
-        }
-        for &(start, end) in blocks {
-            self.look_at(start, end, reported);
+    pub fn take_blocks(&mut self, blocks: impl Iterator<Item = (u64, u64)>, reported: &Scoreboard, mss: u32) {
+        let from = first_reported(reported);
+        self.joints.retain(|joint| *joint > from);
+        let last = std::mem::take(&mut self.last).map(|block| if reported.is_empty() { (0, 0) } else { block });
+        for ((start, end), place) in blocks.zip(0..) {
+            self.last[place] = (start, end);
+            self.look_at(start, end, &last, reported);
             // The hole to which the block begins, if nothing is reported immediately before it.
             let (hole, next) = reported.hole(start - 1);
             let alone = hole < start && start < next && next <= end && next - start <= u64::from(mss);
-            if alone && self.last.iter().any(|block| block.0 == next) {
+            if alone && last.iter().any(|block| block.0 == next) {
                 self.joints.push(next);
             }
         }
-        self.last.clear();
-        self.last.extend_from_slice(blocks);
     }
 
     /// Merges what Linux looks at in a block: all but what the last ACK reported.
-    fn look_at(&mut self, start: u64, end: u64, reported: &Scoreboard) {
-        let known = self.last.clone().into_iter().filter(|&(a, b)| a < end && start < b).chain([(end, end)]);
+    fn look_at(&mut self, start: u64, end: u64, last: &Blocks, reported: &Scoreboard) {
         let mut from = start;
-        for (a, b) in known {
+        let known = last.iter().filter(|&&(a, b)| a < end && start < b);
+        for &(a, b) in known.chain([&(end, end)]) {
             if from < a {
                 self.joints.retain(|joint| !(from..a).contains(joint));
                 if reported.hole(a - 1).0 >= a && reported.hole(a).0 > a {
@@ -52,9 +52,13 @@ impl Merging {
     pub fn merged(&self, reported: &Scoreboard, mss: u32) -> u64 {
         let full =
             reported.ranges().map(|(start, end)| ((end - start) / u64::from(mss)).saturating_sub(1)).sum::<u64>();
-        let from = reported.ranges().next().map_or(u64::MAX, |range| range.0);
+        let from = first_reported(reported);
         full.saturating_sub(self.joints.iter().filter(|joint| **joint > from).count() as u64)
     }
+}
+
+fn first_reported(reported: &Scoreboard) -> u64 {
+    reported.ranges().next().map_or(u64::MAX, |range| range.0)
 }
 
 #[cfg(test)]
@@ -65,7 +69,7 @@ mod tests {
     fn merged(acks: &[&[(u64, u64)]]) -> Vec<u64> {
         let (mut merging, mut reported) = (Merging::default(), Scoreboard::default());
         let mut report = |blocks: &&[(u64, u64)]| {
-            merging.take_blocks(blocks, &reported, 10);
+            merging.take_blocks(blocks.iter().copied(), &reported, 10);
             blocks.iter().for_each(|&(start, end)| {
                 reported.insert(start, end);
             });

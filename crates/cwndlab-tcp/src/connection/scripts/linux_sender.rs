@@ -44,14 +44,13 @@ fn linux_takes_a_timestamp_that_is_a_millisecond_older_and_late_duplicate_acks()
          0.012 > ack 2000",
     );
     assert_eq!(end.received(), 2000);
-    let sent = "0 write 4000
-         0 > data 0-1000
-         0 > data 1000-2000
-         0 > data 2000-3000
-         0 > data 3000-4000
-         0.010 < data 0-1000 ack 0 ts 9000 0
+    let sent = format!(
+        "0 write 4000
+         {}0.010 < data 0-1000 ack 0 ts 9000 0
          0.010 > ack 1000
-         ";
+         ",
+        sends("0", 0..4000)
+    );
     client(&cfg, &format!("{sent}0.011 < ack 0 sack 1000-4000 ts 1000 0\n0.011 > data 0-1000"));
     client(&cfg, &format!("{sent}0.011 < ack 1000 ts 1000 0\n= flight 4000"));
 }
@@ -62,13 +61,10 @@ fn an_ack_without_news_reveals_no_loss() {
     let script = |at: &str| {
         format!(
             "0 write 4000
-             0 > data 0-1000
-             0 > data 1000-2000
-             0 > data 2000-3000
-             0 > data 3000-4000
-             0.1 < ack 0 sack 3000-4000
+             {}0.1 < ack 0 sack 3000-4000
              0.126 < ack 0 sack 3000-4000 win 90000
-             {at} > data 0-1000"
+             {at} > data 0-1000",
+            sends("0", 0..4000)
         )
     };
     let timed = |linux_details| {
