@@ -23,6 +23,8 @@ from cwndlab.report.palette import PALETTE
 from cwndlab.report.svg import inline_svg, on_white
 from cwndlab.report.wording import number
 from cwndlab.spec.values import label
+from cwndlab.stats.distributions import t_quantile
+from cwndlab.stats.intervals import LEVEL
 from cwndlab.stats.tables import JudgedCell, JudgedTable, read_published
 from cwndlab.stats.verdict import Verdict
 
@@ -43,8 +45,6 @@ TESTBEDS = {
         "": "heistp: CUBIC and Prague",
     },
 }
-#: Student's t, two-sided 95 %, by degrees of freedom.
-STUDENT = {2: 4.303, 9: 2.262, 49: 2.010}
 
 
 class Row(NamedTuple):
@@ -85,8 +85,10 @@ def scatter_of(table: JudgedTable, cell: JudgedCell, folder: Path) -> float:
         if [line[axis] for axis in table.spec.rows] == [label(value) for value in cell.row]:
             trials = [float(line[key]) for key in line if key.startswith(f"{column}_trial_")]
             runs = len(trials) or table.spec.published_runs
+            if runs < 2:
+                return math.nan
             deviation = statistics.stdev(trials) if trials else float(line.get(f"{column}_sd") or "nan")
-            return STUDENT.get(runs - 1, math.nan) * deviation * math.sqrt(1 + 1 / runs)
+            return t_quantile(0.5 + LEVEL / 2, runs - 1) * deviation * math.sqrt(1 + 1 / runs)
     return math.nan
 
 

@@ -169,17 +169,14 @@ class _Outstanding:
         found = []
         while self.by_end and self.by_end[0][0] <= row["ack"]:
             _, number = heapq.heappop(self.by_end)
-            if number in self.packets:
+            if self.packets.pop(number, None):
                 found.append(number)
         blocks = row["sack"] or []
         for start, end in zip(blocks[::2], blocks[1::2], strict=True):
-            found += [
-                number
-                for number, (low, high) in self.packets.items()
-                if start <= low and high <= end and number not in found
-            ]
-        for number in found:
-            del self.packets[number]
+            inside = [n for n, (low, high) in self.packets.items() if start <= low and high <= end]
+            for number in inside:
+                del self.packets[number]
+            found += inside
         return sorted(found)
 
 

@@ -74,15 +74,15 @@ def export_qlog(folder: Path, target: Path, version: str, flow: str | None = Non
 def _qlogs(campaign: Campaign, cell: str, version: str, flow: str | None) -> Iterator[tuple[str, str]]:
     """Name and content of the file of each connection of a cell."""
     scenario = campaign.scenario(cell)
-    entries = [
-        (index, entry)
+    entries = {
+        index: entry
         for index, entry in enumerate(scenario["traffic"])
         if not is_unresponsive(entry["app"]) and flow in (None, entry["name"], entry["name"].split(".", 1)[0])
-    ]
+    }
     if not entries:
         names = [str(entry["name"]) for entry in scenario["traffic"] if not is_unresponsive(entry["app"])]
         raise NotFoundError(f'no flow "{flow}" of TCP or QUIC; {nearest(str(flow), names)}')
-    for node in dict.fromkeys(sender(entry) for _, entry in entries):
+    for node in dict.fromkeys(sender(entry) for entry in entries.values()):
         probes = {"segments_at": node, "cwnd": True, "connections": True}
         tables = with_probes(campaign, cell, 0, probes)
         segments, windows = (_by_connection(tables[name]) for name in ("segments", "cwnd"))
@@ -91,7 +91,7 @@ def _qlogs(campaign: Campaign, cell: str, version: str, flow: str | None) -> Ite
             problem = f"cell {cell} has {len(connections)} connections, each with a file of its own"
             raise OutputError(f"{problem}; at most {MAX_CONNECTIONS}")
         for row in connections:
-            entry = dict(entries).get(row["traffic"])
+            entry = entries.get(row["traffic"])
             if entry is None or sender(entry) != node:
                 continue
             number, client = row["connection"], entry["client"] == node
