@@ -179,9 +179,7 @@ $(VENV)/.core: $(RUST) pyproject.toml $(VENV)/.deps
 
 # What carries the packets of `--backend linux`; elsewhere than on Linux there is none.
 $(VENV)/.router: $(RUST) $(VENV)/.core
-	@[ "$$(uname)" != Linux ] || cargo build --release --locked --quiet -p cwndlab-live
-	@[ "$$(uname)" != Linux ] || for file in cwndlab-router libcwndlab_live.so; do \
-	  cp "$${CARGO_TARGET_DIR:-target}/release/$$file" $(BIN)/; done
+	@[ "$$(uname)" != Linux ] || $(BIN)/python tools/router.py release $(BIN)
 	@touch $@
 
 # The engine that reports carry; skipped, with a message, where the compiler lacks the target.

@@ -21,11 +21,12 @@ import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
+import router
+
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "pgo"
 PACKAGE = ROOT / "python" / "cwndlab"
-#: The router, as a program and as a library for the kernel in virtual time.
-ROUTER = [PACKAGE / "backends" / "linux" / name for name in ("cwndlab-router", "libcwndlab_live.so")]
+ROUTER = PACKAGE / "backends" / "linux"
 LICENCES = PACKAGE / "THIRD-PARTY.txt"
 #: Cells of each study that are run to count, and the most events of a run: some cells send 10^9
 #: packets, and would outweigh the rest.
@@ -129,9 +130,7 @@ def main() -> None:
     shutil.rmtree(counts, ignore_errors=True)
     try:
         if sys.platform == "linux":
-            run(["cargo", "build", "--locked", "--profile", options.profile, "-p", "cwndlab-live"], **target)
-            for built in ROUTER:
-                shutil.copy(Path(target["CARGO_TARGET_DIR"]) / options.profile / built.name, built)
+            router.build(options.profile, ROUTER, Path(target["CARGO_TARGET_DIR"]))
         LICENCES.write_text(third_party(), encoding="utf-8")
         run([sys.executable, ROOT / "tools" / "live.py", "build"], **target)
         run([*maturin, first], f"-Cprofile-generate={counts}" if merge else "", **target)
@@ -148,8 +147,8 @@ def main() -> None:
             flags = f"-Cprofile-use={merged}"
         print(run([*maturin, options.out.resolve()], flags, **target), end="")
     finally:
-        for built in ROUTER:
-            built.unlink(missing_ok=True)
+        for built in (router.PROGRAM, router.LIBRARY):
+            (ROUTER / built).unlink(missing_ok=True)
         LICENCES.unlink(missing_ok=True)
 
 

@@ -7,8 +7,6 @@ use serde_json::Value;
 use serde_path_to_error::Segment;
 use thiserror::Error;
 
-use crate::scenario::Scenario;
-
 /// Why a scenario cannot be run. The message says where the error is.
 #[derive(Debug, Error)]
 pub enum ScenarioError {
@@ -96,15 +94,14 @@ pub(crate) fn invalid(place: impl Into<Place>, why: impl Display) -> ScenarioErr
 
 /// The error for a scenario that cannot be parsed. If the reason is a knob of an earlier version, the error names the
 /// knob that replaced it.
-pub(crate) fn unreadable(text: &str, error: serde_json::Error) -> ScenarioError {
+pub(crate) fn unreadable(text: &str, error: serde_path_to_error::Error<serde_json::Error>) -> ScenarioError {
+    let mut path: Vec<String> = error.path().iter().filter_map(step).collect();
+    let error = error.into_inner();
     let unknown = Unknown::named_by(&error);
     let old = unknown.as_ref().filter(|one| one.is_key).map_or("", |one| &one.name);
     if let Some((_, new)) = cwndlab_tcp::RENAMED.iter().find(|(name, _)| name.rsplit('.').next() == Some(old)) {
         return invalid("tcp", format!("the knob {old:?} has another place: write {new}"));
     }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let found = serde_path_to_error::deserialize::<_, Scenario>(&mut reader).err();
-    let mut path: Vec<String> = found.iter().flat_map(|tracked| tracked.path().iter().filter_map(step)).collect();
     if let Some(unknown) = &unknown {
         // A table with a `kind` is read whole before its keys are looked at, so the path may end above the name.
         let whole: Value = serde_json::from_str(text).unwrap_or_default();

@@ -238,7 +238,11 @@ impl Scenario {
     ///
     /// If the text is not a scenario, or an index or a value is out of range.
     pub fn from_json(text: &str) -> Result<Scenario, ScenarioError> {
-        let scenario: Scenario = serde_json::from_str(text).map_err(|error| unreadable(text, error))?;
+        // Always with the path, so that the compiler reads each table's keys for one kind of reader only.
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let scenario: Scenario =
+            serde_path_to_error::deserialize(&mut reader).map_err(|error| unreadable(text, error))?;
+        reader.end().map_err(|error| ScenarioError::Json { path: Vec::new(), error })?;
         scenario.check()?;
         Ok(scenario)
     }

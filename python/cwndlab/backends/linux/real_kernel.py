@@ -52,10 +52,7 @@ def find_router() -> Path:
             return path
     on_path = shutil.which(ROUTER)
     if on_path is None:
-        raise RunError(
-            f"{ROUTER} is not built; `make setup` builds it, or `cargo build --release -p cwndlab-live`, or "
-            "name it in CWNDLAB_ROUTER"
-        )
+        raise RunError(f"{ROUTER} is not built; `make setup` builds it, or name it in CWNDLAB_ROUTER")
     return Path(on_path)
 
 

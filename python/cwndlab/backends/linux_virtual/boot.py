@@ -130,9 +130,7 @@ def library_of(router: Path) -> Path:
     """The router as a library; RunError if it is not there."""
     library = router.resolve().with_name(LIBRARY_BUILT)
     if not library.is_file():
-        raise RunError(
-            f"{library} is not built; `make setup` builds it, or `cargo build --release -p cwndlab-live`"
-        )
+        raise RunError(f"{library} is not built; `make setup` builds it")
     return library
 
 

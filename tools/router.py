@@ -1,0 +1,32 @@
+"""Build the router with one of Cargo's profiles, as a program and as a library: `router.py PROFILE FOLDER`.
+
+Both are copied to the folder. The Python module is selected, too, though nothing of it is built: Cargo then
+chooses the module's features, and the crates that the two share are compiled once (docs/decisions/set-up.md).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM, LIBRARY = "cwndlab-router", "libcwndlab_live.so"
+PACKAGES = ["-p", "cwndlab-live", "-p", "cwndlab-python"]
+
+
+def build(profile: str, folder: Path, target: Path | None = None) -> None:
+    """Build both into `folder`; `target` is Cargo's target directory. SystemExit if Cargo fails."""
+    target = target or Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    cargo = ["cargo", "build", "--locked", "--quiet", "--profile", profile, "--target-dir", target]
+    if failed := subprocess.run([*cargo, *PACKAGES, "--bin", PROGRAM], cwd=ROOT).returncode:
+        raise SystemExit(f"router: cargo failed with {failed}")
+    # Cargo leaves a library there that only a program asked for.
+    for built in (target / profile / PROGRAM, target / profile / "deps" / LIBRARY):
+        shutil.copy(built, folder)
+
+
+if __name__ == "__main__":
+    build(sys.argv[1], Path(sys.argv[2]))
