@@ -137,7 +137,17 @@ impl LinuxReceiver {
 
     /// Lets the application read until the window that could be advertised is at least twice `left`, or nothing is left
     /// to read. Returns whether it is (see [`TunedBuffer::doubles`]).
+    #[inline]
     pub fn reads_until_it_doubles(&mut self, left: u64, last: (u8, u32), held: Held) -> bool {
+        if self.unread == 0 {
+            return self.buffer.as_mut().is_some_and(|buffer| buffer.doubles(left, last, held));
+        }
+        self.reads_by_parts(left, last, held)
+    }
+
+    /// As [`Self::reads_until_it_doubles`], while something is left to read.
+    #[inline(never)]
+    fn reads_by_parts(&mut self, left: u64, last: (u8, u32), held: Held) -> bool {
         loop {
             self.unread = self.unread.saturating_sub(READ_BYTES);
             let unread = held.unread + self.unread_segments();

@@ -91,18 +91,19 @@ pub(crate) struct Pacer {
 }
 
 impl Pacer {
-    /// Whether a segment may be sent at `now`, in the current train or as the first of a new one. `pace` returns the
-    /// pace of a new train. A train of which nothing was sent, because a window did not permit it, does not end the
-    /// lateness (Linux: `tcp_wstamp_ns` changes when a packet is sent).
+    /// Whether a segment may be sent at `now`; `None` if it would begin a train: see [`Pacer::begin`].
     #[inline]
-    pub fn admits(&mut self, now: Time, pace: impl FnOnce() -> Option<Pace>) -> bool {
+    pub fn admits(&self, now: Time) -> Option<bool> {
         if now == self.began && self.bytes < self.most_bytes {
-            return true;
+            return Some(true);
         }
-        if now < self.next {
-            return false;
-        }
-        let pace = pace().unwrap_or(Pace { rate: 0, train_bytes: MOST_BYTES });
+        (now < self.next).then_some(false)
+    }
+
+    /// Begins a train at this pace. A train of which nothing was sent, because a window did not permit it, does not end
+    /// the lateness (Linux: `tcp_wstamp_ns` changes when a packet is sent).
+    pub fn begin(&mut self, now: Time, pace: Option<Pace>) {
+        let pace = pace.unwrap_or(Pace { rate: 0, train_bytes: MOST_BYTES });
         let before = if self.bytes == 0 { self.late } else { Time::ZERO };
         *self = Pacer {
             began: now,
@@ -113,7 +114,6 @@ impl Pacer {
             next: now,
             ..*self
         };
-        true
     }
 
     /// Notes that an ACK without data is sent at `now`. The lateness of the next train is then measured from `now` (in

@@ -28,9 +28,9 @@ mod tahoe;
 use cwndlab_units::Time;
 
 use crate::config::{FackConfig, RecoveryConfig, RecoveryRules, RenoConfig, SackConfig, TcpConfig};
-use crate::congestion::{AckKind, AckReport, Episode};
+use crate::congestion::{AckKind, AckReport, Controller, Episode};
 use crate::flight::Flight;
-use crate::send_state::{Piece, Room, SendState, SendWindow};
+use crate::send_state::{Piece, Room, SendState};
 use crate::timers::Timers;
 use fack_1998::Fack1998;
 use new_reno::NewReno;
@@ -45,7 +45,7 @@ use tahoe::Tahoe;
 /// The part of the sender that a recovery algorithm reads and may change.
 pub(crate) struct View<'a> {
     pub cfg: &'a TcpConfig,
-    pub window: SendWindow,
+    pub cc: &'a Controller,
     pub s: &'a mut SendState,
     pub flight: &'a mut Flight,
 }
@@ -54,12 +54,17 @@ pub(crate) struct View<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct ViewRef<'a> {
     pub cfg: &'a TcpConfig,
-    pub window: SendWindow,
+    pub cc: &'a Controller,
     pub s: &'a SendState,
     pub flight: &'a Flight,
 }
 
 impl ViewRef<'_> {
+    /// Returns cwnd including the recovery's inflation, at most the configured maximum.
+    fn window(&self) -> u64 {
+        (self.cc.cwnd() + u64::from(self.s.inflation)).min(self.cfg.max_window.bytes(self.s.mss))
+    }
+
     /// Returns the end of the highest range that SACK reported, at least SND.UNA (`snd.fack` of Mathis and Mahdavi
     /// 1996).
     fn forward_most(&self) -> u64 {
@@ -78,7 +83,7 @@ impl ViewRef<'_> {
 impl View<'_> {
     /// Returns a read-only copy of this view.
     pub fn read(&self) -> ViewRef<'_> {
-        ViewRef { cfg: self.cfg, window: self.window, s: self.s, flight: self.flight }
+        ViewRef { cfg: self.cfg, cc: self.cc, s: self.s, flight: self.flight }
     }
 }
 
@@ -430,7 +435,7 @@ fn inflate(v: &mut View<'_>, active: bool, recover: u64, extra: u16) -> Outcome 
 /// agents do not try to send then.
 pub(crate) fn cumulative_room(v: &ViewRef<'_>, rules: RecoveryRules) -> Option<Room> {
     let (cfg, s) = (v.cfg, v.s);
-    let mut window = v.window.inflated(s);
+    let mut window = v.window();
     if s.dup_acks > 0 && s.inflation == 0 && s.dup_acks < cfg.dup_thresh {
         if cfg.limited_transmit {
             // RFC 3042, section 2: a new segment for each of the first two duplicate ACKs, beyond cwnd.

@@ -30,23 +30,6 @@ impl Room {
     }
 }
 
-/// The window that the controller and the configuration permit at present.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SendWindow {
-    pub cwnd: u64,
-    /// The configured maximum window, in bytes.
-    pub most: u64,
-    /// Whether the window law, instead of the recovery algorithm, sets the window during recovery.
-    pub owns_recovery: bool,
-}
-
-impl SendWindow {
-    /// Returns cwnd including the recovery's inflation, at most the configured maximum.
-    pub fn inflated(&self, s: &SendState) -> u64 {
-        (self.cwnd + u64::from(s.inflation)).min(self.most)
-    }
-}
-
 /// Positions of RFC 9293, section 3.3.1, as 64-bit stream positions, and state that recovery shares with the rest of
 /// the sender.
 #[derive(Clone, Debug)]

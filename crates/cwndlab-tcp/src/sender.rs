@@ -10,7 +10,7 @@ use crate::flight::Flight;
 use crate::pacing::{Pace, Pacer};
 use crate::recovery::{Allow, Next, Proportional, Recovery, Step, Steps, View, ViewRef};
 use crate::send_buffer::SendBuffer;
-use crate::send_state::{Piece, Room, SendState, SendWindow};
+use crate::send_state::{Piece, Room, SendState};
 use crate::socket_options::SocketOptions;
 use crate::Rng;
 
@@ -134,6 +134,18 @@ impl Sender {
         self.extra.as_ref().is_none_or(|extra| extra.socket.is_none() && !extra.delays)
     }
 
+    /// The pacer, if the connection paces.
+    #[inline]
+    pub fn pacer(&self) -> Option<&Pacer> {
+        self.extra.as_ref()?.pacer.as_ref()
+    }
+
+    /// As [`Self::pacer`], to change it.
+    #[inline]
+    pub fn pacer_mut(&mut self) -> Option<&mut Pacer> {
+        self.extra.as_mut()?.pacer.as_mut()
+    }
+
     /// The socket options, if the application has set any.
     #[inline]
     pub fn socket(&self) -> Option<&SocketOptions> {
@@ -209,7 +221,7 @@ impl Sender {
         let mss = u64::from(self.snd.mss);
         let s = &self.snd;
         // Linux looks for the first time after it has sent a segment (`tcp_event_new_data_sent`), unless pacing holds it.
-        let paces = self.extra.as_ref().is_some_and(|extra| extra.pacer.is_some());
+        let paces = self.pacer().is_some();
         let sent_first = if paces { 0 } else { s.end.min(s.edge).saturating_sub(s.nxt).min(mss) };
         let cwnd = self.cc.cwnd();
         let is_full = (in_flight + sent_first).div_ceil(mss) >= cwnd / mss;
@@ -258,20 +270,14 @@ impl Sender {
         cfg.max_window.bytes(self.snd.mss)
     }
 
-    /// The windows that limit what loss recovery sends.
-    pub fn send_window(&self, cfg: &TcpConfig) -> SendWindow {
-        SendWindow { cwnd: self.cc.cwnd(), most: self.most(cfg), owns_recovery: self.cc.owns_recovery() }
-    }
-
     /// The part of this sender that loss recovery sees.
     pub fn view<'a>(&'a mut self, cfg: &'a TcpConfig) -> View<'a> {
-        let window = self.send_window(cfg);
-        View { cfg, window, s: &mut self.snd, flight: &mut self.outstanding }
+        View { cfg, cc: &self.cc, s: &mut self.snd, flight: &mut self.outstanding }
     }
 
     /// The part of this sender that loss recovery sees, read-only.
     pub fn read<'a>(&'a self, cfg: &'a TcpConfig) -> ViewRef<'a> {
-        ViewRef { cfg, window: self.send_window(cfg), s: &self.snd, flight: &self.outstanding }
+        ViewRef { cfg, cc: &self.cc, s: &self.snd, flight: &self.outstanding }
     }
 
     /// Reduces the window after a congestion event, with `flight` bytes outstanding. A loss does not reduce it if an

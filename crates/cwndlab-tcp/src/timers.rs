@@ -122,12 +122,10 @@ impl TcpConfig {
     #[inline]
     pub(crate) fn expiry_again(&self, at: Time, now: Time, wait: Time) -> Time {
         let again = self.expiry(now, wait);
-        let same_slot = self.rto.timer_hz != 0 && at.as_nanos().abs_diff(again.as_nanos()) < LATEST_NS / 2;
-        if same_slot {
-            at
-        } else {
-            again
+        if self.rto.timer_hz == 0 || at.as_nanos().abs_diff(again.as_nanos()) >= LATEST_NS / 2 {
+            return again;
         }
+        at
     }
 
     #[inline(never)]

@@ -24,6 +24,8 @@ pub struct Needs {
     /// Whether the law's `on_plain_feedback` is called for each [`PlainAck`](super::PlainAck) (one that acknowledges
     /// new data while nothing is lost), before the ACK opens the window.
     pub(crate) plain_feedback: bool,
+    /// Whether the law's `on_idle_ack` is called for each ACK that arrives while nothing is outstanding.
+    pub(crate) idle_acks: bool,
 }
 
 impl Needs {
@@ -37,6 +39,7 @@ impl Needs {
         buffered_windows: 2,
         plain_acks: false,
         plain_feedback: false,
+        idle_acks: false,
     };
     /// A law that uses only the fields of a `PlainAck`.
     pub(super) const PLAIN: Needs = Needs { plain_acks: true, ..Needs::NONE };

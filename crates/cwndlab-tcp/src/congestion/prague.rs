@@ -210,7 +210,7 @@ impl Prague {
 
 impl Law for Prague {
     // Prague does not use the delivery rate, but `AfterAck::in_flight_bytes` is known only if the rate is measured.
-    const NEEDS: Needs = Needs::RATE;
+    const NEEDS: Needs = Needs { idle_acks: true, ..Needs::RATE };
     const MODELS_PATH: bool = true;
 
     /// Initializes the state when the connection is established (`prague_init`).

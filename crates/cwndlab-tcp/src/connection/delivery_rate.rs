@@ -21,8 +21,7 @@ impl Connection {
     pub(super) fn measured(&mut self) -> AfterAck {
         let in_flight_bytes = self.in_flight_measured();
         let s = &mut self.sender;
-        let pacer = s.extra.as_ref().and_then(|extra| extra.pacer.as_ref());
-        let next_departure = pacer.map_or(Time::ZERO, Pacer::next);
+        let next_departure = s.pacer().map_or(Time::ZERO, Pacer::next);
         let (total_delivered_packets, delivered_at) = s.outstanding.rate().map(|rate| rate.total()).unwrap_or_default();
         AfterAck {
             after_timeout: self.recovery.shown().in_loss,

@@ -2,7 +2,6 @@
 
 use cwndlab_units::Time;
 
-use super::fast::Outlook;
 use super::handshake::wanted_shift;
 use super::{Connection, Control};
 use crate::config::TcpConfig;
@@ -297,10 +296,7 @@ impl Connection {
         let header = match control {
             Control::None => return None,
             Control::Probe => return Some(self.window_probe(cfg, now)),
-            Control::AskPacer => {
-                let awaits_ack = self.waits_for_ack(self.data_outlook(cfg) == Outlook::FullWindow);
-                return self.held_segment(cfg, now, awaits_ack);
-            }
+            Control::AskPacer => return self.held_segment(cfg, now, self.awaits_ack(cfg)),
             Control::AckBefore(ack) => return Some(self.ack_before(cfg, now, ack)),
             Control::EchoSynAck => return Some(self.mark_echo(cfg, now)),
             Control::Abort => {

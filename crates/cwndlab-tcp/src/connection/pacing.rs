@@ -2,6 +2,7 @@
 
 use cwndlab_units::Time;
 
+use super::fast::Outlook;
 use super::{Connection, Control};
 use crate::config::TcpConfig;
 use crate::pacing::Pacer;
@@ -16,15 +17,34 @@ impl Connection {
         if self.control != Control::AskPacer {
             return false; // another segment is to be sent first
         }
-        let is_idle = self.sender.snd.una == self.sender.limit() && !self.receiver.ack_now;
-        is_idle || self.ask_pacer(cfg, now)
+        if !self.is_idle() {
+            return self.ask_pacer(cfg, now);
+        }
+        if self.receiver.ack_now {
+            self.note_pure_ack(now);
+        }
+        true
+    }
+
+    /// Whether everything written has been acknowledged.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.sender.snd.una == self.sender.limit()
+    }
+
+    /// Notes that an ACK goes before any data.
+    #[inline]
+    pub(super) fn note_pure_ack(&mut self, now: Time) {
+        if let Some(pacer) = self.sender.pacer_mut() {
+            pacer.on_pure_ack(now);
+        }
     }
 
     /// Counts a segment with this payload as sent, before the timers are set, which wait for the pacer.
     #[inline]
     pub(super) fn count_sent(&mut self, bytes: u32) {
         self.stats.bytes_sent += u64::from(bytes);
-        if let Some(pacer) = self.sender.extra.as_mut().and_then(|extra| extra.pacer.as_mut()) {
+        if let Some(pacer) = self.sender.pacer_mut() {
             pacer.charge(bytes);
             if let Some(rack) = self.recovery.rack() {
                 rack.note_pacer(pacer.next());
@@ -35,34 +55,51 @@ impl Connection {
     #[inline(never)]
     fn ask_pacer(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let waits = self.state.may_send() && self.sender.snd.una < self.sender.limit();
-        let (sender, recovery) = (&mut self.sender, &self.recovery);
-        let Some(mut extra) = sender.extra.take() else { return true };
-        let mut admits = true;
-        if let Some(pacer) = &mut extra.pacer {
-            if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
-                pacer.on_pure_ack(now); // the ACK goes before any data
-            }
-            admits = !waits || pacer.admits(now, || sender.new_pace(cfg, now, recovery));
+        if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
+            self.note_pure_ack(now);
         }
-        sender.extra = Some(extra);
-        admits
+        let Some(pacer) = self.sender.pacer().filter(|_| waits) else { return true };
+        if let Some(admits) = pacer.admits(now) {
+            return admits;
+        }
+        let pace = self.sender.new_pace(cfg, now, &self.recovery);
+        if let Some(pacer) = self.sender.pacer_mut() {
+            pacer.begin(now, pace);
+        }
+        true
     }
 
-    /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. `full`: cwnd is
-    /// full. Other laws than those that control their recovery note at each poll how long cwnd has been full.
+    /// Whether the pacer holds back data, and no ACK is to be sent.
     #[inline]
-    pub(super) fn waits_for_ack(&self, full: bool) -> bool {
-        full && self.sender.cc.owns_recovery()
+    pub(super) fn is_paced_out(&self, now: Time) -> bool {
+        let s = &self.sender;
+        let waits = self.state.may_send() && s.snd.una < s.limit() && !self.receiver.ack_now;
+        waits && s.pacer().and_then(|pacer| pacer.admits(now)) == Some(false)
     }
 
-    /// Sets the timer of the pacer, unless an ACK is awaited anyway, records how much of cwnd is in use, and returns
-    /// the ACK that is due, if any. Called while the pacer permits no data.
-    pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time, awaits_ack: bool) -> Option<Segment> {
-        let pacer = self.sender.extra.as_ref().and_then(|extra| extra.pacer.as_ref());
-        if let Some(at) = pacer.filter(|_| !awaits_ack).map(Pacer::next) {
+    /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. Other laws than those
+    /// that control their recovery note at each poll how long cwnd has been full.
+    #[inline]
+    pub(super) fn awaits_ack(&self, cfg: &TcpConfig) -> bool {
+        let s = &self.sender;
+        s.snd.flight() + u64::from(s.snd.mss) > s.cc.cwnd()
+            && s.cc.owns_recovery()
+            && self.data_outlook(cfg) == Outlook::FullWindow
+    }
+
+    /// Sets the timer of the pacer, unless an ACK is awaited anyway, and records how much of cwnd is in use. Called
+    /// while the pacer permits no data.
+    #[inline]
+    pub(super) fn hold(&mut self, cfg: &TcpConfig, now: Time, awaits_ack: bool) {
+        if let Some(at) = self.sender.pacer().filter(|_| !awaits_ack).map(Pacer::next) {
             self.timers.set(Timer::Pacer, at);
         }
         self.note_usage(cfg, now);
+    }
+
+    /// As [`Self::hold`]. Returns the ACK that is due, if any.
+    pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time, awaits_ack: bool) -> Option<Segment> {
+        self.hold(cfg, now, awaits_ack);
         self.receiver.ack_now.then(|| self.pure_ack(cfg, now))
     }
 }

@@ -181,9 +181,9 @@ impl Algorithm for Fack1998 {
             return cumulative_room(v, Ns2_1998);
         }
         let mss = u64::from(v.s.mss);
-        let whole = v.window.inflated(v.s) / mss * mss;
+        let whole = v.window() / mss * mss;
         let fits = v.s.nxt + mss * u64::from(1 + self.retransmitted) <= v.forward_most() + whole;
-        fits.then(|| Room { window: v.window.most, in_flight: v.s.flight() })
+        fits.then(|| Room { window: v.cfg.max_window.bytes(v.s.mss), in_flight: v.s.flight() })
     }
 
     fn in_recovery(&self) -> bool {

@@ -32,7 +32,7 @@ impl Reno {
 impl Algorithm for Reno {
     fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, _: u64) -> Outcome {
         let knobs = v.cfg.recovery.reno();
-        if !self.active && v.window.cwnd < u64::from(knobs.dup_ack_window_segments) * u64::from(v.s.mss) {
+        if !self.active && v.cc.cwnd() < u64::from(knobs.dup_ack_window_segments) * u64::from(v.s.mss) {
             v.s.dup_acks = v.s.dup_acks.saturating_sub(1); // Linux 2.0 does not count this duplicate
             return Outcome::NOTHING;
         }

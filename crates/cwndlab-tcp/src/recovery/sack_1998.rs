@@ -101,8 +101,8 @@ impl Algorithm for Sack1998 {
 
     fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
         if self.active {
-            let fits = i64::from(self.pipe) < (v.window.cwnd / u64::from(v.s.mss)) as i64;
-            (!self.hold && fits).then(|| Room { window: v.window.most, in_flight: v.s.flight() })
+            let fits = i64::from(self.pipe) < (v.cc.cwnd() / u64::from(v.s.mss)) as i64;
+            (!self.hold && fits).then(|| Room { window: v.cfg.max_window.bytes(v.s.mss), in_flight: v.s.flight() })
         } else {
             cumulative_room(v, Ns2_1998)
         }

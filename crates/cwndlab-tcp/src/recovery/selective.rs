@@ -170,7 +170,7 @@ impl Selective {
         if v.s.resend_first {
             return Next::Piece(v.s.first(v.flight));
         }
-        let window = v.window.inflated(v.s);
+        let window = v.read().window();
         if v.flight.reported.is_empty() {
             return Next::in_order(Room { window, in_flight: v.s.flight() });
         }
@@ -252,13 +252,13 @@ impl Algorithm for Selective {
 
     fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
         let (s, reported) = (v.s, &v.flight.reported);
-        let (cwnd, mss, in_flight) = (v.window.inflated(s), u64::from(s.mss), self.pipe);
+        let (cwnd, mss, in_flight) = (v.window(), u64::from(s.mss), self.pipe);
         if !self.active {
             let skips = s.nxt < s.max || v.cfg.limited_transmit;
             let uncounted = if skips { reported.total() - reported.sacked_from(s.nxt) } else { 0 };
             return Some(Room { window: cwnd, in_flight: s.flight() - uncounted });
         }
-        let shaped = self.proportional.as_ref().filter(|_| !v.window.owns_recovery);
+        let shaped = self.proportional.as_ref().filter(|_| !v.cc.owns_recovery());
         let most = shaped.map_or(cwnd, |shaped| in_flight + u64::from(shaped.send_count));
         (in_flight + mss <= most).then_some(Room { window: most, in_flight })
     }

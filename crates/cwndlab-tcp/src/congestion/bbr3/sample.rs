@@ -43,8 +43,7 @@ pub(super) struct Sample {
 impl Sample {
     /// The sample of an ACK. `lost` and `ce` are the total bytes deemed lost and marked.
     pub fn new(ack: &AckReport, after: &AfterAck, lost: u64, ce: u64) -> Self {
-        let rate = ack.rate.filter(|rate| rate.interval > Time::ZERO);
-        let ack_only = Sample {
+        let mut sample = Sample {
             now: ack.now,
             acked: ack.delivered_bytes,
             newly_lost: after.lost_bytes,
@@ -56,17 +55,16 @@ impl Sample {
             repair: Repair::of(after),
             ..Sample::default()
         };
-        let Some(rate) = rate else { return ack_only };
-        Sample {
-            rate: product_over(rate.delivered_bytes, 1_000_000_000, rate.interval.as_nanos()),
-            delivered: rate.delivered_bytes,
-            prior_delivered: Some(rate.prior_delivered_packets),
-            app_limited: rate.app_limited,
-            tx_in_flight: rate.tx_in_flight_bytes,
-            lost: lost.saturating_sub(rate.prior_lost_bytes),
-            ce: ce.saturating_sub(rate.prior_ce_bytes),
-            ..ack_only
+        if let Some(rate) = ack.rate.as_ref().filter(|rate| rate.interval > Time::ZERO) {
+            sample.rate = product_over(rate.delivered_bytes, 1_000_000_000, rate.interval.as_nanos());
+            sample.delivered = rate.delivered_bytes;
+            sample.prior_delivered = Some(rate.prior_delivered_packets);
+            sample.app_limited = rate.app_limited;
+            sample.tx_in_flight = rate.tx_in_flight_bytes;
+            sample.lost = lost.saturating_sub(rate.prior_lost_bytes);
+            sample.ce = ce.saturating_sub(rate.prior_ce_bytes);
         }
+        sample
     }
 
     /// The sample of a lost segment, with the volume in flight when it was sent (`HandleLostPacket`). `lost` is the

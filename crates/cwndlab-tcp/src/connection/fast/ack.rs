@@ -114,14 +114,17 @@ impl Connection {
     fn is_unreported_by_rack(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let Some(rack) = self.recovery.rack() else { return false };
         let s = &mut self.sender;
-        if s.snd.una < s.snd.max || s.cc.needs().every_ack || !rack.take_idle() {
+        let needs = s.cc.needs();
+        if s.snd.una < s.snd.max || needs.every_ack || !rack.take_idle() {
             return false;
         }
         if let Some(rate) = s.outstanding.rate() {
             rate.on_idle_ack();
-            let SendState { mss, una: snd_una, nxt: snd_nxt, .. } = s.snd;
-            let ack = PlainAck { now, mss, acked_bytes: 0, rtt: None, snd_una, snd_nxt };
-            s.cc.on_idle_ack(&ack, s.snd.rtt.srtt(&cfg.rto));
+            if needs.idle_acks {
+                let SendState { mss, una: snd_una, nxt: snd_nxt, .. } = s.snd;
+                let ack = PlainAck { now, mss, acked_bytes: 0, rtt: None, snd_una, snd_nxt };
+                s.cc.on_idle_ack(&ack, s.snd.rtt.srtt(&cfg.rto));
+            }
             if s.cc.limits_itself() {
                 rate.on_app_limited(0);
             }

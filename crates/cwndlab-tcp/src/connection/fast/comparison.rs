@@ -37,15 +37,20 @@ pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) ->
         (full.poll_any(cfg, now), full)
     });
     let mut last = Polled::default();
+    let mut is_held = false;
     let polled = match end.poll_quick(cfg, now, &mut last) {
         Quick::Nothing => None,
         Quick::Segment { header, last } => {
             assert!(!last || end.clone().poll_any(cfg, now).is_none(), "something follows the last segment");
+            is_held = last && header.len > 0;
             Some(header.into())
         }
         Quick::Ask => end.poll_asked(cfg, now, &last),
     };
     if let Some((segment, mut full)) = full {
+        if is_held {
+            full.poll_any(cfg, now); // the short path has done so
+        }
         // `stopped_by_cwnd` matters only if `grow_only_if_cwnd_limited` is set.
         full.sender.stopped_by_cwnd = end.sender.stopped_by_cwnd;
         assert_eq!(segment, polled, "a short path gives another segment");

@@ -62,15 +62,18 @@ impl Connection {
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
         let s = &self.sender;
-        let outlook = match last.0 {
+        let mut outlook = match last.0 {
             Outlook::FullSegment if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end => self.window_outlook(cfg),
             _ => self.outlook(cfg),
         };
         debug_assert_eq!(outlook, self.outlook(cfg));
-        *last = Polled(outlook);
         if outlook == Outlook::Open && self.control == Control::AskPacer {
-            return self.poll_paced(cfg, now, last);
+            if !self.is_idle() {
+                return self.poll_paced(cfg, now, last);
+            }
+            outlook = self.idle_outlook(now);
         }
+        *last = Polled(outlook);
         self.quick(cfg, now, outlook)
     }
 
@@ -79,7 +82,23 @@ impl Connection {
     fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
         let outlook = self.paced_outlook(cfg, now);
         *last = Polled(if outlook == Outlook::FullSegment { Outlook::PacedSegment } else { outlook });
-        self.quick(cfg, now, outlook)
+        let quick = self.quick(cfg, now, outlook);
+        match quick {
+            Quick::Segment { header, .. } if header.len > 0 && self.is_held_next(cfg, now) => {
+                Quick::Segment { header, last: true }
+            }
+            _ => quick,
+        }
+    }
+
+    /// After a full segment: whether the pacer permits no other one now. If so, does what the next call would.
+    #[inline]
+    fn is_held_next(&mut self, cfg: &TcpConfig, now: Time) -> bool {
+        let held = self.is_paced_out(now);
+        if held {
+            self.hold(cfg, now, self.awaits_ack(cfg));
+        }
+        held
     }
 
     /// Does what `outlook` predicts, if the segment to send has no options.
@@ -95,17 +114,43 @@ impl Connection {
             Outlook::FullSegment if self.needs_no_options() && self.is_simple() => {
                 Quick::Segment { header: self.full_segment(cfg, now), last: false }
             }
+            Outlook::Held | Outlook::HeldByWindow if !self.receiver.ack_now => {
+                self.hold(cfg, now, outlook == Outlook::HeldByWindow);
+                Quick::Nothing
+            }
             _ => Quick::Ask,
         }
     }
 
     /// As [`Self::outlook`], for a connection that paces. Asks the pacer.
     pub(in crate::connection) fn paced_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
+        if self.is_idle() {
+            return self.idle_outlook(now);
+        }
+        if self.is_paced_out(now) {
+            return self.held_outlook(cfg);
+        }
         let outlook = self.data_outlook(cfg);
         if outlook == Outlook::Open || self.pacer_admits(cfg, now) {
             return outlook;
         }
-        if self.waits_for_ack(outlook == Outlook::FullWindow) {
+        self.held_outlook(cfg)
+    }
+
+    /// As [`Self::paced_outlook`], if everything written has been acknowledged.
+    #[inline]
+    fn idle_outlook(&mut self, now: Time) -> Outlook {
+        if !self.receiver.ack_now {
+            return Outlook::Nothing;
+        }
+        self.note_pure_ack(now);
+        Outlook::PureAck
+    }
+
+    /// What the pacer, which permits no data now, holds back.
+    #[inline]
+    fn held_outlook(&self, cfg: &TcpConfig) -> Outlook {
+        if self.awaits_ack(cfg) {
             Outlook::HeldByWindow
         } else {
             Outlook::Held

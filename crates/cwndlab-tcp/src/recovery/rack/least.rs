@@ -37,10 +37,12 @@ impl LeastRtt {
     fn update(&mut self, cfg: &TcpConfig, s: &mut SendState, now: Time, rtt: Time) {
         let micros = |rtt: Time| (rtt.as_nanos() / 1000).min(u64::from(u32::MAX)) as u32;
         let (at, known) = ((cfg.clock().micros(now) / 1000) as u32, s.rtt.min_rtt());
-        if rtt <= known {
-            self.fresh_until = now + Time::from_millis(u64::from(WINDOW_MS / 4));
-        } else if self.complements.get() == 0 {
+        let is_first = self.complements.get() == 0;
+        if is_first && rtt > known {
             self.complements.update(WINDOW_MS, at, !micros(known)); // the handshake's
+        }
+        if is_first || rtt <= known {
+            self.fresh_until = now + Time::from_millis(u64::from(WINDOW_MS / 4));
         }
         self.complements.update(WINDOW_MS, at, !micros(rtt));
         s.rtt.set_min_rtt(Time::from_micros(u64::from(!self.complements.get())));

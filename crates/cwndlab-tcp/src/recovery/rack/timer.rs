@@ -8,7 +8,7 @@
 use cwndlab_units::Time;
 
 use super::{Arrivals, Phase, Rack};
-use crate::config::TcpConfig;
+use crate::config::{RttSamples, TcpConfig};
 use crate::recovery::{Transmission, View};
 use crate::send_state::SendState;
 use crate::timers::{Timer, Timers};
@@ -40,8 +40,8 @@ pub(super) struct Deadlines {
     /// set.
     pub armed: Time,
     pub pending: Pending,
-    /// When the probe's timer was last set for new data, if no ACK and no expiry has followed: it need not be set again
-    /// for data sent at the same time. Otherwise [`Time::MAX`].
+    /// When the probe's timer was last set so that it need not be set again for new data sent at the same time;
+    /// [`Time::MAX`] if an ACK or an expiry has followed.
     pub probed_at: Time,
     /// When the pacer next allows a segment; zero if nothing is paced.
     pub paced_until: Time,
@@ -93,10 +93,21 @@ impl Rack {
         } else if informed && !self.deadlines.reordering.is_never() {
             let wait = self.deadlines.reordering.saturating_sub(now) + allowance(v.cfg);
             self.set(v.cfg, now, Pending::Reordering, wait.min(v.s.rtt.rto(&v.cfg.rto)));
-        } else if (advanced || tells_of_time_before_first(v, arrivals))
-            && self.schedule_probe(v, now, v.s.rtt.rto(&v.cfg.rto)).is_none()
-        {
-            self.reset_timeout(v, now);
+        } else if advanced || tells_of_time_before_first(v, arrivals) {
+            self.probe_after_ack(v, now);
+        }
+    }
+
+    /// With Linux's timers: sets the timer for a probe after an ACK, or for the timeout if no probe may be scheduled.
+    #[inline]
+    fn probe_after_ack(&mut self, v: &View<'_>, now: Time) {
+        let Some(wait) = self.schedule_probe(v, now, v.s.rtt.rto(&v.cfg.rto)) else {
+            return self.reset_timeout(v, now);
+        };
+        // Data sent now would set the timer to the same time, unless it is paced or the round trip is measured later.
+        let is_measured = v.cfg.rto.samples == RttSamples::RoundTrip;
+        if is_measured && self.deadlines.paced_until <= now && wait <= left_of_timeout(v, now) {
+            self.deadlines.probed_at = now;
         }
     }
 
@@ -130,19 +141,21 @@ impl Rack {
     }
 
     /// With Linux's timers: sets the timer for a probe of data sent now, as [`Self::schedule_probe`].
+    #[inline]
     pub(super) fn probe_new_data(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
         let left = left_of_timeout(v, now);
-        let at = self.schedule_probe(v, now, if left == Time::ZERO { Time::MAX } else { left })?;
+        self.schedule_probe(v, now, if left == Time::ZERO { Time::MAX } else { left })?;
         self.deadlines.probed_at = now;
-        Some(at)
+        Some(self.deadlines.armed)
     }
 
-    /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns the time at which the
-    /// timer expires; `None`, with no effect, if no probe may be scheduled.
+    /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns how long the probe
+    /// waits apart from the limit; `None`, with no effect, if no probe may be scheduled.
+    #[inline]
     pub(super) fn schedule_probe(&mut self, v: &View<'_>, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
         self.set(v.cfg, now, Pending::Probe, wait.min(limit) + self.pacing_delay(v.cfg, now));
-        Some(self.deadlines.armed)
+        Some(wait)
     }
 
     /// Sets the retransmission timeout after the probe's timer has expired. Returns false if the timeout has expired,
@@ -189,6 +202,7 @@ impl Rack {
         Time::from_nanos(held - held % cfg.rto.timer_tick())
     }
 
+    #[inline]
     fn set(&mut self, cfg: &TcpConfig, now: Time, what: Pending, wait: Time) {
         (self.deadlines.pending, self.deadlines.probed_at) = (what, Time::MAX);
         self.deadlines.armed = cfg.expiry_again(self.deadlines.armed, now, wait);
