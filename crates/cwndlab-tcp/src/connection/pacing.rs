@@ -54,12 +54,10 @@ impl Connection {
 
     #[inline(never)]
     fn ask_pacer(&mut self, cfg: &TcpConfig, now: Time) -> bool {
-        let waits = self.state.may_send() && self.sender.snd.una < self.sender.limit();
-        if self.receiver.ack_now && (!waits || self.receiver.beyond.is_some()) {
+        if self.receiver.ack_now && (!self.state.may_send() || self.receiver.beyond.is_some()) {
             self.note_pure_ack(now);
         }
-        let Some(pacer) = self.sender.pacer().filter(|_| waits) else { return true };
-        if let Some(admits) = pacer.admits(now) {
+        if let Some(admits) = self.is_admitted(now) {
             return admits;
         }
         let pace = self.sender.new_pace(cfg, now, &self.recovery);
@@ -69,12 +67,15 @@ impl Connection {
         true
     }
 
-    /// Whether the pacer holds back data, and no ACK is to be sent.
+    /// Whether what is written and not acknowledged may be sent now as far as the pacer decides; `None` if it would begin
+    /// a train.
     #[inline]
-    pub(super) fn is_paced_out(&self, now: Time) -> bool {
-        let s = &self.sender;
-        let waits = self.state.may_send() && s.snd.una < s.limit() && !self.receiver.ack_now;
-        waits && s.pacer().and_then(|pacer| pacer.admits(now)) == Some(false)
+    pub(super) fn is_admitted(&self, now: Time) -> Option<bool> {
+        if self.state.may_send() {
+            self.sender.pacer().map_or(Some(true), |pacer| pacer.admits(now))
+        } else {
+            Some(true)
+        }
     }
 
     /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. Other laws than those

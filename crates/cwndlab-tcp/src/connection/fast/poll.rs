@@ -94,7 +94,7 @@ impl Connection {
     /// After a full segment: whether the pacer permits no other one now. If so, does what the next call would.
     #[inline]
     fn is_held_next(&mut self, cfg: &TcpConfig, now: Time) -> bool {
-        let held = self.is_paced_out(now);
+        let held = self.is_admitted(now) == Some(false);
         if held {
             self.hold(cfg, now, self.awaits_ack(cfg));
         }
@@ -127,11 +127,12 @@ impl Connection {
         if self.is_idle() {
             return self.idle_outlook(now);
         }
-        if self.is_paced_out(now) {
+        let known = if self.receiver.ack_now { None } else { self.is_admitted(now) };
+        if known == Some(false) {
             return self.held_outlook(cfg);
         }
         let outlook = self.data_outlook(cfg);
-        if outlook == Outlook::Open || self.pacer_admits(cfg, now) {
+        if outlook == Outlook::Open || known == Some(true) || self.pacer_admits(cfg, now) {
             return outlook;
         }
         self.held_outlook(cfg)

@@ -199,7 +199,7 @@ impl Rack {
         if held == 0 || !cfg.linux_details {
             return Time::ZERO;
         }
-        Time::from_nanos(held - held % cfg.rto.timer_tick())
+        Time::from_nanos(if cfg.rto.timer_hz == 0 { held } else { held - held % cfg.rto.timer_tick() })
     }
 
     #[inline]
