@@ -27,7 +27,7 @@ pub(in crate::connection) enum Outlook {
     PacedSegment,
     /// No data, because the pacer does not permit it.
     Held,
-    /// As `Held`, but no data can go before the next ACK anyway: see [`Connection::waits_for_ack`].
+    /// As `Held`, but no data can go before the next ACK anyway: see [`Connection::awaits_ack`].
     HeldByWindow,
     /// Unknown: [`Connection::poll_any`] decides.
     #[default]
