@@ -24,7 +24,7 @@ from cwndlab.report.svg import inline_svg, on_white
 from cwndlab.report.wording import number
 from cwndlab.spec.values import label
 from cwndlab.stats.distributions import t_quantile
-from cwndlab.stats.intervals import LEVEL
+from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.tables import JudgedCell, JudgedTable, read_published
 from cwndlab.stats.verdict import Verdict
 

@@ -11,6 +11,7 @@ import pytest
 from cwndlab.metrics._numbers import ANY, COUNT, SHARE, Range
 from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
+from cwndlab.stats.jackknife import leave_one_out
 from cwndlab.stats.verdict import (
     REACH,
     RULE,
@@ -194,7 +195,10 @@ def test_noise_alone_rarely_looks_like_a_trend() -> None:
     for _ in range(300):
         here, *others = rng.normal(1.0, 0.3, (4, 5))
         level = 1.0 - 0.05 / len(others)
-        comparisons = tuple(Comparison(0.2, intervals.mean(o - here, level=level)) for o in others)
+        own = leave_one_out(here)
+        comparisons = tuple(
+            Comparison(0.2, intervals.jackknife_difference(leave_one_out(o), own, level=level)) for o in others
+        )
         trends += judged(5.0, here, margin=1.0, comparisons=comparisons).verdict is Verdict.TREND
     assert trends / 300 <= 0.05
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+LEVEL = 0.95
+"""The confidence level of every interval in a report."""
+
 
 def _beta_fraction(a: float, b: float, x: float) -> float:
     """Continued fraction of the incomplete beta function, by Lentz's method (DLMF 8.17.22)."""
@@ -81,7 +84,7 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
     return incomplete_beta(n - k, k + 1.0, 1.0 - p)
 
 
-def order_ranks(n: int, q: float, level: float = 0.95) -> tuple[int, int, float] | None:
+def order_ranks(n: int, q: float, level: float = LEVEL) -> tuple[int, int, float] | None:
     """Which of `n` ordered values (from 0) enclose the `q`-quantile with at least this probability.
 
     The innermost pair whose tails both hold at most half of the rest, and the probability that it encloses
@@ -127,7 +130,7 @@ def poisson_cdf(k: int, mean: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def poisson_ends(events: int, level: float = 0.95) -> tuple[float, float]:
+def poisson_ends(events: int, level: float = LEVEL) -> tuple[float, float]:
     """The exact interval of a Poisson mean from one count (F. Garwood, Biometrika 28, 1936)."""
     tail = (1.0 - level) / 2.0
     return _poisson_mean(events - 1, 1.0 - tail) if events else 0.0, _poisson_mean(events, tail)
@@ -151,13 +154,13 @@ def _poisson_mean(k: int, p: float) -> float:
 
 
 @lru_cache(maxsize=4096)
-def poisson_prediction(events: int, runs: int, further: int, level: float = 0.95) -> tuple[int, int]:
+def poisson_prediction(events: int, runs: int, further: int) -> tuple[int, int]:
     """The least and the greatest count in `further` runs after `events` in `runs`, of the same Poisson rate.
 
     Given the sum of both counts, the further one is binomial; those are kept that neither tail makes
     unlikely.
     """
-    tail, share = (1.0 - level) / 2.0, further / (runs + further)
+    tail, share = (1.0 - LEVEL) / 2.0, further / (runs + further)
 
     def expected(count: int) -> bool:
         total = events + count

@@ -16,8 +16,8 @@ import numpy as np
 
 from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Floats, Range
 from cwndlab.stats import intervals, jackknife
-from cwndlab.stats.distributions import t_quantile
-from cwndlab.stats.intervals import ENOUGH_EQUAL, EXACT, FEWEST, LEVEL, Interval
+from cwndlab.stats.distributions import LEVEL, t_quantile
+from cwndlab.stats.intervals import ENOUGH_EQUAL, EXACT, FEWEST, Interval
 from cwndlab.stats.results import AxisValue
 
 Key: TypeAlias = tuple[AxisValue, ...]
@@ -74,7 +74,7 @@ class Field:
             return intervals.too_few(point, self.n)
         if jackknife.has_no_spread(values):
             return Interval(point, math.nan, math.nan, self.n, f"no spread in {self.n} runs")
-        low, high = jackknife.ends(values, self.n, self.within, level=LEVEL)
+        low, high = jackknife.ends(values, self.n, self.within)
         return Interval(point, low, high, self.n, f"{self.within.scale} paired t".strip())
 
 

@@ -13,11 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cwndlab.metrics._numbers import ANY, Floats, Range, derived_range
-from cwndlab.stats.distributions import order_ranks, poisson_ends, poisson_prediction, t_quantile
+from cwndlab.stats.distributions import LEVEL, order_ranks, poisson_ends, poisson_prediction, t_quantile
 from cwndlab.stats.jackknife import align, centre, ends, has_no_spread, leave_one_out
-
-LEVEL = 0.95
-"""The confidence level of every interval in a report."""
 
 FEWEST = 3
 """Replicates below which a random quantity has no interval: t with one degree of freedom says nothing."""
@@ -79,12 +76,12 @@ def is_constant(values: Floats) -> bool:
     return len(values) > 0 and bool(np.all(values == values[0]))
 
 
-def unseen_share(n: int, level: float = LEVEL) -> float:
+def unseen_share(n: int) -> float:
     """The share of runs that may give what none of `n` runs gave: the rule of three, exactly.
 
-    It is the share p for which n runs all miss it with probability 1 - level: (1 - p)^n. About 3/n at 95 %.
+    It is the share p for which n runs all miss it with a probability of 5 %: (1 - p)^n. About 3/n.
     """
-    return 1.0 - math.pow(1.0 - level, 1.0 / n)
+    return 1.0 - math.pow(1.0 - LEVEL, 1.0 / n)
 
 
 def _degenerate(x: Floats, deterministic: bool) -> Interval | None:
@@ -119,9 +116,7 @@ def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
     return Interval(value, math.nan, math.nan, n, method)
 
 
-def mean(
-    values: Floats, within: Range = ANY, *, deterministic: bool = False, level: float = LEVEL
-) -> Interval:
+def mean(values: Floats, within: Range = ANY, *, deterministic: bool = False) -> Interval:
     """Mean over replicates: Student's t on the scale of the quantity's range.
 
     The interval of a count is never narrower than that of a Poisson count.
@@ -133,10 +128,10 @@ def mean(
     n, value = len(x), float(np.mean(x))
     if is_constant(x):
         return equal_runs(float(x[0]), n, within)
-    low, high = ends(leave_one_out(x), n, within, level=level)
+    low, high = ends(leave_one_out(x), n, within)
     method = f"{within.scale} t".strip()
     if within.count and bool(np.all(x == np.round(x))):
-        at_least = [end / n for end in poisson_ends(round(float(np.sum(x))), level)]
+        at_least = [end / n for end in poisson_ends(round(float(np.sum(x))))]
         low, high, method = min(low, at_least[0]), max(high, at_least[1]), "log t, at least Poisson"
     return Interval(value, low, high, n, method, _scatter(within, x))
 
@@ -190,7 +185,6 @@ def compare(
     *,
     deterministic: bool = False,
     statistic: str = "mean",
-    level: float = LEVEL,
 ) -> Interval:
     """Cell `a` against cell `b`, from the replicates that both have, on their means (or medians).
 
@@ -210,7 +204,7 @@ def compare(
     if n < FEWEST:
         return too_few(value, n)
     if statistic == "median":
-        return _compared_medians(kind, a, b, value, level)
+        return _compared_medians(kind, a, b, value)
     left, right = leave_one_out(a), leave_one_out(b)
     samples = relate(kind, left, right)
     if has_no_spread(samples, abs(float(left[0])) if kind == "difference" else 0.0):
@@ -218,18 +212,18 @@ def compare(
     what = "difference" if kind == "difference" else "ratio"
     if kind == "difference" or within.positive:
         derived = derived_range(kind, within, within)
-        low, high = ends(samples, n, derived, level=level)
+        low, high = ends(samples, n, derived)
         method = f"{what} of means, {f'{derived.scale} paired t'.strip()}"
     else:
-        ratios = np.array(fieller(left, right, level=level))
+        ratios = np.array(fieller(left, right))
         low, high = sorted(float(end) for end in relate(kind, ratios, 1.0))
         method = "ratio of means, Fieller" + (": the denominator may be 0" if math.isnan(low) else "")
     return Interval(value, low, high, n, method, _scatter(within, a, b))
 
 
-def _compared_medians(kind: str, a: Floats, b: Floats, value: float, level: float) -> Interval:
+def _compared_medians(kind: str, a: Floats, b: Floats, value: float) -> Interval:
     """From the intervals of both medians, which share the risk of missing it; pairs gain nothing here."""
-    each = 1.0 - (1.0 - level) / 2.0
+    each = 1.0 - (1.0 - LEVEL) / 2.0
     x, y = median(a, level=each), median(b, level=each)
     method = f"{'difference' if kind == 'difference' else 'ratio'} of medians, order statistics of both"
     corners = relate(kind, np.array([x.low, x.low, x.high, x.high]), np.array([y.low, y.high] * 2))
@@ -257,7 +251,7 @@ def jackknife_difference(a: Floats, b: Floats, *, level: float = LEVEL) -> Inter
     return Interval(value, low, high, n, "difference, paired t")
 
 
-def fieller(left: Floats, right: Floats, *, level: float = LEVEL) -> tuple[float, float]:
+def fieller(left: Floats, right: Floats) -> tuple[float, float]:
     """The interval of a ratio of two paired estimates, from their leave-one-out values.
 
     All ratios r for which left - r right does not differ from 0 (E. C. Fieller, 1954). NaN where the
@@ -266,7 +260,7 @@ def fieller(left: Floats, right: Floats, *, level: float = LEVEL) -> tuple[float
     n = len(left) - 1
     a, b = float(left[0]), float(right[0])
     u, v = left[1:] - np.mean(left[1:]), right[1:] - np.mean(right[1:])
-    t2 = t_quantile(0.5 + level / 2.0, n - 1) ** 2 * (n - 1) / n
+    t2 = t_quantile(0.5 + LEVEL / 2.0, n - 1) ** 2 * (n - 1) / n
     squared = b * b - t2 * float(v @ v)
     mixed = a * b - t2 * float(u @ v)
     if not squared > 0.0:
@@ -297,7 +291,6 @@ def prediction(
     *,
     samples: Floats | None = None,
     deterministic: bool = False,
-    level: float = LEVEL,
 ) -> Interval:
     """Where the estimate from `runs` further runs would lie, inside the range.
 
@@ -322,34 +315,34 @@ def prediction(
     if not is_constant(x):
         if runs > 1:
             means = leave_one_out(x) if samples is None else samples
-            low, high = ends(means, n, within, level=level, widen=math.sqrt(1.0 + n / runs))
+            low, high = ends(means, n, within, widen=math.sqrt(1.0 + n / runs))
         elif whole:
-            low, high = _one_count(x, level)
+            low, high = _one_count(x)
         else:
-            low, high = _one_run(x, within, level)
+            low, high = _one_run(x, within)
     if whole:
-        at_least = poisson_prediction(round(float(np.sum(x))), n, runs, level)
+        at_least = poisson_prediction(round(float(np.sum(x))), n, runs)
         low, high = min(low, at_least[0] / runs), max(high, at_least[1] / runs)
     return Interval(value, low, high, n, method)
 
 
-def _next(y: Floats, level: float) -> tuple[float, float]:
+def _next(y: Floats) -> tuple[float, float]:
     """Where one more of normal values would lie."""
     n = len(y)
     middle, error = float(np.mean(y)), float(np.std(y, ddof=1)) * math.sqrt(1.0 + 1.0 / n)
-    half = t_quantile(0.5 + level / 2.0, n - 1) * error
+    half = t_quantile(0.5 + LEVEL / 2.0, n - 1) * error
     return middle - half, middle + half
 
 
-def _one_count(x: Floats, level: float) -> tuple[float, float]:
-    low, high = (max(0.0, end) ** 2 - 0.375 for end in _next(np.sqrt(x + 0.375), level))
+def _one_count(x: Floats) -> tuple[float, float]:
+    low, high = (max(0.0, end) ** 2 - 0.375 for end in _next(np.sqrt(x + 0.375)))
     return max(0.0, math.floor(low)), math.ceil(high)
 
 
-def _one_run(x: Floats, within: Range, level: float) -> tuple[float, float]:
+def _one_run(x: Floats, within: Range) -> tuple[float, float]:
     placed = within.to_scale(x)
     if bool(np.isfinite(placed).all()):
-        low, high = _next(placed, level)
+        low, high = _next(placed)
         return within.from_scale(low), within.from_scale(high)
-    low, high = _next(x, level)
+    low, high = _next(x)
     return max(within.low, low), min(within.high, high)

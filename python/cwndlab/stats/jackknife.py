@@ -15,7 +15,7 @@ import math
 import numpy as np
 
 from cwndlab.metrics._numbers import ANY, Floats, Range, median
-from cwndlab.stats.distributions import order_ranks, t_quantile
+from cwndlab.stats.distributions import LEVEL, order_ranks, t_quantile
 
 NO_SPREAD = 1e-12
 """Estimates nearer to each other than this (relatively) differ by rounding only."""
@@ -101,7 +101,7 @@ def standard_error(samples: Floats, within: Range = ANY) -> float:
 
 
 def ends(
-    samples: Floats, n: int, within: Range = ANY, *, level: float = 0.95, widen: float = 1.0
+    samples: Floats, n: int, within: Range = ANY, *, level: float = LEVEL, widen: float = 1.0
 ) -> tuple[float, float]:
     """The interval's ends: t with n - 1 degrees of freedom on the scale of the range.
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from cwndlab.metrics._numbers import median
 from cwndlab.stats import intervals, jackknife
-from cwndlab.stats.intervals import LEVEL, Interval
+from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.intervals import Interval
 from cwndlab.stats.tables import leave_one_out, reference
 from cwndlab.stats.verdict import Verdict
 

@@ -15,7 +15,8 @@ from cwndlab.metrics._numbers import Floats, Range, derived_range
 from cwndlab.spec.files import read_csv
 from cwndlab.spec.values import as_list, is_among, label
 from cwndlab.stats import intervals, jackknife
-from cwndlab.stats.intervals import LEVEL, Interval
+from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results
 from cwndlab.stats.verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
 

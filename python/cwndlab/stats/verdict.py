@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from cwndlab.stats.distributions import binomial_cdf
-from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, LEVEL, Interval
+from cwndlab.stats.distributions import LEVEL, binomial_cdf
+from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, Interval
 
 
 class Verdict(StrEnum):
@@ -260,13 +260,13 @@ class Incompatible(NamedTuple):
         )
 
 
-def by_chance(judged: int, level: float = LEVEL) -> tuple[float, int, int]:
+def by_chance(judged: int) -> tuple[float, int, int]:
     """How many of so many numbers are incompatible by chance if nothing is wrong: expected, and 95 % range.
 
     The numbers are taken as independent; cells that share random numbers are not quite, which widens the
     range.
     """
-    miss = 1.0 - level
+    miss = 1.0 - LEVEL
     tail = miss / 2.0
     low = next(k for k in range(judged + 1) if binomial_cdf(k, judged, miss) > tail)
     high = next(k for k in range(judged + 1) if binomial_cdf(k, judged, miss) >= 1.0 - tail)
