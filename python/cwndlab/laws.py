@@ -7,7 +7,6 @@ imports. It covers neither installed packages nor the version of Python.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sys
@@ -21,10 +20,8 @@ from typing import Any
 
 from cwndlab._core import CongestionControl, tcp_knobs
 from cwndlab.errors import StudyError, nearest
-from cwndlab.usercode import check_not_loading, digest_of_imports, execute, read
+from cwndlab.usercode import check_not_loading, digest_of_code, digest_of_imports, execute, read
 
-#: Part of the digest; another number where the same text would run in another way.
-_FORMAT = "cwndlab congestion control 1"
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 #: How the name of a file with a trained policy ends.
 POLICY_FILE = ".onnx"
@@ -51,9 +48,8 @@ class LawCode:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the module's text and the class's name, 32 hexadecimal digits."""
-        text = "\0".join((_FORMAT, self.class_name, self.source, *([self.imports] if self.imports else [])))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        """Digest of the module's text and the class's name."""
+        return digest_of_code("cwndlab congestion control 1", self.class_name, self.source, self.imports)
 
     def described(self) -> dict[str, Any]:
         """What provenance.json says of it."""
@@ -120,7 +116,7 @@ def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
             key=f"cc[{name!r}]",
             right='write the class to a file and give "FILE.py:CLASS"',
         )
-    return _code(name, cls, Path(file))
+    return _code(name, cls.__qualname__, Path(file), read(Path(file), "--cc"), bool(cls.uses_random))
 
 
 def from_file(spec: str) -> LawCode:
@@ -152,7 +148,7 @@ def from_file(spec: str) -> LawCode:
     cls = classes[class_name]
     name = found["name"] or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", class_name).lower()
     _check(name, cls)
-    return LawCode(name, class_name, str(file), source, bool(cls.uses_random), digest_of_imports(source))
+    return _code(name, class_name, file, source, bool(cls.uses_random))
 
 
 def _from_policy(name: str, file: Path) -> LawCode:
@@ -168,7 +164,7 @@ from cwndlab.policy.onnx import onnx_policy
 
 Policy = onnx_policy(b64decode("{b64encode(model).decode()}"), {file.name!r})
 """
-    code = LawCode(name, "Policy", str(file), source, uses_random=False, imports=digest_of_imports(source))
+    code = _code(name, "Policy", file, source, uses_random=False)
     _check(name, load(code))
     return code
 
@@ -191,11 +187,8 @@ _lock = threading.Lock()
 _loaded: dict[str, type[CongestionControl]] = {}
 
 
-def _code(name: str, cls: type[CongestionControl], file: Path) -> LawCode:
-    source = read(file, "--cc")
-    return LawCode(
-        name, cls.__qualname__, str(file), source, bool(cls.uses_random), digest_of_imports(source)
-    )
+def _code(name: str, class_name: str, file: Path, source: str, uses_random: bool) -> LawCode:
+    return LawCode(name, class_name, str(file), source, uses_random, digest_of_imports(source))
 
 
 def _check(name: str, cls: type) -> None:

@@ -8,7 +8,6 @@ module that defines it, and of the user's own modules that it imports.
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import inspect
 import math
@@ -29,15 +28,21 @@ from numpy.typing import NDArray
 from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
-from cwndlab.usercode import described_error, digest_of_imports, execute, place_of, read, source_of
+from cwndlab.usercode import (
+    described_error,
+    digest_of_code,
+    digest_of_imports,
+    execute,
+    place_of,
+    read,
+    source_of,
+)
 
 from ._numbers import Range
 
 #: The group of entry points that packages name their metrics in.
 GROUP = "cwndlab.metrics"
 OPTION = "--metric"
-#: Part of the digest; another number where the same text would measure in another way.
-_FORMAT = "cwndlab metric 1"
 _NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 F = TypeVar("F", bound=Callable[..., float | Sequence[float] | NDArray[np.float64]])
 
@@ -83,9 +88,8 @@ class MetricCode(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """Digest of the text and the name, 32 hexadecimal digits."""
-        text = "\0".join((_FORMAT, self.name, self.source, *([self.imports] if self.imports else [])))
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        """Digest of the text and the name."""
+        return digest_of_code("cwndlab metric 1", self.name, self.source, self.imports)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
