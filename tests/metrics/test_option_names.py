@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from cwndlab.errors import StudyError
@@ -18,7 +20,7 @@ from small_study import TEXT, edited
         ("drop_rate", 'causes = "ful"', '\\.options\\.causes: .*did you mean "full"'),
         ("drop_rate", 'cause = "full"', "unknown key 'cause'; did you mean \"causes\""),
         ("completion_time", 'kind = "pages"', '\\.options\\.kind: .*did you mean "page"'),
-        ("median_page_delay", 'pool = "clients"', 'did you mean "client"'),
+        ("median_delay", 'pool = "clients"', 'did you mean "client"'),
         ("red_region", 'region = "betwen"', 'did you mean "between"'),
         ("congestion_signals", 'traffic = ["bulk"], signal = "mark"', 'did you mean "marks"'),
         ("jain_index", 'traffic = "bulk"', "must be a list"),
@@ -35,9 +37,17 @@ def test_a_misspelt_name_or_a_wrong_value_is_refused_with_its_line(
     assert caught.value.line == text.count("\n")
 
 
-def test_a_metric_that_has_another_name_now_says_which() -> None:
-    with pytest.raises(StudyError, match='write "completion_time", with kind = "page" where'):
-        Study.from_toml(TEXT + '\n[[quantities]]\nname = "delay"\nmetric = "object_delays"\n')
+@pytest.mark.parametrize(
+    ("former", "right"),
+    [
+        ("object_delays", 'write "completion_time", with kind = "page" where'),
+        ("median_page_delay", 'write "median_delay"'),
+        ("median_file_delay", 'write "median_delay" with options = { kind = "file" }'),
+    ],
+)
+def test_a_metric_that_has_another_name_now_says_which(former: str, right: str) -> None:
+    with pytest.raises(StudyError, match=re.escape(right)):
+        Study.from_toml(TEXT + f'\n[[quantities]]\nname = "delay"\nmetric = "{former}"\n')
 
 
 def test_an_option_that_a_metric_cannot_do_without_is_asked_for() -> None:

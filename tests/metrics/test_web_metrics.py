@@ -74,20 +74,24 @@ def measure(name: str, run: Run, start_s: int = 0, **options: Any) -> Any:
 
 
 def test_an_unfinished_page_counts_as_longer_than_every_finished_one() -> None:
-    assert measure("median_page_delay", Run(objects=PAGES), traffic="web") == pytest.approx(
-        2.0
-    )  # 0.5 1 3 inf
+    assert measure("median_delay", Run(objects=PAGES), traffic="web") == pytest.approx(2.0)  # 0.5 1 3 inf
+
+
+def test_the_median_delay_is_of_one_kind_of_objects() -> None:
+    rows = objects([(0, "page", 0.0, 1.0, 1), (0, "file", 0.0, 4.0, 1), (0, "file", 1.0, 7.0, 1)])
+    assert measure("median_delay", Run(objects=rows)) == pytest.approx(1.0)
+    assert measure("median_delay", Run(objects=rows), kind="file") == pytest.approx(5.0)
 
 
 def test_the_median_is_missing_when_it_lies_among_unfinished_pages() -> None:
     rows = objects([(0, "page", 1.0, 2.0, 1), (0, "page", 2.0, None, 1), (1, "page", 3.0, None, 1)])
-    assert math.isnan(measure("median_page_delay", Run(objects=rows), traffic="web"))
+    assert math.isnan(measure("median_delay", Run(objects=rows), traffic="web"))
 
 
 def test_per_client_medians_weigh_every_client_alike() -> None:
     rows = objects([(0, "page", 0.0, d, 1) for d in (1.0, 2.0, 3.0)] + [(1, "page", 0.0, 10.0, 1)])
-    assert measure("median_page_delay", Run(objects=rows), pool="client") == pytest.approx(6.0)
-    assert measure("median_page_delay", Run(objects=rows), pool="all") == pytest.approx(2.5)
+    assert measure("median_delay", Run(objects=rows), pool="client") == pytest.approx(6.0)
+    assert measure("median_delay", Run(objects=rows), pool="all") == pytest.approx(2.5)
 
 
 def test_pages_that_began_in_the_warm_up_are_left_out() -> None:
@@ -98,7 +102,7 @@ def test_pages_that_began_in_the_warm_up_are_left_out() -> None:
 
 def test_traffic_that_is_not_in_the_cell_is_not_measurable() -> None:
     run = Run(objects=PAGES, connections=CONNECTIONS)
-    assert math.isnan(measure("median_page_delay", run, traffic="nobody"))
+    assert math.isnan(measure("median_delay", run, traffic="nobody"))
     assert math.isnan(measure("transferred", run, traffic="nobody"))
     assert math.isnan(measure("network_power", run, traffic="nobody"))
 

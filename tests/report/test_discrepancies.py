@@ -116,7 +116,8 @@ sets = "topology.links.a-b.rate"
 values = ["1Mbps", "2Mbps"]
 [[quantities]]
 name = "delay"
-metric = "median_file_delay"
+metric = "median_delay"
+options = { kind = "file" }
 [[tables]]
 id = "times"
 title = "Times"

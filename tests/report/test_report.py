@@ -363,7 +363,7 @@ def test_each_number_has_its_metric_and_formula() -> None:
     texts = {d.metric: " ".join(d.text) for d in found}
     assert "p = drops / arrivals" in texts["drop_rate"] and "U = t_busy / T" in texts["link_utilization"]
     assert not any(sign in text for text in texts.values() for sign in ("$", "\\", "`"))
-    [delay] = [d for d in found if d.metric == "median_page_delay"]
+    [delay] = [d for d in found if d.metric == "median_delay"]
     assert delay.quantities[0] == "median page delay (s): traffic = web"
 
 
@@ -391,7 +391,7 @@ def test_no_formula_of_a_metric_keeps_its_tex() -> None:
 
 
 def test_the_window_that_each_number_covers_is_stated() -> None:
-    quantity = Quantity(name="page_delay", metric="median_page_delay")
+    quantity = Quantity(name="page_delay", metric="median_delay")
 
     def stated(window: Callable[[str], tuple[float, float]]) -> str:
         results = synthetic.rfc2415()

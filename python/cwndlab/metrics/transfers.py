@@ -62,29 +62,20 @@ def delay_quantiles(run: RunView, *, kind: Kind = "page", traffic: str | None = 
 
 
 @metric(unit="s", low=0, tables=["objects"])
-def median_file_delay(run: RunView, *, traffic: str | None = None, pool: Pool = "all") -> float:
-    """Median file-transfer delay.
+def median_delay(
+    run: RunView, *, kind: Kind = "page", traffic: str | None = None, pool: Pool = "all"
+) -> float:
+    """Median delay of pages (or files, transactions, objects).
 
-    From the file's clock (by default its SYN) to its last byte in order. Files unfinished at the end count
-    as longer than all finished ones, as in median_page_delay.
+    From the clock of a page (SYN or request, as the application says) to the last byte of its last object; of
+    a file from its clock (by default its SYN) to its last byte in order. The median of all clients together
+    (`pool = "all"`), or the mean over clients of each one's median (`pool = "client"`). Those unfinished at
+    the end count as longer than all finished ones (right-censored), so that leaving them out cannot make a
+    slow network look fast.
 
-    NaN if there are no files.
+    NaN if there are none.
     """
-    return pooled_median(run, "file", traffic, pool)
-
-
-@metric(unit="s", low=0, tables=["objects"])
-def median_page_delay(run: RunView, *, traffic: str | None = None, pool: Pool = "all") -> float:
-    """Median page delay.
-
-    From the page's clock (SYN or request, as the application says) to the last byte of its last object.
-    The median of all pages of all clients together (`pool = "all"`), or the mean over clients of each
-    one's median (`pool = "client"`). Pages unfinished at the end count as longer than all finished ones
-    (right-censored), so that leaving them out cannot make a slow network look fast.
-
-    NaN if there are no pages.
-    """
-    return pooled_median(run, "page", traffic, pool)
+    return pooled_median(run, kind, traffic, pool)
 
 
 @metric(unit="B", low=0, many=True, tables=["objects"])

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: So many of the choices that move a number are named.
 NAMED = 3
 #: The kind of objects whose time a metric measures, apart from those that name it in `kind`.
-_KINDS = {"median_page_delay": "page", "median_file_delay": "file", "transaction_rate": "transaction"}
+_KINDS = {"median_delay": "page", "transaction_rate": "transaction"}
 
 
 @dataclass(frozen=True)

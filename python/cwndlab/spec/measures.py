@@ -105,7 +105,11 @@ ALIASES = {
 
 
 #: Metrics until 0.2, and what to write.
-FORMER = {"object_delays": 'write "completion_time", with kind = "page" where no kind is given'}
+FORMER = {
+    "object_delays": 'write "completion_time", with kind = "page" where no kind is given',
+    "median_page_delay": 'write "median_delay"',
+    "median_file_delay": 'write "median_delay" with options = { kind = "file" }',
+}
 
 
 def nearest_metric(name: str, known: Sequence[str]) -> str:
