@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from cwndlab.backends.protocol import Job, Outcome, Stopped, never
+from cwndlab.backends.protocol import Job, Outcome, Stopped, never_stop
 
 
 class Slow:
@@ -16,7 +16,7 @@ class Slow:
     def check(self) -> None:
         pass
 
-    def perform(self, jobs: Sequence[Job], stopped: Stopped = never) -> Iterator[Outcome]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = never_stop) -> Iterator[Outcome]:
         for job in jobs:
             for share in (0.25, 0.5):
                 stopped(share)

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import cwndlab
-from cwndlab.report.canvas import field, look_by_name, mark, single, to_svg
+from cwndlab.report.canvas import field, look_by_name, mark, mark_chart, to_svg
 from cwndlab.report.palette import PALETTE
 from cwndlab.report.svg import inline_svg, on_white
 
@@ -77,7 +77,7 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
                 f"{key}:N", names, PALETTE, legend={"title": None} if len(names) > 1 else None
             ),
         }
-        lines = single(title, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
+        lines = mark_chart(title, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         panels.append({**lines, "width": 620, "height": 150})
     chart = {"vconcat": panels, "resolve": {"scale": {"x": "shared", "color": "independent"}}}
     svg = to_svg(chart, rows, {}).result().decode()

@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import cwndlab
-from cwndlab.report.canvas import LOG, field, layered, look_by_name, mark, to_svg
+from cwndlab.report.canvas import LOG, field, layer_chart, look_by_name, mark, to_svg
 from cwndlab.report.contents import outputs_of
 from cwndlab.report.judge import judge
 from cwndlab.report.palette import PALETTE
 from cwndlab.report.svg import inline_svg, on_white
 from cwndlab.report.wording import number
 from cwndlab.spec.values import label
-from cwndlab.stats.distributions import t_quantile
-from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.distributions import LEVEL, t_quantile
 from cwndlab.stats.tables import JudgedCell, JudgedTable, read_published
 from cwndlab.stats.verdict import Verdict
 
@@ -253,7 +252,7 @@ def picture(rows: Sequence[Row]) -> str:
     y = field("y:Q", title="simulated", scale=scale)
     legend = {"title": None, "orient": "right", "direction": "vertical", "columns": 1}
     colour = look_by_name("testbed:N", names, PALETTE[: len(names)], legend=legend)
-    chart = layered(
+    chart = layer_chart(
         "points",
         [
             {

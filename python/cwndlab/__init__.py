@@ -21,7 +21,7 @@ from cwndlab.errors import (
     OutputError,
     RunError,
     StudyError,
-    checked,
+    check_arguments,
 )
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def __dir__() -> list[str]:
     return [*__all__, "open"]
 
 
-@checked
+@check_arguments
 def run(
     study: str | Path | Study,
     options: RunOptions | None = None,

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from cwndlab.commands.start import importing, preload
+from cwndlab.commands.start import import_uncollected, preload
 from cwndlab.errors import CwndlabError
 
 
@@ -28,7 +28,7 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
     try:
         if words[:1] == ["run"]:
             preload("pyarrow", "lib")
-        with importing():
+        with import_uncollected():
             from cwndlab.commands.registry import command_line
 
             called = command_line(words)

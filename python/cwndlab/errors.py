@@ -95,7 +95,7 @@ class StudyError(CwndlabError):
         """The same error without others."""
         return self.replace(others=())
 
-    def located(self, *, file: Path | str | None, line: int | None, key: str | None = None) -> StudyError:
+    def with_place(self, *, file: Path | str | None, line: int | None, key: str | None = None) -> StudyError:
         """The same error with its place filled in where it has none."""
         own_line = self.line if self.line is not None else line
         return replace(self, file=self.file or file, key=self.key or key, line=own_line)
@@ -127,7 +127,7 @@ _TYPES: Mapping[str, tuple[str, type]] = {
 }
 
 
-def checked(function: Callable[P, R]) -> Callable[P, R]:
+def check_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """A function of the public interface, which raises ArgumentError for an argument whose name or type does
     not fit its declaration.
 
@@ -149,9 +149,9 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def checked_class(cls: type[C]) -> type[C]:
-    """A class of the public interface, whose constructor checks its arguments (`checked`)."""
-    setattr(cls, "__init__", checked(getattr(cls, "__init__")))  # noqa: B009, B010 - mypy forbids the rest
+def check_constructor(cls: type[C]) -> type[C]:
+    """A class of the public interface, whose constructor checks its arguments (`check_arguments`)."""
+    setattr(cls, "__init__", check_arguments(getattr(cls, "__init__")))  # noqa: B009, B010 - mypy forbids the rest
     return cls
 
 

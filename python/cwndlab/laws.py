@@ -20,7 +20,7 @@ from typing import Any
 
 from cwndlab._core import CongestionControl, tcp_knobs
 from cwndlab.errors import StudyError, nearest
-from cwndlab.usercode import check_not_loading, digest_of_code, digest_of_imports, execute, read
+from cwndlab.usercode import check_not_loading, digest_of_code, digest_of_imports, execute, read_source
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 #: How the name of a file with a trained policy ends.
@@ -51,7 +51,7 @@ class LawCode:
         """Digest of the module's text and the class's name."""
         return digest_of_code("cwndlab congestion control 1", self.class_name, self.source, self.imports)
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """What provenance.json says of it."""
         about = {"name": self.name, "class": self.class_name, "file": self.file, "digest": self.digest}
         return about | {"uses_random": self.uses_random, "imports": self.imports}
@@ -116,7 +116,7 @@ def from_class(name: str, cls: type[CongestionControl]) -> LawCode:
             key=f"cc[{name!r}]",
             right='write the class to a file and give "FILE.py:CLASS"',
         )
-    return _code(name, cls.__qualname__, Path(file), read(Path(file), "--cc"), bool(cls.uses_random))
+    return _code(name, cls.__qualname__, Path(file), read_source(Path(file), "--cc"), bool(cls.uses_random))
 
 
 def from_file(spec: str) -> LawCode:
@@ -127,7 +127,7 @@ def from_file(spec: str) -> LawCode:
         return _from_policy(found["name"] or re.sub(r"[^a-z0-9_-]", "-", file.stem.lower()), file)
     if found is None or file.suffix != ".py":
         raise StudyError(f"{spec!r} names no Python file", key="--cc", right="write FILE.py:CLASS")
-    source = read(file, "--cc")
+    source = read_source(file, "--cc")
     module = execute(source, str(file), "--cc")
     classes = {
         name: value

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from cwndlab.errors import ArgumentError, OutputError, StudyError, checked
+from cwndlab.errors import ArgumentError, OutputError, StudyError, check_arguments
 from cwndlab.laws import codes_of
 from cwndlab.metrics import unit_of
 from cwndlab.metrics._catalogue import CATALOGUE
@@ -22,10 +22,10 @@ from cwndlab.spec.document import CLAIMS, Document, document_of_text, is_short, 
 from cwndlab.spec.files import STUDY
 from cwndlab.spec.modify import modify
 from cwndlab.spec.schema import Scalar
-from cwndlab.spec.sections import Keys, Sections, plain
+from cwndlab.spec.sections import Keys, Sections, to_plain
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.stats.results import CellInfo, Results
-from cwndlab.writing import write_atomic, writing
+from cwndlab.writing import output_errors, write_atomic
 
 if TYPE_CHECKING:
     from cwndlab._core import CongestionControl
@@ -65,7 +65,7 @@ class Study(StudySpec):
         return {name: unit_of(quantity, known) for name, quantity in known.items()}
 
     @classmethod
-    @checked
+    @check_arguments
     def load(cls, name_or_path: str | Path) -> Self:
         """A shipped study by its name, or a file, or a folder that holds a study.toml.
 
@@ -79,7 +79,7 @@ class Study(StudySpec):
         return build_checked(cls, read_document(name_or_path), CATALOGUE)
 
     @classmethod
-    @checked
+    @check_arguments
     def build(cls, title: str, *, name: str = "study", **sections: Unpack[Sections]) -> Self:
         """A study built in code: its sections by their names, as models or as the keys of a study file.
 
@@ -96,7 +96,7 @@ class Study(StudySpec):
         return cls.from_dict({"title": title, **sections}, name=name)
 
     @classmethod
-    @checked
+    @check_arguments
     def from_dict(
         cls,
         raw: Keys,
@@ -117,12 +117,12 @@ class Study(StudySpec):
             StudyError: the tables do not make a study.
 
         """
-        tables = {key: plain(value) for key, value in raw.items()}
+        tables = {key: to_plain(value) for key, value in raw.items()}
         file = Path(folder) / STUDY if folder is not None else None
         return build_checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
 
     @classmethod
-    @checked
+    @check_arguments
     def from_toml(cls, text: str, *, name: str = "study") -> Self:
         """A study from the text of a study file, checked as `load` does.
 
@@ -132,7 +132,7 @@ class Study(StudySpec):
         """
         return build_checked(cls, document_of_text(text, name=name), CATALOGUE)
 
-    @checked
+    @check_arguments
     def set(self, changes: Keys | None = None, /, **more: object) -> Self:
         """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
         (`{"run.duration": "10s"}`); axes and parameters also as keywords, `set(iw=4)`.
@@ -159,14 +159,14 @@ class Study(StudySpec):
             StudyError: there is no such axis.
 
         """
-        from cwndlab.spec.congestion import naming_laws  # few studies have such laws
+        from cwndlab.spec.congestion import name_laws  # few studies have such laws
 
-        study = rebuild(self, naming_laws(self, laws))
+        study = rebuild(self, name_laws(self, laws))
         own = {name: law for name, law in laws.items() if law is not None}
         return replace(study, catalogue=replace(self.catalogue, laws={**self.laws, **own}))
 
-    @checked
-    def configured(self, changes: Keys, laws: Mapping[str, LawCode | None]) -> Self:
+    @check_arguments
+    def configure(self, changes: Keys, laws: Mapping[str, LawCode | None]) -> Self:
         """The study with further congestion controls, as `with_laws`, and changes, which may use their names.
 
         Raises:
@@ -208,7 +208,7 @@ class Study(StudySpec):
     def _cells(self) -> list[tuple[str, int | None]]:
         return [(cell.id, cell.own_replicates) for cell in make_plan(self)]
 
-    @checked
+    @check_arguments
     def save(self, path: str | Path) -> Path:
         """Writes the study as a file ("question.toml"), or into a folder as its study.toml; the file's path.
 
@@ -224,14 +224,14 @@ class Study(StudySpec):
         text = self.to_toml()
         beside = {name: source.read_bytes() for name, source in files_of(self).items()}
         if self.file is None and self.claims.claims:
-            beside[CLAIMS] = toml.dumps({"claims": plain(self.claims.claims)}).encode()
+            beside[CLAIMS] = toml.dumps({"claims": to_plain(self.claims.claims)}).encode()
         for name, content in beside.items():
             target = file.parent / name
             if target.exists() and (not target.is_file() or target.read_bytes() != content):
                 raise OutputError(
                     f"{target}: exists, and the study's own {name} differs; choose a new folder"
                 )
-        with writing(file):
+        with output_errors(file):
             for name, content in beside.items():
                 (file.parent / name).parent.mkdir(parents=True, exist_ok=True)
                 write_atomic(file.parent / name, content)
@@ -239,7 +239,7 @@ class Study(StudySpec):
             write_atomic(file, text.encode())
         return file
 
-    @checked
+    @check_arguments
     def plan(
         self, *, replicates: int | None = None, seed: int | None = None, sensitivity: str | None = None
     ) -> Plan:
@@ -254,7 +254,7 @@ class Study(StudySpec):
         plan.cells[0].check()
         return plan
 
-    @checked
+    @check_arguments
     def run(
         self,
         out: str | Path | None = None,
@@ -270,7 +270,7 @@ class Study(StudySpec):
             StudyError, ClusterError, OutputError: as `cwndlab.run`.
 
         """
-        study = self.configured(changes or {}, codes_of(cc or {}))
+        study = self.configure(changes or {}, codes_of(cc or {}))
         return execution.run_study(study, options, out=out, **more)
 
     def explore(self) -> ExplorePage:
@@ -288,7 +288,7 @@ class Study(StudySpec):
 
         return ExplorePage(self.title, page(derive_study(self)))
 
-    @checked
+    @check_arguments
     def stream(
         self,
         out: str | Path | None = None,
@@ -310,7 +310,7 @@ class Study(StudySpec):
             StudyError: the study or an option is wrong. The iteration raises what ends the run.
 
         """
-        study = self.configured(changes or {}, codes_of(cc or {}))
+        study = self.configure(changes or {}, codes_of(cc or {}))
         return execution.stream(study, options, out=out, **more)
 
 

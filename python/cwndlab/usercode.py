@@ -38,10 +38,10 @@ def source_of(module: ModuleType, option: str) -> str | None:
     if (text := getattr(module, _SOURCE, None)) is not None:
         return str(text)
     file = str(getattr(module, "__file__", None) or "")
-    return read(Path(file), option) if file.endswith(".py") else None
+    return read_source(Path(file), option) if file.endswith(".py") else None
 
 
-def read(file: Path, option: str) -> str:
+def read_source(file: Path, option: str) -> str:
     """The text of a Python file; StudyError, blaming the option, if it cannot be read."""
     try:
         return file.read_text(encoding="utf-8")
@@ -120,7 +120,7 @@ def place_of(error: BaseException) -> str:
     return ""
 
 
-def described_error(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """The type and the text of an exception of user code, whose text may not be obtainable."""
     try:
         text = str(error)
@@ -147,7 +147,7 @@ def execute(source: str, file: str, option: str) -> ModuleType:
             frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
         ]
         raise StudyError(
-            described_error(error), file=file, line=lines[-1] if lines else None, key=option
+            describe_error(error), file=file, line=lines[-1] if lines else None, key=option
         ) from None
     finally:
         _busy.file = None

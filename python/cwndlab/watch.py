@@ -45,7 +45,7 @@ def limit_s() -> float:
 
 
 @contextmanager
-def watched(needed: object = True) -> Iterator[None]:
+def limit_calls(needed: object = True) -> Iterator[None]:
     """Ends calls of user code that this thread makes and that take over `limit_s()`; none if not `needed`.
 
     Raises:

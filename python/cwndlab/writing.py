@@ -15,7 +15,7 @@ from cwndlab.errors import OutputError
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[None]:
+def output_errors(folder: Path) -> Iterator[None]:
     """Turns failures of writing into errors that say what to do; what is kept is kept."""
     try:
         yield

@@ -14,7 +14,7 @@ import synthetic
 from cwndlab.backends.linux import stack, stack_file
 from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
-from cwndlab.report.methods import ran
+from cwndlab.report.methods import describe_run
 from cwndlab.report.twin import Twin
 from cwndlab.report.write import Evidence, write
 from cwndlab.runs.kernel_twin import twin_of
@@ -191,7 +191,7 @@ def test_the_command_that_runs_it_again_names_the_kernels(
         "changed": changed,
         "seed": 1,
     }
-    _, kernels, command = ran(content)
+    _, kernels, command = describe_run(content)
     assert kernels == "Linux 6.1.192-cwndlab, 7.3.4-cwndlab, stack linux-laws"
     found = command.removeprefix("cwndlab run rfc2416 --backend linux-virtual --stack linux-laws")
     assert found.removesuffix("--seed 1").strip() == written

@@ -86,7 +86,7 @@ def stock() -> Recipe:
 def law_in(folder: Path, text: str = LAW) -> Law:
     path = folder / "mine.c"
     path.write_text(text)
-    return Law.at(path)
+    return Law.from_file(path)
 
 
 def test_a_kernel_is_patched_compiled_and_found_by_series_and_by_name(source: Path) -> None:
@@ -114,7 +114,7 @@ def test_a_changed_law_is_compiled_in_the_kept_tree(source: Path, tmp_path: Path
     second = build.build(changed, archive, 1, said.append)
     assert "/* changed */" in second.path.read_text() and "/* changed */" not in first.path.read_text()
     assert not any(line.startswith(("copying", "unpacking", "downloading")) for line in said)
-    (tree,) = images.trees().iterdir()
+    (tree,) = images.sources_folder().iterdir()
     assert first.about["tree"] == second.about["tree"] == tree.name
     # the tree goes with the last kernel that needs it
     images.remove(first.name)
@@ -139,7 +139,7 @@ def test_laws_are_added_to_what_was_compiled_without_them(
 
 def test_of_a_changed_folder_what_changed_is_compiled(source: Path, tmp_path: Path) -> None:
     build.build(stock(), source, 1, print)
-    (tree,) = images.trees().iterdir()
+    (tree,) = images.sources_folder().iterdir()
     (tree / "object").write_text("compiled")
     before = {name: (tree / name).stat().st_mtime_ns for name in ("text", "arch/um/Makefile")}
     (source / "text").write_text("as released\nand changed\n")
@@ -166,7 +166,7 @@ def test_what_no_kernel_is_compiled_from_is_unpacked_for_patches_and_settings_on
         (source / name).write_text("x")
     archive = archive_of(source)
     facts = build.build(stock(), archive, 1, print).about
-    found = {path.name for path in (images.trees() / facts["tree"]).rglob("*")}
+    found = {path.name for path in (images.sources_folder() / facts["tree"]).rglob("*")}
     assert {"Kconfig", "tun.c"} <= found and not {"drm.c", "a.c"} & found
     patch = tmp_path / "drm.patch"
     patch.write_text("--- a/drivers/gpu/drm/drm.c\n+++ b/drivers/gpu/drm/drm.c\n@@ -1 +1 @@\n-x\n+y\n")
@@ -182,7 +182,7 @@ def test_a_law_that_does_not_compile_is_an_error_with_the_compilers_line(
     wrong = Recipe(stock().series, laws=(law_in(tmp_path, LAW + "oops"),))
     with pytest.raises(RunError, match=r"compiling failed: net/ipv4/mine.c:3:1: error: expected identifier"):
         build.build(wrong, archive, 1, print)
-    assert images.built() == []
+    assert images.built_kernels() == []
     said: list[str] = []
     build.build(Recipe(stock().series, laws=(law_in(tmp_path),)), archive, 1, said.append)
     assert not any(line.startswith("unpacking") for line in said), "nothing that was compiled is lost"
@@ -201,7 +201,7 @@ def test_a_kernel_that_does_not_offer_its_law_is_not_kept(
     monkeypatch.setattr(boot, "congestion_controls", lambda _: ["reno", "cubic"])
     with pytest.raises(RunError, match="does not offer mine: is it registered"):
         build.build(Recipe(stock().series, laws=(law_in(tmp_path),)), source, 1, print)
-    assert images.built() == []
+    assert images.built_kernels() == []
 
 
 def test_a_law_may_not_replace_a_file_of_linux(source: Path, tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_law_may_not_have_the_name_of_one_of_linux(source: Path, tmp_path: Pat
 
 def test_the_template_of_a_law_is_a_law_of_its_name(tmp_path: Path) -> None:
     path = write_law_c(str(tmp_path / "mine_too"))
-    assert Law.at(path).names == ("mine_too",)
+    assert Law.from_file(path).names == ("mine_too",)
     assert "$" not in path.read_text()
     with pytest.raises(OutputError, match="exists already"):
         write_law_c(str(path))
@@ -245,7 +245,7 @@ def test_a_kernel_that_is_there_is_not_built_again(source: Path) -> None:
 
 
 def test_what_a_killed_build_left_is_removed(source: Path) -> None:
-    left = images.cache() / ".building-x"
+    left = images.kernels_folder() / ".building-x"
     left.mkdir(parents=True)
     build.build(stock(), source, 1, print)
     assert not left.exists()
@@ -301,7 +301,7 @@ def test_a_setting_of_the_users_replaces_ours() -> None:
 def test_what_is_no_law_is_rejected(tmp_path: Path, name: str, text: str, problem: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(RunError, match=problem):
-        Law.at(tmp_path / name)
+        Law.from_file(tmp_path / name)
 
 
 def test_a_law_has_the_names_that_it_registers(tmp_path: Path) -> None:
@@ -375,7 +375,7 @@ def test_a_source_that_is_none_is_refused_and_nothing_is_left(
     (tmp_path / "tree").mkdir()
     with pytest.raises(RunError, match="arch/um"):
         build.build(stock(), tmp_path / "tree", 1, print)
-    assert list(images.cache().glob("*")) == []
+    assert list(images.kernels_folder().glob("*")) == []
 
 
 def test_a_build_waits_for_another_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

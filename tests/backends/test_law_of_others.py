@@ -38,7 +38,7 @@ kernel = "{kernel}"
 def test_a_law_of_others_fills_a_link(tmp_path: Path) -> None:
     if not LAW:
         pytest.skip("CWNDLAB_LAW names no congestion control in C")
-    law = recipe.Law.at(Path(LAW))
+    law = recipe.Law.from_file(Path(LAW))
     patches = (Path(PATCH),) if PATCH else ()
     made = recipe.Recipe(recipe.SERIES[recipe.DEFAULT], patches=patches, laws=(law,))
     image = build.build(made, None, os.cpu_count() or 1, print)

@@ -11,7 +11,7 @@ import pytest
 
 from cwndlab import _core
 from cwndlab.backends.linux import netns, stack, stack_file, validity
-from cwndlab.backends.protocol import repeatable
+from cwndlab.backends.protocol import is_repeatable
 from cwndlab.errors import StudyError
 from cwndlab.runs.estimate import real_seconds
 from cwndlab.runs.run_options import RunOptions
@@ -104,8 +104,8 @@ def test_cells_without_randomness_are_exact_in_virtual_time_only() -> None:
     def key(backend: str) -> str:
         return json.dumps([backend, "6.12", stack_file.load("linux-1998").as_dict(), {}])
 
-    assert repeatable("") and repeatable(key("linux-virtual")) and not repeatable(key("linux"))
-    assert stack.of_key(key("linux")).sysctls == stack_file.load("linux-1998").sysctls
+    assert is_repeatable("") and is_repeatable(key("linux-virtual")) and not is_repeatable(key("linux"))
+    assert stack.stack_of_key(key("linux")).sysctls == stack_file.load("linux-1998").sysctls
 
 
 def test_own_stacks_are_read_and_mistakes_named(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_limits_are_a_studys_own_and_mistakes_are_named() -> None:
     base = Study.load("rfc2416")
     assert base.base.limits.max_lateness == 50_000_000
     own = base.set({"limits.max_lateness": "20ms", "limits.steal": "5%"}).base.limits
-    assert validity.of_router(own)["lateness_max_ns"] == 20_000_000 and own.steal == 0.05
+    assert validity.router_limits(own)["lateness_max_ns"] == 20_000_000 and own.steal == 0.05
     for key, value, says in (
         ("limits.max_latenes", "20ms", "max_lateness"),
         ("limits.max_lateness", "20", "ms"),
@@ -212,13 +212,13 @@ def test_hosts_have_sysctls_and_queueing_disciplines_of_their_own(tmp_path: Path
     )
     own = stack_file.load(str(path))
     made = own.as_dict()
-    assert stack.of_key(json.dumps(["linux-virtual", "6.12", made])).as_dict() == made
-    a, b = stack.of_host(made, "a"), stack.of_host(made, "b")
+    assert stack.stack_of_key(json.dumps(["linux-virtual", "6.12", made])).as_dict() == made
+    a, b = stack.settings_at(made, "a"), stack.settings_at(made, "b")
     assert a["sysctls"]["tcp_sack"] == "1" and b["sysctls"]["tcp_sack"] == "0"
     assert (a["qdisc"], b["qdisc"]) == ("fq", "fq_codel limit 100")
     endpoint = tcp("linux-6")
     assert (stack.congestion_control(a, endpoint), stack.congestion_control(b, endpoint)) == ("cubic", "reno")
-    assert stack.settings(made) == [
+    assert stack.describe_settings(made) == [
         "tcp_no_metrics_save = 1, tcp_congestion_control = cubic, tcp_sack = 1, qdisc fq",
         "at b: tcp_sack = 0, tcp_congestion_control = reno, qdisc fq_codel limit 100",
     ]

@@ -269,5 +269,5 @@ def test_a_packetdrill_that_spins_does_not_stop_the_clock(tmp_path: Path) -> Non
     script = tmp_path / selftests.SCRIPTS / "a.pkt"
     script.touch()
     (tmp_path / "linux").symlink_to(images.find().path)
-    results = selftests.run(images.Image.at(tmp_path / "linux"), program, [script], [4000])
+    results = selftests.run(images.Image.from_folder(tmp_path / "linux"), program, [script], [4000])
     assert [(one.script, one.holds, one.output) for one in results] == [("a.pkt", True, "a.pkt waited\n")]

@@ -49,7 +49,7 @@ def test_the_draws_cover_what_they_are_to_cover() -> None:
 def test_simpler_scenarios_end() -> None:
     """Taking the first step again and again leads to a scenario that nothing simplifies, and that runs."""
     scenario, steps = draw(1, 8), 0
-    while (simpler := next(scenario.simpler(), None)) is not None:
+    while (simpler := next(scenario.simplify(), None)) is not None:
         assert simpler != scenario
         scenario, steps = simpler, steps + 1
         assert steps < 60

@@ -275,7 +275,7 @@ def test_the_server_listens_on_the_loopback_interface_alone(server: PageServer) 
 
 def test_the_server_runs_a_law_in_python_as_the_engine_does() -> None:
     loaded = Study.load(lessons.FOLDER / lessons.OWN_LAW)
-    study = loaded.configured({}, dict([congestion_control(str(STUBBORN))]))
+    study = loaded.configure({}, dict([congestion_control(str(STUBBORN))]))
     derived = derive_study(study)
     (cc,) = (control for control in derived.controls if control.has("stubborn"))
     with pytest.raises(StudyError, match="in Python run in this process"):

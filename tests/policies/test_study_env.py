@@ -201,7 +201,7 @@ def test_environments_take_turns_in_one_process_and_runs_go_on_between_their_ste
     for seed, env in enumerate(envs, start=1):
         observation, info = env.reset(seed=seed)
         seen.append([(observation.tobytes(), info)])
-    other = study("reno").set({"buffer": 2}).configured({}, codes_of({"agent": Proportional})).plan().cells[0]
+    other = study("reno").set({"buffer": 2}).configure({}, codes_of({"agent": Proportional})).plan().cells[0]
     laws = {digest: Proportional for digest in other.compiled.laws}
     digests = set()
     for step in range(1, max(map(len, alone))):

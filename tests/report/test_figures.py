@@ -161,7 +161,7 @@ def _size(svg: str) -> tuple[int, int]:
 def test_every_figure_has_a_drawing_for_a_telephone(keys: dict[str, Any]) -> None:
     drawing = draw(figure(kind="line", x="iw", quantity="power", where={"ftps": 0}, **keys), WEB)
     assert _size(drawing.narrow_svg)[0] <= 368 < 500 < _size(drawing.svg)[0]
-    assert drawing.broad == ("panels" in keys and "width" not in keys)
+    assert drawing.is_wide == ("panels" in keys and "width" not in keys)
 
 
 def test_lines_are_named_at_their_ends_if_they_are_few_and_else_in_a_legend() -> None:
@@ -173,9 +173,9 @@ def test_lines_are_named_at_their_ends_if_they_are_few_and_else_in_a_legend() ->
 
 
 def test_names_that_meet_are_moved_apart_and_stay_in_their_order() -> None:
-    assert lines.spread([10, 100, 200], 300) == [10, 100, 200]
-    assert lines.spread([10, 12, 14], 300) == [10, 26, 42]
-    assert lines.spread([10, 299, 300], 300) == [10, 284, 300]
+    assert lines.move_apart([10, 100, 200], 300) == [10, 100, 200]
+    assert lines.move_apart([10, 12, 14], 300) == [10, 26, 42]
+    assert lines.move_apart([10, 299, 300], 300) == [10, 284, 300]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_the_vertical_axis_ends_at_ticks(
     low: float, high: float, keys: dict[str, Any], expected: tuple[float, float]
 ) -> None:
     spec = figure(kind="line", x="iw", quantity="power", **keys)
-    axis = lines.Vertical.of([{"low": low, "high": high}], spec)
+    axis = lines.Vertical.of_rows([{"low": low, "high": high}], spec)
     assert (axis.low, axis.high) == pytest.approx(expected)
     assert (axis.ticks[0], axis.ticks[-1]) == pytest.approx(expected) and 4 <= len(axis.ticks) <= 8
 

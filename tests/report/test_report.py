@@ -25,7 +25,7 @@ from cwndlab.converter import submit
 from cwndlab.errors import OutputError
 from cwndlab.report import canvas, methods, render
 from cwndlab.report.contents import Outputs
-from cwndlab.report.draft import CSV_COLUMNS, incompatible
+from cwndlab.report.draft import CSV_COLUMNS, count_incompatible
 from cwndlab.report.judge import judge
 from cwndlab.report.methods import definitions
 from cwndlab.report.model import Fact, ReportView
@@ -159,12 +159,12 @@ def test_the_csv_says_which_numbers_the_line_that_counts_counts(
 ) -> None:
     """The index and `run` read the column; they decide nothing by intervals or verdicts."""
     lines = (written[0] / "verdicts.csv").read_text().splitlines()
-    found = incompatible(written[0] / "verdicts.csv")
+    found = count_incompatible(written[0] / "verdicts.csv")
     assert found is not None and found.text == written[1].chance and 0 < found.judged < len(lines) - 1
     (tmp_path / "verdicts.csv").write_text(
         "\n".join([lines[0], lines[1].removesuffix("yes") + "no", *lines[2:]])
     )
-    fewer = incompatible(tmp_path / "verdicts.csv")
+    fewer = count_incompatible(tmp_path / "verdicts.csv")
     assert lines[1].endswith("yes") and fewer is not None and fewer.judged == found.judged - 1
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cwndlab import _core
 from cwndlab.backends import threads
-from cwndlab.backends.protocol import Job, Outcome, Stopped, never
+from cwndlab.backends.protocol import Job, Outcome, Stopped, never_stop
 from cwndlab.study import Study
 from fake_core import replace_core
 from small_study import edited
@@ -73,7 +73,7 @@ class Meeting:
     def check(self) -> None:
         pass
 
-    def perform(self, jobs: Sequence[Job], stopped: Stopped = never) -> Iterator[Outcome]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = never_stop) -> Iterator[Outcome]:
         for job in jobs:
             self.barrier.wait()
             yield Outcome(job, {}, 0)

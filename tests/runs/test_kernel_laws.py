@@ -37,11 +37,11 @@ def kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("6.12.1-stock", ["reno", "cubic", "vegas"]),
         ("6.12.1-own", ["reno", "cubic", "mine"]),
     ):
-        folder = images.cache() / name
+        folder = images.kernels_folder() / name
         folder.mkdir(parents=True)
         (folder / "linux").write_bytes(b"Linux version 6.12.1-x (y) time-travel=inf-cpu " + name.encode())
         (folder / "about.json").write_text(json.dumps({"congestion_controls": laws}))
-    return images.cache()
+    return images.kernels_folder()
 
 
 def virtual(kernel: str) -> RunOptions:

@@ -87,7 +87,7 @@ def test_a_law_joins_the_axis_that_varies_the_window_law(
 def test_a_study_that_names_the_law_is_run_as_it_is(law: Path) -> None:
     study = Study.from_toml(STUDY.replace('"cubic"', '"mine"'))
     assert study.with_laws(codes_of({"mine": str(law)})).outline.axes["law"].names == ["reno", "mine"]
-    by_key = Study.from_toml(edited()).configured(
+    by_key = Study.from_toml(edited()).configure(
         {"tcp.window_law": "mine"}, dict([congestion_control(f"{law}:Mine")])
     )
     assert [cell.compiled.scenario["tcp"][0]["window_law"] for cell in by_key.plan().cells] == [
@@ -132,7 +132,8 @@ def test_the_code_is_part_of_the_key_and_nothing_else_of_the_file_system_is(
     assert from_file(str(law)).digest != first.digest
     study = Study.from_toml(STUDY)
     scenarios = [
-        study.with_laws({"mine": code}).plan().cells[2].completed for code in (first, from_file(str(law)))
+        study.with_laws({"mine": code}).plan().cells[2].completed_scenario
+        for code in (first, from_file(str(law)))
     ]
     assert scenarios[0] != scenarios[1] and first.digest in scenarios[0]
 
@@ -336,16 +337,16 @@ def test_a_law_that_cannot_be_used_says_why(
 
 
 def test_a_law_that_no_cell_uses_is_an_error(law: Path) -> None:
-    study = Study.from_toml(STUDY).configured({}, dict([congestion_control(str(law))])).set({"law": "reno"})
+    study = Study.from_toml(STUDY).configure({}, dict([congestion_control(str(law))])).set({"law": "reno"})
     with pytest.raises(StudyError, match="no cell of this run uses"):
         study.plan().check()
     with pytest.raises(StudyError, match="no axis varies it"):
-        Study.from_toml(edited()).configured({}, dict([congestion_control(str(law))]))
+        Study.from_toml(edited()).configure({}, dict([congestion_control(str(law))]))
 
 
 def test_the_files_of_cwndlab_new_cc_check_as_they_are(tmp_path: Path) -> None:
     law = write_cc(str(tmp_path / "my-law"))
-    plan = Study.load(tmp_path / "my-law").configured({}, dict([congestion_control(str(law))])).plan()
+    plan = Study.load(tmp_path / "my-law").configure({}, dict([congestion_control(str(law))])).plan()
     plan.check()
     assert {cell.axes["cc"] for cell in plan.cells} == {"my-law", "cubic", "bbr3"}
     test = law.with_name("test_my_law.py")

@@ -213,8 +213,8 @@ def test_a_metrics_digest_covers_its_own_module_and_no_other_topic() -> None:
 
 
 def test_urls_are_shown_without_credentials() -> None:
-    assert shared.public("s3://key:secret@bucket/prefix?token=x") == "s3://bucket/prefix"
-    assert shared.public("/shared/replicates") == "/shared/replicates"
+    assert shared.without_credentials("s3://key:secret@bucket/prefix?token=x") == "s3://bucket/prefix"
+    assert shared.without_credentials("/shared/replicates") == "/shared/replicates"
 
 
 def test_provenance_holds_no_credentials(

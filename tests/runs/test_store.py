@@ -148,9 +148,9 @@ def test_a_full_disk_is_said_and_what_is_finished_is_kept(
     def add_until_full(store: FolderStore, done: Outcome) -> None:
         room[0] -= 1
         if room[0] < 0:
-            from cwndlab.writing import writing
+            from cwndlab.writing import output_errors
 
-            with writing(store.folder):
+            with output_errors(store.folder):
                 raise OSError(28, "No space left on device")
         add(store, done)
 

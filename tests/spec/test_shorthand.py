@@ -10,7 +10,7 @@ import pytest
 
 from cwndlab.errors import StudyError
 from cwndlab.spec import toml
-from cwndlab.spec.knobs import word
+from cwndlab.spec.knobs import alternative_name
 from cwndlab.study import Study
 
 QUESTION = """\
@@ -123,7 +123,9 @@ def test_a_congestion_control_brings_its_slow_start_and_ecn() -> None:
     )
     scenario = Study.from_toml(text).plan().cells[0].compiled.scenario
     groups = {entry["name"]: scenario["tcp"][entry["tcp_client"]] for entry in scenario["traffic"]}
-    found = {name: (word(g["window_law"]), g["slow_start"], g["ecn"]) for name, g in groups.items()}
+    found = {
+        name: (alternative_name(g["window_law"]), g["slow_start"], g["ecn"]) for name, g in groups.items()
+    }
     assert found == {
         "cubic": ("cubic-linux", "hystart", "accept"),
         "dctcp": ("dctcp", "standard", "dctcp"),

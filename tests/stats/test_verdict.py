@@ -19,9 +19,9 @@ from cwndlab.stats.verdict import (
     Incompatible,
     Judgement,
     Verdict,
-    by_chance,
     decimals,
     half_unit,
+    incompatible_by_chance,
     judge,
     rule_text,
 )
@@ -197,7 +197,8 @@ def test_noise_alone_rarely_looks_like_a_trend() -> None:
         level = 1.0 - 0.05 / len(others)
         own = leave_one_out(here)
         comparisons = tuple(
-            Comparison(0.2, intervals.jackknife_difference(leave_one_out(o), own, level=level)) for o in others
+            Comparison(0.2, intervals.jackknife_difference(leave_one_out(o), own, level=level))
+            for o in others
         )
         trends += judged(5.0, here, margin=1.0, comparisons=comparisons).verdict is Verdict.TREND
     assert trends / 300 <= 0.05
@@ -229,7 +230,7 @@ def test_the_printed_rule_names_every_verdict_and_its_margin() -> None:
 def test_a_right_model_is_incompatible_as_often_as_by_chance() -> None:
     rng = np.random.default_rng(4)
     cells = 60
-    expected, low, high = by_chance(cells)
+    expected, low, high = incompatible_by_chance(cells)
     assert (expected, low, high) == (pytest.approx(3.0), 0, 7)
     inside = 0
     for _ in range(100):
@@ -254,9 +255,9 @@ def test_comparisons_are_computed_only_where_the_verdict_depends_on_them() -> No
 
 
 def test_the_line_that_counts_names_what_is_expected_by_chance() -> None:
-    found = Incompatible.of([False] * 104 + [True] * 157)
+    found = Incompatible.of_numbers([False] * 104 + [True] * 157)
     assert found is not None
     assert (found.judged, found.found, round(found.expected, 2)) == (261, 104, 13.05)
     assert "Of 261 judged numbers, 104 are incompatible" in found.text
     assert "13.1 (7 to 20)" in found.text
-    assert Incompatible.of([]) is None
+    assert Incompatible.of_numbers([]) is None

@@ -15,7 +15,7 @@ from typing import Any
 from cwndlab.core import Records, Value
 from cwndlab.errors import CwndlabError
 
-from .protocol import Job, Outcome, Progress, Stopped, Work, never
+from .protocol import Job, Outcome, Progress, Stopped, Work, never_stop
 from .threads import CHUNK_S, Threads
 
 #: How often a waiting thread asks whether to stop.
@@ -57,7 +57,7 @@ class _There:
     def measure(self, job: Job, records: Records) -> Mapping[str, Value]:
         return self.work.measure(job, records)
 
-    def perform(self, jobs: Sequence[Job], stopped: Stopped = never) -> Iterator[Outcome]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = never_stop) -> Iterator[Outcome]:
         process: _Worker | None = getattr(self.own, "process", None)
         if process is None or process.code is not None:
             process = self.own.process = _Worker(self.work)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ANSWER_S = 0.002
 
 
-def repeatable(backend: str) -> bool:
+def is_repeatable(backend: str) -> bool:
     """Whether a cell without randomness gives the same in every run: in the simulator, and in virtual time.
 
     `backend` is the part of a result's key that names the kernel and its set-up, empty for the simulator.
@@ -99,7 +99,7 @@ class Progress:
     def cell_done(self) -> None:
         """After the last replicate of a cell."""
 
-    def more(self, replicates: int) -> None:
+    def add_replicates(self, replicates: int) -> None:
         """Sequential stopping asks for so many more."""
 
     def note(self, line: str) -> None:
@@ -113,7 +113,7 @@ class Progress:
 Stopped: TypeAlias = Callable[[float], bool]
 
 
-def never(share: float) -> bool:
+def never_stop(share: float) -> bool:
     """For a run that nothing stops."""
     return False
 

@@ -11,7 +11,7 @@ import time
 
 from cwndlab import watch
 from cwndlab.errors import CwndlabError
-from cwndlab.usercode import described_error, place_of
+from cwndlab.usercode import describe_error, place_of
 
 from .protocol import Job, Outcome, Stopped, Work
 
@@ -65,7 +65,7 @@ def main() -> None:
         try:
             done = _perform(jobs, work, stopped)
         except (KeyboardInterrupt, SystemExit, GeneratorExit) as error:  # raised by the user's code
-            end(place_of(error) + described_error(error))
+            end(place_of(error) + describe_error(error))
         reply(done)
 
 

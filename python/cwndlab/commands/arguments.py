@@ -231,7 +231,7 @@ def load(
         from cwndlab.spec.congestion import congestion_control
 
         laws = dict(congestion_control(given) for given in cc)
-    return loaded.configured(changes_of([*(changes or []), *(more or []), *limits]), laws)
+    return loaded.configure(changes_of([*(changes or []), *(more or []), *limits]), laws)
 
 
 def first_cell(plan: Plan, options: RunOptions) -> Plan:

@@ -83,7 +83,7 @@ def explore(
 
 
 def _write(pages: Mapping[str, Callable[[], str]], out: Path) -> None:
-    from cwndlab.writing import write_atomic, writing
+    from cwndlab.writing import output_errors, write_atomic
 
     if len(pages) == 1:
         if out.is_dir():
@@ -93,7 +93,7 @@ def _write(pages: Mapping[str, Callable[[], str]], out: Path) -> None:
         files = {out / name: make for name, make in pages.items()}
     for file, make in files.items():
         echo(f"writing {file} …", err=True)
-        with writing(file):
+        with output_errors(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(file, make().encode())
     echo(f"page: {next(iter(files))}")

@@ -92,10 +92,10 @@ def compare(
         return
     if html is not None:
         from cwndlab.runs.compare import compare_page
-        from cwndlab.writing import write_atomic, writing
+        from cwndlab.writing import output_errors, write_atomic
 
         page = compare_page(a, b)
-        with writing(html):
+        with output_errors(html):
             write_atomic(html, page.encode())
         echo(f"comparison: {html}")
         return

@@ -53,7 +53,7 @@ def linux_build(
         series = recipe.series_named(kernel or recipe.DEFAULT)
     else:
         series = recipe.series_of(source.version_in(path), str(path))
-    laws = tuple(recipe.Law.at(file) for file in law or ())
+    laws = tuple(recipe.Law.from_file(file) for file in law or ())
     wanted = recipe.Recipe(series, tuple(patch or ()), laws, tuple(config or ()))
     with _progress() as say:
         image = build(wanted, path, jobs or available(), say, again=again)
@@ -128,17 +128,17 @@ def linux_list() -> None:
     """List the kernels that were built, the newest first."""
     from cwndlab.backends.linux_virtual import images
 
-    folders = images.built()
+    folders = images.built_kernels()
     if not folders:
         echo("no kernel has been built yet; `cwndlab linux build` builds one", err=True)
     for folder in folders:
-        about = images.about(folder)
+        about = images.kernel_facts(folder)
         parts = [*about.get("patches", ()), *about.get("laws", ()), *about.get("config", ())]
         size_mb = images.size(folder) / 1e6
         echo(f"{folder.name}  {size_mb:.0f} MB  {'with ' + ', '.join(parts) if parts else 'stock'}")
         echo(f"    congestion controls: {' '.join(images.congestion_controls(about)) or 'not known'}")
-    if images.trees().is_dir():
-        echo(f"compiled source, to which laws are added: {images.size(images.trees()) / 1e6:.0f} MB")
+    if images.sources_folder().is_dir():
+        echo(f"compiled source, to which laws are added: {images.size(images.sources_folder()) / 1e6:.0f} MB")
 
 
 @linux.command("remove")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.writing import write_atomic, writing
+from cwndlab.writing import output_errors, write_atomic
 
 from .output import echo
 
@@ -25,7 +25,7 @@ def write_study(name: str) -> Path:
     """Writes NAME.toml (or NAME, if it ends so); OutputError if it exists."""
     path = Path(name if name.endswith(".toml") else f"{name}.toml")
     title = path.with_suffix("").name
-    with writing(path):
+    with output_errors(path):
         if path.exists():
             raise OutputError(f"{path}: exists already; choose another name")
         _fill("study.toml", path, {"file": str(path), "out": f"{title}-out", "title": title})
@@ -47,7 +47,7 @@ def write_cc(path: str) -> Path:
         "title": " ".join(words).capitalize(),
     }
     files = {"law.py": f"{module}.py", "test.py": f"test_{module}.py", "study.toml": "study.toml"}
-    with writing(folder):
+    with output_errors(folder):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise OutputError(f"{folder}: exists already; choose another name")
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def write_law_c(path: str) -> Path:
     if not _KERNEL_NAME.match(file.stem):
         right = "use at most 15 lower-case letters, digits and _"
         raise StudyError(f"{file.stem!r} is not a name for the kernel", key="NAME", right=right)
-    with writing(file):
+    with output_errors(file):
         if file.exists():
             raise OutputError(f"{file}: exists already; choose another name")
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from cwndlab.spec.files import SHIPPED, STUDY
 from . import arguments as opt
 from .arguments import limits_of, load, parse_option, several_kernels
 from .output import echo, number_of, progress, same_replicates
-from .start import importing, without_collection
+from .start import import_uncollected, without_collection
 
 if TYPE_CHECKING:
     from cwndlab.runs.campaign import Failure
@@ -79,7 +79,7 @@ def run(
     began = time.monotonic()
     if backend == "simulator" and not cc and not cluster and _has_figures(study):
         converter.start()
-    with importing():
+    with import_uncollected():
         from cwndlab.runs.run_options import RunOptions
 
         import_module("cwndlab.commands.summary")

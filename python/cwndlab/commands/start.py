@@ -23,7 +23,7 @@ def without_collection() -> Iterator[None]:
 
 
 @contextmanager
-def importing() -> Iterator[None]:
+def import_uncollected() -> Iterator[None]:
     """Collects no garbage meanwhile, and exempts what was imported from later collections.
 
     Modules of the user's own must be imported outside: at the end of the process, those made with nanobind

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.report.draft import incompatible, tally
+from cwndlab.report.draft import count_incompatible, count_verdicts
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Incompatible, Verdict
 from cwndlab.writing import plain_row
@@ -19,14 +19,20 @@ if TYPE_CHECKING:
 
 def failed_claims(result: RunResult) -> list[str]:
     """The claims that do not hold."""
-    return [] if result.folder is None else tally(result.folder / "claims.csv")[1].get(Verdict.FAILS, [])
+    return (
+        []
+        if result.folder is None
+        else count_verdicts(result.folder / "claims.csv")[1].get(Verdict.FAILS, [])
+    )
 
 
 def summary(result: RunResult, seconds: float) -> dict[str, Any]:
     """The outcome of a run as data."""
     folder = result.folder
     verdicts, claims = (
-        ({}, {}) if folder is None else (tally(folder / f)[0] for f in ("verdicts.csv", "claims.csv"))
+        ({}, {})
+        if folder is None
+        else (count_verdicts(folder / f)[0] for f in ("verdicts.csv", "claims.csv"))
     )
     return {
         "study": result.study.name,
@@ -43,7 +49,7 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
 
 def _incompatible(folder: Path | None) -> dict[str, float] | None:
     """The judged numbers, how many are incompatible, and how many would be by chance."""
-    counted = incompatible(folder / "verdicts.csv") if folder is not None else None
+    counted = count_incompatible(folder / "verdicts.csv") if folder is not None else None
     return counted._asdict() if counted is not None else None
 
 

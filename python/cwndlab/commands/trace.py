@@ -40,7 +40,7 @@ def trace(
     from cwndlab.runs.execution import kernel_of
     from cwndlab.runs.run_options import RunOptions
     from cwndlab.runs.single_run import trace as make
-    from cwndlab.writing import write_atomic, writing
+    from cwndlab.writing import output_errors, write_atomic
 
     if format_ == "pcapng" and out is None and sys.stdout.isatty():
         right = (
@@ -58,5 +58,5 @@ def trace(
         return
     if out.is_dir():
         raise OutputError(f"{out}: is a folder; name a file")
-    with writing(out):
+    with output_errors(out):
         write_atomic(out, data)

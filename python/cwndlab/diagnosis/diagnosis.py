@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .conversation import ACK, FIN, Conversation, Packet
-from .summary import Summary, length, summarize, together
+from .summary import Summary, length_text, summarize, summarize_all
 from .waits import CAUSES, ORDINARY, Wait, find_waits
 
 #: Of more connections, the numbers are printed together.
@@ -34,7 +34,7 @@ class Diagnosis:
     def __str__(self) -> str:
         lines = [f"note: {note}" for note in self.notes]
         few = len(self.summaries) <= SUMMARIES
-        lines += [str(one) for one in self.summaries] if few else [together(self.summaries)]
+        lines += [str(one) for one in self.summaries] if few else [summarize_all(self.summaries)]
         total = "; ".join(f"{cause} {seconds:.3f} s" for cause, seconds in self.waited_s.items())
         lines.append(f"waited: {total}" if total else "the sender never waited")
         name = ""
@@ -113,7 +113,7 @@ class Explanation:
 
     def __str__(self) -> str:
         sure = "" if self.certain else " (inferred)"
-        span = f"{self.start_s:.6f} to {self.end_s:.6f} s ({length(self.end_s - self.start_s)})"
+        span = f"{self.start_s:.6f} to {self.end_s:.6f} s ({length_text(self.end_s - self.start_s)})"
         head = f"{span}: {self.summary}{sure}"
         lines = [f"  {step.time_ns / 1e9:.6f} s  {step.text}" for step in self.steps]
         return "\n".join([head, *lines])
@@ -242,7 +242,7 @@ def _timer(wait: Wait) -> list[Step]:
     name, since, count = wait.timer
     words = {"rto": "retransmission timer", "probe": "tail loss probe timer"}.get(name, f"{name} timer")
     times = f", after {count - 1} before it without progress" if count > 1 else ""
-    return [Step(wait.end_ns, f"the {words} of {length((wait.end_ns - since) / 1e9)} expired{times}")]
+    return [Step(wait.end_ns, f"the {words} of {length_text((wait.end_ns - since) / 1e9)} expired{times}")]
 
 
 def _end(conversation: Conversation, wait: Wait) -> list[Step]:

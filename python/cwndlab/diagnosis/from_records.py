@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cwndlab.spec.knobs import word
+from cwndlab.spec.knobs import alternative_name
 
 from .conversation import Conversation, Drop, Known, Packet
 
@@ -66,7 +66,9 @@ def _conversation(
         # Options make segments smaller.
         mss=max((packet.len for packet in packets if packet.out), default=0) or int(config["mss"]),
         seen_at="sender",
-        known=_sender_facts(columns, serial, client, word(config["window_law"])) if simulated else None,
+        known=_sender_facts(columns, serial, client, alternative_name(config["window_law"]))
+        if simulated
+        else None,
         drops_known=True,
         serial=serial,
     )

@@ -36,10 +36,10 @@ class Summary:
             return f"{self.conversation}: sent no data"
         rate = self.acknowledged_bytes * 8e-6 / self.seconds if self.seconds else 0.0
         again = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} segments retransmitted"
-        parts = [f"{rate:.3g} Mb/s for {length(self.seconds)}", again]
+        parts = [f"{rate:.3g} Mb/s for {length_text(self.seconds)}", again]
         if self.rtt_s is not None:
-            parts.append("round trip at least {}, median {}".format(*map(length, self.rtt_s)))
-        why = " and ".join(f"{length(s)} ({CAUSES[cause]})" for cause, s in self.waited_s.items())
+            parts.append("round trip at least {}, median {}".format(*map(length_text, self.rtt_s)))
+        why = " and ".join(f"{length_text(s)} ({CAUSES[cause]})" for cause, s in self.waited_s.items())
         return (
             f"{self.conversation}: {', '.join(parts)}.{' Waited ' if why else ''}{why + '.' if why else ''}"
         )
@@ -78,7 +78,7 @@ def summarize(conversation: Conversation, waits: Sequence[Wait]) -> Summary:
     )
 
 
-def together(summaries: Sequence[Summary]) -> str:
+def summarize_all(summaries: Sequence[Summary]) -> str:
     """Many connections in one sentence."""
     sent = sum(one.acknowledged_bytes for one in summaries) / 1e6
     segments = sum(one.segments for one in summaries)
@@ -87,10 +87,12 @@ def together(summaries: Sequence[Summary]) -> str:
     times = [one.rtt_s for one in summaries if one.rtt_s is not None]
     if times:
         middle = median(one for _, one in times)
-        text += f", round trip at least {length(min(low for low, _ in times))}, median {length(middle)}"
+        text += (
+            f", round trip at least {length_text(min(low for low, _ in times))}, median {length_text(middle)}"
+        )
     return f"{text}."
 
 
-def length(seconds: float) -> str:
+def length_text(seconds: float) -> str:
     """A length of time, for people."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

@@ -175,13 +175,13 @@ class Differ:
         simplest = self._drawn(row.index)
         shown = None
         tries = 0
-        candidates = simplest.simpler()
+        candidates = simplest.simplify()
         while tries < TRIES and (candidate := next(candidates, None)) is not None:
             tries += 1
             found = tried(candidate)
             if found is not None and found[0].kind == row.kind:
                 simplest, shown = candidate, found
-                candidates = simplest.simpler()
+                candidates = simplest.simplify()
         folder = self._folder(row.index)
         if shown is not None:
             self._save(folder, "minimal-", *shown)

@@ -167,7 +167,7 @@ class Scenario:
         """The study file."""
         return dumps(self.study(alignment))
 
-    def simpler(self) -> Iterator[Scenario]:
+    def simplify(self) -> Iterator[Scenario]:
         """What is simpler by one step, the largest steps first."""
         if len(self.flows) > 1:
             for flow in self.flows:

@@ -24,7 +24,7 @@ from cwndlab.runs.execution import checked_plan, run_plan, sound_plan
 from cwndlab.runs.progress import Progress, span
 from cwndlab.runs.result import RunResult
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.spec.knobs import word
+from cwndlab.spec.knobs import alternative_name
 from cwndlab.spec.units import parse_time
 from cwndlab.study import Study
 from cwndlab.writing import save
@@ -310,4 +310,4 @@ def _laws(cell: Cell) -> set[str]:
     scenario = cell.compiled.scenario
     groups = {entry[end] for entry in scenario["traffic"] for end in ("tcp_client", "tcp_server")}
     laws = [scenario["tcp"][group]["window_law"] for group in groups]
-    return {word(law) for law in laws if kernel_law(law) is None}
+    return {alternative_name(law) for law in laws if kernel_law(law) is None}

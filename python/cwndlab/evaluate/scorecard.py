@@ -253,13 +253,13 @@ def _condition_holds(
             raise ExpressionError("this is a number, not a condition", 1, "compare it with something")
     except ExpressionError as error:
         raise _locate(pack, criterion, key, error) from error
-    return field.truth(field.reduce(value, every, None))
+    return field.as_truth(field.reduce(value, every, None))
 
 
 def _standing(numbers: Field, subject: str, reference: str, better: str | None) -> Standing:
     a, b = numbers.data[(subject,)], numbers.data[(reference,)]
     for low, high, lower in ((a, b, True), (b, a, False)):
-        if float(field.less(low, high, numbers.n, within=numbers.within)[0]) == 1.0:
+        if float(field.surely_less(low, high, numbers.n, within=numbers.within)[0]) == 1.0:
             if better is None:
                 return Standing.LOWER if lower else Standing.HIGHER
             return Standing.BETTER if lower == (better == "lower") else Standing.WORSE
@@ -304,7 +304,7 @@ def as_data(cards: Sequence[Scorecard], subjects: Sequence[Subject], version: st
     return {
         "format": 1,
         "cwndlab": version,
-        "subjects": [{"name": s.name, "kind": s.kind, "is": s.described} for s in subjects],
+        "subjects": [{"name": s.name, "kind": s.kind, "is": s.description} for s in subjects],
         "packs": [
             {
                 "name": card.pack.name,

@@ -34,7 +34,7 @@ class Subject:
     queue: dict[str, Any] | None = None
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """What it is, for the scorecard."""
         if self.law is not None:
             return f"{self.law.class_name} of {self.law.file}, digest {self.law.digest}"

@@ -113,7 +113,7 @@ class Explored:
         kept = tuple(one for one in self.controls if one is not control)
         return replace(self, controls=kept, left_out=(*self.left_out, why))
 
-    def effective(self) -> Explored:
+    def keep_effective(self) -> Explored:
         """The same with the positions that compile by themselves, and the controls that change something."""
         found = self
         base = self.scenario(self.base)
@@ -164,7 +164,7 @@ def derive_study(study: StudySpec) -> Explored:
         _control(name, axis, start.axes, axes, groups.get(name, "study"))
         for name, axis in derived.outline.axes.items()
     ]
-    return replace(found, controls=tuple(controls)).effective()
+    return replace(found, controls=tuple(controls)).keep_effective()
 
 
 def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, str]]:
@@ -172,7 +172,7 @@ def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, st
     document = study.document
     # laws in Python were added to an axis, which is a list of the short form here
     kept = all(is_short(key) or (study.laws and key.startswith("axes.")) for key in document.changes)
-    raw: dict[str, Any] = copy.deepcopy(dict(document.written if kept else study.raw))
+    raw: dict[str, Any] = copy.deepcopy(dict(document.written_tables if kept else study.raw))
     for key in DROPPED:
         raw.pop(key, None)
     groups: dict[str, str] = {}

@@ -12,14 +12,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from cwndlab import _core, metrics
-from cwndlab.errors import OutputError, StudyError, checked
+from cwndlab.errors import OutputError, StudyError, check_arguments
 from cwndlab.report import embed, render
 from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.report.wording import paragraphs
 from cwndlab.spec import stacks, toml
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.spec.values import text
-from cwndlab.writing import write_atomic, writing
+from cwndlab.writing import output_errors, write_atomic
 
 from .controls import Control, Explored
 from .table import SettingTable
@@ -39,11 +39,11 @@ class ExplorePage:
     title: str
     html: str = field(repr=False)
 
-    @checked
+    @check_arguments
     def save(self, path: str | Path) -> Path:
         """Writes the page as one file, which works offline; OutputError if it cannot be written."""
         file = Path(path)
-        with writing(file):
+        with output_errors(file):
             write_atomic(file, self.html.encode())
         return file
 

@@ -22,7 +22,7 @@ from cwndlab.plan.plan import Cell, make_plan
 from cwndlab.plan.scenario import Compiled
 from cwndlab.policy import FlowStep, Interface, Policy
 from cwndlab.records.run_view import RunView
-from cwndlab.runs.work import lean
+from cwndlab.runs.work import with_needed_probes
 from cwndlab.study import Study
 
 #: What studies call the congestion control that the agent decides.
@@ -39,7 +39,7 @@ class AgentCell:
     @cached_property
     def compiled(self) -> Compiled:
         """Its scenario, with the probes that the study's quantities read."""
-        return lean(self.cell.compiled, self.cell.study.outline.quantities)
+        return with_needed_probes(self.cell.compiled, self.cell.study.outline.quantities)
 
     @cached_property
     def scenario(self) -> _core.Scenario:
@@ -61,7 +61,7 @@ class AgentStudy:
     """A study with a congestion control named "agent", and its cells that use it."""
 
     def __init__(self, study: Study, changes: Mapping[str, object]) -> None:
-        self.study = study.configured(changes, {AGENT: _LAW})
+        self.study = study.configure(changes, {AGENT: _LAW})
         plan = make_plan(self.study)
         self.seed = plan.seed
         self.cells = [AgentCell(cell) for cell in plan.cells if _LAW.digest in cell.compiled.laws]
@@ -71,7 +71,7 @@ class AgentStudy:
             )
         self._measurer = Measurer(self.study.outline.quantities)
 
-    def measured(self, cell: AgentCell, records: _core.Records) -> dict[str, Value]:
+    def measure(self, cell: AgentCell, records: _core.Records) -> dict[str, Value]:
         """The study's quantities in a run."""
         return self._measurer.measure(RunView(records, cell.compiled.scenario))
 

@@ -115,7 +115,7 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
         self.agent_selection = self.agents[0]
         self.truncations = dict.fromkeys(self.agents, True)
         if episode.records is not None:
-            measures = self.episodes.study.measured(episode.cell, episode.records)
+            measures = self.episodes.study.measure(episode.cell, episode.records)
             self.infos = {name: info | {"measures": measures} for name, info in self.infos.items()}
         self._episode = None
 

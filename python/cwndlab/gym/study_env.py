@@ -142,7 +142,7 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         info: dict[str, Any] = {"time_s": step.now_s}
         if episode.records is None:
             return own.observed(step), float(self._reward(step)), False, False, info
-        info["measures"] = self.episodes.study.measured(episode.cell, episode.records)
+        info["measures"] = self.episodes.study.measure(episode.cell, episode.records)
         self._episode = None
         return own.observed(step), 0.0, False, True, info
 

@@ -29,12 +29,12 @@ from cwndlab._core import record_tables
 from cwndlab.errors import ClusterError, OutputError, StudyError, nearest
 from cwndlab.records.window import WindowedRun
 from cwndlab.usercode import (
-    described_error,
+    describe_error,
     digest_of_code,
     digest_of_imports,
     execute,
     place_of,
-    read,
+    read_source,
     source_of,
 )
 
@@ -190,7 +190,7 @@ def _guarded(function: F, many: bool) -> F:
                 raise TypeError(f"it returned {value!r}, but is declared with many={many}")
             return value
         except Exception as error:
-            described = f"{place_of(error)}{function.__name__}: {described_error(error)}"
+            described = f"{place_of(error)}{function.__name__}: {describe_error(error)}"
             raise MetricFailed(described) from None
 
     return measure  # type: ignore[return-value]
@@ -271,7 +271,7 @@ def from_file(file: str) -> list[str]:
         right = f"write {path}: all of its metrics become known"
         raise StudyError("a file of metrics is given without a name", key=OPTION, right=right)
     before = dict(_known)
-    execute(read(Path(file), OPTION), file, OPTION)
+    execute(read_source(Path(file), OPTION), file, OPTION)
     found = [name for name, one in _known.items() if before.get(name) is not one]
     if not found:
         right = "decorate a function with @cwndlab.metric(unit=…)"

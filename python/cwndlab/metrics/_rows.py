@@ -39,7 +39,7 @@ Interval: TypeAlias = Annotated[float, Field(gt=0)]
 Tolerance: TypeAlias = Annotated[float, Field(gt=0, lt=1)]
 
 
-def once(function: Callable[Concatenate[RunView, P], T]) -> Callable[Concatenate[RunView, P], T]:
+def once_per_window(function: Callable[Concatenate[RunView, P], T]) -> Callable[Concatenate[RunView, P], T]:
     """Lets a function of a window, which several metrics call, compute once for each window."""
 
     @wraps(function)
@@ -52,7 +52,7 @@ def once(function: Callable[Concatenate[RunView, P], T]) -> Callable[Concatenate
 # ── connections ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-@once
+@once_per_window
 def rows_of_traffic(run: RunView, table: str, *traffic: str) -> Bools:
     """Which rows of a table belong to these traffic entries of the study."""
     entries = [entry for name in traffic for entry in run.traffic(name)]
@@ -64,7 +64,7 @@ def rows_of_traffic(run: RunView, table: str, *traffic: str) -> Bools:
     return belongs[column]
 
 
-@once
+@once_per_window
 def connections_of(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
     """The connections of these traffic entries of the study, or of all (None)."""
     table = run.columns("connections")
@@ -74,7 +74,7 @@ def connections_of(run: RunView, *traffic: str | None) -> Mapping[str, Column]:
     return Rows(table, rows_of_traffic(run, "connections", *names).nonzero()[0])
 
 
-@once
+@once_per_window
 def connections_opened(run: RunView, traffic: str | None) -> Mapping[str, Column]:
     """Those of them that were opened in the window."""
     table = connections_of(run, traffic)
@@ -111,7 +111,7 @@ def rates_by_interval(
     return made
 
 
-@once
+@once_per_window
 def rates_by_connection(run: RunView, interval: float, traffic: str) -> list[Floats]:
     """Goodput (bit/s) of each connection of a traffic in the intervals through which it was open."""
     found: dict[int, list[float]] = {}
@@ -124,7 +124,7 @@ def rates_by_connection(run: RunView, interval: float, traffic: str) -> list[Flo
 # ── packets ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@once
+@once_per_window
 def delays_by_direction(run: RunView, traffic: str | None) -> list[Floats]:
     """One-way delays (s) of the packets with payload that arrived in the window, in the order of arrival: of
     each direction of each connection.
@@ -215,7 +215,7 @@ class Objects:
         return self._floats("timeouts")
 
 
-@once
+@once_per_window
 def objects(run: RunView, kind: Kind, traffic: str | None = None) -> Objects:
     """The objects of one kind whose clock began in the window."""
     table = run.columns("objects")
@@ -238,7 +238,7 @@ def median(delays: Floats) -> float:
     return value if math.isfinite(value) else math.nan
 
 
-@once
+@once_per_window
 def pooled_median(run: RunView, kind: Kind, traffic: str | None, pool: Pool) -> float:
     """Median of the delays: of `all` clients together, or the mean of each `client`'s own median."""
     sample = objects(run, kind, traffic)

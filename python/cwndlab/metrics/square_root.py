@@ -13,7 +13,7 @@ from pydantic import Field
 from . import RunView
 from ._declared import metric
 from ._numbers import Floats
-from ._rows import connections_of, delivered_bytes, once
+from ._rows import connections_of, delivered_bytes, once_per_window
 
 #: How often the window is read, in seconds.
 Sampling = Annotated[float, Field(gt=0)]
@@ -29,7 +29,7 @@ class _Sender(NamedTuple):
     srtt: Floats
 
 
-@once
+@once_per_window
 def _senders(run: RunView, traffic: str) -> list[_Sender]:
     """The senders of a traffic's connections, in the order of `connections_of`: the ends that send more."""
     rows, table = connections_of(run, traffic), run.columns("cwnd")
@@ -56,7 +56,7 @@ def _local_maxima(sender: _Sender, every_ns: float) -> int:
     return int(np.count_nonzero(np.diff(rises) == -2))
 
 
-@once
+@once_per_window
 def _halvings(run: RunView, traffic: str, sampling: float) -> Floats:
     return np.array([_local_maxima(s, sampling * 1e9) for s in _senders(run, traffic)], dtype=np.float64)
 

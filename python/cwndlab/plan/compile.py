@@ -20,7 +20,7 @@ from cwndlab.spec import congestion, knobs, schema, stacks
 from cwndlab.spec.base import Drawn
 from cwndlab.spec.engine_kinds import PACKET_QUEUES, is_unresponsive
 from cwndlab.spec.study_spec import Catalogue
-from cwndlab.spec.windows import named_windows
+from cwndlab.spec.windows import resolve_windows
 
 from .direction import direction
 from .distribution import distribution
@@ -49,7 +49,7 @@ def compile_model(
     `catalogue` says which record tables their metrics read, and what names of window laws mean next to the
     engine's own. StudyError says what in the model is wrong.
     """
-    compiled = _Compiler(model, folder, catalogue).compile(named_windows(model, quantities))
+    compiled = _Compiler(model, folder, catalogue).compile(resolve_windows(model, quantities))
     if catalogue is not None:
         switch_on(compiled.scenario, model, quantities, catalogue.metrics.tables_of)
     if not compiled.is_finite:
@@ -185,7 +185,7 @@ class _Compiler:
     def _queue(self, queue: schema.Queue, index: int, at: KeyPath) -> dict[str, Any]:
         given = dict(queue.knobs())
         levels = {key: given.pop(key) for key in RED_LEVELS if queue.kind in RED_KINDS and key in given}
-        made: dict[str, Any] = {"kind": queue.kind, **knobs.in_base_units(given, at)}
+        made: dict[str, Any] = {"kind": queue.kind, **knobs.convert_to_base_units(given, at)}
         if queue.limit is not None:
             made |= self._room(queue.kind, queue.limit, index, (*at, "limit"))
         in_bytes = queue.kind == "linux-red" or made.get("unit") == "bytes"
@@ -326,7 +326,7 @@ class _Compiler:
             own = {name: kernel_knob(name) for name in self.kernel_laws()} | own
         choices = choices.with_words("window_law", [name for name in own if name not in built_in()])
         made = knobs.tcp(start, congestion.spell_out(given, start, at, own), at, choices)
-        law = knobs.word(made["window_law"])
+        law = knobs.alternative_name(made["window_law"])
         return {**made, "window_law": own[law]} if law in own and law not in built_in() else made
 
     def _check_effect(

@@ -53,7 +53,7 @@ def direction(
         rate, [(start, end) for start, end in down], folder, place("rate"), (*place("down"), "down")
     )
     made = [
-        {"kind": item.kind, **knobs.in_base_units(item.knobs(), (*listed_at, i))}
+        {"kind": item.kind, **knobs.convert_to_base_units(item.knobs(), (*listed_at, i))}
         for i, item in enumerate(listed)
     ]
     origins = {"impairments": listed_at, "capacity": (*place("rate"), "rate")}

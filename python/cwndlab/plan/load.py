@@ -14,7 +14,7 @@ from cwndlab.spec import schema
 from cwndlab.spec.building import S, build
 from cwndlab.spec.consistency import locate_outside
 from cwndlab.spec.document import Document
-from cwndlab.spec.files import inside
+from cwndlab.spec.files import resolve_inside
 from cwndlab.spec.study_spec import Catalogue, StudySpec
 from cwndlab.spec.values import label
 
@@ -66,7 +66,7 @@ def _check_files(study: StudySpec, findings: Findings) -> None:
     for path, name in named:
         with findings:
             try:
-                inside(study.folder, name)
+                resolve_inside(study.folder, name)
             except StudyError as error:
                 raise locate_outside(study, error, path) from None
 

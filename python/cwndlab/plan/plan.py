@@ -22,7 +22,7 @@ from cwndlab.spec.study_spec import StudySpec
 from cwndlab.spec.values import is_among, label, same_value, text
 
 from .compile import compile_model
-from .probes import refusal
+from .probes import find_simulator_only
 from .scenario import Compiled, core_error, origin
 
 #: A sweep of more cells is rejected before anything is expanded.
@@ -87,7 +87,7 @@ class Cell:
         return self.compiled.json
 
     @cached_property
-    def completed(self) -> str:
+    def completed_scenario(self) -> str:
         """The scenario as the core reads it, with every default filled in."""
         return _core.complete_scenario(self.scenario)
 
@@ -99,9 +99,9 @@ class Cell:
     def check(self) -> None:
         """StudyError if the cell does not compile or the core refuses its scenario."""
         try:
-            _ = self.completed
+            _ = self.completed_scenario
         except ScenarioRefused as error:
-            raise self.study.refused(core_error(self.compiled, error), self.axes) from None
+            raise self.study.locate_refusal(core_error(self.compiled, error), self.axes) from None
 
 
 #: So many cells of a plan are printed.
@@ -209,8 +209,8 @@ class Plan:
             for stack, index in cell.compiled.stacks.items():
                 at = (*origin(cell.compiled, ["traffic", str(index), "stack"]), "profile")
                 problem = problem_at(at, f"a kernel does not run {stack}", "run the simulator")
-                raise cell.study.refused(problem, cell.axes)
-        error = refusal(self.study.outline.quantities, self.study.catalogue.metrics.tables_of)
+                raise cell.study.locate_refusal(problem, cell.axes)
+        error = find_simulator_only(self.study.outline.quantities, self.study.catalogue.metrics.tables_of)
         if error is not None:
             raise self.study.place.locate(error)
 

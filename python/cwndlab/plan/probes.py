@@ -65,7 +65,7 @@ def _about(traffic: Any, present: Collection[str]) -> bool:
     return any(name in present for name in (traffic if isinstance(traffic, list) else [traffic]))
 
 
-def only(probes: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
+def needed_probes(probes: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
     """These probes, less those whose tables are not read."""
     kept = dict(probes)
     if "segments" not in tables:
@@ -82,7 +82,7 @@ def only(probes: Mapping[str, Any], tables: Collection[str]) -> dict[str, Any]:
 SIMULATED = frozenset({"limits", "states", "timeouts", "accecn"})
 
 
-def refusal(quantities: Sequence[schema.Quantity], tables_of: TablesOf) -> StudyError | None:
+def find_simulator_only(quantities: Sequence[schema.Quantity], tables_of: TablesOf) -> StudyError | None:
     """The first quantity that only the simulator can measure, at the study's own key."""
     for position, quantity in enumerate(quantities):
         if missing := sorted(SIMULATED.intersection(tables_of(quantity))):

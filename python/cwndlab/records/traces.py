@@ -154,7 +154,7 @@ def _first_left_out(events: Sequence[Event], paired: Set[int]) -> Event | None:
     return next((event for index, event in enumerate(events) if index not in paired), None)
 
 
-def of_columns(columns: Mapping[str, Any]) -> list[Event]:
+def events_of_columns(columns: Mapping[str, Any]) -> list[Event]:
     """Events of a segments table as columns; those that `cwndlab trace` shows."""
     rows = zip(*(list(columns[name]) for name in _COLUMNS), strict=True)
     return [

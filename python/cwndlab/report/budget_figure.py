@@ -14,7 +14,7 @@ from cwndlab.spec.outputs import Figure, Scalar
 from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results
 
-from .canvas import INK, Row, Spec, field, legend_of, look_by_name, mark, panel_of_size, single, stack
+from .canvas import INK, Row, Spec, field, legend_of, look_by_name, mark, mark_chart, panel_of_size, stack
 
 #: A part is named as changed if it changes by this share of the object's time.
 CHANGED = 0.05
@@ -117,7 +117,7 @@ def _chart(spec: Figure, results: Results, data: str, places: list[str], names: 
         "order": field("order:Q"),
         "tooltip": [field("part:N"), field("y:Q", title="s")],
     }
-    return single(data, mark("bar", encoding, stroke=INK, strokeWidth=0.4))
+    return mark_chart(data, mark("bar", encoding, stroke=INK, strokeWidth=0.4))
 
 
 def budget_cells(figures: Iterable[Figure], results: Results) -> Iterator[tuple[str, str]]:

@@ -43,12 +43,12 @@ def mark(kind: str, encoding: Spec, *, only: str = "", **options: Any) -> Spec:
     return {**shown, "transform": [{"filter": only}]} if only else shown
 
 
-def single(data: str, shown: Spec) -> Spec:
+def mark_chart(data: str, shown: Spec) -> Spec:
     """A chart of one mark, of the data set of that name."""
     return {"data": {"name": data}, **shown}
 
 
-def layered(data: str, layers: Sequence[Spec]) -> Spec:
+def layer_chart(data: str, layers: Sequence[Spec]) -> Spec:
     """A chart of several marks of one data set, each on top of those before it."""
     return {"data": {"name": data}, "layer": list(layers)}
 
@@ -91,7 +91,7 @@ CROWD = 200
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
 
-def interactive(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
+def interactive_chart(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
     """An Altair chart that has its data sets, and a title, and can be moved and zoomed, all panels as one."""
     import altair as alt
 
@@ -189,7 +189,7 @@ def at_head(spec: Figure) -> Figure:
     return spec.model_copy(update={"height": HIGH})
 
 
-def narrow(spec: Figure) -> Figure:
+def narrow_figure(spec: Figure) -> Figure:
     """The figure with its panels below each other, no wider than a telephone."""
     width = min(spec.width or NARROW, NARROW)
     height = min(spec.height or LOW, LOW)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
-from cwndlab.spec.kernels import AXIS, of_kernel
+from cwndlab.spec.kernels import AXIS, title_suffix
 from cwndlab.stats.results import Results, Variation
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Incompatible, Verdict
@@ -147,7 +147,7 @@ def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Draw
         pairs.append(drawing if own else replace(drawing, title=f"{drawing.title} (kernel)"))
         if drawing.id in other and own in (None, first):
             twin = other[drawing.id]
-            title = f"{twin.title.removesuffix(of_kernel(own) if own else '')} (simulator)"
+            title = f"{twin.title.removesuffix(title_suffix(own) if own else '')} (simulator)"
             pairs.append(replace(twin, id=f"{twin.id}{SIMULATOR}", title=title))
     return pairs
 
@@ -220,7 +220,7 @@ def _text(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.9g}"
 
 
-def tally(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:
+def count_verdicts(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:
     """The number of each verdict in a CSV file of verdicts or claims, and the claims of each verdict.
 
     Both are empty if there is no such file.
@@ -233,10 +233,10 @@ def tally(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:
     return {word: number for word, number in numbers.items() if number}, claims
 
 
-def incompatible(path: Path) -> Incompatible | None:
+def count_incompatible(path: Path) -> Incompatible | None:
     """How many of the numbers that count in a CSV file of verdicts are incompatible; None without any."""
     counted = (row for row in _read(path) if row.get("counted") == "yes")
-    return Incompatible.of([row.get("compatible") == "yes" for row in counted])
+    return Incompatible.of_numbers([row.get("compatible") == "yes" for row in counted])
 
 
 def _read(path: Path) -> list[dict[str, str]]:

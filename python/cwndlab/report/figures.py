@@ -37,16 +37,16 @@ from .canvas import (
     dashes_of,
     field,
     in_columns,
-    interactive,
-    layered,
+    interactive_chart,
+    layer_chart,
     legend_of,
     look_by_name,
     mark,
-    narrow,
+    mark_chart,
+    narrow_figure,
     panel_height,
     panel_of_size,
     panel_width,
-    single,
     stack,
     to_svg,
 )
@@ -101,7 +101,7 @@ class Drawing:
         return self.id.removesuffix(SIMULATOR)
 
     @property
-    def broad(self) -> bool:
+    def is_wide(self) -> bool:
         """Whether it needs the whole width of a page."""
         found = re.match(r'<svg [^>]*?width="(\d+)', self.svg)
         return found is not None and int(found[1]) > BROAD
@@ -140,7 +140,7 @@ def draw(spec: Figure, results: Results, drawn: dict[str, Conversion] | None = N
     panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})
     drawn = {} if drawn is None else drawn
     made = []
-    for size in (in_columns(spec, panels), narrow(spec)):
+    for size in (in_columns(spec, panels), narrow_figure(spec)):
         chart, rows, words = _KINDS[spec.kind](size, results)
         made.append(to_svg(chart, rows, drawn))
     title = f"{spec.title} (here {instead})" if instead else spec.title
@@ -152,7 +152,7 @@ def chart(spec: Figure, results: Results) -> alt.TopLevelMixin:
     spec, instead = series.restrict_to_run_cells(spec, results)
     kind = _KINDS[spec.kind] if spec.kind != "line" else partial(line_figure.draw, bars=False, named=False)
     made, rows, _ = kind(spec, results)
-    return interactive(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
+    return interactive_chart(made, rows, f"{spec.title} (here {instead})" if instead else spec.title)
 
 
 # ── from values: cdf, ellipse ────────────────────────────────────────────
@@ -184,7 +184,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             "color": look_by_name("series:N", names, colours_of(names, results.flows, spec), legend=legend),
             "strokeDash": look_by_name("series:N", names, dashes_of(names), legend=legend),
         }
-        chart = single(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
+        chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
         charts.append(panel_of_size(chart, series.panel_title(spec, results, panel), spec))
     return stack(charts, spec), rows, f"cumulative distribution of {x_title}"
 
@@ -194,7 +194,9 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
     found = series.ellipses(spec, results)
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
-    titles = [f"{results.title(name)} ({results.unit(name)})" for name in (spec.x or "", spec.drawn[0])]
+    titles = [
+        f"{results.title(name)} ({results.unit(name)})" for name in (spec.x or "", spec.drawn_quantities[0])
+    ]
     x_title, y_title = spec.x_title or titles[0], spec.y_title or titles[1]
     names = list(dict.fromkeys(one.series for one in found))
     rows: dict[str, list[Row]] = {}
@@ -217,8 +219,8 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
         around["strokeDash"] = look_by_name("series:N", names, DASHES, legend=None)
         layers = {
             "layer": [
-                single(contours, mark("line", around, strokeWidth=1.6)),
-                single(centres, mark("point", at, filled=True, size=50, opacity=1)),
+                mark_chart(contours, mark("line", around, strokeWidth=1.6)),
+                mark_chart(centres, mark("point", at, filled=True, size=50, opacity=1)),
             ]
         }
         charts.append(panel_of_size(layers, series.panel_title(spec, results, panel), spec))
@@ -297,7 +299,7 @@ def _time_sequence(spec: Figure, results: Results) -> tuple[Spec, dict[str, list
     large = all(len(panel) < CROWD for panel in rows.values())
     for name, title in zip(rows, titles, strict=True):
         layers = sequence_layers(large, shown, x, y, high + 1)
-        panels.append(panel_of_size(layered(name, layers), title, spec))
+        panels.append(panel_of_size(layer_chart(name, layers), title, spec))
     words = "time-sequence graph: packet number against time for " + ", ".join(domain)
     return stack(panels, spec), rows, words
 
@@ -378,7 +380,7 @@ def _against_time(
             "color": look_by_name("series:N", names, PALETTE, legend=legend),
             "strokeDash": look_by_name("series:N", names, DASHES, legend=legend),
         }
-        chart = single(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
+        chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         charts.append(panel_of_size(chart, title, spec))
     return stack(charts, spec), rows, f"{y_title} against time: {', '.join(names)}"
 

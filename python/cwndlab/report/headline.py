@@ -58,7 +58,7 @@ def headline(spec: Figure, results: Results) -> Headline:
     lines: dict[str, dict[str, Interval]] = {}
     for point in found:
         lines.setdefault(point.series, {})[results.value_title(spec.x, point.x)] = point.interval
-    y = spec.y_title or results.title(spec.drawn[0])
+    y = spec.y_title or results.title(spec.drawn_quantities[0])
     units = results.axis_units.get(spec.x, ""), series.unit_of(spec, results)
     axes = Axes(_without_unit(results.title(spec.x)), units[0], _without_unit(y), units[1])
     if len(lines) == 2:

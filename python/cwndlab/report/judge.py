@@ -64,7 +64,7 @@ class Judged:
     @property
     def incompatible(self) -> Incompatible | None:
         """How many of the numbers that count are incompatible; None without such numbers."""
-        return Incompatible.of([bool(j.compatible) for j in self.judgements if j.counts])
+        return Incompatible.of_numbers([bool(j.compatible) for j in self.judgements if j.counts])
 
 
 def judge(outputs: Outputs, results: Results) -> Judged:

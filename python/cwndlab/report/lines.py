@@ -24,14 +24,14 @@ from .canvas import (
     dashes_of,
     field,
     flat_title,
-    layered,
+    layer_chart,
     legend_of,
     look_by_name,
     mark,
+    mark_chart,
     panel_height,
     panel_of_size,
     panel_width,
-    single,
     stack,
 )
 
@@ -62,9 +62,7 @@ def draw(
     names = list(dict.fromkeys(p.series for p in found))
     panels = list(dict.fromkeys(p.panel for p in found))
     many = len(found) > MANY * max(1, len(names))
-    room = 0
-    if named and not bars and len(panels) == 1:
-        room = room_for(names, spec)
+    room = room_for(names, spec) if named and not bars and len(panels) == 1 else 0
     legend = None if room else legend_of(names, "square" if bars else "stroke", spec, y_title)
     colour = look_by_name("series:N", names, colours_of(names, results.flows, spec), legend=legend)
     dash = look_by_name("series:N", names, dashes_of(names), legend=legend)
@@ -80,7 +78,7 @@ def draw(
         else:
             order = [results.value_title(spec.x or "", v) for v in places]
             x = field("x:N", title=x_title, sort=order, axis={"labelAngle": 0})
-        along = Vertical.of(rows[name], spec)
+        along = Vertical.of_rows(rows[name], spec)
         over = flat_title(y_title, spec)
         y = field("y:Q", **{**over, "scale": along.scale, "axis": {**over["axis"], **along.axis}})
         at = {"x": x, "xOffset": field("series:N", sort=names)} if bars and len(names) > 1 else {"x": x}
@@ -103,7 +101,8 @@ def draw(
             rows["ends"] = along.ends(rows[name], names, panel_height(spec))
             layers += _names(panel_width(spec) - room, colour, dash)
         sized = spec.model_copy(update={"width": panel_width(spec) - room})
-        charts.append(panel_of_size(layered(name, layers), series.panel_title(spec, results, panel), sized))
+        title = series.panel_title(spec, results, panel)
+        charts.append(panel_of_size(layer_chart(name, layers), title, sized))
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(names)}" if len(names) > 1 else ""
     return stack(charts, spec), rows, words
@@ -143,7 +142,7 @@ def titles(spec: Figure, results: Results) -> tuple[str, str]:
 
 def quantity_title(spec: Figure, results: Results) -> str:
     """The quantity's title if it fits next to a panel, otherwise its name."""
-    name = spec.drawn[0] if spec.drawn else ""
+    name = spec.drawn_quantities[0] if spec.drawn_quantities else ""
     title = results.title(name)
     return title if len(title) <= LONGEST_TITLE else name.replace("_", " ")
 
@@ -187,7 +186,7 @@ class Vertical(NamedTuple):
     ticks: Sequence[float] = ()
 
     @classmethod
-    def of(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
+    def of_rows(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
         """From 0 on, if it is neither logarithmic nor shows a ratio, and to the next tick beyond the data."""
         low = min((r["low"] for r in rows), default=0.0)
         high = max((r["high"] for r in rows), default=1.0)
@@ -215,7 +214,7 @@ class Vertical(NamedTuple):
         """Where each line is named, in pixels: at the height of its last point, apart from the others."""
         last = {r["series"]: self._pixel(r["y"], height) for r in rows}
         order = sorted((name for name in names if name in last), key=last.__getitem__)
-        places = spread([last[name] for name in order], height)
+        places = move_apart([last[name] for name in order], height)
         return [{"series": name, "at": place} for name, place in zip(order, places, strict=True)]
 
     def _pixel(self, value: float, height: int) -> float:
@@ -231,7 +230,7 @@ def _round_step(step: float) -> float:
     return next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9)) * power
 
 
-def spread(places: Sequence[float], height: float) -> list[float]:
+def move_apart(places: Sequence[float], height: float) -> list[float]:
     """Sorted places moved apart by as little as is needed, none below `height`."""
     moved: list[float] = []
     for place in places:
@@ -254,8 +253,8 @@ def _names(end: int, colour: Mapping[str, object], dash: Mapping[str, object]) -
     at = {"y": {"field": "at", "type": "quantitative", "scale": None, "axis": None}}
     piece = {"x": {"value": end + 5}, "x2": {"value": end + SWATCH - 3}, "color": colour, "strokeDash": dash}
     return [
-        single("ends", mark("rule", {**at, **piece}, strokeWidth=2.5)),
-        single(
+        mark_chart("ends", mark("rule", {**at, **piece}, strokeWidth=2.5)),
+        mark_chart(
             "ends",
             mark(
                 "text",

@@ -94,7 +94,9 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(filter(None, (", ".join(fixed), " and ".join(filter(None, flows)))))
 
 
-def ran(content: Mapping[str, Any], tables: Mapping[str, Any] = MappingProxyType({})) -> tuple[str, ...]:
+def describe_run(
+    content: Mapping[str, Any], tables: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[str, ...]:
     """What was run in a few words, and last the command that runs it again; `tables` are the study's."""
     replicates = [cell["replicates"] for cell in content["cells"]]
     cells, runs = len(replicates), _span(replicates)

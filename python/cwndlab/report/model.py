@@ -38,7 +38,7 @@ class VerdictMark(NamedTuple):
     style: str
 
     @classmethod
-    def of(cls, verdict: Verdict) -> "VerdictMark":
+    def of_verdict(cls, verdict: Verdict) -> "VerdictMark":
         """The mark of a verdict."""
         return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
 

@@ -17,7 +17,7 @@ from cwndlab.stats.verdict import Verdict
 from cwndlab.writing import save
 
 from . import render
-from .draft import tally
+from .draft import count_verdicts
 from .figures import draw
 from .model import CountView
 from .overlay import OVERLAID
@@ -107,7 +107,7 @@ def _picture(results: Path) -> str:
 
 def _counts(path: Path) -> tuple[CountView, ...]:
     """The number of each verdict in a CSV file of verdicts or claims, in the reports' order."""
-    return count([Verdict(word) for word, number in tally(path)[0].items() for _ in range(number)])
+    return count([Verdict(word) for word, number in count_verdicts(path)[0].items() for _ in range(number)])
 
 
 def comparison(

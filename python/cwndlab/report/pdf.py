@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from cwndlab.errors import OutputError
-from cwndlab.writing import write_atomic, writing
+from cwndlab.writing import output_errors, write_atomic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 #: Seconds after which printing is given up.
@@ -43,6 +43,6 @@ def print_pdf(page: Path, out: Path) -> Path:
             said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
             raise OutputError(f"{browser} printed nothing: {said[0]}")
         content = printed.read_bytes()
-    with writing(out):
+    with output_errors(out):
         write_atomic(out, content)
     return out

@@ -301,7 +301,7 @@ def _number_view(table: JudgedTable, cell: JudgedCell, notes: Footnotes) -> Numb
     if cell.corrected is not None and cell.published is not None:
         published += f" (read {number(cell.corrected, decimals(cell.published.text))})"
     if cell.estimate is None:
-        mark = VerdictMark.of(cell.judgement.verdict) if cell.judgement else None
+        mark = VerdictMark.of_verdict(cell.judgement.verdict) if cell.judgement else None
         return NumberView(heading, "not run" if published else "", "", published, "", mark, cell.note)
     e = cell.estimate
     judgement = cell.judgement
@@ -315,7 +315,7 @@ def _number_view(table: JudgedTable, cell: JudgedCell, notes: Footnotes) -> Numb
         "" if math.isnan(e.value) else interval_text(e.interval, cell.digits),
         published,
         percent(judgement.relative_difference) if judgement else "",
-        VerdictMark.of(judgement.verdict) if judgement else None,
+        VerdictMark.of_verdict(judgement.verdict) if judgement else None,
         ". ".join(t for t in (cell.note, e.warning, _two_parts(judgement, cell.digits)) if t),
         notes.numbers("" if own_note else cell.note, e.warning),
         cell.cell,
@@ -392,7 +392,7 @@ def _time(cell: JudgedCell) -> str:
 
 
 def _entry(line: PublishedLine, cell: JudgedCell, notes: Footnotes) -> ListingEntry:
-    mark = VerdictMark.of(cell.judgement.verdict) if cell.judgement else None
+    mark = VerdictMark.of_verdict(cell.judgement.verdict) if cell.judgement else None
     note = "".join(f"[{footnote}]" for footnote in notes.numbers(cell.note))
     if cell.estimate is None or math.isnan(cell.estimate.value):
         return ListingEntry("none", "", mark, note)
@@ -437,7 +437,7 @@ def claim_view(
         f"section {claim.section}" if claim.section[:1].isdigit() else claim.section,
         claim.text,
         " ".join((claim.assert_ or "").split()),
-        VerdictMark.of(judged.verdict),
+        VerdictMark.of_verdict(judged.verdict),
         _detail_text(judged),
         tuple(parts),
         note,
@@ -445,7 +445,9 @@ def claim_view(
         resting.total(),
         not any(key in judged.rests_on for key in ground),
         tuple(resting),
-        tuple((VerdictMark.of(verdict), " ".join(text.split())) for verdict, text in judged.conditions),
+        tuple(
+            (VerdictMark.of_verdict(verdict), " ".join(text.split())) for verdict, text in judged.conditions
+        ),
     )
 
 
@@ -479,4 +481,4 @@ _ORDER = (
 
 def count(verdicts: Sequence[Verdict]) -> tuple[CountView, ...]:
     """How often each verdict was given, the plain ones first."""
-    return tuple(CountView(VerdictMark.of(v), verdicts.count(v)) for v in _ORDER if v in verdicts)
+    return tuple(CountView(VerdictMark.of_verdict(v), verdicts.count(v)) for v in _ORDER if v in verdicts)

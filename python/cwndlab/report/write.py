@@ -143,7 +143,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         omitted=omissions(judged.omitted),
         facts=tuple(evidence.facts),
         ran=tuple(evidence.ran),
-        rule=tuple((VerdictMark.of(v), text) for v, text in rule_text(margins)),
+        rule=tuple((VerdictMark.of_verdict(v), text) for v, text in rule_text(margins)),
         claim_rule=CLAIM_RULE,
         definitions=tuple(evidence.definitions),
         missing=evidence.missing,
@@ -221,11 +221,11 @@ def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
 
 def _margins(grids: Sequence[Table], results: Results) -> str:
     """The margins of a study's published numbers in words, the plain one first."""
-    found: dict[str, list[str]] = {Margin().words(): []}
+    found: dict[str, list[str]] = {Margin().describe(): []}
     for table in grids:
         for column in (c for c in table.columns if c.published is not None):
             unit = derived_unit(column.compare, results.unit(column.quantity))
-            words = margin_of(table, column, results).words(unit)
+            words = margin_of(table, column, results).describe(unit)
             title = results.title(column.quantity)
             if title not in found.setdefault(words, []):
                 found[words].append(title)
@@ -318,4 +318,4 @@ def _of_figure(figure: Figure, results: Results) -> Shown:
 
     spec, _ = series.restrict_to_run_cells(figure, results)
     cells = {cell.id for _, _, cell in series.figure_cells(spec, results)}
-    return {(cell, quantity) for cell in cells for quantity in spec.drawn}, cells
+    return {(cell, quantity) for cell in cells for quantity in spec.drawn_quantities}, cells

@@ -56,7 +56,7 @@ def _reject_laws(plan: Plan, reason: Reason) -> None:
             found = reason(cell, law)
             if found is not None:
                 at = (*origin(cell.compiled, ["tcp", str(tcp)]), "cc")
-                raise cell.study.refused(problem_at(at, *found), cell.axes)
+                raise cell.study.locate_refusal(problem_at(at, *found), cell.axes)
 
 
 def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:

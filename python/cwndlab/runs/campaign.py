@@ -15,13 +15,13 @@ import numpy as np
 
 from cwndlab import metrics
 from cwndlab.arrow_tables import decode_about, decode_tables
-from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, repeatable
+from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
 from cwndlab.core import Value
 from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run
 from cwndlab.records.run_view import Columns
-from cwndlab.spec.choices import COMBINATIONS, words
+from cwndlab.spec.choices import COMBINATIONS, describe_choices
 from cwndlab.spec.outputs import Table
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, NotRunError, Results, Variation, results_of
@@ -29,7 +29,7 @@ from cwndlab.stats.tables import reference
 from cwndlab.store.folder_store import FolderStore, Kept
 
 from .progress import Progress
-from .work import MeasuredRuns, cell_key, lean, replicate_key
+from .work import MeasuredRuns, cell_key, replicate_key, with_needed_probes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ class Campaign:
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
         self._keys = {
             cell.id: cell_key(
-                kernel_run(cell.completed) if self.backend else cell.completed,
+                kernel_run(cell.completed_scenario) if self.backend else cell.completed_scenario,
                 self.plan.seed,
                 self.backends.get(cell.id, self.backend),
             )
@@ -115,7 +115,7 @@ class Campaign:
         self._budgets: dict[tuple[str, str | None], pa.Table] = {}
 
     def _exact(self, cell: Cell) -> bool:
-        return cell.deterministic and repeatable(self.backend)
+        return cell.deterministic and is_repeatable(self.backend)
 
     def _first(self, cell: Cell) -> int:
         if self._exact(cell):
@@ -129,7 +129,7 @@ class Campaign:
         return replicate_key(self._keys[cell], replicate)
 
     @property
-    def worked(self) -> bool:
+    def did_work(self) -> bool:
         """Whether anything was run, fetched or measured, or failed."""
         return bool(self.performed or self.fetched or self.measured or self.failures)
 
@@ -145,7 +145,9 @@ class Campaign:
         self.progress.start(len(self.cells), total, total - missing)
         for _ in range(len(self.cells) - len({cell for cell, _ in self._missing()})):
             self.progress.cell_done()
-        self._tell((cell, k) for cell in self._own for k in range(self.wanted[cell]) if self.has(cell, k))
+        self._tell(
+            (cell, k) for cell in self._own for k in range(self.wanted[cell]) if self.has_replicate(cell, k)
+        )
         while True:
             self._measure_kept()
             self._lacking = {}
@@ -169,10 +171,10 @@ class Campaign:
     def _missing(self) -> Iterator[tuple[str, int]]:
         for cell, wanted in self.wanted.items():
             for replicate in range(wanted if cell in self._own else 0):
-                if not self.has(cell, replicate):
+                if not self.has_replicate(cell, replicate):
                     yield cell, replicate
 
-    def has(self, cell: str, replicate: int) -> bool:
+    def has_replicate(self, cell: str, replicate: int) -> bool:
         """Whether the store has everything requested of a replicate."""
         key = self.key(cell, replicate)
         if key not in self._whole and key in self.store and self._ids <= self.store.values(key).keys():
@@ -218,7 +220,7 @@ class Campaign:
             job = self._job(cell, replicate)
             if replicate > 0 and not self.backend:  # a kernel's run costs its time: it records everything
                 if cell not in fewer:
-                    fewer = {cell: lean(self.cells[cell].compiled, self.work.quantities)}
+                    fewer = {cell: with_needed_probes(self.cells[cell].compiled, self.work.quantities)}
                 job = replace(job, scenario=fewer[cell].json, content=fewer[cell].scenario)
             elif not self.backend and self.scenario(cell)["probes"]["connections"]:
                 names = self._named[self._keys[cell]]
@@ -279,7 +281,7 @@ class Campaign:
                 self.wanted[cell] = min(self.rule.cap, 2 * wanted, max(forecast, wanted + 1))
                 more += self.wanted[cell] - wanted if cell in self._own else 0
         if more:
-            self.progress.more(more)
+            self.progress.add_replicates(more)
         return more > 0
 
     def _forecasts(self) -> dict[str, int]:
@@ -290,7 +292,8 @@ class Campaign:
         series = {cell: self._series(cell, wanted) for cell, wanted in self.wanted.items()}
         needed = {
             cell: max(
-                (self.rule.wanted(x, quantities[q].statistic, ranges[q]) for q, x in own.items()), default=0
+                (self.rule.replicates_needed(x, quantities[q].statistic, ranges[q]) for q, x in own.items()),
+                default=0,
             )
             for cell, own in series.items()
         }
@@ -300,7 +303,7 @@ class Campaign:
                 b = np.full(len(a), b[0])
             if self._exact(self.cells[cell]):
                 a = np.full(len(b), a[0])
-            asked = self.rule.wanted_compared(kind, a, b, quantities[q].statistic, ranges[q])
+            asked = self.rule.replicates_needed_to_compare(kind, a, b, quantities[q].statistic, ranges[q])
             needed[cell], needed[other] = max(needed[cell], asked), max(needed[other], asked)
         return needed
 
@@ -341,7 +344,7 @@ class Campaign:
         for cell in self.plan.cells:
             if cell.sensitivity is not None:
                 value = (
-                    words(study, cell.choices)
+                    describe_choices(study, cell.choices)
                     if cell.sensitivity == COMBINATIONS
                     else text(cell.axes[cell.sensitivity])
                 )
@@ -374,7 +377,7 @@ class Campaign:
         data: dict[tuple[str, str], list[Value]] = {}
         for shown, cell in cells.items():
             for replicate in range(self.wanted[cell]):
-                if not self.has(cell, replicate):
+                if not self.has_replicate(cell, replicate):
                     continue
                 values = self.values(cell, replicate)
                 for name in values:
@@ -401,7 +404,7 @@ class Campaign:
             end for traffic in scenario["traffic"] for end in (traffic["tcp_client"], traffic["tcp_server"])
         }
         return stack.other_recovery(
-            stack.of_key(self.backend), [scenario["tcp"][end] for end in sorted(used)]
+            stack.stack_of_key(self.backend), [scenario["tcp"][end] for end in sorted(used)]
         )
 
     @property

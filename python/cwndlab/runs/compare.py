@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from cwndlab.errors import OutputError
-from cwndlab.records.traces import Difference, Event, first_difference, of_columns
+from cwndlab.records.traces import Difference, Event, events_of_columns, first_difference
 from cwndlab.report.overlay import overlay
 from cwndlab.report.pages import comparison
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
@@ -52,7 +52,9 @@ def _events(path: Path) -> dict[str, list[Event]]:
     if path.is_dir():
         with open_folder(path) as (campaign, _):
             try:
-                return {cell: of_columns(campaign.records(cell, "segments")) for cell in campaign.cells}
+                return {
+                    cell: events_of_columns(campaign.records(cell, "segments")) for cell in campaign.cells
+                }
             except KeyError:
                 raise OutputError(f"{path}: holds no segments; probes.segments_at names a node") from None
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cwndlab import converter
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
-from cwndlab.errors import StudyError, checked
+from cwndlab.errors import StudyError, check_arguments
 from cwndlab.metrics._declared import own_code
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
@@ -115,7 +115,7 @@ def run_plan(
         if folder is not None:
             return _run_into(folder, campaign, options, kernel, began, judged)
         campaign.run()
-        return RunResult.of(campaign)
+        return RunResult.of_campaign(campaign)
     finally:
         if isinstance(kept, FolderStore):
             kept.close()
@@ -132,7 +132,7 @@ def _run_into(
     """Runs into a folder and writes its report, unless it has that of the same inputs."""
     study = campaign.plan.study
     inputs = folders.inputs(campaign, folder) if kernel is None else ""
-    finished_before = bool(inputs) and folders.is_of(folder, inputs)
+    finished_before = bool(inputs) and folders.has_report_of(folder, inputs)
     commit = None
     if not finished_before:
         commit = Commit()
@@ -140,8 +140,8 @@ def _run_into(
         if study.outline.figures and isinstance(campaign.executor, Threads):
             converter.start()
     campaign.run()
-    result = RunResult.of(campaign, folder)
-    if finished_before and not campaign.worked:
+    result = RunResult.of_campaign(campaign, folder)
+    if finished_before and not campaign.did_work:
         result.report = folder / REPORT
         judged(result)
         return result
@@ -164,7 +164,7 @@ def _shared_store(options: RunOptions, study: StudySpec) -> str | None:
         return None
     from cwndlab.store import shared  # few runs have one
 
-    place = shared.where(options.store)
+    place = shared.absolute_place(options.store)
     if (options.cluster is not None or _has_own_code(study)) and place.startswith("memory:"):
         raise StudyError(
             "memory:// cannot be shared between processes", key="--store", right="name a folder or s3://…"
@@ -181,7 +181,7 @@ def _provenance(
     if campaign.shared is not None:
         from cwndlab.store import shared
 
-        public = shared.public(campaign.shared)
+        public = shared.without_credentials(campaign.shared)
     workers = "processes" if _has_own_code(campaign.plan.study) else "threads"
     content = provenance(
         campaign.plan,
@@ -222,14 +222,14 @@ def stream(study: StudySpec, options: RunOptions | None = None, **more: Unpack[O
     return Stream(lambda finished: run_study(study, chosen, finished=finished), axes)
 
 
-@checked
+@check_arguments
 def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
     """The results in a folder that `run` wrote, their study as this type; OutputError if it has none.
 
     Takes no lock, writes nothing.
     """
     with folders.open_folder(Path(folder), kind) as (campaign, _):
-        result = RunResult.of(campaign, Path(folder))
+        result = RunResult.of_campaign(campaign, Path(folder))
     result.report = Path(folder) / REPORT
     return result
 
@@ -240,7 +240,7 @@ def report_again(folder: Path, *, png: bool = False) -> Path:
     OutputError as `open_results`.
     """
     with folders.open_folder(folder) as (campaign, content):
-        return write_report(campaign, RunResult.of(campaign, folder), content, png=png)
+        return write_report(campaign, RunResult.of_campaign(campaign, folder), content, png=png)
 
 
 def _executor(options: RunOptions, study: StudySpec, progress: Progress) -> Executor:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.diagnosis.from_records import conversations
-from cwndlab.errors import NotFoundError, checked, nearest
+from cwndlab.errors import NotFoundError, check_arguments, nearest
 from cwndlab.plan.scenario import sender
 from cwndlab.spec.engine_kinds import is_unresponsive
 from cwndlab.spec.units import seconds
@@ -35,7 +35,7 @@ def explain_run(
     return diagnose(found, at_s, longest)
 
 
-@checked
+@check_arguments
 def explain_capture(path: str | Path, at: str | float | None = None, longest: int = 5) -> Diagnosis:
     """What kept the senders in a capture from sending; statements that follow only in part are marked.
 

@@ -15,7 +15,7 @@ from cwndlab.errors import NotFoundError, OutputError, StudyError, nearest
 from cwndlab.plan.scenario import sender
 from cwndlab.records.qlog import VERSIONS, qlog
 from cwndlab.spec.engine_kinds import is_unresponsive
-from cwndlab.writing import write_atomic, writing
+from cwndlab.writing import output_errors, write_atomic
 
 from .campaign import Campaign
 from .result_folder import open_folder, with_cell
@@ -25,7 +25,7 @@ from .single_run import with_probes
 def export(folder: Path, target: Path) -> list[Path]:
     """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
-    with open_folder(folder) as (campaign, _), writing(target):
+    with open_folder(folder) as (campaign, _), output_errors(target):
         target.mkdir(parents=True, exist_ok=True)
         try:
             for cell in campaign.cells:
@@ -62,7 +62,7 @@ def export_qlog(folder: Path, target: Path, version: str, flow: str | None = Non
             f'there is no version "{version}" of qlog', key="--qlog", right=nearest(version, VERSIONS)
         )
     written: list[Path] = []
-    with open_folder(folder) as (campaign, _), writing(target):
+    with open_folder(folder) as (campaign, _), output_errors(target):
         target.mkdir(parents=True, exist_ok=True)
         for cell in campaign.cells:
             for name, text in _qlogs(campaign, cell, version, flow):

@@ -15,7 +15,7 @@ from cwndlab.backends.threads import Threads
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
 from cwndlab.records.run_view import Columns
-from cwndlab.records.traces import DEFAULT_TOLERANCE_S, Event, first_difference, of_columns
+from cwndlab.records.traces import DEFAULT_TOLERANCE_S, Event, events_of_columns, first_difference
 from cwndlab.report.model import FirstDifference
 from cwndlab.report.twin import Twin
 
@@ -112,7 +112,7 @@ def _is_bare(event: Event) -> bool:
 
 
 def _events(segments: pa.Table) -> list[Event]:
-    return of_columns(Columns(segments))
+    return events_of_columns(Columns(segments))
 
 
 def event_text(event: Event) -> str:

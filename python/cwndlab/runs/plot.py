@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cwndlab.core import KeptRecords
-from cwndlab.errors import NotFoundError, checked, nearest
+from cwndlab.errors import NotFoundError, check_arguments, nearest
 from cwndlab.metrics import RunView
 from cwndlab.metrics._rows import connections_of
 from cwndlab.plan.scenario import bottleneck
@@ -19,18 +19,18 @@ from cwndlab.report.canvas import (
     HEIGHT,
     WIDTH,
     field,
-    interactive,
-    layered,
+    interactive_chart,
+    layer_chart,
     look_by_name,
     mark,
-    single,
+    mark_chart,
 )
 from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.report.palette import PALETTE
 from cwndlab.spec.units import seconds
 
-from .records import RecordTables, of_flow, queue, segments, with_intervals
+from .records import RecordTables, queue, rows_of_flow, segments, with_intervals
 
 if TYPE_CHECKING:
     import altair as alt
@@ -53,7 +53,7 @@ class Plots:
 
     records: RecordTables
 
-    @checked
+    @check_arguments
     def cwnd(self, flow: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Congestion windows of the connections of one flow, or of all, in kB against time.
 
@@ -67,7 +67,7 @@ class Plots:
 
         """
         chosen = self.records.only_cell()
-        table = of_flow(self.records.of_cell("cwnd", chosen, replicate), flow)
+        table = rows_of_flow(self.records.of_cell("cwnd", chosen, replicate), flow)
         columns = Columns(table)
         rows: Rows = []
         for serial in dict.fromkeys(columns["connection"].tolist()):
@@ -77,7 +77,7 @@ class Plots:
             rows += _line(columns["time_ns"][mine] / 1e9, columns["cwnd_bytes"][mine] / 1000, "flow", name)
         return _over_time(rows, "flow", "cwnd (kB)", f"cwnd, {chosen}, replicate {replicate}")
 
-    @checked
+    @check_arguments
     def queue(self, link: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Packets in the queue of a direction of a link ("left>right"; default: the bottleneck) against time.
 
@@ -97,7 +97,7 @@ class Plots:
         rows = _line(columns["time_ns"][mine] / 1e9, columns["packets"][mine], "link", names[index])
         return _over_time(rows, "link", "queue (packets)", f"queue, {chosen}, replicate {replicate}")
 
-    @checked
+    @check_arguments
     def sequence(
         self,
         flow: str | None = None,
@@ -121,7 +121,7 @@ class Plots:
 
         """
         chosen = self.records.only_cell()
-        table = of_flow(segments(self.records.source, chosen, replicate, flow), flow)
+        table = rows_of_flow(segments(self.records.source, chosen, replicate, flow), flow)
         columns = Columns(table)
         serial = int(columns["connection"][0]) if table.num_rows else 0
         end = seconds("until", until) if until is not None else float("inf")
@@ -134,11 +134,11 @@ class Plots:
         y = field("segment:Q", title="packet number", scale={"zero": False})
         layers = sequence_layers(len(rows) < 200, shown, x, y, top + 1)
         layers[-1]["encoding"]["tooltip"] = [field("time:Q"), field("segment:Q"), field("event:N")]
-        made = {**layered("data", layers), "width": WIDTH, "height": HEIGHT}
+        made = {**layer_chart("data", layers), "width": WIDTH, "height": HEIGHT}
         title = f"{_label(table, serial)}, {chosen}, replicate {replicate}" if table.num_rows else chosen
-        return interactive(made, {"data": rows}, title)
+        return interactive_chart(made, {"data": rows}, title)
 
-    @checked
+    @check_arguments
     def share(self, *, interval: str | float = "1s", replicate: int = 0) -> alt.TopLevelMixin:
         """Each flow's share of the goodput over time, in intervals of this length.
 
@@ -156,9 +156,9 @@ class Plots:
             "color": look_by_name("flow:N", names, PALETTE),
             "tooltip": [field("flow:N"), field("time:Q"), field("share:Q")],
         }
-        areas = single("data", mark("area", encoding, interpolate="step-after", opacity=0.8))
+        areas = mark_chart("data", mark("area", encoding, interpolate="step-after", opacity=0.8))
         made = {**areas, "width": WIDTH, "height": HEIGHT}
-        return interactive(made, {"data": rows}, f"share, {chosen}, replicate {replicate}")
+        return interactive_chart(made, {"data": rows}, f"share, {chosen}, replicate {replicate}")
 
     def _shares(self, cell: str, replicate: int, interval_s: float) -> Rows:
         tables, scenario = with_intervals(self.records.source, cell, replicate, interval_s)
@@ -206,6 +206,6 @@ def _over_time(rows: Rows, key: str, y_title: str, title: str) -> alt.TopLevelMi
             field("y:Q", title=y_title),
         ],
     }
-    lines = single("data", mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
+    lines = mark_chart("data", mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
     made = {**lines, "width": WIDTH, "height": HEIGHT}
-    return interactive(made, {"data": rows}, title)
+    return interactive_chart(made, {"data": rows}, title)

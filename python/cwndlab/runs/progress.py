@@ -61,7 +61,7 @@ class Shown(Progress):
         """Counts a cell."""
         self.finished += 1
 
-    def more(self, replicates: int) -> None:
+    def add_replicates(self, replicates: int) -> None:
         """Counts what is added."""
         self.total += replicates
 

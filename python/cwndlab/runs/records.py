@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import NotFoundError, checked, nearest
+from cwndlab.errors import NotFoundError, check_arguments, nearest
 from cwndlab.plan.scenario import bottleneck, sender, watched_host
 from cwndlab.spec.windows import interval_edges
 
@@ -76,7 +76,7 @@ class RecordTables(Mapping[str, pa.Table]):
 
         return f"<pre>{escape(repr(self))}</pre>"
 
-    @checked
+    @check_arguments
     def __call__(self, name: str, *, replicate: int = 0) -> pa.Table:
         """A record table of one replicate of each selected cell.
 
@@ -171,7 +171,7 @@ def with_names(table: pa.Table, connections: pa.Table | None, scenario: Mapping[
     return table
 
 
-def of_flow(table: pa.Table, flow: str | None) -> pa.Table:
+def rows_of_flow(table: pa.Table, flow: str | None) -> pa.Table:
     """The rows of a flow, by its name or that of one instance; NotFoundError names the nearest."""
     if flow is None:
         return table

@@ -11,7 +11,7 @@ from cwndlab.errors import OutputError
 from cwndlab.records.window import window_of
 from cwndlab.report.contents import REPORT, outputs_of
 from cwndlab.report.draft import Draft, draft, write_verdicts
-from cwndlab.report.methods import definitions, facts, missing_runs, ran
+from cwndlab.report.methods import definitions, describe_run, facts, missing_runs
 from cwndlab.report.write import Evidence, write
 from cwndlab.stats.verdict import Verdict
 
@@ -57,7 +57,7 @@ def write_report(
 
         simulator = simulate(campaign)
     if simulator is not None:
-        twin = twin_of(RunResult.of(simulator), result)
+        twin = twin_of(RunResult.of_campaign(simulator), result)
         twin = replace(twin, results=with_budgets(simulator, twin.results, outputs.figures))
         result.simulated = twin.results
     results = with_budgets(campaign, result.results, outputs.figures)
@@ -67,7 +67,7 @@ def write_report(
     quantities = study.outline.quantities
     evidence = Evidence(
         facts(content),
-        ran(content, study.document.written),
+        describe_run(content, study.document.written_tables),
         missing_runs(content),
         definitions(quantities, results, windows_of(campaign, results)),
         _runnable(campaign, report, content),

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from cwndlab import _core
-from cwndlab.errors import ArgumentError, NotFoundError, OutputError, StudyError, checked, nearest
+from cwndlab.errors import ArgumentError, NotFoundError, OutputError, StudyError, check_arguments, nearest
 from cwndlab.metrics import is_list, unit_of
 from cwndlab.spec.units import seconds
-from cwndlab.spec.values import find_value, text, wanted_values
+from cwndlab.spec.values import find_value, select_values, text
 from cwndlab.stats.results import Estimate, Results
 
-from .records import RecordTables, of_flow
+from .records import RecordTables, rows_of_flow
 from .result_tables import Estimates, ResultTables
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class RunResult:
     of_all_cells: Results | None = None
 
     @classmethod
-    def of(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
+    def of_campaign(cls, campaign: Campaign, folder: Path | None = None) -> RunResult:
         """The results of a plan that was run, or opened in its folder."""
         records = RecordTables([cell.id for cell in campaign.plan.cells], campaign)
         results, choices = campaign.results(), campaign.variations()
@@ -107,7 +107,7 @@ class RunResult:
         """The selected cells: `cell`, which the tables of records have, too, and the axes."""
         return self._tables.cells()
 
-    @checked
+    @check_arguments
     def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> RunResult:
         """The results of the cells with these values of axes, as `sel` of xarray.
 
@@ -149,7 +149,7 @@ class RunResult:
             known = (
                 [cell.id for cell in self.results.cells] if axis == "cell" else self.results.values_on(axis)
             )
-            items = wanted_values(wanted, known, unit)
+            items = select_values(wanted, known, unit)
         except StudyError as error:
             raise NotFoundError(str(error)) from None
         chosen: list[object] = []
@@ -179,7 +179,7 @@ class RunResult:
         if many and not is_list(known[quantity], known):
             raise ArgumentError(f'"{quantity}" has one value for each run; run.values has them')
 
-    @checked
+    @check_arguments
     def estimate(self, quantity: str) -> Estimate:
         """The estimate of one quantity in the one selected cell.
 
@@ -209,7 +209,7 @@ class RunResult:
         """
         return self._tables.values()
 
-    @checked
+    @check_arguments
     def samples(self, quantity: str) -> pa.Table:
         """The values of a quantity that has one for each page, packet or other object, in each selected cell.
 
@@ -277,7 +277,7 @@ class RunResult:
         failed = f"<p>{escape(self._failed())}</p>" if self.failures else ""
         return f"{title}{failed}{self.estimates._repr_html_()}{self._first_figure()}"
 
-    @checked
+    @check_arguments
     def budget(
         self,
         kind: str | None = None,
@@ -307,10 +307,10 @@ class RunResult:
 
         if kind not in (None, *KINDS):
             raise NotFoundError(f'there is no kind "{kind}"; {nearest(str(kind), KINDS)}')
-        table = of_flow(self.records.of_cell("budget", self.records.only_cell(), replicate), flow)
+        table = rows_of_flow(self.records.of_cell("budget", self.records.only_cell(), replicate), flow)
         return table if kind is None else table.filter(pc.equal(table.column("kind"), kind))
 
-    @checked
+    @check_arguments
     def explain(
         self,
         flow: str | None = None,
@@ -342,7 +342,7 @@ class RunResult:
         chosen = self.records.only_cell()
         return explain_run(self.campaign, chosen, replicate, flow, moment, longest)
 
-    @checked
+    @check_arguments
     def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
         """The published numbers that ours differ from or only follow in trend (docs/guide/differences.md).
 
@@ -370,7 +370,7 @@ class RunResult:
             for one, pair in zip(found, means, strict=True)
         ]
 
-    @checked
+    @check_arguments
     def figure(self, id_: str) -> Drawing:
         """A figure of the study, drawn from these results; a notebook shows it, `svg_file` and `png()` are
         its files.
@@ -399,7 +399,7 @@ class RunResult:
             raise NotFoundError(f'no figure "{id_}" in {self.study.name}; {nearest(id_, specs)}')
         return specs[id_]
 
-    @checked
+    @check_arguments
     def chart(self, id_: str) -> alt.TopLevelMixin:
         """A figure of the study as an Altair chart, to zoom into, restyle or save. Its data are `.datasets`.
 

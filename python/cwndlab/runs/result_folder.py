@@ -28,11 +28,11 @@ from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
 from cwndlab.spec import toml
 from cwndlab.spec.document import read_document
-from cwndlab.spec.files import inside
+from cwndlab.spec.files import resolve_inside
 from cwndlab.spec.modify import modify
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.store.folder_store import FolderStore
-from cwndlab.writing import write_atomic, writing
+from cwndlab.writing import output_errors, write_atomic
 
 from .campaign import Campaign
 
@@ -53,7 +53,7 @@ def prepare(folder: Path, study: StudySpec) -> FolderStore:
             _same_study(folder, study)
         elif any(folder.iterdir()):
             raise OutputError(f"{folder}: exists and holds other files; choose a new or an empty folder")
-    with writing(folder):
+    with output_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise OutputError(f"{folder}: cannot be written; choose another folder")
@@ -65,7 +65,7 @@ def prepare(folder: Path, study: StudySpec) -> FolderStore:
 
 def begin(folder: Path, study: StudySpec) -> None:
     """Writes the study into the folder, and that its results are not finished."""
-    with writing(folder):
+    with output_errors(folder):
         write_atomic(folder / "study.toml", study_text(study).encode())
         _copy_beside(study, folder)
         write_atomic(folder / _MARK, json.dumps({"study": study.name, "unfinished": True}).encode())
@@ -86,7 +86,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
         *(f"{name} {key}" for name, key in campaign.work.ids.items()),
     ]
     digest = hashlib.sha256("\0".join(parts).encode())
-    with writing(folder):
+    with output_errors(folder):
         for name, source in files_of(study).items():
             digest.update(f"\0{name}\0".encode() + source.read_bytes())
     for at, below, files in os.walk(_PACKAGE):
@@ -97,7 +97,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
     return digest.hexdigest()
 
 
-def is_of(folder: Path, digest: str) -> bool:
+def has_report_of(folder: Path, digest: str) -> bool:
     """Whether the folder has the finished report of these inputs."""
     try:
         known = json.loads((folder / _MARK).read_text()).get("inputs")
@@ -138,7 +138,7 @@ def files_of(study: StudySpec) -> dict[str, Path]:
         for beside in ("claims.toml", "README.md", "published/SOURCE.md")
         if (study.folder / beside).is_file()
     ]
-    return {name: inside(study.folder, name) for name in names}
+    return {name: resolve_inside(study.folder, name) for name in names}
 
 
 def _copy_beside(study: StudySpec, folder: Path) -> None:
@@ -155,7 +155,7 @@ def _copy_beside(study: StudySpec, folder: Path) -> None:
 
 def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:
     """provenance.json, whole or not at all."""
-    with writing(folder):
+    with output_errors(folder):
         write_atomic(folder / _MARK, _lines(content).encode())
 
 
@@ -188,12 +188,12 @@ def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[Metri
     for key, codes in (("congestion_controls", laws), ("metrics", metrics)):
         sources = folder / _SOURCES[key]
         if codes:
-            with writing(folder):
+            with output_errors(folder):
                 sources.mkdir(exist_ok=True)
                 for code in codes:
                     write_atomic(sources / f"{code.name}.py", code.source.encode())
             about = [
-                code.described() if isinstance(code, LawCode) else describe_metric(code) for code in codes
+                code.describe() if isinstance(code, LawCode) else describe_metric(code) for code in codes
             ]
             kept[key] = [{**one, "copy": f"{sources.name}/{one['name']}.py"} for one in about]
     return kept
@@ -202,7 +202,7 @@ def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[Metri
 def _kept_code(folder: Path, content: Mapping[str, Any], key: str) -> Iterator[tuple[Any, str]]:
     """What a finished run says of the user's own code, and each source; none is run."""
     for item in content.get(key, []):
-        with writing(folder):
+        with output_errors(folder):
             source = folder / _SOURCES[key] / Path(f"{item['name']}.py").name
             yield item, source.read_text(encoding="utf-8")
 
@@ -286,7 +286,9 @@ def _whole(
         runs[campaign.key(cell, 0)] = max(n, runs.get(campaign.key(cell, 0), 0))
     lacking = max(0, sum(runs.values()) - len(store))
     if not lacking:  # no more than the store can hold
-        lacking = sum(not campaign.has(cell, k) for cell, n in campaign.wanted.items() for k in range(n))
+        lacking = sum(
+            not campaign.has_replicate(cell, k) for cell, n in campaign.wanted.items() for k in range(n)
+        )
     if lacking:
         raise OutputError(
             f"{folder}: {lacking} replicates are missing, damaged, or made by another version of cwndlab; "

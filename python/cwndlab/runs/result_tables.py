@@ -109,7 +109,7 @@ class ResultTables:
     def estimate(self, cell: str, quantity: str) -> Estimate:
         """A quantity of a cell with its interval."""
         interval = self.results.estimate(cell, quantity)
-        return Estimate.of(cell, quantity, self.results.unit(quantity), interval)
+        return Estimate.of_interval(cell, quantity, self.results.unit(quantity), interval)
 
     def estimates(self) -> Estimates:
         """A row for each cell and number."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from cwndlab.errors import ArgumentError, StudyError, checked_class, nearest
+from cwndlab.errors import ArgumentError, StudyError, check_constructor, nearest
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
 _VIRTUAL = (("linux-virtual",), "{} applies only to kernels in virtual time", "--backend linux-virtual too")
@@ -20,7 +20,7 @@ _APPLIES_TO = {
 }
 
 
-@checked_class
+@check_constructor
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What can be chosen for a run. Raises StudyError where a value or a combination is not possible."""

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from cwndlab import _core, metrics
 from cwndlab._core import BudgetError, CongestionControl, LawFailed, RunStopped, default_budget
 from cwndlab.arrow_tables import decode_tables, encode_tables
-from cwndlab.backends.protocol import Job, Outcome, Stopped, never
+from cwndlab.backends.protocol import Job, Outcome, Stopped, never_stop
 from cwndlab.core import KeptRecords, Records, Value
 from cwndlab.errors import ClusterError, OutputError, RunError
 from cwndlab.laws import LawCode, load
 from cwndlab.metrics._code import measure_id
 from cwndlab.metrics._declared import MetricCode, ensure_known, own_code
-from cwndlab.plan.probes import SENDER_PROBES, only
+from cwndlab.plan.probes import SENDER_PROBES, needed_probes
 from cwndlab.plan.scenario import Compiled
 from cwndlab.records.run_view import RunView
 from cwndlab.records.window import SNAPSHOTS
-from cwndlab.watch import watched
+from cwndlab.watch import limit_calls
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -84,7 +84,7 @@ class MeasuredRuns:
         return default_budget()[1] if self.max_memory_bytes is None else self.max_memory_bytes
 
     @property
-    def asked(self) -> str:
+    def request_digest(self) -> str:
         """One digest of everything requested."""
         return hashlib.sha256(" ".join(sorted(self.ids.values())).encode()).hexdigest()[:16]
 
@@ -105,7 +105,7 @@ class MeasuredRuns:
                 "install the same version of cwndlab everywhere and restart the workers"
             )
 
-    def perform(self, jobs: Sequence[Job], stopped: Stopped = never) -> Iterator[Outcome]:
+    def perform(self, jobs: Sequence[Job], stopped: Stopped = never_stop) -> Iterator[Outcome]:
         """Performs jobs in turn; those in the shared store are taken from there, the others put there.
 
         An outcome is yielded once it is stored there, so that a reported outcome is never lost.
@@ -122,7 +122,7 @@ class MeasuredRuns:
 
         objects = shared.open_store(self.store)
         with shared.store_errors(self.store):
-            found = shared.fetch(jobs, self.asked, objects)
+            found = shared.fetch(jobs, self.request_digest, objects)
         waiting: list[Outcome] = []
         flushed = time.monotonic()
         for job in jobs:
@@ -138,11 +138,11 @@ class MeasuredRuns:
                 break
             waiting.append(outcome._replace(note=known) if isinstance(known, str) else outcome)
             if time.monotonic() - flushed > FLUSH_S:
-                yield from _handed_in(waiting, self.asked, objects, self.store)
+                yield from _handed_in(waiting, self.request_digest, objects, self.store)
                 waiting, flushed = [], time.monotonic()
-        yield from _handed_in(waiting, self.asked, objects, self.store)
+        yield from _handed_in(waiting, self.request_digest, objects, self.store)
 
-    def perform_one(self, job: Job, stopped: Stopped = never) -> Outcome | None:
+    def perform_one(self, job: Job, stopped: Stopped = never_stop) -> Outcome | None:
         """Runs a job, None if it was stopped; a failure is an outcome too, so that one bad cell does not lose
         the others.
         """
@@ -179,7 +179,7 @@ class MeasuredRuns:
     def _run(self, job: Job, stopped: Stopped) -> _core.Records:
         text = _with_budget_probes(job) if job.budgets else job.scenario
         scenario, laws = _engine_scenario(text), classes(self.laws)
-        with watched(laws):
+        with limit_calls(laws):
             return scenario.run(
                 job.seed,
                 job.replicate,
@@ -204,7 +204,7 @@ class MeasuredRuns:
         return self._values(RunView(records, job.parsed))
 
     def _values(self, view: RunView) -> dict[str, Value]:
-        with watched(self.own_metrics):
+        with limit_calls(self.own_metrics):
             return {self.ids[name]: value for name, value in self._measurer.measure(view).items()}
 
 
@@ -226,7 +226,7 @@ def run_here(
     """One run in this process, whatever it is run for; a failure is a RunError, but for a BudgetError."""
     made = classes(laws)
     try:
-        with watched(made):
+        with limit_calls(made):
             return _core.run(scenario, seed, replicate, laws=made, **limits)
     except BudgetError:
         raise
@@ -296,10 +296,10 @@ def tables_read(quantities: Sequence[Quantity]) -> set[str]:
     return read | {SNAPSHOTS[table] for table in read & SNAPSHOTS.keys()}
 
 
-def lean(compiled: Compiled, quantities: Sequence[Quantity]) -> Compiled:
+def with_needed_probes(compiled: Compiled, quantities: Sequence[Quantity]) -> Compiled:
     """The scenario with only the probes that quantities read, for replicates after the first."""
     scenario = compiled.scenario
-    probes = only(scenario["probes"], tables_read(quantities))
+    probes = needed_probes(scenario["probes"], tables_read(quantities))
     return compiled if probes == scenario["probes"] else Compiled({**scenario, "probes": probes})
 
 

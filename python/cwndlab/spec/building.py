@@ -45,7 +45,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
     `cwndlab.plan.load` checks those, too. StudyError if nothing can be built.
     """
     findings = Findings()
-    raw = dict(document.written)
+    raw = dict(document.written_tables)
     place = place_in(document, raw, {})
     _check_size(raw, place)
     known = [*schema.StudyFile.model_fields, *SHORT]

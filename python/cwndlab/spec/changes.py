@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 from cwndlab.errors import KeyPath, StudyError, problem_at
 
 from .base import Strict
-from .files import inside, read_text
+from .files import read_text, resolve_inside
 from .units import AS_PERCENTAGE, RateBps, TimeNs, parse_share, parse_time, parse_zero_rate, text_schema
 
 #: Bytes of a delivery opportunity of a trace.
@@ -213,7 +213,7 @@ _Reader = Callable[[Path, tuple[int, int]], tuple[int, ...]]
 
 def _trace(folder: Path | None, name: str, at: KeyPath, read: _Reader) -> tuple[int, ...]:
     try:
-        path = inside(folder, name)
+        path = resolve_inside(folder, name)
         state = path.stat() if path.is_file() else None
         return read(path, (state.st_mtime_ns, state.st_size) if state else (0, 0))
     except StudyError as error:

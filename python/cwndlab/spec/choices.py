@@ -80,7 +80,7 @@ def variations_around(
         yield from ((COMBINATIONS, combination) for combination in asked.combinations)
 
 
-def words(study: StudySpec, made: Mapping[str, Scalar]) -> str:
+def describe_choices(study: StudySpec, made: Mapping[str, Scalar]) -> str:
     """The choices that differ from the first value of their axis, which is the study's own."""
     known: Mapping[str, Sensitivity] = study.outline.sensitivity
     changed = [f"{name}={text(v)}" for name, v in made.items() if not same_value(v, known[name].names[0])]

@@ -16,7 +16,7 @@ from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
 from cwndlab.laws import OF_YOUR_OWN, LawCode, built_in, from_file
 
 from .document import Document
-from .knobs import word
+from .knobs import alternative_name
 from .study_spec import StudySpec
 
 KEY = "cc"
@@ -82,14 +82,14 @@ def spell_out(
         right = f"{nearest(str(name), known)}; {OF_YOUR_OWN}"
         raise problem_at(at, f"there is no congestion control {name!r}", right)
     own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
-    if law == "cubic" and word(profile["window_law"]).startswith("cubic"):
+    if law == "cubic" and alternative_name(profile["window_law"]).startswith("cubic"):
         own = {}  # the profile's own CUBIC, with its slow start
     else:
         own = {"window_law": law, **own}
     return {**own, **{key: value for key, value in given.items() if key != KEY}}
 
 
-def naming_laws(study: StudySpec, laws: Iterable[str]) -> Document:
+def name_laws(study: StudySpec, laws: Iterable[str]) -> Document:
     """The study's document with these names for `window_law`.
 
     A name that the study uses needs nothing. Any other becomes one more value of the axis that varies the

@@ -57,7 +57,7 @@ class Document:
         return [name for name in NETWORKS if name in self.tables]
 
     @cached_property
-    def written(self) -> Mapping[str, Any]:
+    def written_tables(self) -> Mapping[str, Any]:
         """The tables as written, with the changes of their short forms; StudyError for a key that is none."""
         short = {key: value for key, value in self.changes.items() if is_short(key)}
         return put_all(self.tables, short, [*self.networks, "run"], self.file) if short else self.tables
@@ -82,7 +82,7 @@ def put_all(
         try:
             put(made, steps(made, key, sections) if "." in key else (key,), value)
         except StudyError as error:
-            raise error.located(file=file, line=None, key=f"--set {key}") from None
+            raise error.with_place(file=file, line=None, key=f"--set {key}") from None
     return made
 
 

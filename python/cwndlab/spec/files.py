@@ -48,7 +48,7 @@ def _neighbours(path: Path) -> str | None:
     return nearest(path.name, names) if names else None
 
 
-def inside(folder: Path | None, name: str) -> Path:
+def resolve_inside(folder: Path | None, name: str) -> Path:
     """The path of a file that a study names; StudyError if it lies outside the study's own folder."""
     if folder is None:
         raise StudyError(f"{name!r} is a file, but a study built in code has no folder")
@@ -88,7 +88,7 @@ class Csv:
 
 def read_csv(folder: Path | None, name: str) -> Csv:
     """A CSV file that a study names."""
-    path = inside(folder, name)
+    path = resolve_inside(folder, name)
     try:
         state = path.stat()
         version = (state.st_mtime_ns, state.st_size)

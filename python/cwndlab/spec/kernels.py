@@ -93,14 +93,14 @@ def _id(of: str, name: str) -> str:
     return f"{of}-{name.replace('/', '-').strip('-')}"
 
 
-def of_kernel(name: str) -> str:
+def title_suffix(name: str) -> str:
     """What is added to the title of what is shown of one kernel."""
     return f" (kernel {name})"
 
 
 def _of_kernel(part: Raw, name: str) -> Raw:
     """A table or a figure of one kernel."""
-    title = f"{part['title']}{of_kernel(name)}"
+    title = f"{part['title']}{title_suffix(name)}"
     return {
         **part,
         "id": _id(part["id"], name),

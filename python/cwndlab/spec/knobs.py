@@ -88,7 +88,7 @@ def _override(
         # A table of plain knobs is merged; an alternative with its own knobs ({ delayed = { … } })
         # replaces.
         plain = isinstance(nested, Mapping) and not any(isinstance(it, Mapping) for it in nested.values())
-        made[key] = tcp(nested, value, at) if plain else in_base_units(value, at)
+        made[key] = tcp(nested, value, at) if plain else convert_to_base_units(value, at)
         return
     kind = quantity(value, at) if isinstance(value, str) else None
     if kind is None:
@@ -111,7 +111,7 @@ def _override(
         )
 
 
-def word(value: Any) -> str:
+def alternative_name(value: Any) -> str:
     """The name of an alternative, which may have knobs of its own."""
     return str(next(iter(value))) if isinstance(value, Mapping) else str(value)
 
@@ -214,16 +214,16 @@ def _window(value: Any, at: KeyPath) -> Any:
     return value
 
 
-def in_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
+def convert_to_base_units(given: Mapping[str, Any], path: KeyPath) -> dict[str, Any]:
     """Knobs of a queue, an impairment or an acknowledgment policy, as listed by the core."""
     made: dict[str, Any] = {}
     for key, value in given.items():
         at = (*path, key)
         if isinstance(value, Mapping):
-            made[key] = in_base_units(value, at)
+            made[key] = convert_to_base_units(value, at)
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
             made[key] = [
-                in_base_units(item, (*at, i)) if isinstance(item, Mapping) else item
+                convert_to_base_units(item, (*at, i)) if isinstance(item, Mapping) else item
                 for i, item in enumerate(value)
             ]
         elif isinstance(value, list):

@@ -69,7 +69,7 @@ def _choose(name: str, axis: schema.Axis, value: Any) -> tuple[Scalar, ...]:
     if isinstance(value, str):
         value = value.split(",")
     picked: list[Scalar] = []
-    for item in values.wanted_values(value, axis.names, axis.unit):
+    for item in values.select_values(value, axis.names, axis.unit):
         known = values.find_value(item, [*axis.names, *picked], axis.unit)
         if known is not None:
             picked.append(known)

@@ -59,11 +59,11 @@ class Margin(Strict):
         default=None, gt=0, description="instead of the share, for numbers around 0"
     )
 
-    def around(self, published: float, rounding: float) -> float:
+    def half_width_of(self, published: float, rounding: float) -> float:
         """The margin around one value, never less than its rounding."""
         return max(rounding, self.relative * abs(published) if self.absolute is None else self.absolute)
 
-    def words(self, unit: str = "") -> str:
+    def describe(self, unit: str = "") -> str:
         """The margin of a number in this unit, in words."""
         if self.absolute is None:
             return f"{100 * self.relative:g} % of it"
@@ -290,7 +290,7 @@ class Figure(Strict):
     def _complete(self) -> Self:
         if self.quantity is not None and self.quantities:
             raise ValueError("a figure has either `quantity` or `quantities`")
-        if self.kind in ("line", "bar", "cdf", "ellipse") and not self.drawn:
+        if self.kind in ("line", "bar", "cdf", "ellipse") and not self.drawn_quantities:
             raise ValueError(f"a {self.kind} figure needs `quantity`")
         if self.kind == "ellipse" and self.x is None:
             raise ValueError("an ellipse figure needs `x` (the quantity along x)")
@@ -301,7 +301,7 @@ class Figure(Strict):
         return self
 
     @property
-    def drawn(self) -> list[str]:
+    def drawn_quantities(self) -> list[str]:
         """The quantities that are drawn."""
         if self.quantity is None:
             return self.quantities

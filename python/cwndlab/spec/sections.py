@@ -56,13 +56,13 @@ class Sections(TypedDict, total=False):
     marks: Sequence[Mark | Keys]
 
 
-def plain(value: object) -> object:
+def to_plain(value: object) -> object:
     """The value with every model in it as the table that a study file has: what was set, units in text."""
     match value:
         case BaseModel():
             return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
         case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
+            return {str(key): to_plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [plain(item) for item in value]
+            return [to_plain(item) for item in value]
     return value

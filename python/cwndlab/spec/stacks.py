@@ -28,4 +28,4 @@ def table(stack: str, given: Mapping[str, Any], at: KeyPath) -> dict[str, Any]:
     if "window_law" in given:
         right = f"write cc = {given['window_law']!r}"
         raise problem_at((*at, "window_law"), f"{stack} has no knobs of TCP", right)
-    return {"stack": stack, **knobs.in_base_units(given, at)}
+    return {"stack": stack, **knobs.convert_to_base_units(given, at)}

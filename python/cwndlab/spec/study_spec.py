@@ -19,7 +19,7 @@ from .resolve import Names, put, resolve, steps
 from .schema import Quantity
 from .validate import leave_out, validate
 from .values import label
-from .windows import named_windows
+from .windows import resolve_windows
 
 #: What axes and --set may write to.
 SETTABLE = (*schema.MODEL_SECTIONS, "parameters")
@@ -83,7 +83,7 @@ class StudySpec:
         """The model of the first cell, for what does not depend on the cell (run, probes)."""
 
         def checked(model: schema.Model) -> schema.Model:
-            named_windows(model, self.outline.quantities)
+            resolve_windows(model, self.outline.quantities)
             return model
 
         return self.with_model(self.first, checked)
@@ -127,7 +127,7 @@ class StudySpec:
                 findings.note(_blamed(one, place, written))
             raise findings.error() from None
 
-    def refused(self, error: StudyError, values: Mapping[str, schema.Scalar]) -> StudyError:
+    def locate_refusal(self, error: StudyError, values: Mapping[str, schema.Scalar]) -> StudyError:
         """What the core says of a cell's scenario, at its key in the study."""
 
         def refuse(model: schema.Model) -> StudyError:
@@ -193,7 +193,7 @@ def assignments(axis: AxisSetting, value: schema.Scalar) -> list[tuple[str, Any]
 
 def place_in(document: Document, raw: Mapping[str, Any], origins: Mapping[KeyPath, KeyPath]) -> Place:
     """The place of errors in a study's full tables."""
-    written = document.written if origins else None
+    written = document.written_tables if origins else None
     return Place(raw, document.file, document.text, written, origins, tuple(document.changes))
 
 

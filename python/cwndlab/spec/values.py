@@ -41,7 +41,7 @@ def as_list(value: Any) -> list[Any]:
     return [value] if single else list(value)
 
 
-def wanted_values(wanted: Any, known: Iterable[object], unit: str | None) -> list[Any]:
+def select_values(wanted: Any, known: Iterable[object], unit: str | None) -> list[Any]:
     """The values that a selection names: one, several, or those in a slice, which includes both ends."""
     if not isinstance(wanted, slice):
         return as_list(wanted)

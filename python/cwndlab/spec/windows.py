@@ -14,7 +14,7 @@ from .units import parse_time
 MAX_INTERVALS = 10_000
 
 
-def named_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) -> dict[str, list[int]]:
+def resolve_windows(model: schema.Model, quantities: Sequence[schema.Quantity]) -> dict[str, list[int]]:
     """Start and end in nanoseconds of each window of a cell.
 
     StudyError if one does not fit into the run.

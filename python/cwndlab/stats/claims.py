@@ -97,7 +97,7 @@ def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -
         parts = _parts(tree, text, evaluator)
     except ExpressionError as error:
         raise _locate(claim, error, file) from None
-    verdict = _VERDICTS[field.truth(whole)]
+    verdict = _VERDICTS[field.as_truth(whole)]
     rests_on = frozenset(evaluator.used)
     if claim.suspect:
         return JudgedClaim(claim, Verdict.SUSPECT, parts, where, rests_on, conditions, verdict)
@@ -132,7 +132,8 @@ def _conditions(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[tuple[
         return ()
     wholes = ((node, field.reduce(evaluator.value(node), every, None)) for node in tree.values)
     return tuple(
-        (_VERDICTS[field.truth(whole)], text[node.col_offset : node.end_col_offset]) for node, whole in wholes
+        (_VERDICTS[field.as_truth(whole)], text[node.col_offset : node.end_col_offset])
+        for node, whole in wholes
     )
 
 
@@ -142,7 +143,7 @@ def _where(tree: ast.expr, evaluator: Evaluator) -> str:
         return ""
     answers: dict[bool | None, list[Key]] = {True: [], False: [], None: []}
     for key in value.data:
-        answers[field.truth(value, key)].append(key)
+        answers[field.as_truth(value, key)].append(key)
     text = f"Holds in {len(answers[True])} of {len(value.data)}"
     for answer, word in ((False, "fails"), (None, "undecided")):
         keys = answers[answer]

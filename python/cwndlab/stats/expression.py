@@ -35,11 +35,11 @@ from cwndlab.stats.field import (
     kleene_not,
     kleene_or,
     least_replicates,
-    less,
     lists_equal,
     neither_less,
     reduce,
     samples_at_position,
+    surely_less,
 )
 from cwndlab.stats.results import Results
 
@@ -55,7 +55,7 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, Operation]] = {
 
 
 class Less(Protocol):
-    """`less` with all but its two sides given."""
+    """`surely_less` with all but its two sides given."""
 
     def __call__(self, a: Floats, b: Floats) -> Floats:
         """Whether `a` is surely less than `b`."""
@@ -368,7 +368,7 @@ class Evaluator:
 def _decide(a: Field, b: Field, decision: Decision) -> Field:
     """A comparison of two fields, decided cell by cell."""
     n = least_replicates(a.n, b.n)
-    less_ = partial(less, n=n, bounds=a.bounds or b.bounds, within=common_range(a, b))
+    less_ = partial(surely_less, n=n, bounds=a.bounds or b.bounds, within=common_range(a, b))
     decided = combine(a, b, lambda x, y: decision(x, y, less_))
     return Field(decided.axes, decided.data, n, condition=True)
 

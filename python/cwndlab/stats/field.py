@@ -157,7 +157,7 @@ def lists_equal(a: Field, b: Field) -> Field:
             if not same.any():
                 break
             value = whole.data[(*key[:at], i, *key[at:])]
-            lower, higher = less(value, wanted, whole.n), less(wanted, value, whole.n)
+            lower, higher = surely_less(value, wanted, whole.n), surely_less(wanted, value, whole.n)
             same = kleene_and(same, neither_less(lower, higher))
         data[key] = same
     axes = tuple(x for x in whole.axes if x != INDEX)
@@ -168,7 +168,7 @@ CLOSE = 1e-9
 """Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
 
 
-def less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, within: Range = ANY) -> Floats:
+def surely_less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, within: Range = ANY) -> Floats:
     """Whether `a` is surely less than `b`: 1, 0, or NaN where the replicates leave a doubt.
 
     Sure is a difference whose 95 % interval leaves out 0, taken on the scale of the range that both lie in;
@@ -233,7 +233,7 @@ def kleene_or(a: Floats, b: Floats) -> Floats:
     return kleene_not(kleene_and(kleene_not(a), kleene_not(b)))
 
 
-def truth(x: Field, key: Key = ()) -> bool | None:
+def as_truth(x: Field, key: Key = ()) -> bool | None:
     """What a condition came to; None = undecided."""
     value = float(x.data[key][0])
     return None if math.isnan(value) else value == 1.0

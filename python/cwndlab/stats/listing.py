@@ -112,7 +112,7 @@ def judge_listing(spec: Listing, results: Results, folder: Path, marks: Sequence
                 if cell.id not in traces:
                     traces[cell.id] = _by_occurrence(_segments(results, cell), results.answer_s)
             except StudyError as error:
-                raise error.located(file=None, line=None, key=what) from None
+                raise error.with_place(file=None, line=None, key=what) from None
             key = (cell.id, line.event, line.acked)
             measured = traces[cell.id].get((line.event, line.acked, seen[key]))
             seen[key] += 1
@@ -195,7 +195,7 @@ def _judge(
         variant,
         cell.id,
         what,
-        Estimate.of(cell.id, what, "s", interval),
+        Estimate.of_interval(cell.id, what, "s", interval),
         line.time,
         judgement,
         decimals(line.time.text),

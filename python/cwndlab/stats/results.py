@@ -54,7 +54,7 @@ class Estimate(NamedTuple):
     """Why the interval may cover the truth less often than it says."""
 
     @classmethod
-    def of(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
+    def of_interval(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
         """Names an interval."""
         i = interval
         return cls(cell, quantity, unit, i.value, i.low, i.high, i.n, i.method, i.warning)

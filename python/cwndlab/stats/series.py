@@ -83,10 +83,10 @@ def figure_cells(spec: Figure, results: Results) -> Iterator[tuple[AxisValue | N
         cells = results.select(spec.where)
         for axis in (*spec.series, *((spec.panels,) if spec.panels else ())):
             results.values_on(axis)
-        for quantity in spec.drawn:
+        for quantity in spec.drawn_quantities:
             results.unit(quantity)
     except StudyError as error:
-        raise error.located(file=None, line=None, key=f"figures.{spec.id}") from None
+        raise error.with_place(file=None, line=None, key=f"figures.{spec.id}") from None
     for cell in cells:
         panel = cell.axes.get(spec.panels) if spec.panels else None
         name = ", ".join(_legend_text(results, a, cell.axes[a]) for a in spec.series if a in cell.axes)
@@ -207,7 +207,7 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
     runs, at one standard deviation (RFC 7928, section 2.7).
     """
     assert spec.quantity is not None and spec.x is not None  # the schema demands both
-    for name in spec.drawn:
+    for name in spec.drawn_quantities:
         if results.is_list(name):
             right = "reduce it to one number per run with `within`"
             raise StudyError(f"{name!r} is a list", key=f"figures.{spec.id}", right=right)
@@ -233,4 +233,4 @@ def ellipses(spec: Figure, results: Results) -> list[Ellipse]:
 
 def unit_of(spec: Figure, results: Results) -> str:
     """The unit along y (line, bar) or x (cdf)."""
-    return derived_unit(spec.compare, results.unit(spec.drawn[0])) if spec.drawn else ""
+    return derived_unit(spec.compare, results.unit(spec.drawn_quantities[0])) if spec.drawn_quantities else ""

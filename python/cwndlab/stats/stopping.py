@@ -41,13 +41,13 @@ class StoppingRule:
         if self.cap < self.first_look:
             raise ValueError(f"the cap must be at least {self.first_look} replicates, got {self.cap}")
 
-    def wanted(self, values: Floats, statistic: str = "mean", within: Range = ANY) -> int:
+    def replicates_needed(self, values: Floats, statistic: str = "mean", within: Range = ANY) -> int:
         """How many replicates a quantity needs in all, as far as these tell; as many as these if enough."""
         estimate = intervals.estimate(values, statistic, within)
         spread = len(np.unique(values[~np.isnan(values)])) > 1
         return self._wanted(estimate, abs(estimate.value), len(values), spread)
 
-    def wanted_compared(
+    def replicates_needed_to_compare(
         self, kind: str, a: Floats, b: Floats, statistic: str = "mean", within: Range = ANY
     ) -> int:
         """How many replicates a comparison of two cells needs in all (`kind` as in `intervals.compare`).

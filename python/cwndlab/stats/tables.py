@@ -83,7 +83,7 @@ def read_published(folder: Path, name: str, what: str, needed: Iterable[tuple[st
     try:
         rows: list[Row] = list(read_csv(folder, name).lines)
     except StudyError as error:
-        raise error.located(file=name, line=None, key=what) from None
+        raise error.with_place(file=name, line=None, key=what) from None
     for key, column in needed if rows else ():
         if column not in rows[0]:
             right = nearest(column, rows[0])
@@ -148,7 +148,7 @@ def _draft(
         try:
             results.values_on(axis)
         except StudyError as error:
-            raise error.located(file=None, line=None, key=f"{what}.rows") from None
+            raise error.with_place(file=None, line=None, key=f"{what}.rows") from None
     needed = [("rows", axis) for axis in spec.rows]
     needed += [("columns", column.published) for column in spec.columns if column.published is not None]
     needed += [("compared_within", name) for name in spec.compared_within or ()]
@@ -194,7 +194,7 @@ def _draft_number(spec: Table, results: Results, row: tuple[AxisValue, ...], lin
             results.values_on(axis)
         cell = results.find(where)
     except StudyError as error:
-        raise error.located(file=None, line=None, key=place) from None
+        raise error.with_place(file=None, line=None, key=place) from None
     if cell is not None and column.compare is not None and column.runs is None:
         reference(results, cell, column.compare)
     raw = line.get(column.published, "") if column.published else ""
@@ -237,7 +237,7 @@ def _finish(
         return number._replace(judgement=judgement, note=judgement.note)
     interval = measure(results, cell, column.quantity, column.compare, column.runs)
     unit = derived_unit(column.compare, results.unit(column.quantity))
-    number = number._replace(estimate=Estimate.of(cell.id, number.quantity, unit, interval))
+    number = number._replace(estimate=Estimate.of_interval(cell.id, number.quantity, unit, interval))
     note = ""
     if published is not None:
         judgement = judge(
@@ -245,7 +245,7 @@ def _finish(
             published.rounding,
             interval,
             _further(results, cell, column, spec.published_runs, exact=interval.exact),
-            margin=margin_of(spec, column, results).around(published.value, published.rounding),
+            margin=margin_of(spec, column, results).half_width_of(published.value, published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
             comparisons=_comparisons(results, draft, everything),
         )

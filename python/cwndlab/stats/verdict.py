@@ -245,10 +245,10 @@ class Incompatible(NamedTuple):
     high: int
 
     @classmethod
-    def of(cls, compatible: Sequence[bool]) -> Incompatible | None:
+    def of_numbers(cls, compatible: Sequence[bool]) -> Incompatible | None:
         """Counts, from whether each number is compatible; None without numbers."""
         judged = len(compatible)
-        return cls(judged, compatible.count(False), *by_chance(judged)) if judged else None
+        return cls(judged, compatible.count(False), *incompatible_by_chance(judged)) if judged else None
 
     @property
     def text(self) -> str:
@@ -260,7 +260,7 @@ class Incompatible(NamedTuple):
         )
 
 
-def by_chance(judged: int) -> tuple[float, int, int]:
+def incompatible_by_chance(judged: int) -> tuple[float, int, int]:
     """How many of so many numbers are incompatible by chance if nothing is wrong: expected, and 95 % range.
 
     The numbers are taken as independent; cells that share random numbers are not quite, which widens the

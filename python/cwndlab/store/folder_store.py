@@ -25,7 +25,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 from cwndlab.arrow_tables import is_whole
 from cwndlab.errors import OutputError
-from cwndlab.writing import write_atomic, writing
+from cwndlab.writing import output_errors, write_atomic
 
 from .value_lines import line_key, line_of, line_values
 
@@ -107,7 +107,7 @@ class FolderStore:
     def _take(self) -> None:
         """Locks the folder for this process, and removes what a killed one left half-written."""
         folder = self.folder
-        with writing(folder):
+        with output_errors(folder):
             (folder / "records").mkdir(parents=True, exist_ok=True)
             self._lock = (folder / "lock").open("a")
         try:
@@ -118,7 +118,7 @@ class FolderStore:
                 raise OutputError(
                     f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
                 ) from None
-        with writing(folder):
+        with output_errors(folder):
             for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
                 if path.is_file():
                     path.unlink(missing_ok=True)
@@ -147,7 +147,7 @@ class FolderStore:
         """Keeps one outcome: first its tables, then the line that vouches for it."""
         if self._lock is None:
             raise OutputError(f"{self.folder.parent}: results are missing; `cwndlab run` there makes them")
-        with writing(self.folder):
+        with output_errors(self.folder):
             if outcome.records is not None:
                 path = self._path(outcome.job.key)
                 path.parent.mkdir(exist_ok=True)
@@ -203,7 +203,7 @@ class FolderStore:
         elif self.records(key) is None:
             self.damaged.append(f"{path}: does not fit its checksum; computed again")
             if self._lock is not None and path.is_file():
-                with writing(self.folder):
+                with output_errors(self.folder):
                     path.unlink(missing_ok=True)
             self._where.pop(key, None)
 
@@ -215,7 +215,7 @@ class FolderStore:
             self._journal = None
         if self._lock is not None and (journals or self.damaged):
             pack = self.folder / "values.pack"
-            with writing(self.folder):
+            with output_errors(self.folder):
                 temporary = pack.with_name(f"{pack.name}.tmp-{os.getpid()}")
                 where: dict[str, tuple[Path, int, int]] = {}
                 with temporary.open("wb") as file:

@@ -68,7 +68,7 @@ def provenance(
 ) -> dict[str, Any]:
     """The content of provenance.json."""
     study = plan.study
-    first = json.loads(plan.cells[0].completed)
+    first = json.loads(plan.cells[0].completed_scenario)
     ended = datetime.now(UTC)
     return {
         "study": study.name,
@@ -97,7 +97,7 @@ def provenance(
                 "sensitivity": cell.sensitivity,
                 "replicates": replicates[cell.id],
                 "scenario_sha256": hashlib.sha256(cell.scenario.encode()).hexdigest(),
-                "differs_from_first": differences(first, json.loads(cell.completed)),
+                "differs_from_first": differences(first, json.loads(cell.completed_scenario)),
             }
             for cell in plan.cells
         ],

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit, urlunsplit
 from cwndlab.arrow_tables import is_whole
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.errors import ExtraError, OutputError
-from cwndlab.writing import writing
+from cwndlab.writing import output_errors
 
 from .value_lines import line_key, line_of, line_values
 
@@ -116,7 +116,7 @@ Objects: TypeAlias = FolderObjects | RemoteObjects
 # ── opening ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def public(place: str) -> str:
+def without_credentials(place: str) -> str:
     """The place without user, password and query, as provenance and report show it."""
     if "://" not in place:
         return place
@@ -124,7 +124,7 @@ def public(place: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def where(place: str | Path) -> str:
+def absolute_place(place: str | Path) -> str:
     """The place as every machine must write it: a URL as it is, a folder by its whole path."""
     text = str(place)
     return text if "://" in text else str(Path(text).expanduser().absolute())
@@ -134,7 +134,7 @@ def prepare(place: str) -> None:
     """Makes the store, or checks that what is there is one; OutputError otherwise."""
     if "://" not in place:
         folder = Path(place)
-        with writing(folder):
+        with output_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
         if not (folder / _MARK).exists() and any(not p.name.startswith(_MARK) for p in folder.iterdir()):
             raise OutputError(f"{place}: holds other files; choose a new or an empty folder as the store")

@@ -117,7 +117,7 @@ class Hosts:
 
     def stack_at(self, node: int) -> Mapping[str, Any]:
         """The kernel's set-up at a node."""
-        return stacks.of_host(self.stack, self.scenario["nodes"][node])
+        return stacks.settings_at(self.stack, self.scenario["nodes"][node])
 
     def _check(self, space: Namespace, stack: Mapping[str, Any], configs: list[Any]) -> None:
         """SetupError if the kernel lacks something that a stack names (except sysctls of a profile)."""

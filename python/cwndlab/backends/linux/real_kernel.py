@@ -219,7 +219,7 @@ class Kernel:
             "folder": str(folder),
             "router": str(router.absolute()),
             "parent": os.getpid(),
-            "limits": validity.of_router(self.limits),
+            "limits": validity.router_limits(self.limits),
             "real_time": self.real_time,
             "more_laws": self.more_laws,
             "device": self.device,
@@ -411,7 +411,7 @@ class Kernel:
             "stack": {
                 **self.stack.as_dict(),
                 "about": self.stack.about,
-                "settings": stack.settings(self.stack.as_dict()),
+                "settings": stack.describe_settings(self.stack.as_dict()),
             },
             "limits": dict(self.limits),
             "differs_from_study": notes,

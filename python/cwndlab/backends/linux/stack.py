@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cwndlab.laws import kernel_law
-from cwndlab.spec.knobs import word
+from cwndlab.spec.knobs import alternative_name
 
 Opener = Literal["receiver", "client"]
 
@@ -151,7 +151,7 @@ def quick_ack(stack: Stack | Mapping[str, Any], tcp: Tcp) -> bool:
     return tcp["ack_policy"] == "every" if own is None else bool(own)
 
 
-def of_host(stack: Mapping[str, Any], host: str) -> Mapping[str, Any]:
+def settings_at(stack: Mapping[str, Any], host: str) -> Mapping[str, Any]:
     """The set-up as it is at a host."""
     own = stack.get("hosts", {}).get(host)
     if own is None:
@@ -166,11 +166,13 @@ def congestion_control(stack: Mapping[str, Any], tcp: Tcp) -> str | None:
     named = kernel_law(tcp["window_law"])
     if named is not None:
         return named
-    control = stack["laws"].get(word(tcp["window_law"]), stack["sysctls"].get("tcp_congestion_control"))
+    control = stack["laws"].get(
+        alternative_name(tcp["window_law"]), stack["sysctls"].get("tcp_congestion_control")
+    )
     return None if control is None else str(control)
 
 
-def settings(stack: Mapping[str, Any]) -> list[str]:
+def describe_settings(stack: Mapping[str, Any]) -> list[str]:
     """What it sets, in words: its sysctls, queueing discipline and laws, and those of single hosts."""
 
     def words(table: Mapping[str, Any]) -> str:
@@ -205,14 +207,14 @@ def sysctls(stack: Mapping[str, Any], configs: list[Tcp]) -> dict[str, str]:
     return values
 
 
-def of_key(backend: str) -> Stack:
+def stack_of_key(backend: str) -> Stack:
     """The set-up in the part of a result's key that names kernel and set-up."""
     return Stack(about="", **json.loads(backend)[2])
 
 
 def other_recovery(stack: Stack, configs: Iterable[Tcp]) -> str:
     """The recoveries that a study asks for and this set-up replaces by its own, in words; empty if none."""
-    found = {word(tcp["recovery"]): _recovery(stack, tcp) for tcp in configs}
+    found = {alternative_name(tcp["recovery"]): _recovery(stack, tcp) for tcp in configs}
     replaced = [
         f"{studys} in the study, {own} on the kernel" for studys, own in found.items() if own != studys
     ]
@@ -229,7 +231,7 @@ def _recovery(stack: Stack, tcp: Tcp) -> str:
         if sack
         else "NewReno"
     )
-    studys = word(tcp["recovery"])
+    studys = alternative_name(tcp["recovery"])
     same = studys in {"RACK-TLP": ("rack",), "SACK": ("sack", "prr")}.get(own, ("new-reno",))
     return studys if same else f"{own} with PRR"
 
@@ -244,7 +246,7 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
         return stack.sysctls.get(f"tcp_{key}", "1") != "0"
 
     sack = bool(tcp["sack"]) if stack.sack_of_study else on("sack")
-    control, law = congestion_control(stack.as_dict(), tcp), word(tcp["window_law"])
+    control, law = congestion_control(stack.as_dict(), tcp), alternative_name(tcp["window_law"])
     if kernel_law(tcp["window_law"]) is None and LAWS.get(law) != control:
         yield f"the study's window law is {law}; the kernel's congestion control is {control}"
     for name, studys, kernels in (
@@ -254,7 +256,7 @@ def _differences(stack: Stack, tcp: Tcp) -> Iterator[str]:
     ):
         if bool(studys) != kernels:
             yield f"the kernel has {name}, the study's TCP not" if kernels else f"the kernel has no {name}"
-    studys, own = word(tcp["recovery"]), _recovery(stack, tcp)
+    studys, own = alternative_name(tcp["recovery"]), _recovery(stack, tcp)
     if own != studys:
         yield f"the study's recovery is {studys}; the kernel's is {own}"
     if not tcp["limited_transmit"]:

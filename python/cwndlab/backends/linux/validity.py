@@ -8,7 +8,7 @@ from typing import Any
 from cwndlab.spec.schema import Limits
 
 
-def of_router(limits: Limits) -> dict[str, Any]:
+def router_limits(limits: Limits) -> dict[str, Any]:
     """Those that the router checks (docs/models/router.md), in its words."""
     return {
         "lateness_p99_ns": limits.p99_lateness,

@@ -19,7 +19,7 @@ from pathlib import Path
 from cwndlab.errors import RunError
 
 from . import boot, source
-from .images import Image, about, built, cache, trees
+from .images import Image, built_kernels, kernel_facts, kernels_folder, sources_folder
 from .recipe import Law, Recipe, added_files, registered_names, series_of
 from .selftests import IN_SOURCE, SCRIPTS
 from .steps import BuildSteps, output_of
@@ -64,7 +64,7 @@ def build(
     reason = reason_not()
     if reason is not None:
         raise RunError(f"no kernel can be built here: {reason}")
-    home = cache()
+    home = kernels_folder()
     home.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(home).free
     if free < ROOM:
@@ -95,10 +95,10 @@ def _build(
     home: Path, recipe: Recipe, given: Path | None, jobs: int, steps: BuildSteps, again: bool
 ) -> Image:
     content = None if given is None else source.digest_of(given)
-    for folder in [] if again else built(recipe):
-        if given is None or (content is not None and about(folder).get("source_sha256") == content):
+    for folder in [] if again else built_kernels(recipe):
+        if given is None or (content is not None and kernel_facts(folder).get("source_sha256") == content):
             steps.say(f"{folder / 'linux'} is there already")
-            return Image.at(folder / "linux")
+            return Image.from_folder(folder / "linux")
     began = time.monotonic(), _cpu_s()
     with tempfile.TemporaryDirectory(prefix=".building-", dir=home) as work:
         tree, facts = _tree(recipe, given, content, Path(work), jobs, steps, again)
@@ -108,7 +108,7 @@ def _build(
         shutil.copy2(tree / ".config", done / "config")
         if (tree / IN_SOURCE).is_dir():
             shutil.copytree(tree / IN_SOURCE, done / SCRIPTS)
-        image = Image.at(done / "linux")
+        image = Image.from_folder(done / "linux")
         steps.say("starting it")
         try:
             offered = boot.congestion_controls(image)
@@ -132,7 +132,7 @@ def _build(
         if folder.exists():
             shutil.rmtree(folder)
         done.rename(folder)
-    return Image.at(folder / "linux")
+    return Image.from_folder(folder / "linux")
 
 
 def _cpu_s() -> float:
@@ -153,7 +153,7 @@ def _tree(
     again: bool,
 ) -> tuple[Path, dict[str, object]]:
     """A compiled source, which is kept, and where it came from."""
-    kept = trees() / f"{recipe.base.digest}-{_origin(given, content)}"
+    kept = sources_folder() / f"{recipe.base.digest}-{_origin(given, content)}"
     ready = kept / _READY
     before = json.loads(ready.read_text()) if ready.is_file() and not again else None
     if before is not None and (given is None or content is not None):

@@ -41,10 +41,10 @@ class Image:
     about: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @classmethod
-    def at(cls, path: Path) -> Image:
+    def from_folder(cls, path: Path) -> Image:
         """The kernel in a file; RunError if it is none, or lacks time travel."""
         try:
-            return cls(path, *_read(path, path.stat().st_mtime_ns), about(path.parent))
+            return cls(path, *_read(path, path.stat().st_mtime_ns), kernel_facts(path.parent))
         except OSError as error:
             raise RunError(f"{path}: {error.strerror}; `cwndlab linux build` makes a kernel") from None
 
@@ -69,7 +69,7 @@ def _read(path: Path, _changed: int) -> tuple[str, str, bool]:
     return found[1].decode(), hashlib.sha256(data).hexdigest()[:16], b"seccomp option" in data
 
 
-def about(folder: Path) -> dict[str, Any]:
+def kernel_facts(folder: Path) -> dict[str, Any]:
     """What `about.json` says of the kernel in a folder; empty if there is none. Does not read the kernel."""
     path = folder / "about.json"
     facts: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
@@ -82,28 +82,28 @@ def congestion_controls(facts: Mapping[str, Any]) -> Sequence[str]:
     return offered
 
 
-def cache() -> Path:
+def kernels_folder() -> Path:
     """Where kernels are kept."""
     return user_cache() / "uml"
 
 
-def trees() -> Path:
+def sources_folder() -> Path:
     """Where compiled sources are kept."""
-    return cache() / "trees"
+    return kernels_folder() / "trees"
 
 
-def built(recipe: Recipe | None = None) -> list[Path]:
+def built_kernels(recipe: Recipe | None = None) -> list[Path]:
     """Folders of kernels, the newest first; of one recipe, or of all."""
     pattern = "*" if recipe is None else f"*-{recipe.digest}"
-    found = [path.parent for path in cache().glob(f"{pattern}/linux")]
+    found = [path.parent for path in kernels_folder().glob(f"{pattern}/linux")]
     return sorted(found, key=lambda folder: folder.stat().st_mtime_ns, reverse=True)
 
 
 def kernels_by_law() -> dict[str, list[str]]:
     """The congestion controls of the kernels that were built, each with the kernels that have it."""
     kernels: dict[str, list[str]] = {}
-    for folder in built():
-        for law in congestion_controls(about(folder)):
+    for folder in built_kernels():
+        for law in congestion_controls(kernel_facts(folder)):
             kernels.setdefault(law, []).append(folder.name)
     return kernels
 
@@ -118,19 +118,19 @@ def find(kernel: str | None = None) -> Image:
     """
     kernel = kernel or os.environ.get(VARIABLE) or DEFAULT
     if kernel in SERIES:
-        folders = built(Recipe(SERIES[kernel]))
+        folders = built_kernels(Recipe(SERIES[kernel]))
         if not folders:
             option = "" if kernel == DEFAULT else f" --kernel {kernel}"
             raise RunError(
                 f"there is no kernel {kernel} for virtual time yet; `cwndlab linux build{option}` makes one, "
                 "in a few minutes"
             )
-        return Image.at(folders[0] / "linux")
-    if (cache() / kernel / "linux").is_file():
-        return Image.at(cache() / kernel / "linux")
+        return Image.from_folder(folders[0] / "linux")
+    if (kernels_folder() / kernel / "linux").is_file():
+        return Image.from_folder(kernels_folder() / kernel / "linux")
     if Path(kernel).exists() or os.sep in kernel:
-        return Image.at(Path(kernel))
-    known = [*SERIES, *(folder.name for folder in built())]
+        return Image.from_folder(Path(kernel))
+    known = [*SERIES, *(folder.name for folder in built_kernels())]
     raise RunError(
         f"--kernel: there is no kernel {kernel}; {nearest(kernel, known)}; see `cwndlab linux list`"
     )
@@ -138,13 +138,15 @@ def find(kernel: str | None = None) -> Image:
 
 def remove(name: str) -> int:
     """Removes a kernel, and its compiled source if no other kernel needs it; the bytes that this freed."""
-    folder = cache() / name
+    folder = kernels_folder() / name
     if Path(name).name != name or not (folder / "linux").is_file():
-        raise RunError(f"there is no kernel {name}; {nearest(name, [folder.name for folder in built()])}")
-    tree = about(folder).get("tree")
+        raise RunError(
+            f"there is no kernel {name}; {nearest(name, [folder.name for folder in built_kernels()])}"
+        )
+    tree = kernel_facts(folder).get("tree")
     gone = [folder]
-    if tree and all(about(other).get("tree") != tree for other in built() if other != folder):
-        gone.append(trees() / tree)
+    if tree and all(kernel_facts(other).get("tree") != tree for other in built_kernels() if other != folder):
+        gone.append(sources_folder() / tree)
     freed = sum(size(path) for path in gone)
     for path in gone:
         shutil.rmtree(path, ignore_errors=True)

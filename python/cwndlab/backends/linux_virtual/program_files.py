@@ -15,7 +15,7 @@ from typing import Any
 
 from cwndlab.errors import KeyPath, StudyError, problem_at
 from cwndlab.spec.engine_kinds import is_program
-from cwndlab.spec.files import inside
+from cwndlab.spec.files import resolve_inside
 
 from .steps import output_of
 
@@ -108,7 +108,7 @@ def _working(name: str | None, folder: Path | None, at: KeyPath) -> Path | None:
     if name is None:
         return None
     try:
-        path = Path(name) if Path(name).is_absolute() else inside(folder, name).resolve()
+        path = Path(name) if Path(name).is_absolute() else resolve_inside(folder, name).resolve()
     except StudyError as error:
         raise problem_at(at, error.problem, error.right) from None
     if not path.is_dir():

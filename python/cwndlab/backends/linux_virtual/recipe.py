@@ -112,7 +112,7 @@ class Law:
     names: tuple[str, ...]
 
     @classmethod
-    def at(cls, path: Path) -> Law:
+    def from_file(cls, path: Path) -> Law:
         """The law in a file; RunError if there is none."""
         try:
             text = path.read_text()
