@@ -1,12 +1,15 @@
-"""The pages of docs/reference that are made from the package: metrics, queues, applications, impairments.
+"""The pages of docs/reference that are made from the package: metrics, kinds of queues, …, keys of a study.
 
 `CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py` writes them.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from cwndlab import metrics
 from cwndlab.commands.reference import (
@@ -17,7 +20,9 @@ from cwndlab.commands.reference import (
     metric_facts,
     metric_options,
 )
+from cwndlab.spec.json_schema import json_schema
 from cwndlab.spec.measures import ALIASES
+from cwndlab.spec.schema import Claims
 
 
 def metrics_page() -> str:
@@ -63,7 +68,7 @@ def _markdown(doc: str) -> str:
 
 def pages(docs: Path) -> dict[Path, str]:
     """The generated pages of the manual."""
-    made = {docs / "reference/metrics.md": metrics_page()}
+    made = {docs / "reference/metrics.md": metrics_page(), docs / "reference/keys.md": keys_page()}
     for section in (QUEUES, APPLICATIONS, IMPAIRMENTS):
         made[docs / f"reference/{section.plural}.md"] = kinds_page(section)
     return made
@@ -89,3 +94,106 @@ def kinds_page(section: Section) -> str:
             default = f"`{words['default']}`" if words["default"] else ""
             lines.append(f"| `{key}` | {default} | {words['about']} |")
     return "\n".join(lines) + "\n"
+
+
+# ── keys of a study ───────────────────────────────────────────────────────────────────────────────────────
+
+Schema = Mapping[str, Any]
+
+KEYS = """# Keys of a study
+
+Every key of a study file and of `claims.toml`. [Study files](../guide/study-file.md) explains them with
+examples. A key with an empty default must be given; "–" stands for a key that may be left out and has none.
+A table with a `kind` or a `profile` has further keys: see [queues](queues.md), [applications](apps.md),
+[impairments](impairments.md), and the [knobs](../models/profiles.md) of TCP.
+
+<!-- Made from the descriptions in python/cwndlab/spec; remake it with
+`CWNDLAB_REGENERATE=1 pytest tests/runs/test_reference.py`. -->
+"""
+
+
+def keys_page() -> str:
+    """docs/reference/keys.md: a section for each table of a study file and of claims.toml."""
+    claims = Claims.model_json_schema()
+    return KEYS + "".join([*_sections(json_schema(), "study"), *_sections(claims, "claims")])
+
+
+def _sections(schema: Schema, file: str) -> Iterator[str]:
+    """The sections of one file: its own keys first, then each table where it is first reached."""
+    yield _section(f"`{file}.toml`", f"{file}", file, schema)
+    for name, place in _places(schema).items():
+        yield _section(f"`{place}`", f"{file}-{name.lower()}", file, schema["$defs"][name])
+
+
+def _section(title: str, anchor: str, file: str, table: Schema) -> str:
+    lines = ["", f"(keys-{anchor})=", f"## {title}", "", " ".join(table["description"].split())]
+    lines += ["", "| key | type | default | |", "|---|---|---|---|"]
+    for key, about in table["properties"].items():
+        default = "" if key in table.get("required", ()) else _default(about.get("default"))
+        row = f"| `{key}` | {_type(about, file)} | {default} | {about['description']} |"
+        lines.append(row.replace("  |", " |"))
+    return "\n".join(lines) + "\n"
+
+
+def _places(schema: Schema) -> dict[str, str]:
+    """Where each table is first reached, as a heading of TOML: "[[topology.links]]"."""
+    found: dict[str, str] = {}
+
+    def visit(path: str, table: Schema) -> None:
+        for key, about in table.get("properties", {}).items():
+            for name, many, named in _references(about):
+                if name not in found:
+                    place = f"{path}{key}" + (".NAME" if named else "")
+                    found[name] = f"[[{place}]]" if many else f"[{place}]"
+                    visit(f"{place}.", schema["$defs"][name])
+
+    visit("", schema)
+    return found
+
+
+def _references(about: Schema, many: bool = False, named: bool = False) -> Iterator[tuple[str, bool, bool]]:
+    """The tables that a key takes: their definition, whether in a list, and whether each has a name."""
+    if "$ref" in about:
+        yield about["$ref"].rpartition("/")[2], many, named
+    for one in (*about.get("anyOf", ()), *about.get("oneOf", ())):
+        yield from _references(one, many, named)
+    if "items" in about:
+        yield from _references(about["items"], True, named)
+    for one in about.get("patternProperties", {}).values():
+        yield from _references(one, many, True)
+
+
+#: What the types of JSON are called; all of them together are a value.
+_TYPES = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+
+
+def _type(about: Schema, file: str) -> str:
+    """What a key takes, in words; tables are links to their sections."""
+    if "$ref" in about:
+        return f"[table](#keys-{file}-{about['$ref'].rpartition('/')[2].lower()})"
+    if parts := [*about.get("anyOf", ()), *about.get("oneOf", ())]:
+        words = list(dict.fromkeys(_type(one, file) for one in parts if not _is_implied(one)))
+        if {*_TYPES.values()} <= {*words}:
+            words = ["any value", *(word for word in words if word not in _TYPES.values())]
+        single = " or ".join(words[:-1])
+        if words[-1] == f"list of {single}":
+            return f"{single}, or a list of these"
+        return " or ".join(words)
+    if "enum" in about or "const" in about:
+        return " or ".join(f"`{json.dumps(word)}`" for word in about.get("enum", [about.get("const")]))
+    if about.get("type") == "array":
+        return f"list of {_type(about['items'], file)}"
+    if about.get("type") == "object":
+        named = [_type(one, file) for one in about.get("patternProperties", {}).values()]
+        return f"by name: {named[0]}" if named else "table"
+    examples = "".join(f" (`{json.dumps(one)}`)" for one in about.get("examples", ())[:1])
+    return _TYPES.get(about.get("type", ""), "any value") + examples
+
+
+def _is_implied(about: Schema) -> bool:
+    """Whether it is no value, or a reference to a parameter, which any key of the model takes."""
+    return about.get("type") == "null" or about.get("pattern") == r"^(\$|=)"
+
+
+def _default(value: object) -> str:
+    return "–" if value in (None, []) or isinstance(value, dict) else f"`{json.dumps(value)}`"

@@ -11,6 +11,7 @@ import pytest
 from cwndlab.errors import StudyError
 from cwndlab.spec import json_schema
 from cwndlab.spec.document import shipped_studies
+from cwndlab.spec.schema import Claims
 from cwndlab.study import Study
 
 SHOWN = """
@@ -59,14 +60,21 @@ def test_shipped_studies_fulfil_it_and_misspelt_keys_do_not(name: str) -> None:
 
 
 def test_every_key_is_described() -> None:
-    made = json_schema.json_schema()
-    parts = {"": made, **made["$defs"]}
-    keys = {
-        f"{name}.{key}": one
-        for name, part in parts.items()
-        for key, one in part.get("properties", {}).items()
-    }
-    assert [key for key, one in keys.items() if not one.get("description")] == []
+    for made in (json_schema.json_schema(), Claims.model_json_schema()):
+        parts = {"": made, **made["$defs"]}
+        keys = {
+            f"{name}.{key}": one
+            for name, part in parts.items()
+            for key, one in part.get("properties", {}).items()
+        }
+        assert [key for key, one in keys.items() if not one.get("description")] == []
+
+
+def test_defaults_are_written_as_in_a_file() -> None:
+    tables = json_schema.json_schema()["$defs"]
+    default = {key: about.get("default") for key, about in tables["Limits"]["properties"].items()}
+    assert (default["max_lateness"], default["cpu_share"], default["hidden_drops"]) == ("50ms", "80%", 0)
+    assert tables["Link"]["properties"]["header"]["default"] == "0B"
 
 
 @pytest.mark.parametrize(

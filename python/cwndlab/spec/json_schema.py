@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
+from .base import Open, Strict
 from .schema import MODEL_SECTIONS, StudyFile
 from .shorthand import Short
 
@@ -20,13 +23,26 @@ def json_schema() -> dict[str, Any]:
     full: dict[str, Any] = {"required": ["topology", "traffic"]}
     schema["anyOf"] = [full, {"required": ["dumbbell"]}, {"required": ["parking_lot"]}]
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    models = {model.__name__: model for model in _subclasses(Strict) + _subclasses(Open)}
     model = set(_used(schema, [schema["properties"][name] for name in MODEL_SECTIONS]))
     for name, definition in schema["$defs"].items():
+        _write_defaults(definition["properties"], models[name])
         if name in model:
             definition["properties"] = {
                 k: _or_reference(v) for k, v in definition.get("properties", {}).items()
             }
     return schema
+
+
+def _subclasses(kind: type[BaseModel]) -> list[type[BaseModel]]:
+    return [kind, *(one for direct in kind.__subclasses__() for one in _subclasses(direct))]
+
+
+def _write_defaults(properties: dict[str, Any], model: type[BaseModel]) -> None:
+    """Defaults as a file has them: pydantic gives those of quantities in base units, without their unit."""
+    for key, value in model.model_construct().model_dump(mode="json", warnings=False).items():
+        if key in properties and "default" in properties[key]:
+            properties[key]["default"] = value
 
 
 def _used(schema: dict[str, Any], start: Any) -> set[str]:

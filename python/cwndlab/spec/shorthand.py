@@ -88,11 +88,7 @@ class Network(Strict):
     loss: Share | Change | Values[Share | Change] | None = Field(
         None, description="of packets at random, at the bottleneck"
     )
-    jitter: TimeNs = Field(
-        100_000,
-        description="largest random delay of a packet at its sending host",
-        json_schema_extra={"default": "0.1ms"},
-    )
+    jitter: TimeNs = Field(100_000, description="largest random delay of a packet at its sending host")
     flows: Values[Flow] = Field(description="the groups of flows")
 
     @model_validator(mode="before")

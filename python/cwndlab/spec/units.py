@@ -75,15 +75,15 @@ def text_schema(example: str, what: str) -> Any:
     return WithJsonSchema({"type": "string", "examples": [example], "description": what})
 
 
-def _writer(digits: int, **units: int) -> Callable[[int], str]:
+def _writer(digits: int, zero: str, **units: int) -> Callable[[int], str]:
     """Writes the core's integer in the largest of these units in which it has at most so many digits after
-    the point.
+    the point; 0 is written as `zero`.
     """
 
     def write(value: int) -> str:
         fit = (unit for unit, size in units.items() if size <= value and value * 10**digits % size == 0)
-        unit = next(fit, next(iter(units)))
-        return f"{Decimal(value) / units[unit]:f}{unit}"
+        unit = next(fit, "")
+        return f"{Decimal(value) / units[unit]:f}{unit}" if value else zero
 
     return write
 
@@ -93,9 +93,9 @@ def share_text(share: float) -> str:
     return f"{100 * share:.12g}%"
 
 
-time_text = _writer(3, s=1_000_000_000, ms=1_000_000, us=1000, ns=1)
-rate_text = _writer(3, Gbps=1_000_000_000, Mbps=1_000_000, kbps=1000, bps=1)
-size_text = _writer(0, MB=1_000_000, kB=1000, B=1)
+time_text = _writer(3, "0s", s=1_000_000_000, ms=1_000_000, us=1000, ns=1)
+rate_text = _writer(3, "0bps", Gbps=1_000_000_000, Mbps=1_000_000, kbps=1000, bps=1)
+size_text = _writer(0, "0B", MB=1_000_000, kB=1000, B=1)
 AS_PERCENTAGE = PlainSerializer(share_text, return_type=str)
 #: A share, held as a number.
 Share = Annotated[float, BeforeValidator(parse_share), AS_PERCENTAGE, text_schema("2%", "a percentage")]
