@@ -53,6 +53,12 @@ class Study(StudySpec):
         head = f"Study {self.name}: {self.title}; {len(make_plan(self))} cells"
         return overview(head, self.axes, self.outline.quantities)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            right = "; write study.set(AXIS=VALUE), or select from its results" if name == "sel" else ""
+            raise AttributeError(f"Study has no `{name}`{right}", name="" if right else name, obj=self)
+
     @property
     def axes(self) -> dict[str, list[Scalar]]:
         """The axes of the study's cells, each with its values."""

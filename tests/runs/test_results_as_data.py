@@ -240,3 +240,34 @@ def test_an_estimate_is_printed_with_its_unit_and_interval(run: RunResult) -> No
     assert str(estimate._replace(value=2.0, unit="1", ci_low=float("nan"))) == "2"
     assert str(estimate._replace(value=2.0, unit="s", ci_low=2.0, ci_high=2.0)) == "2 s"
     assert str(estimate._replace(value=float("nan"), method="not measurable")) == "not measurable"
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [
+        ("dims", "RunResult has no `dims`; write run.to_xarray().dims"),
+        (
+            "goodput",
+            "RunResult has no `goodput`; "
+            'write run.estimate("goodput"), or run.values for the value of each run',
+        ),
+        ("nothing", "RunResult has no `nothing`"),
+    ],
+)
+def test_what_an_xarray_dataset_has_is_named_where_it_is(run: RunResult, name: str, right: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(run, name)
+    assert str(caught.value) == right
+
+
+def test_a_study_says_how_its_cells_are_selected() -> None:
+    with pytest.raises(AttributeError, match=r"Study has no `sel`; write study.set\(AXIS=VALUE\)"):
+        _ = Study.from_toml(STUDY).sel  # type: ignore[attr-defined]
+
+
+def test_a_plan_is_a_sequence_of_cells(run: RunResult) -> None:
+    assert run.plan[0] is run.plan.cells[0] and run.plan[-1] is list(run.plan)[-1]
+
+
+def test_plots_name_their_charts(run: RunResult) -> None:
+    assert repr(run.plot) == "<Plots of single runs: cwnd(), queue(), sequence(), share()>"

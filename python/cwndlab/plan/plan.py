@@ -124,6 +124,9 @@ class Plan:
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
 
+    def __getitem__(self, index: int) -> Cell:
+        return self.cells[index]
+
     def __repr__(self) -> str:
         lines = [f"<Plan of {self.study.name}: {len(self.cells)} cells, seed {self.seed}"]
         lines += [f"    {cell.id}: {self.requested_of(cell)} replicates" for cell in self.cells[:SHOWN]]

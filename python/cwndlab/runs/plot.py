@@ -53,6 +53,10 @@ class Plots:
 
     records: RecordTables
 
+    def __repr__(self) -> str:
+        charts = [f"{name}()" for name, one in vars(Plots).items() if callable(one) and name[0] != "_"]
+        return f"<Plots of single runs: {', '.join(charts)}>"
+
     @check_arguments
     def cwnd(self, flow: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
         """Congestion windows of the connections of one flow, or of all, in kB against time.

@@ -47,6 +47,10 @@ SHOWN = 5
 _FORMER = {"table": "every value is in the table `values`"} | {
     name: f"write run.campaign.{name}" for name in ("packets", "performed", "fetched", "measured", "damaged")
 }
+#: Attributes of an xarray Dataset that its users look for.
+_OF_XARRAY = frozenset(
+    ("coords", "data_vars", "dims", "groupby", "isel", "mean", "median", "to_dataframe", "to_pandas")
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -228,6 +232,10 @@ class RunResult:
 
         def __getattr__(self, name: str) -> Any:
             right = f"; {_FORMER[name]}" if name in _FORMER else ""
+            if name in _OF_XARRAY:
+                right = f"; write run.to_xarray().{name}"
+            elif name in getattr(self.__dict__.get("results"), "units", ()):
+                right = f'; write run.estimate("{name}"), or run.values for the value of each run'
             raise AttributeError(f"RunResult has no `{name}`{right}", name="" if right else name, obj=self)
 
     def to_xarray(self) -> xarray.Dataset:
