@@ -22,7 +22,7 @@ from cwndlab.stats import series
 from cwndlab.study import Study
 
 if TYPE_CHECKING:
-    from cwndlab.converter import Conversion
+    from cwndlab.report.converter import Conversion
 
 TRACE, WEB = synthetic.rfc2416(), synthetic.rfc2415()
 TAHOE = {"variant": "tahoe", "size": "as-traced"}

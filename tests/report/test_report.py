@@ -21,10 +21,10 @@ from pydantic import TypeAdapter
 
 import synthetic
 from cwndlab import metrics
-from cwndlab.converter import submit
 from cwndlab.errors import OutputError
 from cwndlab.report import canvas, methods, render
 from cwndlab.report.contents import Outputs
+from cwndlab.report.converter import submit
 from cwndlab.report.draft import CSV_COLUMNS, count_incompatible
 from cwndlab.report.judge import judge
 from cwndlab.report.methods import definitions

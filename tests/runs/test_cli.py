@@ -115,7 +115,7 @@ def test_the_converter_starts_before_the_study_is_loaded_if_it_has_figures(
     capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = []
-    monkeypatch.setattr("cwndlab.converter.start", lambda: started.append("start"))
+    monkeypatch.setattr("cwndlab.report.converter.start", lambda: started.append("start"))
     monkeypatch.setattr("cwndlab.commands.run.load", lambda *_: sys.exit(started.append("load")))
     call(capsys, "run", study)
     assert started == ["load"]

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab import _core, converter
-from cwndlab.converter import convert
+from cwndlab import _core
 from cwndlab.errors import OutputError, StudyError
+from cwndlab.report import converter
+from cwndlab.report.converter import convert
 from cwndlab.runs.execution import run_study
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
@@ -202,7 +203,7 @@ def test_a_converter_that_fails_says_why_and_one_that_ended_is_started_again() -
 
 KILLED = """
 import os, signal
-from cwndlab import converter
+from cwndlab.report import converter
 converter.start()
 os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from cwndlab import converter
 from cwndlab.errors import StudyError
+from cwndlab.report import converter
 from cwndlab.runs.progress import span
 from cwndlab.spec.files import SHIPPED, STUDY
 

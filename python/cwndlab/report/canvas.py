@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cwndlab.converter import Conversion, submit
+from cwndlab.report.converter import Conversion, submit
 from cwndlab.spec.outputs import Figure
 
 from .overlay import SIMULATOR, without_source

@@ -21,7 +21,7 @@ from .contents import Outputs
 from .judge import Judged, Omitted, judge
 
 if TYPE_CHECKING:
-    from cwndlab.converter import Conversion
+    from cwndlab.report.converter import Conversion
     from cwndlab.spec.outputs import Figure
     from cwndlab.stats.sensitivity import ChoiceOutcome
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cwndlab.converter import Conversion, convert
 from cwndlab.errors import StudyError, nearest
+from cwndlab.report.converter import Conversion, convert
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series

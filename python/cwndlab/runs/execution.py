@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from cwndlab import converter
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.errors import StudyError, check_arguments
 from cwndlab.metrics._declared import own_code
 from cwndlab.plan.plan import Plan, make_plan
+from cwndlab.report import converter
 from cwndlab.report.contents import REPORT
 from cwndlab.report.methods import STACK_FILE
 from cwndlab.store.folder_store import FolderStore, MemoryStore

@@ -1,4 +1,4 @@
-"""The converter of Vega-Lite charts and SVG: vl-convert, in a process of its own (`converting.py`).
+"""The converter of Vega-Lite charts and SVG: vl-convert, in a process of its own (`converter_process.py`).
 
 vl-convert brings a JavaScript engine, which takes 0.8 s to start, and holds Python's lock while it draws. In
 a process of its own it starts during imports, and draws while the rest of a report is made.
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_PROCESS = Path(__file__).with_name("converting.py")
+_PROCESS = Path(__file__).with_name("converter_process.py")
 
 
 #: What the converter makes of a request; RuntimeError if it failed.
