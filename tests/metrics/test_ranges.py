@@ -41,7 +41,7 @@ def test_an_impossible_value_is_an_error_of_its_run(monkeypatch: pytest.MonkeyPa
     run = cast("metrics.FullRun", SimpleNamespace(scenario={"windows": {"measured": [0, 1]}}))
     monkeypatch.setattr(metrics, "RunView", lambda *of: None)
     with pytest.raises(ValueError, match=r"quantity q is 100.002, outside its range, 0 to 100"):
-        metrics.measure_all([busy], run)
+        metrics.Measurer([busy]).measure(run)
 
 
 def test_a_derived_quantity_has_the_range_of_its_formula() -> None:

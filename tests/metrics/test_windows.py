@@ -171,7 +171,7 @@ def test_a_quantity_is_measured_in_its_window_or_phase() -> None:
     study = Study.from_toml(text)
     cell = study.plan().cells[0]
     view = RunView(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
-    found = metrics.measure_all(study.outline.quantities, view)
+    found = metrics.Measurer(study.outline.quantities).measure(view)
     spans = {"default": (5, 20), "window": (8, 20), "phase": (8, 20), "whole": (0, 20)}
     for name, (start, end) in spans.items():
         assert found[name] == pytest.approx(measure("goodput", view, start * S, end * S) / 1e6)
@@ -235,7 +235,7 @@ metric = "goodput"
     study = Study.from_toml(text)
     cell = study.plan().cells[0]
     view = RunView(_core.run(cell.scenario, 3, 0), cell.compiled.scenario)
-    found = metrics.measure_all(study.outline.quantities, view)
+    found = metrics.Measurer(study.outline.quantities).measure(view)
     assert found["goodput"] == measure("goodput", view, 0, 20 * S)
     assert found["share"] == 2.0
 
@@ -247,7 +247,7 @@ def test_the_records_of_a_measured_run_are_freed_at_once() -> None:
     gc.disable()
     try:
         freed = weakref.ref(view)
-        metrics.measure_all(study.outline.quantities, view)
+        metrics.Measurer(study.outline.quantities).measure(view)
         del view
         assert freed() is None
     finally:

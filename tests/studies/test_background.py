@@ -21,7 +21,7 @@ def measured(flows: list[dict[str, Any]], duration: str, warmup: str, **dumbbell
     study = Study.from_dict(raw, name="background")
     [cell] = study.plan().cells
     view = RunView(_core.run(cell.scenario, 1, 0), cell.compiled.scenario)
-    return metrics.measure_all(study.outline.quantities, view)
+    return metrics.Measurer(study.outline.quantities).measure(view)
 
 
 def test_ledbat_alone_keeps_its_target_and_uses_the_link() -> None:

@@ -92,7 +92,7 @@ def measured(settings: dict[str, Any], seed: int = 1) -> dict[str, Any]:
     study = Study.from_toml(STUDY).set(settings)
     (one,) = study.plan().cells
     view = RunView(_core.run(one.scenario, seed, 0), one.compiled.scenario)
-    return metrics.measure_all(study.outline.quantities, view)
+    return metrics.Measurer(study.outline.quantities).measure(view)
 
 
 @RULES

@@ -26,7 +26,7 @@ def study() -> Study:
 def measured(study: Study, **axes: Any) -> dict[str, Any]:
     [one] = [c for c in study.plan().cells if c.axes == axes]
     view = RunView(_core.run(one.scenario, 9332, 0), one.compiled.scenario)
-    return metrics.measure_all(study.outline.quantities, view)
+    return metrics.Measurer(study.outline.quantities).measure(view)
 
 
 def test_two_cubics_share_dualpi2_and_wait_for_its_target(study: Study) -> None:

@@ -20,7 +20,7 @@ def study() -> Study:
 def measured(study: Study, **axes: Any) -> dict[str, Any]:
     [one] = [c for c in study.plan().cells if c.axes == axes]
     view = RunView(_core.run(one.scenario, 6928, 0), one.compiled.scenario)
-    return metrics.measure_all(study.outline.quantities, view)
+    return metrics.Measurer(study.outline.quantities).measure(view)
 
 
 def test_a_kernel_has_a_congestion_control_for_every_endpoint(study: Study) -> None:

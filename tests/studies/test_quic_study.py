@@ -20,7 +20,7 @@ def study() -> Study:
 def measured(study: Study, **axes: Any) -> dict[str, Any]:
     (one,) = study.set(axes).plan().cells
     view = RunView(_core.run(one.scenario, 38, 0), one.compiled.scenario)
-    return metrics.measure_all(study.outline.quantities, view)
+    return metrics.Measurer(study.outline.quantities).measure(view)
 
 
 def test_every_question_has_its_cells(study: Study) -> None:

@@ -28,7 +28,7 @@ def cell(study: Study, **axes: Any) -> Cell:
 
 def quantity(study: Study, scenario: Cell, name: str, replicate: int) -> float:
     view = RunView(_core.run(scenario.scenario, 2415, replicate), scenario.compiled.scenario)
-    value = metrics.measure_all(study.outline.quantities, view)[name]
+    value = metrics.Measurer(study.outline.quantities).measure(view)[name]
     assert isinstance(value, float)
     return value
 

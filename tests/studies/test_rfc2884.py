@@ -31,7 +31,7 @@ def cell(study: Study, **axes: Any) -> Cell:
 
 def measured(study: Study, scenario: Cell, replicate: int = 0) -> dict[str, Any]:
     view = RunView(_core.run(scenario.scenario, 2884, replicate), scenario.compiled.scenario)
-    return metrics.measure_all(study.outline.quantities, view)
+    return metrics.Measurer(study.outline.quantities).measure(view)
 
 
 def test_the_memos_transactions_run_for_an_hour_a_cell_and_its_transfers_ten_times(study: Study) -> None:

@@ -22,7 +22,7 @@ def measured(study: Study) -> dict[str, Any]:
     """The quantities of the only cell of a study in one run."""
     (one,) = study.plan().cells
     view = RunView(_core.run(one.scenario, 1, 0), one.compiled.scenario)
-    return metrics.measure_all(study.outline.quantities, view)
+    return metrics.Measurer(study.outline.quantities).measure(view)
 
 
 @pytest.mark.parametrize("file", TRIALS, ids=lambda file: file.stem)

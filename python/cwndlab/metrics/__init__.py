@@ -118,11 +118,6 @@ def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
     return is_list(quantities[quantity.operands[0]], quantities)
 
 
-def measure_all(quantities: Sequence[Quantity], run: FullRun) -> dict[str, Value]:
-    """Every quantity of a study in one run, each in its window."""
-    return Measurer(quantities).measure(run)
-
-
 class _Step(NamedTuple):
     """How one quantity is computed: by its metric, or from two others."""
 

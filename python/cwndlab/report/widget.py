@@ -19,7 +19,7 @@ class PageWidget(Protocol):
     address: str
 
 
-def page_widget(title: str, html: str, height: str = "60rem") -> PageWidget:
+def page_widget(title: str, html: str) -> PageWidget:
     """The widget of a page.
 
     Raises:
@@ -27,7 +27,7 @@ def page_widget(title: str, html: str, height: str = "60rem") -> PageWidget:
 
     """
     try:
-        made: PageWidget = _widget_class()(title=title, html=html, height=height)
+        made: PageWidget = _widget_class()(title=title, html=html, height="60rem")
     except ModuleNotFoundError as error:
         raise ExtraError("a widget", str(error.name), "notebook") from None
     return made

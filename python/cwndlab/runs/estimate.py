@@ -22,14 +22,14 @@ def real_seconds(plan: Plan, at_once: int) -> float:
     return sum(n * ns for n, ns in runs) / 1e9 / min(at_once, sum(n for n, _ in runs))
 
 
-def estimate_seconds(plan: Plan, *, samples: int = 3) -> float:
+def estimate_seconds(plan: Plan) -> float:
     """CPU seconds of the whole plan; RunError if a sampled run fails.
 
-    Up to `samples` cells are run for a fiftieth of their time (at least 1 s of it), but for at most
+    Up to three cells are run for a fiftieth of their time (at least 1 s of it), but for at most
     `TRIAL_EVENTS` events and `TRIAL_S` seconds, and the cost scaled up.
     """
     count = len(plan.cells)
-    picked = sorted({0, count // 2, count - 1})[:samples]
+    picked = sorted({0, count // 2, count - 1})
     per_run: list[float] = []
     laws = plan.study.laws.values()
     for index in picked:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from cwndlab.stats.results import Results, Variation
 
 
-def budget_table(source: Recorded, cell: str, replicate: int, kind: str | None = None) -> pa.Table:
+def budget_table(source: Recorded, cell: str, replicate: int) -> pa.Table:
     """`budget_columns` as an Arrow table."""
-    columns = budget_columns(source, cell, replicate, kind)
+    columns = budget_columns(source, cell, replicate)
     return pa.table({name: _array(column) for name, column in columns.items()})
 
 

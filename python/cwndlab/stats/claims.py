@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
+from cwndlab.spec.document import CLAIMS
 from cwndlab.spec.grammar import ExpressionError, parse
 from cwndlab.stats import field
 from cwndlab.stats.expression import Evaluator, every
@@ -59,7 +60,7 @@ class JudgedClaim:
         return " ".join(filter(None, (stands, what)))
 
 
-def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.toml") -> None:
+def check_values(claims: Sequence[Claim], results: Results) -> None:
     """StudyError where `judge_claim` would raise one; judges nothing."""
     evaluator = Evaluator(results)
     for claim in claims:
@@ -67,20 +68,20 @@ def check_values(claims: Sequence[Claim], results: Results, file: str = "claims.
             try:
                 _condition(parse(claim.assert_), evaluator)
             except ExpressionError as error:
-                raise _locate(claim, error, file) from None
+                raise _locate(claim, error) from None
 
 
-def _locate(claim: Claim, error: ExpressionError, file: str) -> StudyError:
+def _locate(claim: Claim, error: ExpressionError) -> StudyError:
     around = (claim.assert_ or "").replace("\n", " ")[max(0, error.column - 1) :][:24]
     return StudyError(
         f"{error.problem} (column {error.column}, {f'at {around!r}' if around else 'at the end'})",
-        file=file,
+        file=CLAIMS,
         key=f"claims.{claim.id}.assert",
         right=error.right,
     )
 
 
-def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -> JudgedClaim:
+def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
     """Evaluates a claim; StudyError names it and the place in its expression.
 
     Claims with one evaluator share the selections of cells.
@@ -96,7 +97,7 @@ def judge_claim(claim: Claim, evaluator: Evaluator, file: str = "claims.toml") -
         where = "" if conditions else _where(tree, evaluator)
         parts = _parts(tree, text, evaluator)
     except ExpressionError as error:
-        raise _locate(claim, error, file) from None
+        raise _locate(claim, error) from None
     verdict = _VERDICTS[field.as_truth(whole)]
     rests_on = frozenset(evaluator.used)
     if claim.suspect:

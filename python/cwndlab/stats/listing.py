@@ -60,8 +60,8 @@ class JudgedListing(NamedTuple):
         return self.spec.id
 
 
-def lines_of_trace(segments: Columns, connection: int = 0, answer_s: float = 0.0) -> list[Line]:
-    """A sender's trace as lines: the start, then each acknowledgment with what it made the sender send.
+def lines_of_trace(segments: Columns, answer_s: float = 0.0) -> list[Line]:
+    """The first connection at its sender as lines: the start, then each acknowledgment and what it let out.
 
     `segments` is the record table seen at the sender; sends belong to the acknowledgment of the same time,
     on a real stack to one that came at most `answer_s` before.
@@ -74,7 +74,7 @@ def lines_of_trace(segments: Columns, connection: int = 0, answer_s: float = 0.0
         segments["connection"],
         strict=True,
     ):
-        if int(flow) != connection:
+        if int(flow) != 0:
             continue
         time_s, kind, number = int(time_ns) / 1e9, str(event), int(segment)
         if kind in ("ack", "dupack"):
