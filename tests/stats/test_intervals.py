@@ -99,7 +99,8 @@ def test_equal_runs_are_followed_by_an_equal_one_from_seven_on() -> None:
 
 
 @given(
-    values=st.lists(st.floats(0.0, 1.0), min_size=3, max_size=12),
+    # Logarithms of numbers near 1e-300 keep too few digits to lead back to the number.
+    values=st.lists(st.floats(0.0, 1.0).map(lambda value: round(value, 15)), min_size=3, max_size=12),
     within=st.sampled_from([SHARE, NON_NEGATIVE, Range(0.0, 2.0)]),
     runs=st.sampled_from([1, 10]),
 )
