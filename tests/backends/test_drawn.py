@@ -46,7 +46,7 @@ def recorded(name: str) -> KernelRun:
 def test_the_simulator_sends_the_packets_that_the_kernel_sent(name: str) -> None:
     seed, index = map(int, name.split("-"))
     found, _ = against_simulator(draw(seed, index), recorded(name))
-    assert found.same, (found.kind, str(found.ours), str(found.theirs))
+    assert found.is_same, (found.kind, str(found.ours), str(found.theirs))
 
 
 @pytest.mark.usefixtures("virtual")

@@ -46,4 +46,4 @@ def test_simulator_and_kernel_send_the_same_to_the_end(cc: str) -> None:
     theirs = one_on_kernel(kernel, scenario(cc))
     assert pushed(theirs.packets) == PUSHED[cc]
     found, _ = against_simulator(scenario(cc), theirs)
-    assert found.same, found.kind
+    assert found.is_same, found.kind

@@ -25,7 +25,7 @@ def test_equal_runs_are_the_same() -> None:
     run = [sent(1, 0), acked(11, 1), sent(11, 1), acked(21, 2)]
     shifted = [packet._replace(time_ns=packet.time_ns + 90_000) for packet in run]
     found = compare(run, shifted)
-    assert found.same and found.in_order and found.kind == "same" and found.completion < 0.01
+    assert found.is_same and found.in_order and found.kind == "same" and found.completion < 0.01
 
 
 def test_what_comes_later_than_the_tolerance_is_at_another_time() -> None:
@@ -52,7 +52,7 @@ def test_a_retransmission_is_told_from_new_data() -> None:
 
 def test_connections_may_change_places_but_segments_of_one_may_not() -> None:
     ours = [sent(1, 0, 0), sent(1, 0, 1)]
-    assert compare(ours, [ours[1], ours[0]]).same
+    assert compare(ours, [ours[1], ours[0]]).is_same
     assert not compare([sent(1, 0), sent(1, 1)], [sent(1, 1), sent(1, 0)]).in_order
 
 
@@ -66,7 +66,7 @@ def test_the_simulator_agrees_with_itself_and_not_with_a_longer_delay() -> None:
     runs = [
         simulate(compile_scenario(one), 7) for one in (scenario, scenario, replace(scenario, rtt_ms=41.0))
     ]
-    assert compare(runs[0], runs[1]).same
+    assert compare(runs[0], runs[1]).is_same
     assert max(packet.ack for packet in runs[0] if not packet.sent) >= 90_000
     assert compare(runs[0], runs[2]).kind == "the same sent at another time"
 

@@ -277,7 +277,7 @@ def test_the_server_runs_a_law_in_python_as_the_engine_does() -> None:
     loaded = Study.load(lessons.FOLDER / lessons.OWN_LAW)
     study = loaded.configure({}, dict([congestion_control(str(STUBBORN))]))
     derived = derive_study(study)
-    (cc,) = (control for control in derived.controls if control.has("stubborn"))
+    (cc,) = (control for control in derived.controls if control.has_stop("stubborn"))
     with pytest.raises(StudyError, match="in Python run in this process"):
         page(derived)
     text = page(derived, served=True)

@@ -72,7 +72,7 @@ def explore(
         chosen = load(known, set_, more, cc=cc, metrics=metric)
         derived, laws = derive_study(chosen), list(chosen.laws.values())
         start = next(
-            (address({c.name: law}) for c in derived.controls for law in chosen.laws if c.has(law)), ""
+            (address({c.name: law}) for c in derived.controls for law in chosen.laws if c.has_stop(law)), ""
         )
         made = page(derived, served=bool(laws) and out is None)
         pages = {"index.html": lambda: made}

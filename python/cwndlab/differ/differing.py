@@ -133,7 +133,7 @@ class Differ:
             assert isinstance(theirs, KernelRun) and not isinstance(ours, str)
             found, aligned = self._compare(scenario, ours, theirs)
             row = _row_of(index, scenario, found, len(theirs.packets))
-            if not found.same:
+            if not found.is_same:
                 self._save(folder, "", found, aligned)
         save(folder / "row.json", json.dumps(asdict(row), indent=1))
         return row

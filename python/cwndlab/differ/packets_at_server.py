@@ -94,14 +94,14 @@ class PacketComparison:
         return len(self.before)
 
     @property
-    def same(self) -> bool:
+    def is_same(self) -> bool:
         """Whether all is the same, in order and in time."""
         return self.ours is None and self.theirs is None
 
     @property
     def kind(self) -> str:
         """The class of the first difference, by what the earlier of the two packets is."""
-        if self.same:
+        if self.is_same:
             return "same"
         ours, theirs = self.ours, self.theirs
         if ours is not None and theirs is not None and ours.key == theirs.key:

@@ -140,7 +140,7 @@ def against_simulator(scenario: Scenario, theirs: KernelRun) -> tuple[PacketComp
         return None
 
     best = ours()
-    while not best[0].same and (better := agrees_longer(best[0])):
+    while not best[0].is_same and (better := agrees_longer(best[0])):
         best = better
     return best
 

@@ -55,7 +55,7 @@ class Control:
     ordered: bool
     """Whether the stops are quantities in ascending order: a slider, not a list."""
 
-    def has(self, value: schema.Scalar) -> bool:
+    def has_stop(self, value: schema.Scalar) -> bool:
         """Whether a stop has this value."""
         return any(stop.value == value for stop in self.stops)
 

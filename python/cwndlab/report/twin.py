@@ -59,7 +59,7 @@ class TwinNumber(NamedTuple):
     """How the kernel's line differs, apart from its time."""
 
     @property
-    def apart(self) -> bool:
+    def leaves_out_0(self) -> bool:
         """Whether the difference's interval leaves out 0."""
         return self.difference.low > 0 or self.difference.high < 0
 
@@ -176,7 +176,7 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
 
 def budget_key(row: TwinNumber, quantities: Mapping[str, Quantity]) -> BudgetKey | None:
     """Whose time budgets may explain a row whose numbers differ; None for one whose numbers do not."""
-    if not row.apart and row.kernel_verdict != Verdict.DIFFERS:
+    if not row.leaves_out_0 and row.kernel_verdict != Verdict.DIFFERS:
         return None
     known = quantities.get(_parts(row.quantity)[1])
     kind, traffic = objects_of(known) if known is not None else ("", "")
@@ -218,7 +218,7 @@ def view(
         groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
     known = [row for row in rows if math.isfinite(row.difference.low)]
     count = (
-        f"Of {len(known)} differences with an interval {sum(row.apart for row in known)} leave out 0."
+        f"Of {len(known)} differences with an interval {sum(row.leaves_out_0 for row in known)} leave out 0."
         if known
         else ""
     )
@@ -279,7 +279,7 @@ def _row(row: TwinNumber, results: Results, remark: str, why: str) -> TwinRow:
         _text(row.kernel, digits),
         marks[1],
         _text(row.difference, digits, sign="+"),
-        row.apart,
+        row.leaves_out_0,
         row.published,
         why,
     )

@@ -458,7 +458,7 @@ def _detail_text(judged: JudgedClaim) -> str:
         verdicts = Counter(verdict for verdict, _ in judged.conditions)
         some = (f"{n} {v.value if n == 1 else v.value.removesuffix('s')}" for v, n in verdicts.items())
         what = f"Of {verdicts.total()} conditions, {', '.join(some)}."
-    text = judged.said(what)
+    text = judged.describe_standing(what)
     return text[:1].upper() + text[1:]
 
 

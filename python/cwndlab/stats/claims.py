@@ -52,9 +52,9 @@ class JudgedClaim:
     def detail(self) -> str:
         """What its verdict rests on, in a line."""
         found = "; ".join(f"{verdict.value}: {text}" for verdict, text in self.conditions)
-        return self.said(f"{found}." if found else self.where)
+        return self.describe_standing(f"{found}." if found else self.where)
 
-    def said(self, what: str) -> str:
+    def describe_standing(self, what: str) -> str:
         """What a suspect claim would be, followed by these words."""
         stands = f"{self.as_it_stands.value} as it stands." if self.as_it_stands else ""
         return " ".join(filter(None, (stands, what)))

@@ -60,17 +60,17 @@ class Bed:
     def _failed(self, error: BaseException | None, context: dict[str, Any]) -> None:
         self.failures.append(f"{type(error).__name__}: {error}" if error else str(context.get("message")))
 
-    def opened(self, sock: socket.socket) -> None:
-        """A connection is there."""
+    def add_socket(self, sock: socket.socket) -> None:
+        """Takes the socket of a connection."""
         self.sockets[sock.fileno()] = sock
 
-    def closed(self, sock: socket.socket) -> None:
+    def close_socket(self, sock: socket.socket) -> None:
         """Closes an end."""
         self.sockets.pop(sock.fileno(), None)
         sock.close()
 
-    def ready(self) -> None:
-        """Both ends of a connection are established."""
+    def note_established(self) -> None:
+        """Notes when both ends of a connection were first established."""
         if self.first_ready is None:
             self.first_ready = self.loop.time()
 
@@ -241,7 +241,7 @@ class Driver:
         else:
             connection.ends[not self.client_opens].establish(sock)
 
-    def over(self, connection: Connection, *, failed: bool) -> None:
+    def free_connection(self, connection: Connection, *, failed: bool) -> None:
         """Frees the application's number of a connection."""
         del self._connections[connection.number]
         self.execute(self.application.finished(now_ns(), connection.number, failed))
@@ -271,7 +271,7 @@ class Connection:
     def _finish(self, *, failed: bool) -> None:
         if not self.is_over:
             self.is_over = True
-            self.driver.over(self, failed=failed)
+            self.driver.free_connection(self, failed=failed)
 
 
 class End:
@@ -293,11 +293,11 @@ class End:
         """Its socket is connected."""
         self.sock = sock
         bed = self.driver.bed
-        bed.opened(sock)
+        bed.add_socket(sock)
         self.driver.open_ends[self] = None
         bed.loop.add_reader(sock.fileno(), self._readable)
         if self.connection.ends[not self.client].sock is not None:
-            bed.ready()
+            bed.note_established()
         if not self.connection.is_over:
             self._report(self.driver.application.established)
         self._settle_now()
@@ -408,7 +408,7 @@ class End:
             loop.remove_reader(fd)
             loop.remove_writer(fd)
             self.count()
-            self.driver.bed.closed(self.sock)
+            self.driver.bed.close_socket(self.sock)
 
 
 def tcp_info(sock: socket.socket) -> tuple[Any, ...]:

@@ -157,7 +157,7 @@ class Kernel:
         """What else belongs to a job."""
         return {}
 
-    def stuck(self, run: RunProcess) -> str | None:
+    def why_stuck(self, run: RunProcess) -> str | None:
         """Why a run will never end, if that is so."""
         return None
 
@@ -190,7 +190,7 @@ class Kernel:
     def _is_over(self, run: RunProcess) -> bool:
         if run.process.poll() is not None or time.monotonic() > run.deadline:
             return True
-        run.hung = self.stuck(run)
+        run.hung = self.why_stuck(run)
         return run.hung is not None
 
     def _left(self, running: Sequence[RunProcess], waiting: Iterable[Job]) -> float | None:

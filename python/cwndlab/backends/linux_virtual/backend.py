@@ -106,7 +106,7 @@ class VirtualKernel(Kernel):
         more: dict[str, Any] = {"programs": some} if some else {}
         return more | ({"shell": self.shell} if self.shell is not None else {})
 
-    def stuck(self, run: RunProcess) -> str | None:
+    def why_stuck(self, run: RunProcess) -> str | None:
         """The programs of a run whose clock stands still: one of them computes and never calls the kernel."""
         if not self.programs:
             return None
