@@ -1,12 +1,14 @@
 """Find what has outgrown its place in the Python package: `make check`.
 
 A file has at most 500 lines and a function 60. A class has a name of its own, and so has a file, except
-those that Python names (`__init__.py`, `__main__.py`) and commands, which are named after what they run.
+those that Python names (`__init__.py`, `__main__.py`) and commands, which are named after what they run. A
+function that other modules may call is not named by a preposition or a participle alone; a property may be.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,6 +17,11 @@ from repository import ROOT
 
 PACKAGE = ROOT / "python" / "cwndlab"
 MOST_LINES, LONGEST = 500, 60
+#: Names that do not say what a function does.
+BARE = re.compile(
+    "about|after|around|at|before|beside|between|but|by|for|from|in|inside|of|on|only|over|than|to|with|within"
+    "|without|kept|made|ran|said|told|held|written|drawn|(?!embed)[a-z]+[^e]ed"
+)
 
 
 def complaints() -> Iterator[str]:
@@ -26,13 +33,24 @@ def complaints() -> Iterator[str]:
             named[f"file {path.name}"].append(where)
         if (lines := text.count("\n")) > MOST_LINES:
             yield f"{where}: has {lines} lines; at most {MOST_LINES}"
-        for node in ast.walk(ast.parse(text)):
+        tree = ast.parse(text)
+        yield from (f"{where}: {name} does not say what it does" for name in _bare_names(tree))
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 named[f"class {node.name}"].append(where)
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno is not None:
                 if (length := node.end_lineno - node.lineno + 1) > LONGEST:
                     yield f"{where}:{node.lineno}: {node.name} has {length} lines; at most {LONGEST}"
     yield from (f"{name}: {', '.join(places)}" for name, places in named.items() if len(places) > 1)
+
+
+def _bare_names(tree: ast.Module) -> Iterator[str]:
+    """Functions of a module and of its classes with such a name, apart from metrics, which studies name."""
+    for owner in ast.walk(tree):
+        for node in owner.body if isinstance(owner, ast.Module | ast.ClassDef) else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and BARE.fullmatch(node.name):
+                if not any(re.search(r"property|metric\(", ast.unparse(one)) for one in node.decorator_list):
+                    yield node.name
 
 
 if __name__ == "__main__":

@@ -251,7 +251,7 @@ class _Replay:
         room = min(self.of.mss, max(packet.len, 1)) if self.of.scale_known else 1
         if 0 <= self.window < room:
             return True
-        una, window = self.before(wait)
+        una, window = self.state_before(wait)
         if again:
             return self.of.known is None and window == 0
         return self.opened and answers and una + window - wait.nxt < room and 2 * window < self.widest
@@ -320,7 +320,7 @@ class _Replay:
             if cause == "recovery" and self.recovers_policed:
                 cause = "policer"
             return (self.nagle(wait, last) if cause == "nagle" else cause), True
-        una, window = self.before(wait)
+        una, window = self.state_before(wait)
         flight = wait.nxt - una
         fed = self.last_in is not None and self.last_in.len > 0 and una >= wait.nxt
         # Seen at the receiver, an ACK may have released what came before the time by which it is moved.
@@ -359,7 +359,7 @@ class _Replay:
         """Nagle's wait for an ACK, and whether that was delayed."""
         return "nagle-delayed-ack" if wait.end_ns - last.time_ns > self.rtt_ns + _DELAYED_NS else "nagle"
 
-    def before(self, wait: Wait) -> tuple[int, int]:
+    def state_before(self, wait: Wait) -> tuple[int, int]:
         """What was acknowledged, and the window, before the arrivals that ended the wait."""
         for at in range(wait.at - 1, -1, -1):
             packet = self.of.packets[at]

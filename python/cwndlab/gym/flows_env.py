@@ -104,7 +104,7 @@ class FlowsEnv(AECEnv):  # type: ignore[misc]  # PettingZoo has no types
             raise StudyError(f"the agents have {len(episode.flows)} connections", key="app", right=right)
         for name, own in zip(self.agents, episode.flows, strict=False):
             if own is flow or flow is None:
-                self._observations[name] = own.observed(own.step)
+                self._observations[name] = own.observe(own.step)
                 self.rewards[name] = 0.0 if is_first or flow is None else float(self._reward(own.step))
                 self.infos[name] = self.infos[name] | {"time_s": own.step.now_s}
                 if own is flow:

@@ -123,7 +123,7 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         if flow is None:
             right = "let it start earlier"
             raise StudyError(f"cell {episode.cell.cell.id}: the agent's flow got no ACK", right=right)
-        return flow.observed(flow.step), dict(episode.about)
+        return flow.observe(flow.step), dict(episode.about)
 
     def step(self, action: ActionValue) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Acts, and continues the run until the agent has to act again, or to its end.
@@ -141,10 +141,10 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         step = own.step
         info: dict[str, Any] = {"time_s": step.now_s}
         if episode.records is None:
-            return own.observed(step), float(self._reward(step)), False, False, info
+            return own.observe(step), float(self._reward(step)), False, False, info
         info["measures"] = self.episodes.study.measure(episode.cell, episode.records)
         self._episode = None
-        return own.observed(step), 0.0, False, True, info
+        return own.observe(step), 0.0, False, True, info
 
     def close(self) -> None:
         """Ends the run under way."""

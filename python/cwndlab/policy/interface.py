@@ -79,7 +79,7 @@ class Interface:
         high = [feature.high for feature in self.features] * self.history
         return np.array(low, np.float32), np.array(high, np.float32)
 
-    def observed(self, step: FlowStep, past: deque[list[float]]) -> Observation:
+    def observe(self, step: FlowStep, past: deque[list[float]]) -> Observation:
         """The observation after a step, whose features are added to the earlier ones in `past`."""
         row = []
         for _, low, high, value_of in self.features:

@@ -32,11 +32,11 @@ class Policy(CongestionControl):
 
     def decide(self, step: FlowStep) -> SupportsFloat:
         """The action after a step."""
-        return self.act(self.observed(step))
+        return self.act(self.observe(step))
 
-    def observed(self, step: FlowStep) -> Observation:
+    def observe(self, step: FlowStep) -> Observation:
         """The observation after a step; once per step."""
-        return self.interface.observed(step, self._past)
+        return self.interface.observe(step, self._past)
 
     @property
     def step(self) -> FlowStep:

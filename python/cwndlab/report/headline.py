@@ -26,7 +26,7 @@ class Axes:
     y: str
     y_unit: str
 
-    def at(self, places: Sequence[str], again: bool = False) -> str:
+    def describe_places(self, places: Sequence[str], again: bool = False) -> str:
         """Places along x in words: "buffer = 0.5 and 1 BDP", and `again` "0.5 and 1 BDP" if that is clear."""
         listed = ", ".join(places[:-1]) + " and " + places[-1] if len(places) > 1 else places[0]
         short = f"{listed} {self.x_unit}".rstrip()
@@ -83,12 +83,14 @@ def two_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:
     for where, name, high, low in sorted(sides, key=lambda one: places.index(one[0][0])):
         numbers = f"{_range(high, where)} against {_range(low, where)} {axes.y_unit}".rstrip()
         what = "" if parts else f" the larger {axes.y}"
-        parts.append(f"{axes.at(where, again=bool(parts))}, {name} has{what} ({numbers})")
+        parts.append(f"{axes.describe_places(where, again=bool(parts))}, {name} has{what} ({numbers})")
     if not parts:
         return Headline()
     unclear = ""
     if open_:
-        unclear = f"At {axes.at(open_, again=True)}, the 95 % intervals overlap: the runs do not tell."
+        unclear = (
+            f"At {axes.describe_places(open_, again=True)}, the 95 % intervals overlap: the runs do not tell."
+        )
     return Headline(f"At {'; at '.join(parts)}.", unclear)
 
 
@@ -101,7 +103,8 @@ def one_line(line: Line, axes: Axes) -> str:
         return ""
     verb = "rises" if _below(a, b) else "falls"
     numbers = f"from {estimate_text(a)} to {estimate_text(b)} {axes.y_unit}".rstrip()
-    return f"{axes.y[0].upper()}{axes.y[1:]} {verb} {numbers}, from {axes.at([start])} to {axes.at([end])}."
+    along = f"from {axes.describe_places([start])} to {axes.describe_places([end])}"
+    return f"{axes.y[0].upper()}{axes.y[1:]} {verb} {numbers}, {along}."
 
 
 def _known(*intervals: Interval) -> bool:

@@ -178,7 +178,7 @@ class Kernel:
                     self.watcher.time_left(self._left(running, waiting))
                 for run in [r for r in running if self._is_over(r)]:
                     running.remove(run)
-                    self.ended(run.length_s, time.monotonic() - run.began)
+                    self.learn_pace(run.length_s, time.monotonic() - run.began)
                     again = self._finish(run, work, deliver, router)
                     if again is not None:
                         running.append(again)
@@ -253,7 +253,7 @@ class Kernel:
         process.stdin.close()
         return process
 
-    def ended(self, length_s: float, wall_s: float) -> None:
+    def learn_pace(self, length_s: float, wall_s: float) -> None:
         """Learns from a run that has ended how long others will take."""
 
     def last_words(self, folder: Path, process: subprocess.Popen[str]) -> str:

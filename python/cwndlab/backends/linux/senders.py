@@ -88,7 +88,7 @@ class _End:
         self._since = self.set_ns = self.start_ns
         self._entered = (self.start_ns, "start")
 
-    def opened(self) -> None:
+    def leave_handshake(self) -> None:
         """There was no handshake within the run."""
         self.established, self._limit = True, "idle"
 
@@ -294,7 +294,7 @@ def _follow(
     """Replays an end's packets and writes in order of time; at the same instant an arrival comes first."""
     end.sack_permitted = any(permitted for *_, permitted in events)
     if not shaken:
-        end.opened()
+        end.leave_handshake()
     pending = sorted(writes, reverse=True)
     for time, sent, seq, length, ack, window, flags, sack, _ in events:
         while pending and pending[-1][0] <= time and (sent or pending[-1][0] < time):

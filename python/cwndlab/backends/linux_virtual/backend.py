@@ -151,7 +151,7 @@ class VirtualKernel(Kernel):
         first = os.getpid() % len(here)  # a simultaneous campaign usually starts elsewhere
         return min(here[first:] + here[:first], key=lambda cpu: guests[cpu])
 
-    def ended(self, length_s: float, wall_s: float) -> None:
+    def learn_pace(self, length_s: float, wall_s: float) -> None:
         """The pace of the runs so far is expected of the others."""
         self._ended_s = self._ended_s[0] + length_s, self._ended_s[1] + wall_s
         self.pace = self._ended_s[1] / self._ended_s[0]
