@@ -74,7 +74,7 @@ def limit_calls(needed: object = True) -> Iterator[None]:
                 if over.is_set():
                     return
                 if end_process is not None and top is not None:
-                    end_process(_timeout(_at(top, top.f_lineno)))
+                    end_process(_timeout(_place_text(top, top.f_lineno)))
                 _raise(thread)
             since = monotonic()
 
@@ -83,7 +83,7 @@ def limit_calls(needed: object = True) -> Iterator[None]:
         yield
     except CallTimeout as error:
         *_, (frame, line) = walk_tb(error.__traceback__)
-        raise LawFailed(_timeout(_at(frame, line))) from None
+        raise LawFailed(_timeout(_place_text(frame, line))) from None
     finally:
         try:
             with lock:
@@ -102,7 +102,7 @@ def _call(frame: FrameType | None) -> FrameType | None:
     return found
 
 
-def _at(frame: FrameType, line: int) -> str:
+def _place_text(frame: FrameType, line: int) -> str:
     return f"{frame.f_code.co_filename}:{line}: {frame.f_code.co_qualname}"
 
 

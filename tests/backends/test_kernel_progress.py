@@ -61,11 +61,11 @@ def test_a_discarded_attempt_is_reported_at_once_with_its_reason(monkeypatch: py
 
 def test_the_time_left_is_that_of_runs_side_by_side() -> None:
     two = kernel(at_once=2)
-    assert two._left([], [job(60), job(60), job(30)]) == pytest.approx(90)
+    assert two._seconds_left([], [job(60), job(60), job(30)]) == pytest.approx(90)
     two.pace = 0.5
-    assert two._left([], [job(60), job(60), job(30)]) == pytest.approx(45)
+    assert two._seconds_left([], [job(60), job(60), job(30)]) == pytest.approx(45)
     two.pace = None
-    assert two._left([], [job(60)]) is None
+    assert two._seconds_left([], [job(60)]) is None
 
 
 def test_a_line_in_ten_seconds_says_how_long_is_left_before_any_run_has_ended(

@@ -68,12 +68,12 @@ class Cluster:
         try:
             self._run(client, jobs, work, deliver)
         except (CommClosedError, CancelledError) as error:
-            raise self._lost(error) from None
+            raise self._connection_lost(error) from None
         finally:
             with suppress(CommClosedError, CancelledError, TimeoutError):
                 client.close()
 
-    def _lost(self, error: BaseException) -> ClusterError:
+    def _connection_lost(self, error: BaseException) -> ClusterError:
         return ClusterError(
             f"{self.address}: the scheduler went away ({error or type(error).__name__}); what is finished is "
             "kept: start it again, and run the same command"
@@ -122,7 +122,7 @@ class Cluster:
                     give(batch, attempt + 1)
                     continue
                 except (OSError, TimeoutError) as error:
-                    raise self._lost(error) from None
+                    raise self._connection_lost(error) from None
                 for outcome in done.outcomes:
                     deliver(outcome)
                 each = done.seconds / max(len(batch), 1)

@@ -54,7 +54,7 @@ def _of_schema(kind: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[
     keys = {
         UNIT_SUFFIX.sub("", key): {
             "about": _one_line(value.get("description", "")) + _listed_one_line(value, definitions),
-            "default": _shown(key, value.get("default")),
+            "default": _default_text(key, value.get("default")),
         }
         for key, value in properties.items()
         if key not in _IMPLIED
@@ -75,7 +75,7 @@ def _one_line(text: str) -> str:
     return re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", " ".join(text.split()))
 
 
-def _shown(key: str, value: object) -> str:
+def _default_text(key: str, value: object) -> str:
     """A default as a study writes it; nothing for what is absent without it."""
     if value is None:
         return ""

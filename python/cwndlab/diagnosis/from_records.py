@@ -82,7 +82,9 @@ def _packets(table: Columns, scenario: Mapping[str, Any], serial: int, client: b
     under_way: dict[tuple[int | None, int], Packet] = {}
     for row in zip(*(table[name][rows].tolist() for name in (*names, *more)), strict=True):
         time, event, from_client, seq, length, ack, window, flags, sack, val, ecr, ip_id, link, cause = row
-        number = _some(ip_id)  # unknown of a kernel's packets: a drop is of the last one with its bytes
+        number = _known_number(
+            ip_id
+        )  # unknown of a kernel's packets: a drop is of the last one with its bytes
         out = from_client == client
         if event in ("drop", "mark"):
             packet = under_way.get((number, seq)) if out else None
@@ -90,14 +92,16 @@ def _packets(table: Columns, scenario: Mapping[str, Any], serial: int, client: b
                 packet.drop = _drop(scenario["links"][int(link)], time, cause)
             continue
         blocks = tuple(zip(sack[::2], sack[1::2], strict=True)) if sack is not None else ()
-        packet = Packet(time, out, seq, length, ack, window, flags, blocks, _some(val), _some(ecr))
+        packet = Packet(
+            time, out, seq, length, ack, window, flags, blocks, _known_number(val), _known_number(ecr)
+        )
         packets.append(packet)
         if out:
             under_way[number, seq] = packet
     return packets
 
 
-def _some(value: float | None) -> int | None:
+def _known_number(value: float | None) -> int | None:
     """A number that may be missing (NaN or -1 in numpy's columns)."""
     return None if value is None or value != value or value < 0 else int(value)
 

@@ -53,11 +53,12 @@ def is_policed(packets: Sequence[Packet], rtt_ns: int, mss: int) -> bool:
     if _round_trips_before(packets, {id(out[k]) for k in lost}) > _INFLATION * rtt_ns:
         return False
     return any(
-        _less(steps, rate * passed / span, size * mss) > _LESS for rate, size in product(_RATES, _SIZES)
+        _share_with_less(steps, rate * passed / span, size * mss) > _LESS
+        for rate, size in product(_RATES, _SIZES)
     )
 
 
-def _less(steps: Sequence[tuple[int, int, bool]], rate: float, size: int) -> float:
+def _share_with_less(steps: Sequence[tuple[int, int, bool]], rate: float, size: int) -> float:
     """The share of pairs in which a bucket of this rate (bytes/ns) and size holds less for the lost one."""
     tokens, before = 0.0, steps[0][0]
     at_losses, at_others = [], []

@@ -64,7 +64,7 @@ class Differ:
         What is in the folder already is not run again. OutputError if it has scenarios of other sides.
         """
         self._claim_folder()
-        rows = {index: row for index in range(scenarios) if (row := self._kept(index)) is not None}
+        rows = {index: row for index in range(scenarios) if (row := self._kept_row(index)) is not None}
         missing = {f"{index:04d}": self._drawn(index) for index in range(scenarios) if index not in rows}
         first: dict[str, KernelRun | str] = {}
 
@@ -115,7 +115,7 @@ class Differ:
     def _folder(self, index: int) -> Path:
         return self.out / f"{index:04d}"
 
-    def _kept(self, index: int) -> Row | None:
+    def _kept_row(self, index: int) -> Row | None:
         path = self._folder(index) / "row.json"
         return Row(**json.loads(path.read_text())) if path.exists() else None
 

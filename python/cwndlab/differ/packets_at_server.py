@@ -107,7 +107,7 @@ class PacketComparison:
         if ours is not None and theirs is not None and ours.key == theirs.key:
             what = "sent" if ours.sent else "acknowledged"
             return f"the same {what} at another time"
-        side, first = ("simulator", ours) if _earlier(ours, theirs) else ("kernel", theirs)
+        side, first = ("simulator", ours) if _is_earlier(ours, theirs) else ("kernel", theirs)
         assert first is not None
         if not first.sent:
             return f"an ACK of the {side}'s receiver only"
@@ -162,7 +162,7 @@ def _first_apart(
     for x, y in zip(*streams, strict=True):
         for k in range(max(len(x), len(y))):
             mine, other = (side[k] if k < len(side) else None for side in (x, y))
-            if mine is None or other is None or mine.key != other.key or _apart(mine, other):
+            if mine is None or other is None or mine.key != other.key or _is_apart(mine, other):
                 found.append((mine, other))
                 break
     if not found:
@@ -170,11 +170,11 @@ def _first_apart(
     return min(found, key=lambda pair: min(one.time_ns for one in pair if one is not None))
 
 
-def _apart(a: ServerPacket, b: ServerPacket) -> bool:
+def _is_apart(a: ServerPacket, b: ServerPacket) -> bool:
     return abs(a.time_ns - b.time_ns) > TOLERANCE_NS
 
 
-def _earlier(a: ServerPacket | None, b: ServerPacket | None) -> bool:
+def _is_earlier(a: ServerPacket | None, b: ServerPacket | None) -> bool:
     return b is None or (a is not None and a.time_ns <= b.time_ns)
 
 

@@ -103,13 +103,13 @@ class Explored:
         kept = [k for k in range(len(self.controls)) if k not in settings.frozen]
         found = self
         for k in sorted(settings.frozen):
-            found = found._without(
+            found = found._leave_out(
                 self.controls[k], f"{self.controls[k].title}: too many combinations with others"
             )
         place = {k: position for position, k in enumerate(kept)}
         return found, [replace(table, controls=tuple(place[k] for k in table.controls)) for table in tables]
 
-    def _without(self, control: Control, why: str) -> Explored:
+    def _leave_out(self, control: Control, why: str) -> Explored:
         kept = tuple(one for one in self.controls if one is not control)
         return replace(self, controls=kept, left_out=(*self.left_out, why))
 
@@ -123,7 +123,7 @@ class Explored:
                 if position == control.base:
                     kept = [*(one for one in kept if one is not own), own]
                     continue
-                scenario = self._sound((*self.base[:k], position, *self.base[k + 1 :]))
+                scenario = self._accepted_scenario((*self.base[:k], position, *self.base[k + 1 :]))
                 if scenario == base and own.value is None:  # the study's own value, in its place
                     kept.remove(own)
                     own = replace(own, title=f"{stop.title}, as in the study")
@@ -132,13 +132,13 @@ class Explored:
                     kept.append(stop)
                     changes = changes or scenario != base
             if not changes:
-                found = found._without(control, f"{control.title}: no effect at the start")
+                found = found._leave_out(control, f"{control.title}: no effect at the start")
                 continue
             fewer = replace(control, stops=tuple(kept), base=kept.index(own))
             found = replace(found, controls=tuple(fewer if one is control else one for one in found.controls))
         return found
 
-    def _sound(self, state: State) -> Any:
+    def _accepted_scenario(self, state: State) -> Any:
         """The scenario of a setting that the engine accepts, else None."""
         cell = self.cell(state)
         try:

@@ -76,7 +76,7 @@ class SettingCompiler:
             self._learn(state)
         in_a_row = 0
         while in_a_row < SAMPLES:
-            in_a_row = 0 if self._learn(self._any()) else in_a_row + 1
+            in_a_row = 0 if self._learn(self._random_state()) else in_a_row + 1
         while any([self._learn(state) for controls in self._sets() for state in self._product(controls)]):
             pass
         return [self._table(controls, places) for controls, places in sorted(self._sets().items())]
@@ -89,7 +89,7 @@ class SettingCompiler:
 
     # ── values by place ───────────────────────────────────────────────────────────────────────────────────
 
-    def _other(self, state: State) -> Leaves:
+    def _changed_values(self, state: State) -> Leaves:
         """The values that differ from those of the base."""
         if state not in self._leaves:
             scenario = self.scenario(state)
@@ -107,7 +107,7 @@ class SettingCompiler:
 
     def _value(self, state: State, place: Place) -> str | None:
         """The value at a place, absent or not; None if the setting has no scenario."""
-        other = self._other(state)
+        other = self._changed_values(state)
         if PROBLEM in other and place != PROBLEM:
             return None
         return other[place] if place in other else _json_at(self._base, place)
@@ -120,7 +120,7 @@ class SettingCompiler:
             value if control in controls else self.base[control] for control, value in enumerate(state)
         )
 
-    def _without(self, state: State, control: int) -> State:
+    def _reset(self, state: State, control: int) -> State:
         return (*state[:control], self.base[control], *state[control + 1 :])
 
     def _singles(self) -> None:
@@ -132,22 +132,22 @@ class SettingCompiler:
         """For each pair of controls some settings of both."""
         found = []
         for one, other in itertools.combinations(range(len(self.counts)), 2):
-            found += [self._setting_at(self._any(), {one, other}) for _ in range(2)]
+            found += [self._setting_at(self._random_state(), {one, other}) for _ in range(2)]
         return found
 
-    def _any(self) -> State:
+    def _random_state(self) -> State:
         return tuple(self._random.randrange(count) for count in self.counts)
 
-    def _thawed(self, state: State) -> State:
+    def _thaw(self, state: State) -> State:
         return self._setting_at(state, set(range(len(state))) - self.frozen) if self.frozen else state
 
     def _learn(self, state: State) -> bool:
         """Compares a setting with what the tables would say; whether something new was learnt."""
         learnt = False
         while True:
-            state = self._thawed(state)
+            state = self._thaw(state)
             known = len(self._whole)
-            other = self._other(state)
+            other = self._changed_values(state)
             places = dict.fromkeys([PROBLEM] if PROBLEM in other else [PROBLEM, *other, *self._depends])
             wrong = [p for p in places if self._expected(state, p) != self._value(state, p)]
             if len(self._whole) > known:
@@ -167,7 +167,7 @@ class SettingCompiler:
         known = self._depends.setdefault(place, set())
         moved = {c for c, value in enumerate(state) if value != self.base[c]} - known
         right = self._value(state, place)
-        found = {c for c in moved if self._value(self._without(state, c), place) != right}
+        found = {c for c in moved if self._value(self._reset(state, c), place) != right}
         known.update(found or moved)
 
     def _join(self) -> None:

@@ -103,7 +103,7 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         self.episodes = Episodes(study, changes, split)
         for one in self.episodes.study.cells:
             if len(one.entries) > 1:
-                raise _several(len(one.entries), one.cell.id)
+                raise _several_flows_error(len(one.entries), one.cell.id)
         self.observation_space, self.action_space = spaces(self.interface)
         self.render_mode = render_mode
         self._reward: Callable[[FlowStep], float] = reward_of(reward)
@@ -137,7 +137,7 @@ class StudyEnv(gymnasium.Env[Observation, ActionValue]):  # type: ignore[misc]  
         episode.resume(scalar(action))
         own = episode.flows[0]
         if len(episode.flows) > 1:
-            raise _several(len(episode.flows), episode.cell.cell.id)
+            raise _several_flows_error(len(episode.flows), episode.cell.cell.id)
         step = own.step
         info: dict[str, Any] = {"time_s": step.now_s}
         if episode.records is None:
@@ -168,6 +168,6 @@ def scalar(action: ActionValue) -> SupportsFloat:
     return action.item() if isinstance(action, np.ndarray) else action
 
 
-def _several(count: int, cell: str) -> StudyError:
+def _several_flows_error(count: int, cell: str) -> StudyError:
     right = "use cwndlab.gym.FlowsEnv, or give one flow to the agent"
     return StudyError(f'{count} flows of cell {cell} have cc = "{AGENT}", and StudyEnv has one', right=right)

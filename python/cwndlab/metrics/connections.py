@@ -51,15 +51,15 @@ def connection_durations(
     table = connections_opened(run, traffic)
     start, end = (np.asarray(table[name], dtype=np.float64) for name in ("start_ns", "end_ns"))
     chosen = end >= start  # what never ended has no end, or -1
-    chosen &= _between(table["retransmits"], retransmits_at_least, retransmits_at_most)
-    chosen &= _between(table["drops"], drops_at_least, drops_at_most)
-    chosen &= _between(table["bytes_down"], 0, down_at_most)
+    chosen &= _is_between(table["retransmits"], retransmits_at_least, retransmits_at_most)
+    chosen &= _is_between(table["drops"], drops_at_least, drops_at_most)
+    chosen &= _is_between(table["bytes_down"], 0, down_at_most)
     if handshake_at_most is not None:
         established = np.asarray(table["established_ns"], dtype=np.float64)
         chosen &= (established >= start) & (established - start <= handshake_at_most * 1e9)
     return np.asarray((end - start)[chosen] / 1e9)
 
 
-def _between(column: Column, least: int, most: int | None) -> NDArray[np.bool_]:
+def _is_between(column: Column, least: int, most: int | None) -> NDArray[np.bool_]:
     found = np.asarray(column) >= least
     return found if most is None else found & (np.asarray(column) <= most)

@@ -39,7 +39,7 @@ def switch_on(
     present = {entry.name for entry in model.traffic if entry.count > 0}
     for position, quantity in enumerate(quantities):
         tables = tables_of(quantity)
-        if not _about(quantity.options.get("traffic"), present):
+        if not _has_traffic(quantity.options.get("traffic"), present):
             continue
         if "segments" in tables and probes["segments_at"] is None:
             raise problem_at(
@@ -58,7 +58,7 @@ def switch_on(
                 probes["queues"].append(link)
 
 
-def _about(traffic: Any, present: Collection[str]) -> bool:
+def _has_traffic(traffic: Any, present: Collection[str]) -> bool:
     """Whether the option `traffic` names traffic that the cell has; all of it, without the option."""
     if traffic is None:
         return bool(present)

@@ -80,7 +80,7 @@ def _packet(number: int, row: Row, frames: list[dict[str, Any]]) -> dict[str, An
     return {"header": header, "raw": {"length": row["wire_bytes"]}, "frames": frames}
 
 
-def _lost(number: int) -> dict[str, Any]:
+def _lost_packet(number: int) -> dict[str, Any]:
     return {"header": {"packet_type": "1RTT", "packet_number": number}}
 
 
@@ -108,7 +108,7 @@ def _datagrams(segments: Sequence[Row], client: bool) -> Iterator[Event]:
         mine = row["from_client"] == client
         if row["event"] == "drop":
             if mine and row["seq"] in numbers:
-                yield row["time_ns"], "lost", _lost(numbers[row["seq"]])
+                yield row["time_ns"], "lost", _lost_packet(numbers[row["seq"]])
         elif row["event"] == "mark":
             continue
         elif mine and row["sent"]:
@@ -140,7 +140,7 @@ class _Outstanding:
                 if not row["sent"]:
                     continue
                 if row["event"] == "retransmit":
-                    yield from ((time, "lost", _lost(number)) for number in self._repeated(row))
+                    yield from ((time, "lost", _lost_packet(number)) for number in self._repeated(row))
                 yield time, "sent", _packet(self._send(row), row, _stream(row))
             else:
                 self.received += 1

@@ -75,8 +75,8 @@ def two_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:
     """Which of two lines is higher, and where the runs do not tell."""
     (first, a), (second, b) = lines.items()
     places = [place for place in a if place in b]
-    above = [place for place in places if _below(b[place], a[place])]
-    below = [place for place in places if _below(a[place], b[place])]
+    above = [place for place in places if _is_below(b[place], a[place])]
+    below = [place for place in places if _is_below(a[place], b[place])]
     open_ = [place for place in places if place not in (*above, *below) and _known(a[place], b[place])]
     sides = [one for one in ((above, first, a, b), (below, second, b, a)) if one[0]]
     parts: list[str] = []
@@ -99,9 +99,9 @@ def one_line(line: Line, axes: Axes) -> str:
     if len(line) < 2:
         return ""
     (start, a), *_, (end, b) = line.items()
-    if not (_below(a, b) or _below(b, a)):
+    if not (_is_below(a, b) or _is_below(b, a)):
         return ""
-    verb = "rises" if _below(a, b) else "falls"
+    verb = "rises" if _is_below(a, b) else "falls"
     numbers = f"from {estimate_text(a)} to {estimate_text(b)} {axes.y_unit}".rstrip()
     along = f"from {axes.describe_places([start])} to {axes.describe_places([end])}"
     return f"{axes.y[0].upper()}{axes.y[1:]} {verb} {numbers}, {along}."
@@ -111,7 +111,7 @@ def _known(*intervals: Interval) -> bool:
     return not any(math.isnan(end) for one in intervals for end in (one.low, one.high))
 
 
-def _below(a: Interval, b: Interval) -> bool:
+def _is_below(a: Interval, b: Interval) -> bool:
     """Whether one interval lies below the other."""
     return _known(a, b) and a.high < b.low
 

@@ -96,7 +96,7 @@ def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[TwinNum
             rows += _of_table(x, y, a, b, paired)
         elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):
             rows += _of_listing(x, y)
-    return rows + list(_others(a, b, paired, {(row.cell, row.quantity) for row in rows}))
+    return rows + list(_other_numbers(a, b, paired, {(row.cell, row.quantity) for row in rows}))
 
 
 def _of_table(
@@ -139,7 +139,9 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[TwinNumber]:
         yield TwinNumber(a.id, x.cell, x.quantity, "s", sim, kernel, apart, printed, *verdicts, note)
 
 
-def _others(sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]) -> Iterator[TwinNumber]:
+def _other_numbers(
+    sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]
+) -> Iterator[TwinNumber]:
     """The numbers that are in no table and that either side measured."""
     for cell in kernel.cells:
         for quantity, unit in kernel.units.items():

@@ -116,7 +116,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == table.id)
         made: TableView | ListingView
         if isinstance(table, JudgedTable):
-            made = table_view(table, results, grounds, _why(table.id, report, evidence))
+            made = table_view(table, results, grounds, _explanations(table.id, report, evidence))
         else:
             made = listing_view(table, results)
         verdicts = [
@@ -200,7 +200,7 @@ def _explained_line(report: Draft) -> str:
     return explained_text(found, report.outputs.choices, run=bool(report.outcomes))
 
 
-def _why(table: str, report: Draft, evidence: Evidence) -> dict[tuple[int, int], WhyView]:
+def _explanations(table: str, report: Draft, evidence: Evidence) -> dict[tuple[int, int], WhyView]:
     """The explanations of a table's numbers, by row and column."""
     budgets, made = evidence.discrepancy_budgets, {}
     for at, one in report.discrepancies.get(table, {}).items() if report.outcomes else ():

@@ -63,7 +63,7 @@ def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
     """A kernel's congestion control in the simulator."""
     return (
         f'the simulator has no congestion control "{law}"',
-        f"{_where(law)}; the simulator's own: {', '.join(built_in())}",
+        f"{_how_to_get(law)}; the simulator's own: {', '.join(built_in())}",
     )
 
 
@@ -76,13 +76,13 @@ def _not_in_kernel(kernel: str | None) -> Reason:
         known = image.congestion_controls
         if not known or law in known:
             return None
-        right = f"{_where(law)}; in this one: {', '.join(known)}"
+        right = f"{_how_to_get(law)}; in this one: {', '.join(known)}"
         return f'kernel {image.name} has no congestion control "{law}"', right
 
     return reason
 
 
-def _where(law: str) -> str:
+def _how_to_get(law: str) -> str:
     """How to get at a congestion control of a kernel's."""
     from cwndlab.backends.linux_virtual import images
 

@@ -69,7 +69,7 @@ class RecordTables(Mapping[str, pa.Table]):
         first = self._cells[0]
         tables = sorted(self.source.tables(first).items())
         rows = [f"    {name:<22}{table.num_rows} rows" for name, table in tables if table.num_rows]
-        return "\n".join([f"<RecordTables of {_some(self._cells)}; recorded in {first}:", *rows]) + ">"
+        return "\n".join([f"<RecordTables of {_cells_text(self._cells)}; recorded in {first}:", *rows]) + ">"
 
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it
@@ -118,7 +118,7 @@ class RecordTables(Mapping[str, pa.Table]):
         return self._cells[0]
 
 
-def _some(cells: Sequence[str]) -> str:
+def _cells_text(cells: Sequence[str]) -> str:
     return cells[0] if len(cells) == 1 else f"{len(cells)} cells"
 
 

@@ -264,10 +264,10 @@ def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapp
     plan = make_plan(
         study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity
     )
-    return _whole(folder, plan, store, counts, content)
+    return _complete_campaign(folder, plan, store, counts, content)
 
 
-def _whole(
+def _complete_campaign(
     folder: Path, plan: Plan, store: FolderStore, counts: Mapping[str, int], content: Mapping[str, Any]
 ) -> Campaign:
     """The campaign of a folder that lacks nothing."""

@@ -67,7 +67,7 @@ class Estimates:
         lines = self._lines()
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         padded = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-        return "\n".join([*padded, *self._more()])
+        return "\n".join([*padded, *self._more_rows()])
 
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it
@@ -75,7 +75,7 @@ class Estimates:
         head, *body = ["".join(f"<td>{escape(word)}</td>" for word in line) for line in self._lines()]
         rows = [head.replace("td>", "th>"), *body]
         table = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table>{table}</table>" + "".join(f"<p>{line}</p>" for line in self._more())
+        return f"<table>{table}</table>" + "".join(f"<p>{line}</p>" for line in self._more_rows())
 
     def _lines(self) -> list[list[str]]:
         """Headings, and the words for each estimate that is shown, without columns that are empty."""
@@ -89,7 +89,7 @@ class Estimates:
         used = [any(column[1:]) or not rows for column in zip(*lines, strict=True)]
         return [[word for word, keep in zip(line, used, strict=True) if keep] for line in lines]
 
-    def _more(self) -> list[str]:
+    def _more_rows(self) -> list[str]:
         return [f"… {len(self) - PRINTED} more rows"] if len(self) > PRINTED else []
 
 

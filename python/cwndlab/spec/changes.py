@@ -155,7 +155,7 @@ def capacity(
     first = next((value for value in rates if value > 0), None)
     if first is None:
         raise problem_at((*at, "rate", "at"), "all rates are 0", 'one must be above "0bps"')
-    times, rates = _without(times, rates, down, down_at)
+    times, rates = _pause_rates(times, rates, down, down_at)
     return first, _schedule("steps", times, repeat, rates_bps=rates)
 
 
@@ -190,7 +190,7 @@ def _schedule(kind: str, times: list[int], repeat: int | None, **values: list[An
     return made if repeat is None else {**made, "repeat_ns": repeat}
 
 
-def _without(
+def _pause_rates(
     times: list[int], rates: list[int], down: Sequence[Interval], at: KeyPath
 ) -> tuple[list[int], list[int]]:
     """The steps with a rate of 0 in these intervals."""

@@ -297,7 +297,7 @@ class _Network:
                 raise problem_at((self.section, "rtt", "at", time), str(error)) from None
         return steps
 
-    def _half(self, rtt: int | Raw) -> str | Raw:
+    def _halve(self, rtt: int | Raw) -> str | Raw:
         if isinstance(rtt, int):
             return time_text(rtt // 2)
         steps = self._round_trips(rtt).items()
@@ -308,7 +308,7 @@ class _Network:
     ) -> str | Raw:
         """Half of a round-trip time: what the link of a sender delays, each way."""
         if isinstance(rtt, int | dict):
-            return self._half(rtt)
+            return self._halve(rtt)
         plain = [value for value in rtt if isinstance(value, int)]
         if len(plain) < len(rtt):
             if name not in self.changing:
@@ -317,11 +317,11 @@ class _Network:
             for table, value in zip(self.changing[name], rtt, strict=True):
                 table["topology.rtt"] = self._base(value)
                 if link is not None:
-                    table[f"topology.links.{link}.delay"] = self._half(value)
-            return self._half(rtt[0])
+                    table[f"topology.links.{link}.delay"] = self._halve(value)
+            return self._halve(rtt[0])
         parameters = self.raw.setdefault("parameters", {})
         if f"half_{name}" not in parameters:
-            title = f"base round-trip time{_of(name, '_rtt')}"
+            title = f"base round-trip time{_owner_text(name, '_rtt')}"
             self._numbers(name, [value / 1e6 for value in plain], at, title, "ms")
             parameters[f"half_{name}"] = f"= {name} / 2"
         return f"{{half_{name}}}ms"
@@ -418,7 +418,7 @@ class _Network:
         if isinstance(flow.cc, str):
             group = {"cc": flow.cc, **group}
         elif flow.cc is not None:
-            axis = "cc" if at[0] == "flows" and self._alone("cc") else f"{own}_cc"
+            axis = "cc" if at[0] == "flows" and self._varies_alone("cc") else f"{own}_cc"
             title = "congestion control" + ("" if axis == "cc" else f" of {name}")
             self._axis(axis, flow.cc, (*at, "cc"), title=title)
             group = {"cc": f"${axis}", **group}
@@ -434,7 +434,7 @@ class _Network:
         if isinstance(flow.count, int):
             count = flow.count
         else:
-            axis = "count" if at[0] == "flows" and self._alone("count") else f"{own}_count"
+            axis = "count" if at[0] == "flows" and self._varies_alone("count") else f"{own}_count"
             title = "flows" if axis == "count" else f"flows of {name}"
             self._axis(axis, flow.count, (*at, "count"), title=title)
             count = f"${axis}"
@@ -458,11 +458,11 @@ class _Network:
         self.traffic.append({**entry, "app": app})
         self.made.flows[name] = is_endless(app)
 
-    def _alone(self, key: str) -> bool:
+    def _varies_alone(self, key: str) -> bool:
         """Whether only one group of flows has several values for this key."""
         everywhere = [*self.network.flows, *(getattr(self.network, "cross", []))]
         return sum(isinstance(getattr(flow, key), list) for flow in everywhere) == 1
 
 
-def _of(name: str, suffix: str) -> str:
+def _owner_text(name: str, suffix: str) -> str:
     return f" of {name.removesuffix(suffix)}" if name.endswith(suffix) else ""

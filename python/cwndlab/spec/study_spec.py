@@ -121,7 +121,7 @@ class StudySpec:
             return then(validate(schema.Model, sections))
         except StudyError as error:
             place = self.place._replace(raw={**self.raw, **raw})
-            further = _further(sections, error, then) if sections else []
+            further = _find_more(sections, error, then) if sections else []
             findings = Findings()
             for one in (error, *error.others, *further):
                 findings.note(_blamed(one, place, written))
@@ -155,7 +155,7 @@ def _copied(value: Any) -> Any:
     return [_copied(one) for one in value] if isinstance(value, list) else value
 
 
-def _further(
+def _find_more(
     sections: Mapping[str, Any], known: StudyError, then: Callable[[schema.Model], object]
 ) -> list[StudyError]:
     """What else is wrong in a cell: without the keys that do not fit, as far as they can be left out."""

@@ -94,7 +94,7 @@ def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
         whole = field.reduce(_condition(tree, evaluator), every, None)
         text = claim.assert_.replace("\n", " ")
         conditions = _conditions(tree, text, evaluator)
-        where = "" if conditions else _where(tree, evaluator)
+        where = "" if conditions else _describe_cells(tree, evaluator)
         parts = _parts(tree, text, evaluator)
     except ExpressionError as error:
         raise _locate(claim, error) from None
@@ -138,7 +138,7 @@ def _conditions(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[tuple[
     )
 
 
-def _where(tree: ast.expr, evaluator: Evaluator) -> str:
+def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> str:
     value = evaluator.value(_inner(tree))
     if not value.condition or len(value.data) < 2:
         return ""

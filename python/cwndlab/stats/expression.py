@@ -291,7 +291,7 @@ class Evaluator:
             raise ExpressionError(
                 f"no quantity or function {name!r}", column, nearest(name, [*self.results.units, *FUNCTIONS])
             )
-        where, positions = self._where(args, keywords)
+        where, positions = self._selection(args, keywords)
         asked = repr((name, where, positions))
         if asked not in self._quantities:
             self._quantities[asked] = self._selected(name, where, positions, column)
@@ -339,7 +339,7 @@ class Evaluator:
         whole = lengths if is_list and positions is None else None
         return Field(axes, data, least_replicates(*counts), lengths=whole, within=self.results.range(name))
 
-    def _where(
+    def _selection(
         self, args: list[ast.expr], keywords: list[ast.keyword]
     ) -> tuple[dict[str, Any], list[int] | int | None]:
         where: dict[str, Any] = {}

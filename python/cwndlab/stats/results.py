@@ -243,13 +243,13 @@ class Results:
             return np.array([jackknife.centre(values, statistic)])
         samples = jackknife.leave_one_out(values, statistic)
         return (
-            jackknife.pad_unpaired(samples, self._before[cell_id, quantity])
+            jackknife.pad_unpaired(samples, self._earlier_replicates[cell_id, quantity])
             if statistic == "median"
             else samples
         )
 
     @cached_property
-    def _before(self) -> dict[tuple[str, str], int]:
+    def _earlier_replicates(self) -> dict[tuple[str, str], int]:
         """How many replicates come before those of each cell and quantity that is a median."""
         found, before = {}, 0
         for key, values in self.data.items():

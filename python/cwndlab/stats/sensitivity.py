@@ -107,7 +107,7 @@ def claim_verdicts(outcomes: Sequence[ChoiceOutcome]) -> dict[str, tuple[Verdict
 def _shift(before: JudgedTable, after: JudgedTable | None) -> Shift:
     moved = {(c.row, c.column): c.estimate for c in (after.numbers if after is not None else ())}
     ours = [(c, c.estimate) for c in before.numbers if c.estimate is not None]
-    small = _small([estimate for _, estimate in ours])
+    small = _small_sizes([estimate for _, estimate in ours])
     relative: list[float] = []
     differences: dict[str, float] = {}
     run = of = 0
@@ -125,7 +125,7 @@ def _shift(before: JudgedTable, after: JudgedTable | None) -> Shift:
     return Shift(run, of, middle, largest, differences)
 
 
-def _small(estimates: Sequence[Estimate]) -> dict[str, float]:
+def _small_sizes(estimates: Sequence[Estimate]) -> dict[str, float]:
     """Quantity -> up to which size its numbers are compared by their difference."""
     by_quantity: dict[str, list[float]] = {}
     for estimate in estimates:

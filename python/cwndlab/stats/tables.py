@@ -244,7 +244,7 @@ def _finish(
             published.value,
             published.rounding,
             interval,
-            _further(results, cell, column, spec.published_runs, exact=interval.exact),
+            _predict_further(results, cell, column, spec.published_runs, exact=interval.exact),
             margin=margin_of(spec, column, results).half_width_of(published.value, published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
             comparisons=_comparisons(results, draft, everything),
@@ -296,7 +296,7 @@ def _range(results: Results, column: Column) -> Range:
     return own if column.compare is None else derived_range(column.compare.kind, own, own)
 
 
-def _further(results: Results, cell: CellInfo, column: Column, runs: int, *, exact: bool) -> Interval:
+def _predict_further(results: Results, cell: CellInfo, column: Column, runs: int, *, exact: bool) -> Interval:
     """Where the column's number from as many further runs would lie."""
     values, within = per_run(results, cell, column), _range(results, column)
     samples = leave_one_out(results, cell, column) if runs > 1 else None

@@ -61,13 +61,13 @@ class Program:
     def last_lines(self) -> str:
         """The end of what it said: of its errors, or of its output if there are none."""
         for kind in (".err", ".out"):
-            text = _kept(self.output.with_suffix(kind)).strip()
+            text = _shorten_text(self.output.with_suffix(kind)).strip()
             if text:
                 return " | ".join(text.splitlines()[-_LAST_LINES:])
         return "it said nothing"
 
 
-def _kept(path: Path) -> str:
+def _shorten_text(path: Path) -> str:
     """A file's text, without the middle if it is long."""
     if not path.exists():
         return ""
@@ -102,9 +102,9 @@ class Programs:
 
     def __post_init__(self) -> None:
         self.home = Path(self.job["folder"])
-        self.all = [self._of(content) for content in self.job.get("programs", ())]
+        self.all = [self._program(content) for content in self.job.get("programs", ())]
 
-    def _of(self, content: Mapping[str, Any]) -> Program:
+    def _program(self, content: Mapping[str, Any]) -> Program:
         index, end = int(content["traffic"]), str(content["end"])
         entry = self.hosts.scenario["traffic"][index]
         addresses = {name: self.hosts.program_address(index, name) for name in ("client", "server")}
@@ -175,9 +175,9 @@ class Programs:
         for limit, most in ((resource.RLIMIT_FSIZE, _MAX_FILE), (resource.RLIMIT_CORE, 0)):
             resource.prlimit(one.process.pid, limit, (most, most))
         handle = os.pidfd_open(one.process.pid)
-        self.loop.add_reader(handle, self._ended, one, handle)
+        self.loop.add_reader(handle, self._note_end, one, handle)
 
-    def _ended(self, one: Program, handle: int) -> None:
+    def _note_end(self, one: Program, handle: int) -> None:
         self.loop.remove_reader(handle)
         os.close(handle)
         if self.is_over:
@@ -240,6 +240,6 @@ class Programs:
                     "start_ns": round((one.start - zero) * 1e9),
                     "end_ns": None if one.ended is None else round((one.ended - zero) * 1e9),
                     "exit_code": one.code,
-                    "stdout": _kept(one.output.with_suffix(".out")),
-                    "stderr": _kept(one.output.with_suffix(".err")),
+                    "stdout": _shorten_text(one.output.with_suffix(".out")),
+                    "stderr": _shorten_text(one.output.with_suffix(".err")),
                 }

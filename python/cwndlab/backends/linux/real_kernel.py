@@ -175,7 +175,7 @@ class Kernel:
                     running.append(self.begin(job, json.loads(job.scenario), router, 1))
                 if self.watcher is not None and time.monotonic() - watched_at >= 1:
                     watched_at = time.monotonic()
-                    self.watcher.time_left(self._left(running, waiting))
+                    self.watcher.time_left(self._seconds_left(running, waiting))
                 for run in [r for r in running if self._is_over(r)]:
                     running.remove(run)
                     self.learn_pace(run.length_s, time.monotonic() - run.began)
@@ -193,7 +193,7 @@ class Kernel:
         run.hung = self.why_stuck(run)
         return run.hung is not None
 
-    def _left(self, running: Sequence[RunProcess], waiting: Iterable[Job]) -> float | None:
+    def _seconds_left(self, running: Sequence[RunProcess], waiting: Iterable[Job]) -> float | None:
         """Seconds until all runs have ended, if each one counts; None while that is not known."""
         if self.pace is None:
             return None

@@ -177,7 +177,7 @@ class _End:
             self._limit = self.limit()
             return
         timer = self._timer(now, again, bool(flags & SYN))
-        paced = timer is None and not again and self._alone(now) and self._limit == "cwnd"
+        paced = timer is None and not again and self._is_alone(now) and self._limit == "cwnd"
         self._note(now, "pacing" if paced else timer if self.established else None)
         if timer is not None:
             self._expire(now, timer)
@@ -200,7 +200,7 @@ class _End:
         self.last_out = now
         self._limit = self.limit()
 
-    def _alone(self, now: int) -> bool:
+    def _is_alone(self, now: int) -> bool:
         """Whether it answers nothing: no arrival, no write, and no segment of the same burst."""
         return now - max(self.last_in, self.last_out, self.last_write) > self.answer_ns
 

@@ -195,7 +195,7 @@ def _origin(given: Path | None, content: str | None) -> str:
 def _update(kept: Path, tree: Path, steps: BuildSteps) -> None:
     """Replaces the files of a kept tree that have changed since, so that make compiles what needs them."""
     changed = [path.relative_to(tree) for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
-    changed = [path for path in changed if not _same(tree / path, kept / path)]
+    changed = [path for path in changed if not _is_same_file(tree / path, kept / path)]
     for path in changed:
         (kept / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(tree / path, kept / path)  # with today's time, which make looks at
@@ -203,7 +203,7 @@ def _update(kept: Path, tree: Path, steps: BuildSteps) -> None:
     steps.say(f"{files} changed since the last build of this folder")
 
 
-def _same(new: Path, old: Path) -> bool:
+def _is_same_file(new: Path, old: Path) -> bool:
     return old.is_file() and filecmp.cmp(new, old, shallow=False)
 
 
