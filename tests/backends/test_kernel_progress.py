@@ -28,7 +28,7 @@ class Disturbed(backend.Kernel):
     def start(self, job: Job, content: Mapping[str, Any], folder: Path) -> subprocess.Popen[str]:
         return subprocess.Popen(["true"], text=True)
 
-    def _outcome(self, run: backend._Running, work: Any) -> tuple[Outcome, list[str]]:
+    def _outcome(self, run: backend.RunProcess, work: Any) -> tuple[Outcome, list[str]]:
         return Outcome(run.job, {}, 1), ["steal: too much"] if run.attempt == 1 else []
 
 
