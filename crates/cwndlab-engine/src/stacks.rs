@@ -81,6 +81,8 @@ pub struct StackCounters {
     pub lost: u32,
     /// Congestion events that ECN caused.
     pub ecn_reductions: u32,
+    /// Probe timeouts.
+    pub timeouts: u32,
 }
 
 /// The state of a sender.

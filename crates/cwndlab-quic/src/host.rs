@@ -10,6 +10,7 @@ use cwndlab_engine::{Endpoint, Progress, StackCounters, StackWindow};
 use cwndlab_units::Time;
 
 use crate::sender::Shared;
+use crate::timeouts;
 
 /// The addresses of the two ends. Each end has its own network, so one pair serves all connections.
 pub(crate) const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 4433);
@@ -82,6 +83,7 @@ pub(crate) struct Host<S> {
     writable: bool,
     progress: Progress,
     sender: Shared,
+    timeouts: u32,
 }
 
 impl<S: Stack> Host<S> {
@@ -98,6 +100,7 @@ impl<S: Stack> Host<S> {
             writable: true,
             progress: Progress::default(),
             sender,
+            timeouts: 0,
         }
     }
 
@@ -173,7 +176,8 @@ impl<S: Stack> Endpoint for Host<S> {
     }
     fn handle_timeout(&mut self, now: Time) {
         let now = self.at(now);
-        self.stack.expire(now);
+        let Host { stack, timeouts, .. } = self;
+        *timeouts += timeouts::counted(|| stack.expire(now));
         self.work();
     }
     fn poll_datagram(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<u8> {
@@ -197,7 +201,11 @@ impl<S: Stack> Endpoint for Host<S> {
         self.progress
     }
     fn counters(&self) -> StackCounters {
-        StackCounters { lost: self.stack.lost(&self.sender), ecn_reductions: self.sender.lock().ecn_reductions }
+        StackCounters {
+            lost: self.stack.lost(&self.sender),
+            ecn_reductions: self.sender.lock().ecn_reductions,
+            timeouts: self.timeouts,
+        }
     }
     fn window(&self) -> Option<StackWindow> {
         self.has_data.then(|| self.sender.lock().sample())

@@ -14,6 +14,7 @@ mod options;
 mod quinn;
 mod random;
 mod sender;
+mod timeouts;
 
 use std::time::Instant;
 

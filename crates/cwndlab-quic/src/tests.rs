@@ -17,6 +17,7 @@ struct Log {
     delivered: [u64; 2],
     drops: u32,
     lost: u32,
+    timeouts: u32,
     reductions: u32,
     finished: Vec<Time>,
 }
@@ -30,6 +31,7 @@ impl Probe for Log {
         self.connections.push(format!("{record:?}"));
         self.delivered = [record.bytes_up, record.bytes_down];
         (self.drops, self.lost, self.reductions) = (record.drops, record.retransmits, record.ecn_reductions);
+        self.timeouts = record.timeouts;
     }
     fn object(&mut self, _: u32, record: &ObjectRecord) {
         self.finished.push(record.end);
@@ -182,6 +184,20 @@ fn options_reach_the_stack() {
         // A window of 20 kB every 40 ms: 4 Mb/s.
         let slow = Case::new(stack, "cubic").with("stream_window_bytes", 20_000).run();
         assert!(slow.finished[0] > Time::from_secs(5), "{stack}: {}", slow.finished[0]);
+    }
+}
+
+#[test]
+fn probe_timeouts_are_counted() {
+    for stack in ["quinn", "noq"] {
+        let undisturbed = Case::new(stack, "cubic").with("mtu_bytes", 1500).run();
+        assert_eq!((undisturbed.timeouts, undisturbed.delivered[0]), (0, 3_000_000), "{stack}");
+        // From 1 to 3 s nothing gets through. The timer expires after about 0.1 s and then after twice the time, so four
+        // times: after 0.1, 0.3, 0.7 and 1.5 s. The fifth time, after 3.1 s, the path is back.
+        let outage = json!([{"kind": "loss-steps", "at_ns": [0, 1_000_000_000, 3_000_000_000_u64], "p": [0.0, 1.0, 0.0]}]);
+        let log = Case { impairments: outage, ..Case::new(stack, "cubic") }.run();
+        assert_eq!(log.delivered, [3_000_000, 0], "{stack}");
+        assert!((4..=6).contains(&log.timeouts), "{stack}: {} timeouts", log.timeouts);
     }
 }
 

@@ -221,7 +221,7 @@ counters! {
             segments_sent: u64,
             /// Retransmitted segments, both ends.
             retransmits: u32,
-            /// Retransmission timeouts, both ends.
+            /// Retransmission timeouts, both ends; of a QUIC stack, probe timeouts.
             timeouts: u32,
             /// Fast retransmits, both ends.
             fast_retransmits: u32,
@@ -262,7 +262,7 @@ counters! {
             connections: u16,
             /// Retransmitted segments while the object was in progress, both directions.
             retransmits: u32,
-            /// Retransmission timeouts while the object was in progress, both directions.
+            /// Retransmission timeouts while the object was in progress, both directions; of a QUIC stack, probe timeouts.
             timeouts: u32,
             /// Whether the object was finished.
             finished: bool,

@@ -61,9 +61,13 @@ def retransmission_times(run: RunView, *, connection: Number = 0) -> list[float]
 def fast_retransmits(run: RunView, *, traffic: str | None = None) -> float:
     """Fast retransmits: recoveries begun by duplicate ACKs, summed over the connections.
 
-    For one traffic entry of the study, or for all.
+    For one traffic entry of the study, or for all. NaN if all of them use QUIC stacks, which report none.
     """
-    return float(np.sum(connections_of(run, traffic)["fast_retransmits"]))
+    rows = connections_of(run, traffic)
+    entries = run.scenario["traffic"]
+    if len(rows["traffic"]) and all("stack" in entries[entry] for entry in rows["traffic"]):
+        return math.nan
+    return float(np.sum(rows["fast_retransmits"]))
 
 
 @metric(unit="ACKs", low=0, count=True, tables=["segments", "connections"])
@@ -91,7 +95,7 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
 
 @metric(unit="timeouts", low=0, count=True)
 def timeouts(run: RunView, *, traffic: str | None = None) -> float:
-    """Retransmission timeouts, summed over the connections of the traffic.
+    """Retransmission timeouts, summed over the connections of the traffic; of a QUIC stack, probe timeouts.
 
     For one traffic entry of the study, or for all.
     """

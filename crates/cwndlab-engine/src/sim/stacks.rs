@@ -305,10 +305,11 @@ impl<P: Probe> Simulation<P> {
         self.probe.window(self.now, Way { connection: serial, from_client: end & 1 == 0 }, &sample);
     }
 
-    /// Losses of a stack's connection so far. Stacks do not report their timeouts.
+    /// Losses of a stack's connection so far.
     pub(super) fn stack_losses(&self, slot: u32) -> Losses {
-        let lost = self.outside.ends(slot).map_or(0, |ends| ends.iter().map(|end| end.counters().lost).sum());
-        Losses { retransmits: lost, timeouts: 0 }
+        let Some(ends) = self.outside.ends(slot) else { return Losses::default() };
+        let [client, server] = [ends[0].counters(), ends[1].counters()];
+        Losses { retransmits: client.lost + server.lost, timeouts: client.timeouts + server.timeouts }
     }
 
     /// Replaces the counters of a record by those of the stack.
@@ -319,6 +320,7 @@ impl<P: Probe> Simulation<P> {
         record.bytes_down = client.0.received;
         record.segments_sent = pair.sent;
         record.retransmits = client.1.lost + server.1.lost;
+        record.timeouts = client.1.timeouts + server.1.timeouts;
         record.ecn_reductions = client.1.ecn_reductions + server.1.ecn_reductions;
         record.failed = client.0.failed || server.0.failed;
     }

@@ -76,7 +76,7 @@ impl Endpoint for End {
         Progress { established: true, drained: self.progress.closed, ..self.progress }
     }
     fn counters(&self) -> StackCounters {
-        StackCounters { lost: self.lost, ecn_reductions: 0 }
+        StackCounters { lost: self.lost, timeouts: self.lost, ecn_reductions: 0 }
     }
     fn window(&self) -> Option<StackWindow> {
         None
@@ -127,6 +127,7 @@ fn dropped_and_duplicated_payloads_reach_their_end_intact() {
     let record = log.connections[0];
     assert_eq!(record.bytes_up, 20_000);
     assert!(record.retransmits > 3 && record.drops > 3, "{record:?}");
+    assert_eq!(record.timeouts, record.retransmits);
 }
 
 #[test]
