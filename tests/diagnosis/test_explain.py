@@ -164,7 +164,7 @@ def test_the_command_explains_a_study_and_a_capture(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rfc2416", "--flow", "web"], "no TCP flow"),
+        (["rfc2416", "--flow", "web"], 'no flow "web" of TCP or QUIC'),
         (["rfc2416", "--at", "soon"], "--at"),
     ],
 )
@@ -358,5 +358,5 @@ def test_a_run_explains_itself() -> None:
     (wait,) = at.waits
     assert wait.start_s <= 1 < wait.end_s and wait.cause == "receive-window"
     assert run.explain().cause == "receive-window"
-    with pytest.raises(KeyError, match="no TCP flow"):
+    with pytest.raises(KeyError, match='no flow "flaw" of TCP or QUIC'):
         run.explain("flaw")

@@ -61,7 +61,7 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no cell": (lambda r: r.sel(cell="iw=9"), 'no cell "iw=9"'),
     "no figure": (lambda r: r.figure("none"), 'no figure "none"'),
     "no replicate": (lambda r: r.sel(iw=1).records("segments", replicate=3), "no replicate 3 .* has 0 to 2"),
-    "no flow": (lambda r: r.sel(iw=1).explain("ftp"), 'no TCP flow "ftp"'),
+    "no flow": (lambda r: r.sel(iw=1).explain("ftp"), 'no flow "ftp" of TCP or QUIC'),
     "no time": (lambda r: r.sel(iw=1).explain(at="soon"), '^at: "soon" is not a time'),
     "value of a model": (lambda _: Flow(cc=3), r"^Flow\.cc: 3 does not fit; it must be text"),
     "key of a model": (lambda _: Flow(ccc="cubic"), r'^Flow\.ccc: unknown key .ccc.; did you mean "cc"'),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from cwndlab.errors import NotFoundError, StudyError
+from cwndlab.diagnosis.from_outside import OutsideSummary
+from cwndlab.errors import StudyError
 from cwndlab.explore.controls import derive_study
 from cwndlab.explore.page import page
 from cwndlab.runs.result import RunResult
@@ -12,7 +15,7 @@ from cwndlab.study import Study
 
 STUDY = """\
 title = "QUIC next to TCP"
-measure = ["goodput", "loss_rate", "queue_delay"]
+measure = ["goodput", "loss_rate", "queue_delay", "fast_retransmits", "timeouts"]
 
 [dumbbell]
 rate = "10Mbps"
@@ -69,10 +72,34 @@ def test_each_sender_has_windows_and_losses(run: RunResult) -> None:
         assert 0 <= row["drops"] - row["retransmits"] <= 60, row  # not yet noticed at the end
 
 
+def test_what_stacks_do_not_report_is_not_measured_rather_than_0(run: RunResult) -> None:
+    values = {row["quantity"]: row["value"] for row in run.values.to_pylist()}
+    assert math.isnan(values["fast_retransmits_noq_bbr3"])
+    assert not math.isnan(values["fast_retransmits_cubic"])
+    assert not math.isnan(values["timeouts_noq_bbr3"])
+
+
+def test_what_can_be_seen_of_a_stack_is_explained(run: RunResult) -> None:
+    found = run.explain("noq_bbr3", at=3.0)
+    (summary,) = found.summaries
+    (row,) = [row for row in run.records("connections").to_pylist() if row["flow"] == "noq_bbr3"]
+    assert isinstance(summary, OutsideSummary)
+    assert (summary.acknowledged_bytes, summary.retransmitted) == (row["bytes_up"], row["retransmits"])
+    assert (summary.dropped, summary.probe_timeouts) == (row["drops"], row["timeouts"])
+    assert summary.rtt_s is not None and summary.full_window_share is not None and summary.pause_s is not None
+    assert 0.04 < summary.rtt_s[0] <= summary.rtt_s[1] < 0.2
+    assert 0 < summary.full_window_share < 1
+    text = str(found)
+    assert "noq does not report what keeps it from sending" in text
+    assert "what it waited for at 3 s is not known" in text
+    assert "never waited" not in text
+    assert found.to_dict()["waits_known"] is False
+    # Without a name, a TCP flow comes first.
+    assert run.explain().waits_known
+
+
 def test_what_only_tcp_has_is_rejected_with_the_reason(study: Study, run: RunResult) -> None:
     with pytest.raises(StudyError, match="a kernel does not run quinn"):
         study.run(backend="linux-virtual")
-    with pytest.raises(NotFoundError, match="noq_bbr3 is QUIC, and noq does not report"):
-        run.explain("noq_bbr3")
     with pytest.raises(StudyError, match="pages of controls do not run quinn"):
         page(derive_study(study))

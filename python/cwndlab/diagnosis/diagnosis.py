@@ -25,6 +25,8 @@ class Diagnosis:
     notes: tuple[str, ...] = ()
     #: Each connection in two sentences.
     summaries: tuple[Summary, ...] = ()
+    #: Whether what the senders waited for is known; not so of QUIC stacks.
+    waits_known: bool = True
 
     @property
     def cause(self) -> str | None:
@@ -35,6 +37,8 @@ class Diagnosis:
         lines = [f"note: {note}" for note in self.notes]
         few = len(self.summaries) <= SUMMARIES
         lines += [str(one) for one in self.summaries] if few else [summarize_all(self.summaries)]
+        if not self.waits_known:
+            return "\n".join(lines)
         total = "; ".join(f"{cause} {seconds:.3f} s" for cause, seconds in self.waited_s.items())
         lines.append(f"waited: {total}" if total else "the sender never waited")
         name = ""
@@ -49,6 +53,7 @@ class Diagnosis:
         """The same as a dictionary for JSON: times in seconds, from the start of the run or capture."""
         return {
             "cause": self.cause,
+            "waits_known": self.waits_known,
             "connections": [one.to_dict() for one in self.summaries],
             "waited_s": self.waited_s,
             "waits": [wait.to_dict() for wait in self.waits],

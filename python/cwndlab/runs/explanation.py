@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
+from cwndlab.diagnosis.from_outside import diagnose_outside
 from cwndlab.diagnosis.from_records import conversations
 from cwndlab.errors import NotFoundError, check_arguments, nearest
 from cwndlab.plan.scenario import sender
@@ -21,6 +22,8 @@ def explain_run(
 ) -> Diagnosis:
     """The diagnosis of one flow of a run, simulated again with the probes that it needs.
 
+    Of a QUIC stack, which does not report what it waited for, the numbers that its records show.
+
     Raises:
         NotFoundError: there is no such flow.
         OutputError: the run cannot be simulated again.
@@ -29,6 +32,10 @@ def explain_run(
     scenario = source.scenario(cell)
     traffic = _traffic(scenario["traffic"], flow)
     node = sender(scenario["traffic"][traffic])
+    if "stack" in scenario["traffic"][traffic]:
+        on: dict[str, object] = {"connections": True, "cwnd": True, "segments_at": node}
+        view = view_again(source, cell, replicate, on)
+        return diagnose_outside(view.columns, scenario, traffic, node, at_s)
     on = {"connections": True, "limits": True, "states": True, "cwnd": True, "segments_at": node}
     view = view_again(source, cell, replicate, on)
     found = conversations(view.columns, scenario, traffic, node, simulated=not source.backend)
@@ -54,22 +61,14 @@ def explain_capture(path: str | Path, at: str | float | None = None, longest: in
 
 
 def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
-    """The index of the traffic entry of this name, or the first instance; of TCP."""
+    """The index of the traffic entry of this name, or the first instance; without a name, TCP before QUIC."""
     names = [str(entry["name"]) for entry in entries]
-    chosen = [
-        k for k, entry in enumerate(entries) if not is_unresponsive(entry["app"]) and "stack" not in entry
-    ]
+    chosen = [k for k, entry in enumerate(entries) if not is_unresponsive(entry["app"])]
     if flow is not None:
         chosen = [k for k in chosen if flow in (names[k], names[k].split(".", 1)[0])]
     if not chosen:
-        quic = [name for name, entry in zip(names, entries, strict=True) if "stack" in entry]
-        if flow in quic or (flow is None and quic):
-            stack = entries[names.index(flow or quic[0])]["stack"]["stack"]
-            raise NotFoundError(
-                f"{flow or quic[0]} is QUIC, and {stack} does not report what kept it from sending"
-            )
         if flow is None:
-            raise NotFoundError("there is no TCP flow")
+            raise NotFoundError("there is no flow of TCP or QUIC")
         groups = dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names])
-        raise NotFoundError(f'no TCP flow "{flow}"; {nearest(flow, groups)}')
-    return chosen[0]
+        raise NotFoundError(f'no flow "{flow}" of TCP or QUIC; {nearest(flow, groups)}')
+    return min(chosen, key=lambda k: "stack" in entries[k])

@@ -1,0 +1,133 @@
+"""What can be seen of a connection whose stack does not report what kept it from sending: QUIC stacks.
+
+Rates, losses, round-trip times, windows and pauses come from the records. The causes of pauses are not known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .diagnosis import Diagnosis
+from .summary import Summary, length
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class OutsideSummary(Summary):
+    """What a sender did, in numbers; `retransmitted` are the packets that it declared lost."""
+
+    #: Packets of the connection that links dropped, both directions.
+    dropped: int
+    #: Of both ends.
+    probe_timeouts: int
+    ecn_reductions: int
+    #: Of the congestion window, in bytes, weighted by time; None if it was not recorded.
+    mean_window_bytes: float | None
+    #: Share of the window's changes at which less than a packet of it was free.
+    full_window_share: float | None
+    #: The longest time without a packet of the sender, and when it began.
+    pause_s: tuple[float, float] | None
+
+    def __str__(self) -> str:
+        if not self.segments:
+            return f"{self.conversation}: sent no data"
+        rate = self.acknowledged_bytes * 8e-6 / self.seconds if self.seconds else 0.0
+        lost = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} packets declared lost"
+        parts = [f"{rate:.3g} Mb/s for {length(self.seconds)}", f"{lost} ({self.dropped} dropped by links)"]
+        parts += [
+            f"{self.probe_timeouts} probe timeouts of both ends",
+            f"{self.ecn_reductions} reductions by ECN marks",
+        ]
+        if self.rtt_s is not None:
+            parts.append("smoothed round trip at least {}, median {}".format(*map(length, self.rtt_s)))
+        text = f"{self.conversation}: {', '.join(parts)}."
+        if self.mean_window_bytes is not None and self.full_window_share is not None:
+            window = f"The window was {self.mean_window_bytes / 1e3:.3g} kB on average"
+            text += f" {window}, and full at {100 * self.full_window_share:.0f} % of its changes."
+        if self.pause_s is not None:
+            text += " The longest pause, {}, began at {}.".format(*map(length, self.pause_s))
+        return text
+
+
+def diagnose_outside(
+    columns: Callable[[str], Columns],
+    scenario: Mapping[str, Any],
+    traffic: int,
+    node: int,
+    at_s: float | None = None,
+) -> Diagnosis:
+    """What can be seen of the connections of a traffic entry that uses a QUIC stack.
+
+    Args:
+        columns: gives the columns of a record table: `connections`, `segments` at the node, and `cwnd`.
+        scenario: what was run.
+        traffic: index of the traffic entry.
+        node: the sending host.
+        at_s: the moment asked about, of which nothing is known.
+
+    """
+    stack = scenario["traffic"][traffic]["stack"]["stack"]
+    notes = [f"{stack} does not report what keeps it from sending; this is what its records show"]
+    if at_s is not None:
+        notes.append(f"what it waited for at {at_s:g} s is not known")
+    table = columns("connections")
+    mine = np.flatnonzero(table["traffic"] == traffic)
+    summaries = tuple(_summary(columns, scenario, traffic, node, int(row)) for row in mine)
+    return Diagnosis({}, (), tuple(notes), summaries, waits_known=False)
+
+
+def _summary(
+    columns: Callable[[str], Columns], scenario: Mapping[str, Any], traffic: int, node: int, row: int
+) -> OutsideSummary:
+    table = {name: column[row] for name, column in columns("connections").items()}
+    serial, client = int(table["connection"]), bool(table["client"] == node)
+    sent, most = _sent(columns("segments"), serial, client)
+    window, full, rtt = _window(columns("cwnd"), serial, client, most)
+    gaps = np.diff(sent)
+    longest = int(np.argmax(gaps)) if len(gaps) else 0
+    entry = scenario["traffic"][traffic]
+    nodes = [scenario["nodes"][entry[end]] for end in ("client", "server")]
+    sender, receiver = nodes if client else nodes[::-1]
+    return OutsideSummary(
+        conversation=f"{entry['name']}, connection {serial}, {sender} > {receiver}",
+        seconds=float(sent[-1] - sent[0]) / 1e9 if len(sent) else 0.0,
+        acknowledged_bytes=int(table["bytes_up" if client else "bytes_down"]),
+        segments=len(sent),
+        retransmitted=int(table["retransmits"]),
+        rtt_s=rtt,
+        waited_s={},
+        dropped=int(table["drops"]),
+        probe_timeouts=int(table["timeouts"]),
+        ecn_reductions=int(table["ecn_reductions"]),
+        mean_window_bytes=window,
+        full_window_share=full,
+        pause_s=(float(gaps[longest]) / 1e9, float(sent[longest]) / 1e9) if len(gaps) else None,
+    )
+
+
+def _sent(segments: Columns, serial: int, client: bool) -> tuple[NDArray[np.int64], int]:
+    """When the sender sent its datagrams, in nanoseconds, and the payload of the largest."""
+    mine = (segments["connection"] == serial) & (segments["from_client"] == client) & segments["sent"]
+    sizes = segments["len"][mine]
+    return segments["time_ns"][mine].astype(np.int64), int(sizes.max()) if len(sizes) else 0
+
+
+def _window(
+    table: Columns, serial: int, client: bool, packet: int
+) -> tuple[float | None, float | None, tuple[float, float] | None]:
+    """The mean window, the share of its changes at which it was full, and the least and median round trip."""
+    mine = (table["connection"] == serial) & (table["from_client"] == client)
+    times, windows = table["time_ns"][mine].astype(float), table["cwnd_bytes"][mine].astype(float)
+    if len(times) < 2:
+        return None, None, None
+    full = table["in_flight_bytes"][mine].astype(float) + packet > windows
+    rtts = table["srtt_ns"][mine].astype(float)
+    rtts = rtts[np.isfinite(rtts) & (rtts > 0)] / 1e9
+    rtt = (float(rtts.min()), float(np.median(rtts))) if len(rtts) else None
+    return float(np.average(windows[:-1], weights=np.diff(times))), float(full.mean()), rtt
