@@ -19,6 +19,7 @@ from .output import columns, echo, number_of, progress
 
 if TYPE_CHECKING:
     from cwndlab.evaluate.evaluation import Evaluation
+    from cwndlab.evaluate.subjects import Subject
     from cwndlab.runs.progress import Progress
 
 
@@ -68,7 +69,11 @@ OutOption = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./NAME-scorecard")
 ]
 StackOption = Annotated[
-    str | None, typer.Option(metavar="linux-laws|FILE", help="a kernel's TCP; default: linux-laws")
+    str | None,
+    typer.Option(
+        metavar="quinn|noq|linux-laws|FILE",
+        help="the QUIC stack that has the congestion controls; or a kernel's TCP, default: linux-laws",
+    ),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="exit with code 3 if a MUST of a document is not met")
@@ -98,7 +103,7 @@ def evaluate(
     json_: JsonOption = False,
 ) -> None:
     """Evaluate congestion controls or queues by the standards' criteria, next to known ones."""
-    from cwndlab.evaluate import evaluation, subjects
+    from cwndlab.evaluate import evaluation
     from cwndlab.evaluate import pack as packs
     from cwndlab.runs.run_options import RunOptions
 
@@ -110,8 +115,7 @@ def evaluate(
         right = "write --cc cubic, --cc FILE.py:CLASS, or --queue codel"
         raise StudyError(problem, key="--cc or --queue", right=right)
     on_kernel = backend != "simulator"
-    wanted = [subjects.congestion_control(one, on_kernel=on_kernel) for one in cc or ()]
-    wanted += [subjects.queue(one) for one in queue or ()]
+    wanted, stack = _subjects(cc or [], queue or [], stack, on_kernel=on_kernel)
     chosen = [packs.load(name) for name in pack] if pack else packs.load_all(wanted[0].kind)
     if only:
         chosen = [one.with_criteria(only) for one in chosen]
@@ -137,6 +141,21 @@ def evaluate(
     _end(made, strict)
 
 
+def _subjects(
+    laws: list[str], queues: list[str], stack: str | None, *, on_kernel: bool
+) -> tuple[list[Subject], str | None]:
+    """What is evaluated, and the kernel's stack; a QUIC stack is part of the subjects."""
+    from cwndlab.evaluate import subjects
+    from cwndlab.spec import stacks
+
+    if stack is None or stack not in stacks.names():
+        made = [subjects.congestion_control(one, on_kernel=on_kernel) for one in laws]
+        return made + [subjects.queue(one) for one in queues], stack
+    if queues:
+        raise StudyError(f"{stack} has no queues", key="--stack", right="leave it out")
+    return [subjects.of_stack(one, stack) for one in laws], None
+
+
 def _progress(quiet: bool, study: str) -> AbstractContextManager[Progress]:
     """What is shown while a study runs, below its name."""
     if not quiet:
@@ -151,7 +170,10 @@ def _show(made: Evaluation, seconds: float) -> None:
             counts = card.counts(subject)
             parts = [f"{count} {outcome.value}" for outcome, count in counts.items()]
             without = sum(subject in row.values for row in card.rows) - sum(counts.values())
-            echo(f"{card.pack.name}, {subject}: {', '.join([*parts, f'{without} rows without a threshold'])}")
+            parts.append(f"{without} rows without a threshold")
+            if unmeasured := card.unmeasured(subject):
+                parts.append(f"{unmeasured} not measured")
+            echo(f"{card.pack.name}, {subject}: {', '.join(parts)}")
     echo(f"{made.performed} runs in {span(seconds)}")
     echo(f"scorecard: {made.folder / 'scorecard.html'}")
 

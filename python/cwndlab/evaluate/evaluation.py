@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from cwndlab.writing import save
 
 from .pack import Pack
 from .scorecard import MARKS, Scorecard, as_data, as_junit, judge
-from .subjects import Subject, with_subjects
+from .subjects import Subject, refusal, with_subjects
 
 RULE = (
     "A row has a mark where the document itself states a limit: met, not met, undecided if the 95 % "
@@ -66,10 +66,15 @@ class Evaluation:
 
 
 def studies(
-    pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], without: Collection[str] = ()
+    pack: Pack,
+    subjects: Sequence[Subject],
+    changes: Mapping[str, Any],
+    without: Collection[str] = (),
+    refused: Mapping[str, Collection[str]] | None = None,
 ) -> dict[str, Study]:
     """The studies of a pack, changed, with the subjects in their place, and without some of the references.
 
+    `refused` has the subjects that a study cannot have.
     StudyError if the subjects are of another kind.
     """
     for subject in subjects:
@@ -81,7 +86,12 @@ def studies(
         raise StudyError(f"two subjects have the name {twice[0]}", right="give one another name: NAME=…")
     references = pack.file.references
     return {
-        name: with_subjects(_with_changes(study, changes), subjects, references, without)
+        name: with_subjects(
+            _with_changes(study, changes),
+            [subject for subject in subjects if subject.name not in (refused or {}).get(name, ())],
+            references,
+            without,
+        )
         for name, study in pack.studies.items()
     }
 
@@ -130,10 +140,9 @@ def evaluate(
             name: unmeasured_results(plan.study, {cell.id: cell.axes for cell in plan.cells})
             for name, plan in one.plans.items()
         }
-        judge(one.pack, names, empty, skipped=one.skipped)
+        judge(one.pack, names, empty, skipped=one.skipped, refused=one.refused)
     if not any(one.plans for one in prepared):
-        reason = next(why for one in prepared for why in one.skipped.values())
-        raise StudyError(f"no study runs on a kernel: {reason}", key="--backend", right="--backend simulator")
+        raise _nothing_to_run(prepared, options)
     runs: dict[tuple[str, str], RunResult] = {}
     cards = []
     whole = _Whole([plan for one in prepared for plan in one.plans.values()])
@@ -152,6 +161,7 @@ def evaluate(
                 names,
                 {name: run.results for name, run in made.items()},
                 skipped=one.skipped,
+                refused=one.refused,
                 simulated={name: run.simulated for name, run in made.items() if run.simulated is not None},
                 kernel_only=[subject.name for subject in subjects if subject.kernel is not None],
             )
@@ -159,6 +169,16 @@ def evaluate(
     evaluation = Evaluation(tuple(cards), tuple(subjects), runs, out)
     _write(evaluation, out, options, time.monotonic() - began)
     return evaluation
+
+
+def _nothing_to_run(prepared: Sequence[_Prepared], options: RunOptions) -> StudyError:
+    """Says why no study runs, by the reason for the first."""
+    reason = next(why for one in prepared for why in one.skipped.values())
+    if options.backend == "simulator":
+        return StudyError(
+            f"no study runs with this stack: {reason}", key="--stack", right="choose other criteria"
+        )
+    return StudyError(f"no study runs on a kernel: {reason}", key="--backend", right="--backend simulator")
 
 
 class _Whole:
@@ -203,6 +223,8 @@ class _Prepared:
     plans: Mapping[str, Plan]
     #: Studies that the backend cannot run, and why.
     skipped: Mapping[str, str]
+    #: By study: subjects that it cannot have, and why.
+    refused: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 def _prepare(
@@ -210,10 +232,12 @@ def _prepare(
 ) -> _Prepared:
     """The plans of a pack's studies, checked; for a kernel without the references that it lacks."""
     if options.backend == "simulator":
-        made = studies(pack, subjects, changes)
-        return _Prepared(pack, {name: checked_plan(study, options) for name, study in made.items()}, {})
+        return _prepare_simulator(pack, subjects, changes, options)
     stack, offered = load_stack(str(options.stack)), _offered(options)
     for subject in subjects:
+        if subject.stack is not None:
+            problem = f"a kernel does not run {subject.stack['profile']}"
+            raise StudyError(problem, key="--stack", right="run the simulator")
         if subject.law is not None:
             right = "leave it out, or run the simulator"
             raise StudyError("a kernel runs no congestion control in Python", key="--cc", right=right)
@@ -235,6 +259,26 @@ def _prepare(
         else:
             skipped[name] = reason
     return _Prepared(pack, plans, skipped)
+
+
+def _prepare_simulator(
+    pack: Pack, subjects: Sequence[Subject], changes: Mapping[str, Any], options: RunOptions
+) -> _Prepared:
+    """The plans of a pack's studies, checked; each without the QUIC stacks that it cannot have."""
+    plans: dict[str, Plan] = {}
+    skipped: dict[str, str] = {}
+    refused: dict[str, dict[str, str]] = {}
+    on_stacks = [subject for subject in subjects if subject.stack is not None]
+    bases = studies(pack, [], changes) if on_stacks else {}
+    for name, study in bases.items():
+        reasons = {subject.name: refusal(study, subject) for subject in on_stacks}
+        refused[name] = {who: reason for who, reason in reasons.items() if reason is not None}
+        if len(refused[name]) == len(subjects):
+            skipped[name] = next(iter(refused[name].values()))
+    for name, study in studies(pack, subjects, changes, refused=refused).items():
+        if name not in skipped:
+            plans[name] = checked_plan(study, options)
+    return _Prepared(pack, plans, skipped, refused)
 
 
 def _lacks(stack: Stack, subject: Subject, offered: Collection[str]) -> bool:

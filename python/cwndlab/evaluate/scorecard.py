@@ -67,7 +67,7 @@ class ScoreView:
     place: str
     #: "0.97 (0.95 … 0.99)", the simulator's number next to a kernel's.
     simulated: str
-    #: "better than reno, cubic; no clear difference from bbr1", of a subject.
+    #: "better than reno, cubic; no clear difference from bbr1", of a subject; or why it was not measured.
     compared: str
 
 
@@ -87,6 +87,8 @@ class CriterionRow:
     missing: str = ""
     #: Of a kernel's numbers: the simulator's, by subject and reference.
     simulated: Mapping[str, Interval] = dataclasses.field(default_factory=dict)
+    #: Subjects that its study cannot have, and why.
+    refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -116,7 +118,7 @@ class CriterionRow:
             None if outcome is None else MARKS[outcome],
             "rank {} of {}".format(*place) if (place := self.rank(name)) else "",
             _simulated_text(self.simulated.get(name)),
-            _standings_text(self.standings.get(name, {})),
+            self.refused.get(name) or _standings_text(self.standings.get(name, {})),
         )
 
 
@@ -146,6 +148,10 @@ class Scorecard:
         found = [row.outcomes.get(subject) for row in self.rows]
         return {outcome: found.count(outcome) for outcome in ThresholdOutcome if outcome in found}
 
+    def unmeasured(self, subject: str) -> int:
+        """How many rows have no number of a subject, because its study was not run for it."""
+        return sum(bool(row.missing) or subject in row.refused for row in self.rows)
+
     def failing(self, level: str = "MUST") -> list[tuple[CriterionRow, str]]:
         """Rows of a level and the subjects that do not meet them."""
         return [
@@ -163,18 +169,28 @@ def judge(
     results: Mapping[str, Results],
     *,
     skipped: Mapping[str, str] | None = None,
+    refused: Mapping[str, Mapping[str, str]] | None = None,
     simulated: Mapping[str, Results] | None = None,
     kernel_only: Collection[str] = (),
 ) -> Scorecard:
     """The scorecard of a pack from the results of its studies, by name. StudyError names the criterion.
 
-    `skipped` has the studies that were not run, and why; `simulated` the simulator's results to set next to
+    `skipped` has the studies that were not run, and why; `refused`, by study, the subjects that it cannot
+    have, and why; `simulated` the simulator's results to set next to
     a kernel's, `kernel_only` the subjects of which the simulator has none.
     """
     references = tuple(name for name in pack.file.references if name not in subjects)
     evaluators = {name: Evaluator(of_study) for name, of_study in results.items()}
     rows = [
-        _row(pack, criterion, subjects, references, evaluators, skipped or {})
+        _row(
+            pack,
+            criterion,
+            subjects,
+            references,
+            evaluators,
+            skipped or {},
+            (refused or {}).get(criterion.study, {}),
+        )
         for criterion in pack.file.criteria
     ]
     if simulated:
@@ -191,11 +207,13 @@ def _row(
     references: Sequence[str],
     evaluators: Mapping[str, Evaluator],
     skipped: Mapping[str, str],
+    refused: Mapping[str, str],
 ) -> CriterionRow:
     evaluator = evaluators.get(criterion.study)
     if evaluator is None:
         reason = skipped.get(criterion.study, "its study was not run")
         return CriterionRow(pack.name, criterion, {}, {}, {}, reason)
+    subjects = [name for name in subjects if name not in refused]
     everyone = [*subjects, *references]
     try:
         numbers = _numbers(pack, criterion, evaluator)
@@ -216,7 +234,7 @@ def _row(
         for subject in subjects
         if subject in values
     }
-    return CriterionRow(pack.name, criterion, values, outcomes, standings)
+    return CriterionRow(pack.name, criterion, values, outcomes, standings, refused=refused)
 
 
 def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> Field:
@@ -326,6 +344,7 @@ def _row_data(row: CriterionRow, card: Scorecard) -> dict[str, Any]:
         "unit": row.criterion.unit or None,
         "report": row.report,
         "missing": row.missing or None,
+        "refused": dict(row.refused),
         "numbers": {
             name: {
                 **_interval_data(interval),
@@ -368,7 +387,9 @@ def as_junit(cards: Sequence[Scorecard]) -> bytes:
                     ElementTree.SubElement(case, "failure", type=row.criterion.level, message=said)
                 elif outcome in _SKIPPED or subject not in row.values:
                     skipped += 1
-                    ElementTree.SubElement(case, "skipped", message=row.missing or said)
+                    ElementTree.SubElement(
+                        case, "skipped", message=row.missing or row.refused.get(subject) or said
+                    )
                 ElementTree.SubElement(case, "system-out").text = said
             suite.attrib |= {"tests": str(len(card.rows)), "failures": str(failures), "skipped": str(skipped)}
     ElementTree.indent(root)

@@ -8,15 +8,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from cwndlab import _core
 from cwndlab.errors import StudyError, nearest
 from cwndlab.laws import LawCode, built_in
 from cwndlab.plan.load import rebuild
+from cwndlab.spec import stacks
 from cwndlab.spec.congestion import NAMES
 from cwndlab.spec.congestion import congestion_control as spec_of
 from cwndlab.study import Study
 
 from .pack import AXIS, Kind
 
+#: Options of QUIC stacks under evaluation: packets as large as TCP's, and a window that no study fills.
+OF_STACKS = {"mtu": "1500B", "stream_window": "16MiB"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_+-]*\Z")
 
 
@@ -30,6 +34,8 @@ class Subject:
     law: LawCode | None = None
     #: A congestion control that only the kernel has, by the kernel's name.
     kernel: str | None = None
+    #: The group of a QUIC stack: the stack as its profile, its congestion control, and options.
+    stack: dict[str, str] | None = None
     #: The knobs of a queue.
     queue: dict[str, Any] | None = None
 
@@ -40,6 +46,10 @@ class Subject:
             return f"{self.law.class_name} of {self.law.file}, digest {self.law.digest}"
         if self.kernel is not None:
             return f"congestion control {self.kernel} of the kernel; the simulator has none of this name"
+        if self.stack is not None:
+            version = _core.stack_versions()[self.stack["profile"]]
+            options = ", ".join(f"{key} = {self.stack[key]}" for key in OF_STACKS)
+            return f"congestion control {self.stack['cc']} of the QUIC stack {version}, {options}"
         if self.queue is not None:
             knobs = {key: value for key, value in self.queue.items() if key != "kind"}
             settings = ", ".join(f"{key} = {value}" for key, value in knobs.items())
@@ -55,6 +65,28 @@ def congestion_control(given: str, *, on_kernel: bool = False) -> Subject:
         return Subject("cc", given, kernel=given)
     name, law = spec_of(given)
     return Subject("cc", name, law=law)
+
+
+def of_stack(given: str, stack: str) -> Subject:
+    """A congestion control of a QUIC stack. StudyError if the stack has none of this name."""
+    known = stacks.congestion_controls(stack)
+    if given not in known:
+        problem = f"{stack} has no congestion control {given!r}"
+        raise StudyError(problem, key="--cc", right=nearest(given, known))
+    return Subject("cc", f"{stack}-{given}", stack={"profile": stack, "cc": given, **OF_STACKS})
+
+
+def refusal(study: Study, subject: Subject) -> str | None:
+    """Why a study cannot have a QUIC stack as its subject; None if it can."""
+    for name in _groups(study):
+        if knobs := [key for key in study.raw["tcp"]["groups"][name] if key not in ("cc", "profile")]:
+            return f"{', '.join(knobs)} of the flow {name} are knobs of TCP"
+    try:
+        for cell in with_subjects(study, [subject], []).set({AXIS: subject.name}).plan().cells:
+            cell.check()
+    except StudyError as error:
+        return error.problem
+    return None
 
 
 def queue(given: str) -> Subject:
@@ -93,7 +125,7 @@ def with_subjects(
     own = {subject.kernel for subject in subjects if subject.kernel is not None}
     if own:
         study = replace(study, catalogue=replace(study.catalogue, kernel_laws=lambda: own))
-    values = [_value(subject, declared, first) for subject in subjects]
+    values = [_value(subject, declared, first, _groups(study)) for subject in subjects]
     names = [subject.name for subject in subjects]
     others = [name for name in dict.fromkeys((*references, *declared)) if name not in names]
     values += [declared[name] for name in others]
@@ -103,8 +135,16 @@ def with_subjects(
     return made.with_laws({subject.name: subject.law for subject in subjects if subject.law is not None})
 
 
-def _value(subject: Subject, declared: dict[str, Any], first: Any) -> Any:
-    """The value of the axis that puts a subject in its place."""
+def _groups(study: Study) -> list[str]:
+    """The TCP groups whose congestion control is the subject."""
+    groups = study.raw.get("tcp", {}).get("groups", {})
+    return [name for name, group in groups.items() if group.get("cc") == f"${AXIS}"]
+
+
+def _value(subject: Subject, declared: dict[str, Any], first: Any, groups: Sequence[str]) -> Any:
+    """The value of the axis that puts a subject in its place, in these TCP groups."""
+    if subject.stack is not None:
+        return {"name": subject.name, "set": {f"tcp.groups.{group}": subject.stack for group in groups}}
     if subject.queue is None:
         return subject.name
     if set(subject.queue) == {"kind"} and subject.name in declared:

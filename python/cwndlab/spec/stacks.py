@@ -23,6 +23,15 @@ def names() -> tuple[str, ...]:
     return tuple(kind["properties"]["stack"]["const"] for kind in kinds)
 
 
+@cache
+def congestion_controls(stack: str) -> tuple[str, ...]:
+    """The congestion controls of a stack of this build."""
+    kinds = json.loads(_core.kinds())["stack"]
+    (kind,) = (one for one in kinds["oneOf"] if one["properties"]["stack"]["const"] == stack)
+    laws = kinds["$defs"][kind["properties"]["cc"]["$ref"].rsplit("/", 1)[1]]
+    return tuple(law["const"] for law in laws["oneOf"])
+
+
 def table(stack: str, given: Mapping[str, Any], at: KeyPath) -> dict[str, Any]:
     """A group of this stack as the engine takes it."""
     if "window_law" in given:
