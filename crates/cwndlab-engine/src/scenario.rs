@@ -9,7 +9,7 @@ use cwndlab_net::impair::{ImpairmentConfig, Impairments};
 use cwndlab_net::queue::QueueConfig;
 use cwndlab_net::{CapacityConfig, Link, Packet, Rng};
 use cwndlab_tcp::TcpConfig;
-use cwndlab_traffic::{AppSpec, Distributions};
+use cwndlab_traffic::{AppSpec, Distributions, Protocol};
 use cwndlab_units::{Rate, Serializer, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -180,13 +180,19 @@ const MAX_WINDOWS: usize = 500;
 /// The maximum number of queue samples in a run; their records take 3 GB.
 const MAX_QUEUE_SAMPLES: u64 = 100_000_000;
 
-/// Whether a stack from outside the engine can carry an application: one that reads what arrives at once, and for which
-/// a stream of bytes in each direction is the natural mapping.
-fn runs_on_a_stack(app: &AppSpec) -> bool {
+/// Why an application does not run on its transport. A stack from outside the engine carries one that reads what arrives
+/// at once; pages use its streams.
+fn mismatch(app: &AppSpec, on_stack: bool) -> Option<&'static str> {
+    let over_streams = matches!(app, AppSpec::Web(web) if web.protocol == Protocol::Http3);
+    if !on_stack {
+        return over_streams.then_some("`http/3` needs a QUIC stack");
+    }
     match app {
-        AppSpec::Bulk(bulk) => bulk.read_rate_bps.is_none(),
-        AppSpec::ShortFlows(_) => true,
-        _ => false,
+        AppSpec::Bulk(bulk) if bulk.read_rate_bps.is_some() => Some("QUIC carries no `bulk` with `read_rate`"),
+        AppSpec::Web(_) if !over_streams => Some("pages over QUIC need `protocol = \"http/3\"`"),
+        AppSpec::Program(_) => Some("programs choose their transport themselves"),
+        app if app.is_unresponsive() => Some("QUIC carries `bulk`, `ftp`, `rr`, `crr`, `short-flows` and `web`"),
+        _ => None,
     }
 }
 
@@ -340,8 +346,8 @@ impl Scenario {
                 }
             }
             traffic.app.check(&distributions).map_err(|why| invalid(place("app"), why))?;
-            if traffic.stack.is_some() && !runs_on_a_stack(&traffic.app) {
-                return Err(invalid(place("app"), "QUIC carries `bulk` without `read_rate`, and `short-flows`"));
+            if let Some(why) = mismatch(&traffic.app, traffic.stack.is_some()) {
+                return Err(invalid(place("app"), why));
             }
         }
         if let Some(at) = self.probes.segments_at {

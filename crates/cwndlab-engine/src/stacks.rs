@@ -30,10 +30,11 @@ pub struct Opening {
 #[error("{0}")]
 pub struct StackError(pub String);
 
-/// One end of a connection. Each end sends one stream of bytes, whose content does not matter.
+/// One end of a connection. Each end sends one stream of bytes, and the client may send requests on further streams. The
+/// content of streams does not matter.
 ///
-/// After [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`], [`Endpoint::write`] or [`Endpoint::close`], the
-/// simulator calls [`Endpoint::progress`], then [`Endpoint::poll_datagram`] until it returns `None`, then
+/// After [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`], [`Endpoint::write`], [`Endpoint::ask`] or
+/// [`Endpoint::close`], the simulator calls [`Endpoint::progress`], then [`Endpoint::poll_datagram`] until it returns `None`, then
 /// [`Endpoint::poll_timeout`].
 pub trait Endpoint {
     /// Processes the payload of a datagram that arrived with these ECN bits.
@@ -49,6 +50,11 @@ pub trait Endpoint {
     fn write(&mut self, bytes: u64);
     /// Ends the stream that this end sends.
     fn close(&mut self);
+    /// Sends a request of `request` bytes on a new stream, at the client. When all of it has arrived, the server answers
+    /// with `response` bytes on the same stream.
+    fn ask(&mut self, request: u64, response: u64);
+    /// The next news of a response, at the client.
+    fn poll_answer(&mut self) -> Option<Answer>;
     /// The state of the connection at this end.
     fn progress(&self) -> Progress;
     /// The counters of this end.
@@ -62,7 +68,7 @@ pub trait Endpoint {
 pub struct Progress {
     /// Whether the handshake is complete.
     pub established: bool,
-    /// Bytes received in order.
+    /// Bytes received in order, on all streams.
     pub received: u64,
     /// Whether the peer's stream has ended and has been received completely.
     pub peer_closed: bool,
@@ -72,6 +78,15 @@ pub struct Progress {
     pub drained: bool,
     /// Whether an error closed the connection.
     pub failed: bool,
+}
+
+/// Data of a response has arrived: its first, or its last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// Number of the request on its connection, from 0.
+    pub number: u32,
+    /// Whether the whole response has arrived.
+    pub complete: bool,
 }
 
 /// Counters of one end.

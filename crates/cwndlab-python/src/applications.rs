@@ -44,6 +44,7 @@ impl From<cwndlab_traffic::Command> for Command {
             C::Write { conn, side, bytes } => Command::Write { conn, client: is_client(side), bytes },
             C::Close { conn, side } => Command::Close { conn, client: is_client(side) },
             C::NotifyAt { conn, side, total } => Command::NotifyAt { conn, client: is_client(side), total },
+            C::Ask { .. } => unreachable!("a scenario with QUIC stacks does not run on a kernel"),
             C::Hold { conn, side } => Command::Hold { conn, client: is_client(side) },
             C::Read { conn, side, bytes } => Command::Read { conn, client: is_client(side), bytes },
             C::Timer { at } => Command::Timer { at_ns: at.as_nanos() },

@@ -28,10 +28,10 @@ macro_rules! ends {
             server.transport_config(server_transport).time_source(Arc::new(Epoch));
             let far = End::new(new_endpoint(configuration(options, server_seed), Some(server)), CLIENT);
 
-            let [near_sender, far_sender] = senders;
-            let mut near = Host::new(near, true, origin, near_sender);
+            let ([near_sender, far_sender], sizes) = (senders, Sizes::default());
+            let mut near = Host::new(near, true, origin, near_sender, sizes.clone());
             near.start(opening.now);
-            Ok([Box::new(near), Box::new(Host::new(far, false, origin, far_sender))])
+            Ok([Box::new(near), Box::new(Host::new(far, false, origin, far_sender, sizes))])
         }
 
         fn transport(options: &$options, sender: Shared, seed: Seed) -> TransportConfig {
@@ -101,8 +101,6 @@ macro_rules! ends {
             endpoint: Endpoint,
             connection: Option<(ConnectionHandle, Connection)>,
             peer: SocketAddr,
-            sending: Option<StreamId>,
-            receiving: Option<StreamId>,
             zeros: Bytes,
             /// Answers that need no connection; they are not sent.
             answers: Vec<u8>,
@@ -114,8 +112,6 @@ macro_rules! ends {
                     endpoint,
                     connection: None,
                     peer,
-                    sending: None,
-                    receiving: None,
                     zeros: Bytes::from_static(&ZEROS),
                     answers: Vec::new(),
                 }
@@ -132,7 +128,19 @@ macro_rules! ends {
             }
         }
 
+        fn dir(direction: Direction) -> Dir {
+            match direction {
+                Direction::One => Dir::Uni,
+                Direction::Both => Dir::Bi,
+            }
+        }
+
         impl Stack for End {
+            type Id = StreamId;
+
+            fn number(id: StreamId) -> usize {
+                id.index() as usize
+            }
             fn receive(&mut self, now: Instant, ecn: u8, payload: &[u8]) {
                 self.answers.clear();
                 let (ecn, data) = (EcnCodepoint::from_bits(ecn), BytesMut::from(payload));
@@ -165,41 +173,39 @@ macro_rules! ends {
             fn timeout(&mut self) -> Option<Instant> {
                 self.connection.as_mut()?.1.poll_timeout()
             }
-            fn poll(&mut self) -> Option<Event> {
+            fn poll(&mut self) -> Option<Event<StreamId>> {
                 let (_, connection) = self.connection.as_mut()?;
                 Some(match connection.poll()? {
                     Reported::Connected => Event::Established,
                     Reported::ConnectionLost { reason } => {
                         Event::Closed { failed: !matches!(reason, ConnectionError::ApplicationClosed(_)) }
                     }
-                    Reported::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
-                        self.receiving = self.receiving.or_else(|| connection.streams().accept(Dir::Uni));
-                        Event::Readable
-                    }
-                    Reported::Stream(StreamEvent::Readable { .. }) => Event::Readable,
+                    Reported::Stream(StreamEvent::Opened { dir: Dir::Uni }) => Event::Opened(Direction::One),
+                    Reported::Stream(StreamEvent::Opened { dir: Dir::Bi }) => Event::Opened(Direction::Both),
+                    Reported::Stream(StreamEvent::Readable { id }) => Event::Readable(id),
                     Reported::Stream(StreamEvent::Writable { .. } | StreamEvent::Available { .. }) => Event::Writable,
-                    Reported::Stream(StreamEvent::Finished { .. }) => Event::AllAcked,
+                    Reported::Stream(StreamEvent::Finished { id }) => Event::AllAcked(id),
                     _ => Event::Other,
                 })
             }
-            fn open_stream(&mut self) -> bool {
-                self.sending = self.connection.as_mut().and_then(|(_, connection)| connection.streams().open(Dir::Uni));
-                self.sending.is_some()
+            fn open(&mut self, direction: Direction) -> Option<StreamId> {
+                self.connection.as_mut()?.1.streams().open(dir(direction))
             }
-            fn send(&mut self, bytes: u64) -> u64 {
-                let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.sending) else { return 0 };
+            fn accept(&mut self, direction: Direction) -> Option<StreamId> {
+                self.connection.as_mut()?.1.streams().accept(dir(direction))
+            }
+            fn send(&mut self, stream: StreamId, bytes: u64) -> u64 {
+                let Some((_, connection)) = &mut self.connection else { return 0 };
                 let chunk = self.zeros.slice(..bytes.min(CHUNK as u64) as usize);
                 append(&mut connection.send_stream(stream), chunk)
             }
-            fn finish(&mut self) {
-                if let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.sending) {
+            fn finish(&mut self, stream: StreamId) {
+                if let Some((_, connection)) = &mut self.connection {
                     let _ = connection.send_stream(stream).finish(); // fails only if the peer has stopped the stream
                 }
             }
-            fn read(&mut self) -> (u64, bool) {
-                let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.receiving) else {
-                    return (0, false);
-                };
+            fn read(&mut self, stream: StreamId) -> (u64, bool) {
+                let Some((_, connection)) = &mut self.connection else { return (0, false) };
                 let mut receiving = connection.recv_stream(stream);
                 let Ok(mut chunks) = receiving.read(true) else { return (0, false) };
                 let mut bytes = 0;

@@ -1,14 +1,16 @@
 //! One end of a connection: a stack, and the application that writes and reads its streams.
 //!
-//! Each end sends one unidirectional stream, opened when it first has something to send. A connection carries at most one
-//! stream in each direction. Once both have ended and all data has been acknowledged, the client closes the connection.
+//! Each end sends one unidirectional stream, opened when it first has something to send. Requests have streams of their own
+//! ([`Exchanges`]). Once both unidirectional streams have ended and all data has been acknowledged, the client closes the
+//! connection.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use cwndlab_engine::{Endpoint, Progress, StackCounters, StackWindow};
+use cwndlab_engine::{Answer, Endpoint, Progress, StackCounters, StackWindow};
 use cwndlab_units::Time;
 
+use crate::exchanges::{Exchanges, Sizes};
 use crate::sender::Shared;
 use crate::timeouts;
 
@@ -20,15 +22,25 @@ pub(crate) const CHUNK: usize = 1 << 16;
 /// The content of all streams.
 pub(crate) static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
+/// The directions in which a stream carries data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Direction {
+    /// From the end that opened it.
+    One,
+    Both,
+}
+
 /// What a stack reports to its application.
-pub(crate) enum Event {
+pub(crate) enum Event<Id> {
     Established,
-    /// The peer's stream has data, or its end.
-    Readable,
-    /// This end's stream may accept data again.
+    /// The peer has opened streams.
+    Opened(Direction),
+    /// A stream of the peer has data, or its end.
+    Readable(Id),
+    /// A stream may accept data again, or the peer allows more streams.
     Writable,
-    /// All data of this end's stream has been acknowledged, and so has its end.
-    AllAcked,
+    /// All data of a stream has been acknowledged, and so has its end.
+    AllAcked(Id),
     /// The connection was closed, by the peer or by an error.
     Closed {
         failed: bool,
@@ -39,19 +51,26 @@ pub(crate) enum Event {
 
 /// A stack at one end of a connection.
 pub(crate) trait Stack {
+    /// Identifies a stream.
+    type Id: Copy + PartialEq;
+
+    /// Position of a stream among those of its direction that the same end opened.
+    fn number(id: Self::Id) -> usize;
     fn receive(&mut self, now: Instant, ecn: u8, payload: &[u8]);
     fn expire(&mut self, now: Instant);
     /// Appends a datagram's payload, and returns its ECN bits.
     fn transmit(&mut self, now: Instant, payload: &mut Vec<u8>) -> Option<u8>;
     fn timeout(&mut self) -> Option<Instant>;
-    fn poll(&mut self) -> Option<Event>;
-    /// Opens this end's stream. Returns false if the peer does not allow it yet.
-    fn open_stream(&mut self) -> bool;
-    /// Appends at most `bytes` bytes, and at most [`CHUNK`], to the stream. Returns how many the stack accepted.
-    fn send(&mut self, bytes: u64) -> u64;
-    fn finish(&mut self);
-    /// Reads all that has arrived in order on the peer's stream. Returns its length, and whether the stream has ended.
-    fn read(&mut self) -> (u64, bool);
+    fn poll(&mut self) -> Option<Event<Self::Id>>;
+    /// Opens a stream. Returns `None` if the peer does not allow it yet.
+    fn open(&mut self, direction: Direction) -> Option<Self::Id>;
+    /// The next stream that the peer has opened.
+    fn accept(&mut self, direction: Direction) -> Option<Self::Id>;
+    /// Appends at most `bytes` bytes, and at most [`CHUNK`], to a stream. Returns how many the stack accepted.
+    fn send(&mut self, stream: Self::Id, bytes: u64) -> u64;
+    fn finish(&mut self, stream: Self::Id);
+    /// Reads all that has arrived in order on a stream. Returns its length, and whether the stream has ended.
+    fn read(&mut self, stream: Self::Id) -> (u64, bool);
     fn close(&mut self, now: Instant);
     fn is_drained(&self) -> bool;
     /// Packets declared lost; `sender` has what the congestion control reports.
@@ -60,20 +79,22 @@ pub(crate) trait Stack {
 
 /// The stream that this end sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stream {
+enum Stream<Id> {
     Unopened,
-    Open,
-    Finished,
+    Open(Id),
+    Finished(Id),
     Acked,
 }
 
 /// A stack with its application.
-pub(crate) struct Host<S> {
+pub(crate) struct Host<S: Stack> {
     stack: S,
     is_client: bool,
     origin: Instant,
     now: Instant,
-    stream: Stream,
+    stream: Stream<S::Id>,
+    receiving: Option<S::Id>,
+    exchanges: Exchanges<S::Id>,
     /// Bytes that the application has written and the stack has not yet accepted.
     unsent: u64,
     /// Whether the application has ended its stream.
@@ -87,13 +108,15 @@ pub(crate) struct Host<S> {
 }
 
 impl<S: Stack> Host<S> {
-    pub(crate) fn new(stack: S, is_client: bool, origin: Instant, sender: Shared) -> Host<S> {
+    pub(crate) fn new(stack: S, is_client: bool, origin: Instant, sender: Shared, sizes: Sizes) -> Host<S> {
         Host {
             stack,
             is_client,
             origin,
             now: origin,
             stream: Stream::Unopened,
+            receiving: None,
+            exchanges: Exchanges::new(is_client, sizes),
             unsent: 0,
             ends: false,
             has_data: false,
@@ -120,13 +143,20 @@ impl<S: Stack> Host<S> {
         while let Some(event) = self.stack.poll() {
             match event {
                 Event::Established => self.progress.established = true,
-                Event::Readable => {
-                    let (bytes, ended) = self.stack.read();
-                    self.progress.received += bytes;
-                    self.progress.peer_closed |= ended;
+                Event::Opened(Direction::One) => {
+                    self.receiving = self.receiving.or_else(|| self.stack.accept(Direction::One));
+                    if let Some(id) = self.receiving {
+                        self.read(id);
+                    }
                 }
+                Event::Opened(Direction::Both) => self.progress.received += self.exchanges.accept(&mut self.stack),
+                Event::Readable(id) => self.read(id),
                 Event::Writable => self.writable = true,
-                Event::AllAcked => self.stream = Stream::Acked,
+                Event::AllAcked(id) => {
+                    if self.stream == Stream::Finished(id) {
+                        self.stream = Stream::Acked;
+                    }
+                }
                 Event::Closed { failed } => {
                     self.progress.closed = true;
                     self.progress.failed |= failed;
@@ -144,21 +174,34 @@ impl<S: Stack> Host<S> {
         self.progress.drained = self.stack.is_drained();
     }
 
-    fn send(&mut self) {
-        if self.stream == Stream::Unopened && (self.unsent > 0 || self.ends) && self.stack.open_stream() {
-            self.stream = Stream::Open;
-        }
-        if self.stream != Stream::Open {
+    fn read(&mut self, id: S::Id) {
+        if self.receiving != Some(id) {
+            self.progress.received += self.exchanges.read(&mut self.stack, id);
             return;
         }
+        let (bytes, ended) = self.stack.read(id);
+        self.progress.received += bytes;
+        self.progress.peer_closed |= ended;
+    }
+
+    fn send(&mut self) {
+        if !self.exchanges.all_sent() {
+            self.exchanges.send(&mut self.stack);
+        }
+        if self.stream == Stream::Unopened && (self.unsent > 0 || self.ends) {
+            if let Some(id) = self.stack.open(Direction::One) {
+                self.stream = Stream::Open(id);
+            }
+        }
+        let Stream::Open(id) = self.stream else { return };
         while self.writable && self.unsent > 0 {
-            let accepted = self.stack.send(self.unsent);
+            let accepted = self.stack.send(id, self.unsent);
             self.writable = accepted > 0;
             self.unsent -= accepted;
         }
         if self.unsent == 0 && self.ends {
-            self.stack.finish();
-            self.stream = Stream::Finished;
+            self.stack.finish(id);
+            self.stream = Stream::Finished(id);
         }
     }
 }
@@ -196,6 +239,14 @@ impl<S: Stack> Endpoint for Host<S> {
     fn close(&mut self) {
         self.ends = true;
         self.work();
+    }
+    fn ask(&mut self, request: u64, response: u64) {
+        self.has_data = true;
+        self.exchanges.ask(request, response);
+        self.work();
+    }
+    fn poll_answer(&mut self) -> Option<Answer> {
+        self.exchanges.poll_answer()
     }
     fn progress(&self) -> Progress {
         self.progress

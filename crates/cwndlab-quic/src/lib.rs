@@ -1,10 +1,11 @@
 //! Published implementations of QUIC as endpoints of the simulator: quinn and noq, unmodified, in virtual time.
 //!
 //! Their crates do no input or output: time and datagrams are arguments. This crate adds a clock, seeds, a handshake and
-//! keys that protect nothing but take as many bytes as real ones, and an application that writes one stream.
+//! keys that protect nothing but take as many bytes as real ones, and an application that writes and reads streams.
 #![forbid(unsafe_code)]
 
 mod adapter;
+mod exchanges;
 mod handshake;
 mod host;
 #[cfg(feature = "noq")]

@@ -18,7 +18,8 @@ use noq_proto::{
 };
 
 use crate::adapter::ends;
-use crate::host::{instant, Event, Host, Stack, CHUNK, CLIENT, SERVER, ZEROS};
+use crate::exchanges::Sizes;
+use crate::host::{instant, Direction, Event, Host, Stack, CHUNK, CLIENT, SERVER, ZEROS};
 use crate::options::{NoqLaw, Options};
 use crate::random::{Ids, Seed};
 use crate::sender::Shared;

@@ -17,7 +17,8 @@ use quinn_proto::{
 };
 
 use crate::adapter::ends;
-use crate::host::{instant, Event, Host, Stack, CHUNK, CLIENT, SERVER, ZEROS};
+use crate::exchanges::Sizes;
+use crate::host::{instant, Direction, Event, Host, Stack, CHUNK, CLIENT, SERVER, ZEROS};
 use crate::options::{Options, QuinnLaw};
 use crate::random::{Ids, Seed};
 use crate::sender::Shared;

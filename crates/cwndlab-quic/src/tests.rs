@@ -1,6 +1,6 @@
 use cwndlab_engine::{ConnectionRecord, Probe, Scenario, SegmentEvent, Simulation, Way, WindowSample};
 use cwndlab_tcp::{CongestionState, Segment};
-use cwndlab_traffic::ObjectRecord;
+use cwndlab_traffic::{ObjectKind, ObjectRecord};
 use cwndlab_units::Time;
 use serde_json::{json, Value};
 
@@ -20,6 +20,7 @@ struct Log {
     timeouts: u32,
     reductions: u32,
     finished: Vec<Time>,
+    objects: Vec<ObjectRecord>,
 }
 
 impl Probe for Log {
@@ -35,6 +36,7 @@ impl Probe for Log {
     }
     fn object(&mut self, _: u32, record: &ObjectRecord) {
         self.finished.push(record.end);
+        self.objects.push(*record);
     }
     fn window(&mut self, now: Time, _: Way, sample: &WindowSample) {
         self.windows.push((now.as_nanos(), sample.cwnd_bytes, sample.in_flight_bytes, sample.state));
@@ -164,6 +166,49 @@ fn the_server_may_send_and_short_flows_may_follow_each_other() {
 }
 
 #[test]
+fn files_and_transactions_use_a_stream_in_each_direction() {
+    let fixed = |value: f64| json!({"kind": "fixed", "value": value});
+    let ftp = json!({"kind": "ftp", "file_bytes": fixed(50_000.0), "pause_s": fixed(0.1), "files": 5});
+    let rr = json!({"kind": "rr", "request_bytes": fixed(200.0), "response_bytes": fixed(3000.0), "transactions": 5});
+    let crr = json!({"kind": "crr", "request_bytes": fixed(200.0), "response_bytes": fixed(3000.0), "transactions": 5});
+    for stack in ["quinn", "noq"] {
+        for (app, connections) in [(&ftp, 5), (&rr, 1), (&crr, 5)] {
+            let log = Case { app: app.clone(), ..Case::new(stack, "cubic") }.run();
+            let ends: Vec<_> = log.finished.iter().filter(|end| !end.is_never()).collect();
+            assert_eq!((ends.len(), log.connections.len()), (5, connections), "{stack} {app}");
+        }
+    }
+}
+
+#[test]
+fn the_objects_of_a_page_share_the_connection_as_streams() {
+    let fixed = |value: f64| json!({"kind": "fixed", "value": value});
+    // More objects than the peer allows streams at a time (100), and one that takes far longer than the others.
+    for (objects, bytes, losses) in [(3, 200_000.0, 0.0), (150, 5_000.0, 0.01), (0, 30_000.0, 0.0)] {
+        let app = json!({"kind": "web", "protocol": "http/3", "clock": "request", "inline_trigger": "whole-primary",
+            "object_bytes": fixed(20_000.0), "inline_bytes": fixed(bytes), "request_bytes": fixed(300.0),
+            "inline_objects": objects, "think_s": fixed(0.5), "pages": 2, "record_objects": true});
+        for (stack, cc) in LAWS {
+            let impairments = json!([{"kind": "bernoulli", "p": losses}]);
+            let log = Case { app: app.clone(), impairments, seconds: 20, ..Case::new(stack, cc) }.run();
+            let (pages, parts): (Vec<&ObjectRecord>, Vec<&ObjectRecord>) =
+                log.objects.iter().partition(|one| one.kind == ObjectKind::Page);
+            let all = 20_000 + objects * bytes as u64;
+            assert!(pages.iter().all(|page| page.bytes == all && page.connections == 1), "{stack} {cc}: {pages:?}");
+            assert_eq!((pages.len(), parts.len(), log.connections.len()), (2, 2 * (objects as usize + 1), 2));
+            assert_eq!(log.delivered, [300 * (objects + 1), all], "{stack} {cc}");
+            // All in-line objects are requested at once, when the primary object has arrived, and arrive together.
+            let first = &parts[1..=objects as usize];
+            assert!(first.iter().all(|one| one.start == parts[0].end), "{stack} {cc}: {first:?}");
+            if losses == 0.0 && objects > 0 {
+                let spread = first.iter().map(|one| one.end.as_nanos()).max().unwrap() - first[0].end.as_nanos();
+                assert!(spread < 20_000_000, "{stack} {cc}: {first:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn options_reach_the_stack() {
     for (stack, cc) in LAWS {
         let largest = |log: &Log| log.datagrams.iter().map(|one| one.3).max().unwrap();
@@ -194,7 +239,8 @@ fn probe_timeouts_are_counted() {
         assert_eq!((undisturbed.timeouts, undisturbed.delivered[0]), (0, 3_000_000), "{stack}");
         // From 1 to 3 s nothing gets through. The timer expires after about 0.1 s and then after twice the time, so four
         // times: after 0.1, 0.3, 0.7 and 1.5 s. The fifth time, after 3.1 s, the path is back.
-        let outage = json!([{"kind": "loss-steps", "at_ns": [0, 1_000_000_000, 3_000_000_000_u64], "p": [0.0, 1.0, 0.0]}]);
+        let outage =
+            json!([{"kind": "loss-steps", "at_ns": [0, 1_000_000_000, 3_000_000_000_u64], "p": [0.0, 1.0, 0.0]}]);
         let log = Case { impairments: outage, ..Case::new(stack, "cubic") }.run();
         assert_eq!(log.delivered, [3_000_000, 0], "{stack}");
         assert!((4..=6).contains(&log.timeouts), "{stack}: {} timeouts", log.timeouts);

@@ -81,6 +81,17 @@ pub enum Event {
         /// losses of the connection so far
         losses: Losses,
     },
+    /// Data of the response to a [`Command::Ask`] has arrived at the client: its first, or its last.
+    Answered {
+        /// connection slot
+        conn: u32,
+        /// number of the request on this connection, from 0
+        number: u32,
+        /// whether the whole response has arrived
+        complete: bool,
+        /// losses of the connection so far
+        losses: Losses,
+    },
     /// The other end's FIN has been received in order at `side`.
     PeerClosed {
         /// connection slot
@@ -157,6 +168,16 @@ pub enum Command {
         side: Side,
         /// in-order payload bytes since the start of the connection
         total: u64,
+    },
+    /// Send a request on a stream of its own, which the server answers on the same stream. Only connections of QUIC stacks
+    /// have streams.
+    Ask {
+        /// connection slot
+        conn: u32,
+        /// payload bytes that the client sends
+        request: u64,
+        /// payload bytes that the server sends when the whole request has arrived
+        response: u64,
     },
     /// Keep the bytes received at `side` in the receive buffer until [`Command::Read`]. The command must precede the
     /// arrival of the first byte.

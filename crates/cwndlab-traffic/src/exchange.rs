@@ -96,6 +96,7 @@ pub(crate) fn conn_of(event: Event) -> Option<u32> {
     match event {
         Event::Established { conn, .. }
         | Event::Delivered { conn, .. }
+        | Event::Answered { conn, .. }
         | Event::PeerClosed { conn, .. }
         | Event::Finished { conn, .. } => Some(conn),
         Event::Start | Event::Timer | Event::End => None,

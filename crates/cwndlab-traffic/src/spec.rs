@@ -94,6 +94,9 @@ pub enum Protocol {
     /// One connection per page; the second request on it asks for all in-line objects.
     #[serde(rename = "http/1.1")]
     Http11,
+    /// One connection per page, of a QUIC stack, and a stream for each object.
+    #[serde(rename = "http/3")]
+    Http3,
 }
 
 /// The event that makes the client request the in-line objects.

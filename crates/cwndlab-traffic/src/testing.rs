@@ -32,6 +32,8 @@ struct End {
     read: u64,
     notify: Option<u64>,
     closed: bool,
+    /// Requests sent on streams.
+    asked: u32,
 }
 
 /// An application built from JSON, with streams keyed by purpose and `seed`.
@@ -142,6 +144,15 @@ impl Network {
                 let received = end.received;
                 if received >= total {
                     self.at(now, Event::Delivered { conn, side, total: received, losses });
+                }
+            }
+            Command::Ask { conn, .. } => {
+                let end = self.ends.get_mut(&(conn, true)).expect("a request on an open connection");
+                assert!(!end.closed, "request after close");
+                let number = end.asked;
+                end.asked += 1;
+                for (half_rtts, complete) in [(2, false), (3, true)] {
+                    self.at(now + half * half_rtts, Event::Answered { conn, number, complete, losses });
                 }
             }
             Command::Hold { .. } => {}

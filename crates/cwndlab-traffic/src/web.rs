@@ -2,7 +2,8 @@
 //!
 //! A page is a primary object and some in-line objects. With http/1.0 each object has a connection of its own, and the
 //! connections of the in-line objects are opened at the same time. With http/1.1 one connection carries all objects,
-//! and the second request on it asks for all in-line objects. The sizes of a page's objects and requests are drawn when
+//! and the second request on it asks for all in-line objects. With http/3 one connection of a QUIC stack carries all
+//! objects, each on a stream of its own, and the in-line objects are requested at the same time. The sizes of a page's objects and requests are drawn when
 //! the page begins, object sizes and request sizes each from a random stream of their own, so that a replicate browses
 //! the same pages in every cell.
 
@@ -50,7 +51,7 @@ pub struct WebSpec {
     /// Whether each object is recorded, in addition to its page.
     #[serde(default)]
     pub record_objects: bool,
-    /// When the server closes a connection.
+    /// When the server closes a connection; with http/3 the client closes it when the page is complete.
     #[serde(default)]
     pub server_closes: ServerCloses,
     /// Stop after this number of pages.
@@ -187,6 +188,7 @@ impl Web {
                 self.closes,
             ),
             Protocol::Http11 => Carrier::all(&page, self.trigger, self.closes),
+            Protocol::Http3 => Carrier::streams(&page, self.trigger),
         };
         self.connect(&mut page, carrier, out);
         self.page = Some(page);

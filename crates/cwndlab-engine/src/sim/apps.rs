@@ -7,6 +7,7 @@ use super::conn::side_of;
 use super::connection::Notice;
 use super::Simulation;
 use crate::probe::Probe;
+use crate::stacks::Answer;
 
 /// One traffic entry.
 pub(super) struct AppSlot {
@@ -64,6 +65,7 @@ impl<P: Probe> Simulation<P> {
         let event = match *notice {
             Notice::Established => Event::Established { conn, side },
             Notice::Delivered(total) => Event::Delivered { conn, side, total, losses },
+            Notice::Answered(Answer { number, complete }) => Event::Answered { conn, number, complete, losses },
             Notice::PeerClosed => Event::PeerClosed { conn, side },
             Notice::Finished { failed } => {
                 if let Some(place) = self.apps[app as usize].conn(conn) {
@@ -95,6 +97,11 @@ impl<P: Probe> Simulation<P> {
             | Command::Send { conn, side, .. } => {
                 if let Some(end) = self.end(app, conn, side) {
                     self.change_end(end, command);
+                }
+            }
+            Command::Ask { conn, request, response } => {
+                if let Some(end) = self.end(app, conn, Side::Client) {
+                    self.ask_stack(end, request, response);
                 }
             }
             Command::Connect { conn, tcp_client, tcp_server } => {

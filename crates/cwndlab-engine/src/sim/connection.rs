@@ -12,12 +12,14 @@ use crate::budget::RunError;
 use crate::laws::Flow;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
+use crate::stacks::Answer;
 
 /// An event at one end of a connection, of which the application is to be notified.
 pub(super) enum Notice {
     Established,
     PeerClosed,
     Delivered(u64),
+    Answered(Answer),
     Finished { failed: bool },
 }
 

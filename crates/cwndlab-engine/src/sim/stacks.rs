@@ -29,6 +29,8 @@ struct Pair {
     sent: u64,
     /// Payload bytes of the datagrams sent by each end.
     offset: [u64; 2],
+    /// When the timer of each end is due, as its stack said after the end's last event.
+    due: [Time; 2],
 }
 
 /// The part of the simulation that belongs to stacks.
@@ -108,7 +110,7 @@ impl Outside {
         };
         let seeds = ["client", "server"].map(|end| streams.connection(name, number, end).next_u64());
         let ends = stacks.open(stack, &Opening { now, seeds })?;
-        Ok(Pair { ends, sent: 0, offset: [0; 2] })
+        Ok(Pair { ends, sent: 0, offset: [0; 2], due: [Time::MAX; 2] })
     }
 
     fn pair(&mut self, end: u32) -> Option<&mut Pair> {
@@ -170,6 +172,15 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
+    /// Sends a request on a stream of its own, and queues the client for polling, unless it is polled afterwards anyway.
+    pub(super) fn ask_stack(&mut self, end: u32, request: u64, response: u64) {
+        let Some(endpoint) = self.outside.end(end) else { return };
+        endpoint.ask(request, response);
+        if end != self.notified {
+            self.dirty.push_back(end);
+        }
+    }
+
     /// As [`Simulation::pump`](super::connection): notifies the application, sends, and schedules the timer.
     #[inline(never)]
     pub(super) fn pump_stack(&mut self, end: u32) {
@@ -185,6 +196,10 @@ impl<P: Probe> Simulation<P> {
         self.outside.buffer = payload;
         if P::ENABLED && self.probes.cwnd {
             self.sample_stack(end);
+        }
+        if let Some(pair) = self.outside.pair(end) {
+            let side = (end & 1) as usize;
+            pair.due[side] = pair.ends[side].poll_timeout();
         }
         self.arm_stack(end);
     }
@@ -233,12 +248,12 @@ impl<P: Probe> Simulation<P> {
     /// Handles a timer event of an end, which may have been postponed since it was scheduled.
     #[inline(never)]
     pub(super) fn on_stack_timer(&mut self, end: u32) {
-        let now = self.now;
-        let Some(endpoint) = self.outside.end(end) else { return };
-        if endpoint.poll_timeout() > now {
+        let (now, side) = (self.now, (end & 1) as usize);
+        let Some(pair) = self.outside.pair(end) else { return };
+        if pair.due[side] > now {
             return self.arm_stack(end);
         }
-        endpoint.handle_timeout(now);
+        pair.ends[side].handle_timeout(now);
         self.pump_stack(end);
         self.settle();
         self.retire(end >> 1);
@@ -246,8 +261,8 @@ impl<P: Probe> Simulation<P> {
 
     /// Schedules an end's timer, unless an entry at least as early is pending.
     fn arm_stack(&mut self, end: u32) {
-        let Some(endpoint) = self.outside.end(end) else { return };
-        let deadline = endpoint.poll_timeout().max(self.now);
+        let Some(pair) = self.outside.pair(end) else { return };
+        let deadline = pair.due[(end & 1) as usize].max(self.now);
         if deadline < self.conns[(end >> 1) as usize].armed[(end & 1) as usize] {
             self.arm(end, deadline);
         }
@@ -274,6 +289,11 @@ impl<P: Probe> Simulation<P> {
             conn.notify_at[side] = u64::MAX;
             return Some(Notice::Delivered(mine.received));
         }
+        if let Some(answer) = self.outside.end(end).and_then(Endpoint::poll_answer) {
+            return Some(Notice::Answered(answer));
+        }
+        let conn = &mut self.conns[slot as usize];
+        let told = &mut conn.told[side];
         if mine.peer_closed && !told.peer_closed {
             told.peer_closed = true;
             return Some(Notice::PeerClosed);

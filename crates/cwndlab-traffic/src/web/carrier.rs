@@ -1,4 +1,4 @@
-//! The objects that one connection of a page carries: one (http/1.0) or all of them (http/1.1).
+//! The objects that one connection of a page carries: one (http/1.0) or all of them (http/1.1, http/3).
 
 use std::ops::Range;
 
@@ -12,8 +12,10 @@ use crate::spec::{InlineTrigger, ServerCloses};
 pub(super) enum Carrier {
     /// Object `k` of the page.
     One(u32, Exchange),
-    /// All objects.
+    /// All objects, in one stream of bytes.
     All(Persistent),
+    /// All objects, each on a stream of its own.
+    Streams(Streams),
 }
 
 /// What an event on a connection means for its page.
@@ -48,6 +50,9 @@ impl Carrier {
     pub(super) fn all(page: &Page, trigger: InlineTrigger, closes: ServerCloses) -> Carrier {
         Carrier::All(Persistent::new(page.objects(), trigger, closes))
     }
+    pub(super) fn streams(page: &Page, trigger: InlineTrigger) -> Carrier {
+        Carrier::Streams(Streams { objects: page.objects().to_vec(), trigger, asked: 0, complete: 0 })
+    }
 
     pub(super) fn handle(&mut self, event: Event, out: &mut Vec<Command>) -> News {
         match self {
@@ -65,6 +70,7 @@ impl Carrier {
                 }
             }
             Carrier::All(p) => p.handle(event, out),
+            Carrier::Streams(streams) => streams.handle(event, out),
         }
     }
 }
@@ -174,5 +180,57 @@ impl Persistent {
             needed += self.requests[self.answered];
         }
         out.push(Command::NotifyAt { conn, side: Side::Server, total: needed });
+    }
+}
+
+/// http/3: one connection, and a stream for each object. The number of a request is that of its object.
+#[derive(Clone)]
+pub(super) struct Streams {
+    objects: Vec<Object>,
+    trigger: InlineTrigger,
+    /// Objects that the client has requested, and those complete at the client.
+    asked: u32,
+    complete: usize,
+}
+
+impl Streams {
+    fn handle(&mut self, event: Event, out: &mut Vec<Command>) -> News {
+        match event {
+            Event::Established { conn, side: Side::Client } => {
+                News { requested: self.ask(conn, 1, out), ..News::default() }
+            }
+            Event::Answered { conn, number, complete, losses } => {
+                let mut news = News { first_data: number == 0, losses, ..News::default() };
+                if complete {
+                    news.completed = number..number + 1;
+                    self.complete += 1;
+                }
+                if news.primary_seen(self.trigger) {
+                    news.requested = self.ask(conn, self.objects.len() as u32, out);
+                }
+                if self.complete == self.objects.len() {
+                    out.push(Command::Close { conn, side: Side::Client });
+                }
+                news
+            }
+            Event::PeerClosed { conn, side: Side::Server } => {
+                out.push(Command::Close { conn, side: Side::Server });
+                News::default()
+            }
+            Event::Finished { losses, .. } => {
+                News { lost: self.complete < self.objects.len(), losses, ..News::default() }
+            }
+            _ => News::default(),
+        }
+    }
+
+    /// Requests the objects up to number `end` that have not been requested.
+    fn ask(&mut self, conn: u32, end: u32, out: &mut Vec<Command>) -> Range<u32> {
+        let new = self.asked..end.max(self.asked);
+        for object in &self.objects[new.start as usize..new.end as usize] {
+            out.push(Command::Ask { conn, request: object.request, response: object.bytes });
+        }
+        self.asked = new.end;
+        new
     }
 }

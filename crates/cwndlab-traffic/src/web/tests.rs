@@ -59,6 +59,24 @@ fn http_1_1_carries_all_objects_on_one_connection_with_a_second_request() {
 }
 
 #[test]
+fn http_3_carries_each_object_on_a_stream_of_one_connection() {
+    // The request leaves at 100 ms; on this network, the first data of a response takes a round trip, and all of it
+    // half a round trip more.
+    for (trigger, end) in [("first-packet", 350), ("whole-primary", 400)] {
+        let net = run(&web("http/3", "syn", trigger, r#","pages":1,"record_objects":true"#), 1, 100, 60);
+        assert_eq!(net.connects.len(), 1);
+        let p = pages(&net);
+        assert_eq!((p[0].start, p[0].end, p[0].connections), (MS(0), MS(end), 1), "{trigger}");
+        let objects: Vec<_> = net.records.iter().filter(|r| r.kind == ObjectKind::Object).collect();
+        assert_eq!(
+            objects.iter().map(|o| (o.index, o.end)).collect::<Vec<_>>(),
+            [(0, MS(250)), (1, MS(end)), (2, MS(end)), (3, MS(end)),]
+        );
+        assert_eq!(objects.iter().map(|o| o.bytes).sum::<u64>(), p[0].bytes);
+    }
+}
+
+#[test]
 fn a_page_of_more_objects_than_can_be_opened_at_once_is_refused() {
     let json = |objects: u32| web("http/1.0", "syn", "first-packet", &format!(r#","inline_objects":{objects}"#));
     assert!(app(&json(10_000), 1).is_ok());
@@ -92,10 +110,10 @@ fn page_k_has_the_same_sizes_whatever_the_network_and_the_protocol_do() {
 
 #[test]
 fn a_page_without_in_line_objects_ends_with_its_primary() {
-    for protocol in ["http/1.0", "http/1.1"] {
+    for (protocol, end) in [("http/1.0", 200), ("http/1.1", 200), ("http/3", 250)] {
         let net = run(&web(protocol, "syn", "first-packet", r#","inline_objects":0,"pages":2"#), 1, 100, 60);
         let p = pages(&net);
-        assert_eq!((p.len(), p[0].end, net.connects.len()), (2, MS(200), 2), "{protocol}");
+        assert_eq!((p.len(), p[0].end, net.connects.len()), (2, MS(end), 2), "{protocol}");
     }
 }
 
@@ -112,11 +130,12 @@ fn a_page_that_loses_a_connection_is_unfinished_and_browsing_goes_on() {
 proptest! {
     #[test]
     fn every_page_and_object_begun_is_recorded_exactly_once_finished_or_not(
-        seed in 0u64..1000, rtt_ms in 2u64..3000, secs in 1u64..60, http11: bool, whole: bool, request: bool,
+        seed in 0u64..1000, rtt_ms in 2u64..3000, secs in 1u64..60, whole: bool, request: bool,
+        protocol in prop::sample::select(&["http/1.0", "http/1.1", "http/3"][..]),
         late: bool, broken in proptest::collection::btree_set(1usize..60, 0..6),
     ) {
         let json = web(
-            if http11 { "http/1.1" } else { "http/1.0" },
+            protocol,
             if request { "request" } else { "syn" },
             if whole { "whole-primary" } else { "first-packet" },
             if late { r#","record_objects":true,"server_closes":"after-response""# } else { r#","record_objects":true"# },

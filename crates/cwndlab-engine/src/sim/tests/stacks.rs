@@ -3,7 +3,7 @@
 use serde_json::{json, Value};
 
 use super::*;
-use crate::stacks::{Endpoint, Opening, Progress, StackCounters, StackError, StackWindow, Stacks};
+use crate::stacks::{Answer, Endpoint, Opening, Progress, StackCounters, StackError, StackWindow, Stacks};
 
 const SIZE: usize = 500;
 const PATIENCE: Time = Time::from_millis(100);
@@ -70,6 +70,12 @@ impl Endpoint for End {
     }
     fn close(&mut self) {
         self.ended = true;
+    }
+    fn ask(&mut self, _: u64, _: u64) {
+        unreachable!("these tests have no pages");
+    }
+    fn poll_answer(&mut self) -> Option<Answer> {
+        None
     }
     fn progress(&self) -> Progress {
         // The server cannot tell when the client is done; the connection is over when the client has forgotten it.
@@ -155,9 +161,27 @@ fn the_table_of_a_stack_is_checked_at_its_place() {
 }
 
 #[test]
-fn an_application_that_needs_more_than_a_stream_is_rejected() {
-    let mut scenario = toy(json!({}), "");
-    scenario.traffic[0].app = serde_json::from_value(json!({"kind": "cbr", "rate_bps": 1000})).unwrap();
-    let error = scenario.check().unwrap_err().to_string();
-    assert!(error.starts_with("traffic[0] (transfer).app: QUIC carries `bulk`"), "{error}");
+fn an_application_that_does_not_run_on_its_transport_is_rejected() {
+    let fixed = json!({"kind": "fixed", "value": 1000});
+    let web = |protocol: &str| {
+        json!({"kind": "web", "protocol": protocol, "clock": "syn", "inline_trigger": "whole-primary",
+            "object_bytes": fixed, "request_bytes": fixed, "think_s": fixed})
+    };
+    let error = |app: Value, stack: Option<Value>| {
+        let mut scenario = toy(json!({}), "");
+        scenario.traffic[0].app = serde_json::from_value(app).unwrap();
+        scenario.traffic[0].stack = stack;
+        scenario.check().err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let quic = || Some(json!({}));
+    for (app, stack, why) in [
+        (json!({"kind": "cbr", "rate_bps": 1000}), quic(), "QUIC carries `bulk`"),
+        (json!({"kind": "bulk", "read_rate_bps": 1000}), quic(), "QUIC carries no `bulk` with `read_rate`"),
+        (web("http/1.1"), quic(), "pages over QUIC need `protocol = \"http/3\"`"),
+        (web("http/3"), None, "`http/3` needs a QUIC stack"),
+    ] {
+        let error = error(app, stack);
+        assert!(error.starts_with(&format!("traffic[0] (transfer).app: {why}")), "{error}");
+    }
+    assert_eq!(error(web("http/3"), quic()), "");
 }
