@@ -25,6 +25,11 @@ flows = [FLOWS]
 duration = "5s"
 """
 
+PAGES = """
+    kind = "web", clock = "syn", inline_trigger = "whole-primary", record_objects = true, pages = 1,
+    object_bytes = "20kB", request_bytes = "300B", inline_objects = 12, think_s = 1.0
+""".strip().replace("\n", "")
+
 
 def short(flows: str) -> Study:
     return Study.from_toml(SHORT.replace("FLOWS", flows))
@@ -98,6 +103,16 @@ def test_a_full_study_names_a_stack_by_the_profile_of_a_group() -> None:
             "dumbbell.flows.1.app",
             "QUIC carries",
         ),
+        (
+            f'stack = "noq", app = {{ protocol = "http/1.1", {PAGES} }}',
+            "dumbbell.flows.1.app",
+            'pages over QUIC need `protocol = "http/3"`',
+        ),
+        (
+            f'cc = "reno", app = {{ protocol = "http/3", {PAGES} }}',
+            "dumbbell.flows.1.app",
+            "`http/3` needs a QUIC stack",
+        ),
         ('stack = "noq", app = { kind = "cbr", rate = "1Mbps" }', "dumbbell.flows.1", "leave out"),
         ('stack = "noq", tcp = { profile = "linux-6" }', "dumbbell.flows.1", "takes the place of a profile"),
     ],
@@ -117,3 +132,16 @@ def test_the_default_group_and_two_different_ends_are_rejected() -> None:
     mixed = text.replace('tcp = "noq"', 'tcp_client = "noq"\ntcp_server = "cubic"')
     with pytest.raises(StudyError, match="both ends of a connection use the same QUIC stack"):
         Study.from_toml(mixed).plan()
+
+
+def test_the_objects_of_a_page_are_streams_of_one_connection() -> None:
+    study = short(f'{{ name = "pages", stack = "quinn", app = {{ protocol = "http/3", {PAGES} }} }}')
+    run = study.run()
+    objects = run.records("objects").to_pylist()
+    (page,) = [row for row in objects if row["kind"] == "page"]
+    parts = [row for row in objects if row["kind"] == "object"]
+    assert (page["bytes"], page["connections"], len(parts)) == (13 * 20_000, 1, 13)
+    assert run.records("connections").num_rows == 1
+    # The in-line objects are requested together and share the link, so none ends early: 192 ms of data.
+    inline = sorted(row["end_ns"] - row["start_ns"] for row in parts)[1:]
+    assert inline[-1] - inline[0] < 100e6 < inline[0]
