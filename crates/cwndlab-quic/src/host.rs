@@ -99,7 +99,7 @@ pub(crate) struct Host<S: Stack> {
     unsent: u64,
     /// Whether the application has ended its stream.
     ends: bool,
-    /// Whether the application has written anything.
+    /// Whether this end sends data, or will.
     has_data: bool,
     writable: bool,
     progress: Progress,
@@ -149,7 +149,10 @@ impl<S: Stack> Host<S> {
                         self.read(id);
                     }
                 }
-                Event::Opened(Direction::Both) => self.progress.received += self.exchanges.accept(&mut self.stack),
+                Event::Opened(Direction::Both) => {
+                    self.has_data = true; // this end will answer
+                    self.progress.received += self.exchanges.accept(&mut self.stack);
+                }
                 Event::Readable(id) => self.read(id),
                 Event::Writable => self.writable = true,
                 Event::AllAcked(id) => {

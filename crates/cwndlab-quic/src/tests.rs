@@ -21,6 +21,8 @@ struct Log {
     reductions: u32,
     finished: Vec<Time>,
     objects: Vec<ObjectRecord>,
+    /// Windows of the server, which are also among `windows`.
+    server_windows: u32,
 }
 
 impl Probe for Log {
@@ -38,7 +40,8 @@ impl Probe for Log {
         self.finished.push(record.end);
         self.objects.push(*record);
     }
-    fn window(&mut self, now: Time, _: Way, sample: &WindowSample) {
+    fn window(&mut self, now: Time, way: Way, sample: &WindowSample) {
+        self.server_windows += u32::from(!way.from_client);
         self.windows.push((now.as_nanos(), sample.cwnd_bytes, sample.in_flight_bytes, sample.state));
     }
 }
@@ -197,6 +200,7 @@ fn the_objects_of_a_page_share_the_connection_as_streams() {
             assert!(pages.iter().all(|page| page.bytes == all && page.connections == 1), "{stack} {cc}: {pages:?}");
             assert_eq!((pages.len(), parts.len(), log.connections.len()), (2, 2 * (objects as usize + 1), 2));
             assert_eq!(log.delivered, [300 * (objects + 1), all], "{stack} {cc}");
+            assert!(log.server_windows > 3, "{stack} {cc}: {}", log.server_windows);
             // All in-line objects are requested at once, when the primary object has arrived, and arrive together.
             let first = &parts[1..=objects as usize];
             assert!(first.iter().all(|one| one.start == parts[0].end), "{stack} {cc}: {first:?}");

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ Columns = Mapping[str, NDArray[Any]]
 class OutsideSummary(Summary):
     """What a sender did, in numbers; `retransmitted` are the packets that it declared lost."""
 
+    repairs: ClassVar[str] = "packets declared lost"
     #: Packets of the connection that links dropped, both directions.
     dropped: int
     #: Of both ends.
@@ -38,7 +39,7 @@ class OutsideSummary(Summary):
         if not self.segments:
             return f"{self.conversation}: sent no data"
         rate = self.acknowledged_bytes * 8e-6 / self.seconds if self.seconds else 0.0
-        lost = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} packets declared lost"
+        lost = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} {self.repairs}"
         parts = [f"{rate:.3g} Mb/s for {length(self.seconds)}", f"{lost} ({self.dropped} dropped by links)"]
         parts += [
             f"{self.probe_timeouts} probe timeouts of both ends",

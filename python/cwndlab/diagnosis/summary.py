@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
+from typing import ClassVar
 
 from .conversation import Conversation
 from .waits import CAUSES, ORDINARY, Wait, round_trips
@@ -16,6 +17,9 @@ _NOTABLE = 0.02
 @dataclass(frozen=True)
 class Summary:
     """What a sender did, in numbers."""
+
+    #: What `retransmitted` counts.
+    repairs: ClassVar[str] = "segments retransmitted"
 
     conversation: str
     #: From its first packet to its last.
@@ -35,7 +39,7 @@ class Summary:
         if not self.segments:
             return f"{self.conversation}: sent no data"
         rate = self.acknowledged_bytes * 8e-6 / self.seconds if self.seconds else 0.0
-        again = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} segments retransmitted"
+        again = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} {self.repairs}"
         parts = [f"{rate:.3g} Mb/s for {length_text(self.seconds)}", again]
         if self.rtt_s is not None:
             parts.append("round trip at least {}, median {}".format(*map(length_text, self.rtt_s)))
@@ -83,7 +87,8 @@ def summarize_all(summaries: Sequence[Summary]) -> str:
     sent = sum(one.acknowledged_bytes for one in summaries) / 1e6
     segments = sum(one.segments for one in summaries)
     share = 100 * sum(one.retransmitted for one in summaries) / max(segments, 1)
-    text = f"{len(summaries)} connections: {sent:.3g} MB, {share:.2g} % of {segments} segments retransmitted"
+    repairs = summaries[0].repairs
+    text = f"{len(summaries)} connections: {sent:.3g} MB, {share:.2g} % of {segments} {repairs}"
     times = [one.rtt_s for one in summaries if one.rtt_s is not None]
     if times:
         middle = median(one for _, one in times)

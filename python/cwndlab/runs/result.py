@@ -329,6 +329,8 @@ class RunResult:
     ) -> Diagnosis:
         """What limited a sender at a moment, and what led there; or the longest waits of a flow.
 
+        Of a QUIC stack, which does not report what it waited for, the summary only.
+
         Args:
             flow: the traffic's name in the study, or one instance of it ("web.1"); default: the first.
             at: the moment, as "14.4s" or in seconds; default: the longest waits.
