@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .diagnosis import Diagnosis
-from .summary import Summary, length
+from .summary import Summary, length_text
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -40,7 +40,7 @@ class OutsideSummary(Summary):
             return f"{self.conversation}: sent no data"
         rate = self.acknowledged_bytes * 8e-6 / self.seconds if self.seconds else 0.0
         lost = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} {self.repairs}"
-        parts = [f"{rate:.3g} Mb/s for {length(self.seconds)}", f"{lost} ({self.dropped} dropped by links)"]
+        parts = [f"{rate:.3g} Mb/s for {length_text(self.seconds)}", f"{lost} ({self.dropped} dropped by links)"]
         parts += [
             f"{self.probe_timeouts} probe timeouts of both ends",
             f"{self.ecn_reductions} reductions by ECN marks",
