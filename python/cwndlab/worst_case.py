@@ -332,7 +332,8 @@ def _confirm(space: Space, worst: Tried, out: Path, options: RunOptions) -> RunR
     study = _with_observation_point(space.study_at(worst.point))
     save(out / "worst.toml", dumps(study.raw))
     plan = study.set(dict(worst.axes)).plan(seed=options.seed)
-    traced = trace(plan.cells[0], "pcapng", seed=plan.seed, replicate=0, kernel=kernel_of(options, plan))
+    cell, kernel = plan.cells[0], kernel_of(options, plan)
+    traced = trace(cell, "pcapng", seed=plan.seed_of(cell), replicate=0, kernel=kernel)
     save(out / "worst.pcapng", traced)
     return run_study(study, options)
 

@@ -103,7 +103,8 @@ def _explain_cell(
 
     plan = first_cell(loaded.plan(seed=seed), options)
     cell, kernel = plan.cells[0], kernel_of(options, plan)
-    source = OneCell(cell, plan.seed) if kernel is None else OneKernelCell(cell, plan.seed, kernel)
+    own = plan.seed_of(cell)
+    source = OneCell(cell, own) if kernel is None else OneKernelCell(cell, own, kernel)
     try:
         return explain_run(source, cell.id, replicate, flow, moment, longest)
     except NotFoundError as error:

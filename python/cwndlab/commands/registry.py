@@ -24,6 +24,7 @@ _COMMANDS = {
     "explain": "explain:explain",
     "evaluate": "evaluate:evaluate",
     "search": "search:search",
+    "fit": "fit:fit",
     "differ": "differ:differ",
     "metrics": "reference:metrics",
     "knobs": "reference:knobs",

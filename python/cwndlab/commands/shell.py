@@ -44,7 +44,7 @@ def shell(
     plan = first_cell(load(study, set_, more).plan(seed=seed), options)
     runner = kernel_of(options, plan)
     assert isinstance(runner, VirtualKernel)
-    talk(runner, plan.cells[0], plan.seed, at, int(at_ns), _ask, _show)
+    talk(runner, plan.cells[0], plan.seed_of(plan.cells[0]), at, int(at_ns), _ask, _show)
 
 
 def _show(text: str) -> None:

@@ -51,7 +51,7 @@ def trace(
     options = RunOptions(backend=backend, stack=stack, kernel=kernel)
     plan = first_cell(loaded.plan(seed=seed), options)
     runner = kernel_of(options, plan)
-    data = make(plan.cells[0], format_, seed=plan.seed, replicate=replicate, kernel=runner)
+    data = make(plan.cells[0], format_, seed=plan.seed_of(plan.cells[0]), replicate=replicate, kernel=runner)
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

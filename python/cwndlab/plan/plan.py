@@ -77,6 +77,11 @@ class Cell:
         return self.own_replicates or self._built.model.run.replicates
 
     @property
+    def seed_offset(self) -> int:
+        """How far its seed is from the study's: an axis may set `run.seed`, so that cells are not paired."""
+        return self._built.model.run.seed - self.study.base.run.seed
+
+    @property
     def kernel(self) -> str | None:
         """The kernel on which the study runs it; None for the backend's own."""
         return self._built.model.run.kernel
@@ -146,6 +151,10 @@ class Plan:
     def replicates_of(self, cell: Cell) -> int:
         """Replicates of a cell; one is all where nothing is random."""
         return 1 if cell.deterministic else self.requested_of(cell)
+
+    def seed_of(self, cell: Cell) -> int:
+        """The seed of a cell's runs."""
+        return (self.seed + cell.seed_offset) % 2**64
 
     def requested_of(self, cell: Cell) -> int:
         """Replicates of a cell if something in it is random, as on the kernel something always is."""

@@ -95,7 +95,7 @@ class Campaign:
         self._keys = {
             cell.id: cell_key(
                 kernel_run(cell.completed_scenario) if self.backend else cell.completed_scenario,
-                self.plan.seed,
+                self.plan.seed_of(cell),
                 self.backends.get(cell.id, self.backend),
             )
             for cell in self.plan.cells
@@ -233,7 +233,7 @@ class Campaign:
             self.key(cell, replicate),
             cell,
             self.cells[cell].scenario,
-            self.plan.seed,
+            self.plan.seed_of(self.cells[cell]),
             replicate,
             keep_records=replicate == 0 or self.shared is not None or isinstance(self.store, FolderStore),
             content=self.scenario(cell),
@@ -460,7 +460,7 @@ class Campaign:
         from .single_run import simulate_tables, with_keys  # for records that were not kept
 
         scenario = with_keys(self.cells[cell].scenario, changes)
-        return simulate_tables(scenario, self.plan.seed, replicate, self.work.laws)
+        return simulate_tables(scenario, self.plan.seed_of(self.cells[cell]), replicate, self.work.laws)
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate; NotFoundError if it was not recorded."""

@@ -89,7 +89,7 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
     b = measured.campaign.tables(cell.id)[FIRST_SEGMENTS]
     # Its run is simulated once more, with the host that was watched on the kernel observed.
     probes = {**scenario.get("probes", {}), "segments_at": watched_host(scenario)}
-    again = _core.run(json.dumps({**scenario, "probes": probes}), measured.plan.seed, 0)
+    again = _core.run(json.dumps({**scenario, "probes": probes}), measured.plan.seed_of(cell), 0)
     return _events(read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)), _events(b)
 
 

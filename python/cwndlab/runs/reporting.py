@@ -126,6 +126,8 @@ def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> 
         return "Congestion controls in Python do not run on a page, so it cannot run its cells."
     if all(cell.compiled.stacks for cell in campaign.plan.cells):
         return "QUIC stacks do not run on a page, so it cannot run its cells."
+    if all(cell.seed_offset for cell in campaign.plan.cells):
+        return "The cells have seeds of their own, so the page cannot run them."
     from cwndlab.report.embed import Runnable, RunnableCell, engine_module  # what a page runs
 
     module = engine_module(content["engine"])
@@ -137,7 +139,7 @@ def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> 
     for cell in campaign.plan.cells:
         if cell.sensitivity is not None or cell.id not in report.cells & replicates.keys():
             continue
-        if cell.compiled.stacks:
+        if cell.compiled.stacks or cell.seed_offset:  # the page has one seed
             continue
         digest, hops = campaign.digest(cell.id)
         if not digest or hops > MAX_HOPS:

@@ -1,0 +1,188 @@
+"""A fit: parameters with intervals, the study, and the capture next to replays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from cwndlab.spec.base import Strict
+from cwndlab.spec.toml import dumps
+from cwndlab.writing import save
+
+from .fitted_study import DRAWS
+from .replays import VARIATION, Replayed
+
+STUDY, PARAMETERS, PAGE = "study.toml", "parameters.json", "fit.md"
+
+
+class Parameter(Strict):
+    """A parameter as a fit gives it."""
+
+    name: str = Field(description="the key of the short form that it sets, or what it is")
+    unit: str = Field("", description="of its value")
+    value: float | str | None = Field(None, description="the estimate; none if it is not identifiable")
+    low: float | None = Field(None, description="lower end of the 95 % interval")
+    high: float | None = Field(None, description="upper end")
+    stated: bool = Field(False, description="given by the user, not estimated")
+    not_identifiable: str = Field("", description="why there is no estimate")
+    how: str = Field("", description="what of the capture it was read from")
+
+    @property
+    def interval(self) -> str:
+        """The interval in words."""
+        if self.stated:
+            return "stated"
+        if self.not_identifiable:
+            return f"not identifiable: {self.not_identifiable}"
+        return "as captured" if self.low is None else f"{self.low:.5g} to {self.high:.5g}"
+
+    @property
+    def text(self) -> str:
+        """The value with its unit."""
+        if self.value is None:
+            return "–"
+        value = self.value if isinstance(self.value, str) else f"{self.value:.5g}"
+        return f"{value} {self.unit}".strip()
+
+
+class Compared(Strict):
+    """A number of the capture next to those of the replays."""
+
+    name: str = Field(description="what it is")
+    capture: float = Field(description="in the capture")
+    low: float = Field(description="the least of the replays")
+    median: float = Field(description="their median")
+    high: float = Field(description="the largest")
+
+    @property
+    def inside(self) -> bool:
+        """Whether the capture lies among the replays."""
+        return self.low <= self.capture <= self.high
+
+    @property
+    def far(self) -> bool:
+        """Whether it lies so far from them that it is not chance."""
+        outside = max(self.low - self.capture, self.capture - self.high)
+        return outside > (0.0 if self.name == VARIATION else (self.high - self.low) / 2)
+
+
+class Fitted(Strict):
+    """What a fit found."""
+
+    capture: str = Field(description="the file")
+    flow: str = Field(description="the ends of the connection")
+    seconds: float = Field(description="length of the capture")
+    parameters: list[Parameter] = Field(description="of the path and the sender")
+    compared: list[Compared] = Field(description="the capture next to replays of the fitted study")
+    draws: int = Field(DRAWS, description="replays, and draws of the path")
+    notes: list[str] = Field([], description="what the fit assumes")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What of the capture the replays do not show: the study then explains it only in part."""
+        found = [one.name for one in self.compared if one.far]
+        other = [name for name in found if name == VARIATION]
+        rest = [name for name in found if name != VARIATION]
+        made = [f"the replays do not show the capture's {', '.join(rest)}"] if rest else []
+        if other:
+            made.append(
+                "other traffic varied as the study's does not: it may be TCP, which would answer to another "
+                "congestion control, so do not rely on what the study says of one"
+            )
+        return made
+
+    def table(self) -> str:
+        """The parameters as text."""
+        rows = [(one.name, one.text, one.interval) for one in self.parameters]
+        return aligned([("parameter", "value", "95 % interval"), *rows])
+
+    def comparison(self) -> str:
+        """The capture next to the replays as text."""
+        rows = [
+            (one.name, f"{one.capture:.4g}", f"{one.median:.4g} ({one.low:.4g} to {one.high:.4g})")
+            for one in self.compared
+        ]
+        return aligned([("", "capture", f"{self.draws} replays"), *rows])
+
+    def page(self) -> str:
+        """The page of the fit in Markdown."""
+        parameters = [(one.name, one.text, one.interval, one.how) for one in self.parameters]
+        compared = [
+            (
+                one.name,
+                f"{one.capture:.4g}",
+                f"{one.median:.4g}",
+                f"{one.low:.4g} to {one.high:.4g}",
+                "yes" if one.inside else "**no**",
+            )
+            for one in self.compared
+        ]
+        return "\n".join(
+            [
+                f"# A study fitted to {self.capture}",
+                "",
+                f"One flow, {self.flow}, {self.seconds:.4g} s.",
+                "",
+                *_markdown(("parameter", "value", "95 % interval", "read from"), parameters),
+                "",
+                "## The capture next to replays",
+                "",
+                f"{self.draws} runs of the fitted study, each with a draw of its path.",
+                "",
+                *_markdown(("", "capture", "median", "replays", "inside"), compared),
+                "",
+                *(f"**Warning.** {warning[:1].upper()}{warning[1:]}.\n" for warning in self.warnings),
+                "## What the fit assumes",
+                "",
+                *(f"- {note}" for note in self.notes),
+                "",
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class CaptureFit:
+    """A fit with its study."""
+
+    fitted: Fitted
+    study: dict[str, Any]
+
+    def write(self, folder: Path) -> None:
+        """Writes study, parameters and page."""
+        save(folder / STUDY, dumps(self.study))
+        save(folder / PARAMETERS, self.fitted.model_dump_json(indent=1) + "\n")
+        save(folder / PAGE, self.fitted.page())
+
+
+def compared(capture: Replayed, replays: Sequence[Replayed]) -> list[Compared]:
+    """The numbers of a capture next to those of replays."""
+    found = []
+    for place, (name, value) in enumerate(capture.items()):
+        others = sorted(other for one in replays if not math.isnan(other := list(one.items())[place][1]))
+        if math.isnan(value) or len(others) < len(replays) / 2:
+            continue
+        found.append(
+            Compared(
+                name=name, capture=value, low=others[0], median=others[len(others) // 2], high=others[-1]
+            )
+        )
+    return found
+
+
+def aligned(rows: Iterable[tuple[str, ...]]) -> str:
+    """Rows of text in columns."""
+    rows = list(rows)
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _markdown(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    lines = [head, ("---",) * len(head), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]

@@ -1,0 +1,128 @@
+"""The path as a flow's packets show it: rate, base round trip, buffer, random loss, cross traffic."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .deliveries import Deliveries
+from .flow_packets import Floats
+from .full_queue import QueueEstimates, queue_of
+
+#: Pairs of acknowledgments with a queue between them below which the spacing shows no rate.
+FEWEST_PAIRS = 30
+#: Rates this close are one peak of their distribution, in quarters of which they are counted.
+_WIDTH, _BINS = 0.015, 8
+#: Acknowledgments this many times later than at the rate did not wait for other packets, but for a timer.
+_PAUSE = 20
+#: A peak has this share of all, and of the largest peak, at least.
+_PEAK = 0.1
+#: A span of acknowledgments that is long enough to average over other flows' packets.
+_SPAN_S, _SPAN_PAIRS = 0.02, 20
+#: From this share of the bottleneck on, other traffic is part of the fit.
+LEAST_CROSS = 0.015
+
+
+@dataclass(frozen=True)
+class PathEstimates:
+    """Parameters of a path; NaN for what the packets do not show."""
+
+    rate_bps: float
+    base_s: float
+    queue: QueueEstimates
+    #: Share of the bottleneck that others use while this flow has a queue.
+    cross: float
+    #: Round trips in which the shortest time was reached: few of them may all have met a queue.
+    touches: int
+
+
+def estimate_path(of: Deliveries, stated_base_s: float | None = None) -> PathEstimates:
+    """The direct estimates, with the base round trip as it is stated, if it is."""
+    handshake = of.packets.handshake_s
+    _, trips = of.trips(prompt=False)
+    shortest = float(trips.min()) if len(trips) else math.nan
+    base, rate, cross = stated_base_s or _finite_min(handshake, shortest), math.nan, 0.0
+    for _ in range(2):  # the base round trip needs the rate, and the spacing the base round trip
+        rate, cross = _rate(*of.spacing(base))
+        if math.isnan(rate):
+            break
+        base = stated_base_s or _finite_min(handshake, shortest - of.packets.wire_bytes * 8 / rate)
+    queue = queue_of(of, base, rate)
+    return PathEstimates(rate, base, queue, cross, _touches(of, base, rate))
+
+
+def _finite_min(*values: float) -> float:
+    return float(np.nanmin(np.array(values))) if not all(map(math.isnan, values)) else math.nan
+
+
+def _rate(size: Floats, gap: Floats, times: Floats) -> tuple[float, float]:
+    """The bottleneck's rate in bit/s, and the share of it that others use; NaN if there are too few pairs."""
+    if len(size) < FEWEST_PAIRS:
+        return math.nan, 0.0
+    single = np.log(8 * size / gap)
+    mode = _mode(single, size)
+    long, weights = _spans(size, gap, times)
+    middle = _weighted_median(long, weights)
+    cross = 1.0 - math.exp(middle - mode)
+    if cross < LEAST_CROSS:
+        return math.exp(middle), 0.0
+    near = np.abs(single - mode) < _WIDTH
+    rate = 8 * float(size[near].sum() / gap[near].sum())
+    usual = 8 * size / gap > rate / _PAUSE
+    return rate, max(0.0, 1.0 - 8 * float(size[usual].sum() / gap[usual].sum()) / rate)
+
+
+def _mode(values: Floats, weights: Floats) -> float:
+    """The highest of weighted values around which many others lie.
+
+    Behind packets of other flows a pair is slower, by one packet, two, and so on. That makes peaks below the
+    rate, of which one may be the largest.
+    """
+    low = float(values.min())
+    bins = np.bincount(((values - low) / (_WIDTH / 4)).astype(np.int64), weights)
+    near = np.convolve(bins, np.ones(_BINS), mode="same") if len(bins) > _BINS else np.array([])
+    if not len(near):
+        return _weighted_median(values, weights)
+    places = np.flatnonzero(near >= max(_PEAK * float(weights.sum()), _PEAK * float(near.max())))
+    top = int(places[-1]) if len(places) else int(np.argmax(near))
+    while top > 0 and near[top - 1] >= near[top]:
+        top -= 1
+    centre = low + (top + 0.5) * _WIDTH / 4
+    inside = np.abs(values - centre) < _WIDTH
+    return _weighted_median(values[inside], weights[inside]) if inside.any() else centre
+
+
+def _spans(size: Floats, gap: Floats, times: Floats) -> tuple[Floats, Floats]:
+    """Logarithms of the rates over longer spans of pairs that follow each other, and their seconds."""
+    follows = np.abs(times[1:] - gap[1:] - times[:-1]) < 1e-9
+    starts = np.concatenate([[0], np.flatnonzero(~follows) + 1])
+    ends = np.concatenate([starts[1:], [len(size)]])
+    bits, seconds = np.concatenate([[0], np.cumsum(8 * size)]), np.concatenate([[0], np.cumsum(gap)])
+    rates, weights = [], []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        at = start
+        while at < end:
+            stop = int(np.searchsorted(seconds, seconds[at] + _SPAN_S))
+            stop = min(max(stop, at + _SPAN_PAIRS), end)
+            took = float(seconds[stop] - seconds[at])
+            rates.append(math.log((bits[stop] - bits[at]) / took))
+            weights.append(took)
+            at = stop
+    return np.array(rates), np.array(weights)
+
+
+def _weighted_median(values: Floats, weights: Floats) -> float:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, total[-1] / 2)])
+
+
+def _touches(of: Deliveries, base: float, rate: float) -> int:
+    """Round trips, one after another, whose shortest time is the base within a packet and a half."""
+    at, trips = of.trips(prompt=False)
+    if math.isnan(rate) or not len(at):
+        return 0
+    near = at[trips - base < 2.5 * of.packets.wire_bytes * 8 / rate + 5e-4]
+    return len(np.unique((near / max(base, 1e-3)).astype(np.int64)))

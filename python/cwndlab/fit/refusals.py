@@ -1,0 +1,123 @@
+"""Which captures cannot be fitted: what they do not show, and what capture would."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from cwndlab.diagnosis.conversation import Conversation
+from cwndlab.diagnosis.waits import find_waits
+
+from .deliveries import Deliveries
+from .path_estimates import FEWEST_PAIRS, PathEstimates
+from .sender_estimates import SenderEstimates
+
+#: A fit needs so many segments and base round trips.
+FEWEST_SEGMENTS, FEWEST_TRIPS = 200, 10
+#: A sender that others held back for this share of the time does not show its path.
+_HELD_BACK = 0.15
+#: And so is one that fills the receiver's window after this share of acknowledgments.
+_AT_WINDOW = 0.5
+#: Causes of waits that are not of the path, and in words.
+_HELD_BY = {
+    "application": "the application had nothing to send",
+    "receive-window": "the receive window was full",
+    "zero-window": "the receive window was closed",
+    "nagle": "small segments waited for acknowledgments",
+    "nagle-delayed-ack": "small segments waited for acknowledgments",
+}
+#: So many round trips without a queue exclude that another flow always had one.
+_TOUCHES = 2
+
+
+class Refusal(NamedTuple):
+    """A parameter that is not identifiable and without which there is no fit."""
+
+    #: "too-short", "held-back", "receiver", "rate", "rtt", "buffer" or "cc".
+    reason: str
+    why: str
+    #: What capture, or which option, would do.
+    right: str
+
+
+def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[Refusal]:
+    """What keeps a capture as a whole from being fitted."""
+    if conversation.seen_at != "sender":
+        yield Refusal("receiver", "it was captured at the receiver", "capture at the sender of the data")
+        return
+    segments, seconds = len(deliveries.sent_s), deliveries.packets.seconds
+    shortest = min((float(one) for one in deliveries.trips(prompt=False)[1]), default=math.inf)
+    if segments < FEWEST_SEGMENTS or seconds < FEWEST_TRIPS * shortest:
+        yield Refusal(
+            "too-short",
+            f"it is too short: {segments} segments in {seconds:.3g} s",
+            f"capture a transfer of at least {FEWEST_SEGMENTS} segments and {FEWEST_TRIPS} round trips, "
+            "best of 20 s",
+        )
+        return
+    if _window_share(deliveries) > _AT_WINDOW:
+        yield _held_back("receive-window", _window_share(deliveries))
+        return
+    waited: dict[str, float] = {}
+    for wait in find_waits(conversation):
+        if wait.cause in _HELD_BY:
+            waited[wait.cause] = waited.get(wait.cause, 0.0) + wait.duration_ns / 1e9
+    if sum(waited.values()) > _HELD_BACK * seconds:
+        yield _held_back(max(waited, key=lambda cause: waited[cause]), sum(waited.values()) / seconds)
+
+
+def _held_back(cause: str, share: float) -> Refusal:
+    return Refusal(
+        "held-back",
+        f"for {100 * share:.0f} % of the time not the path held the sender back: {_HELD_BY[cause]}",
+        "capture a transfer that the network limits, such as the download of a large file",
+    )
+
+
+def _window_share(of: Deliveries) -> float:
+    """The share of acknowledgments after which the sender fills the receiver's window."""
+    packets = of.packets
+    if not len(packets.ack_s):
+        return 0.0
+    until = np.searchsorted(of.sent_s, np.concatenate([packets.ack_s[1:], [math.inf]]))
+    sent = np.concatenate([[0], of.ends])[until]
+    return float(np.mean(sent + packets.mss > packets.allowed))
+
+
+def of_path(path: PathEstimates) -> Iterator[Refusal]:
+    """What of the path is not identifiable."""
+    if math.isnan(path.rate_bps):
+        yield Refusal(
+            "rate",
+            f"fewer than {FEWEST_PAIRS} pairs of segments waited behind each other, so that the spacing of "
+            "their acknowledgments shows no rate",
+            "capture a transfer that fills the path",
+        )
+        return
+    if path.cross and path.touches < _TOUCHES:
+        yield Refusal(
+            "rtt",
+            "other traffic kept a queue all the time, so that the base round trip is not identifiable: "
+            f"at most {path.base_s * 1e3:.4g} ms",
+            "state it: --rtt 40ms; or capture while the path is idle at the start",
+        )
+    if math.isnan(path.queue.buffer_bytes):
+        yield Refusal(
+            "buffer", _no_buffer(path), "state it: --buffer 1BDP; or capture until the queue is full"
+        )
+
+
+def _no_buffer(path: PathEstimates) -> str:
+    least = f"its queue held {path.queue.longest_bytes / 1e3:.3g} kB, so the buffer is at least as large"
+    if not path.queue.episodes:
+        return f"nothing was lost, so the queue was never full; {least}"
+    return f"no loss was at the longest round trips, so losses were random and the queue never full; {least}"
+
+
+def of_sender(sender: SenderEstimates) -> Iterator[Refusal]:
+    """What of the sender is not identifiable."""
+    if not sender.law:
+        yield Refusal("cc", sender.why, "state it: --cc cubic")
