@@ -108,20 +108,20 @@ class _Losses:
         with most episodes.
         """
         best, most = math.nan, 0
-        for level in np.unique(self.waits[~np.isnan(self.waits)])[::-1]:
+        for tried, level in enumerate(np.unique(self.waits[~np.isnan(self.waits)])[::-1], 1):
             slack = _slack(float(level), packet)
             above = len(waits) - int(np.searchsorted(waits, level + slack, side="right"))
             if level <= 0 or above > _ABOVE * len(waits):
                 break
             near = np.abs(self.waits - level) <= slack
-            if near.sum() > most and self._is_full(waits, float(level), slack, packet):
+            if near.sum() > most and tried * self._chance(waits, float(level), slack, packet) < _CHANCE:
                 best, most = float(np.quantile(self.waits[near], _USUAL)), int(near.sum())
         return best
 
-    def _is_full(self, waits: Floats, level: float, slack: float, packet: float) -> bool:
-        """Whether losses near a wait show a full queue rather than chance.
+    def _chance(self, waits: Floats, level: float, slack: float, packet: float) -> float:
+        """The chance of the losses near a wait if no queue was full there.
 
-        They do if there are several episodes, compared with the share of packets that waited as long, or
+        It is small if there are several episodes, compared with the share of packets that waited as long, or
         several losses in one episode.
         """
         from scipy.stats import binom, poisson
@@ -130,7 +130,10 @@ class _Losses:
         known = int(np.sum(~np.isnan(self.waits)))
         for width in (slack, min(slack, packet)):
             count = int(np.sum(np.abs(self.waits - level) <= width))
+            # A loss ends the growth of the queue, so that the longest waits are before losses anyway: chance
+            # would spread them over all waits.
             share = 1.0 - float(np.searchsorted(waits, level - width)) / len(waits)
+            share = max(share, width / max(level, width))
             if count >= 2:
                 chances.append(2 * float(binom.sf(count - 1, known, min(share, 1.0))))
         near = np.abs(self.waits - level) <= slack
@@ -138,7 +141,7 @@ class _Losses:
         if lost >= _BURST + count - 1:
             elsewhere = (self.total[0] - lost + 1) / max(self.total[1] - sent, 1)
             chances.append(float(poisson.sf(lost - count - 1, elsewhere * sent)))
-        return min(chances) < _CHANCE
+        return min(chances)
 
 
 def _slack(level: float, packet: float) -> float:
