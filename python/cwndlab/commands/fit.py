@@ -1,4 +1,4 @@
-"""`cwndlab fit`: from a capture back to a study."""
+"""`cwndlab fit`: from a capture back to a study, and from published tables to the choices behind them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import typer
 from cwndlab.errors import StudyError
 
 from . import arguments as opt
-from .arguments import parse_option
-from .output import echo, echo_json
+from .arguments import load, parse_option, reject_options
+from .output import echo, echo_json, progress
 
 if TYPE_CHECKING:
     from cwndlab.fit.fitting import StatedParameters
 
 CaptureArgument = Annotated[
-    Path, typer.Argument(metavar="CAPTURE", help="a pcap or pcapng file, made at the sender of the data")
+    Path,
+    typer.Argument(
+        metavar="CAPTURE|STUDY", help="a pcap or pcapng file, made at the sender of the data; or a study"
+    ),
 ]
 OutOption = Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./CAPTURE-fit")]
 FlowOption = Annotated[
@@ -32,27 +35,54 @@ RttOption = Annotated[str | None, typer.Option(metavar="TIME", help="the base ro
 BufferOption = Annotated[
     str | None, typer.Option(metavar="SIZE", help='the buffer, likewise: "1BDP", "64KiB" or "100pkt"')
 ]
+ToOption = Annotated[
+    str | None, typer.Option(metavar="published", help="fits choices of a study to its published tables")
+]
+OverOption = Annotated[
+    str | None, typer.Option(metavar="CHOICE,…", help="axes of [sensitivity], also as CHOICE=A|B")
+]
+HeldOutOption = Annotated[
+    str | None, typer.Option(metavar="TABLE,…", help="tables that do not decide which choices are nearest")
+]
+#: Options for captures, and for studies.
+_OF_CAPTURES = ("--flow", "--cc", "--rtt", "--buffer", "--json")
+_OF_STUDIES = ("--to", "--over", "--held-out", "--set", "--replicates")
 
 
 def fit(
+    ctx: typer.Context,
     capture: CaptureArgument,
     out: OutOption = None,
     flow: FlowOption = None,
     cc: CcOption = None,
     rtt: RttOption = None,
     buffer: BufferOption = None,
-    seed: Annotated[int, typer.Option(min=0, help="of the replays")] = 1,
+    to: ToOption = None,
+    over: OverOption = None,
+    held_out: HeldOutOption = None,
+    set_: opt.SetOption = None,
+    replicates: opt.ReplicatesOption = None,
+    seed: opt.SeedOption = None,
     threads: opt.ThreadsOption = None,
     json_: opt.JsonOption = False,
 ) -> None:
     """Fit a study to one TCP flow of a capture: parameters of its path and sender, with 95 % intervals.
 
     Writes study.toml, which `cwndlab run DIR --set cc=bbr3` runs, parameters.json and fit.md.
+
+    With --to published: run every combination of choices that the source of a study leaves open, and compare
+    its tables.
     """
     from cwndlab.fit.fitting import fit_capture
 
     folder = out or Path(f"{capture.name.split('.')[0]}-fit")
-    found = fit_capture(capture, _stated(cc, rtt, buffer), flow=flow, seed=seed, threads=threads)
+    common = ("--out", "--seed", "--threads")
+    if to is not None:
+        reject_options(ctx, "a study", (*common, *_OF_STUDIES))
+        return _fit_study(str(capture), to, over, held_out, set_, replicates, seed, threads, folder)
+    reject_options(ctx, "a capture", (*common, *_OF_CAPTURES))
+    stated = _stated(cc, rtt, buffer)
+    found = fit_capture(capture, stated, flow=flow, seed=1 if seed is None else seed, threads=threads)
     found.write(folder)
     if json_:
         echo_json(found.fitted.model_dump())
@@ -64,6 +94,37 @@ def fit(
         echo(f"warning: {warning}", err=True)
     echo()
     echo(f"the study: {folder / 'study.toml'}; what if: cwndlab run {folder} --set cc=bbr3 -o DIR")
+
+
+def _fit_study(
+    name: str,
+    to: str,
+    over: str | None,
+    held_out: str | None,
+    changes: list[str] | None,
+    replicates: int | None,
+    seed: int | None,
+    threads: int | None,
+    folder: Path,
+) -> None:
+    """Fits the choices of a study."""
+    from cwndlab.fit.published import fit_published, parse_over
+    from cwndlab.runs.run_options import RunOptions
+
+    if to != "published":
+        raise StudyError(f"{to!r} is not known", key="--to", right="write --to published")
+    if over is None:
+        raise StudyError("which choices vary is missing", key="--over", right="--over CHOICE,CHOICE=A|B")
+    study = load(name, changes)
+    options = RunOptions(seed=seed, replicates=replicates, threads=threads)
+    tables = [] if held_out is None else [one.strip() for one in held_out.split(",")]
+    with progress(quiet=False) as bar:
+        found = fit_published(study, parse_over(study, over), tables, options, bar)
+    found.write(folder)
+    echo(found.table())
+    echo()
+    echo(found.conclusion())
+    echo(f"all combinations: {folder / 'choices.csv'}, {folder / 'fit.md'}")
 
 
 def _stated(cc: str | None, rtt: str | None, buffer: str | None) -> StatedParameters:

@@ -128,13 +128,13 @@ class Fitted(Strict):
                 "",
                 f"One flow, {self.flow}, {self.seconds:.4g} s.",
                 "",
-                *_markdown(("parameter", "value", "95 % interval", "read from"), parameters),
+                *markdown(("parameter", "value", "95 % interval", "read from"), parameters),
                 "",
                 "## The capture next to replays",
                 "",
                 f"{self.draws} runs of the fitted study, each with a draw of its path.",
                 "",
-                *_markdown(("", "capture", "median", "replays", "inside"), compared),
+                *markdown(("", "capture", "median", "replays", "inside"), compared),
                 "",
                 *(f"**Warning.** {warning[:1].upper()}{warning[1:]}.\n" for warning in self.warnings),
                 "## What the fit assumes",
@@ -183,6 +183,7 @@ def aligned(rows: Iterable[tuple[str, ...]]) -> str:
     )
 
 
-def _markdown(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown."""
     lines = [head, ("---",) * len(head), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines]

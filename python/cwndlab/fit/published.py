@@ -1,0 +1,345 @@
+"""Which of the choices that a paper leaves open, taken together, come nearest to its tables."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cwndlab.errors import StudyError, nearest
+from cwndlab.metrics._numbers import Floats
+from cwndlab.plan.plan import Cell, Plan, cell_id, make_plan
+from cwndlab.report.contents import outputs_of
+from cwndlab.report.judge import judge
+from cwndlab.runs.backend_check import check_backend
+from cwndlab.runs.execution import run_plan
+from cwndlab.runs.progress import Progress
+from cwndlab.runs.run_options import RunOptions
+from cwndlab.spec.choices import COMBINATIONS, Wanted, variations_around, words
+from cwndlab.spec.schema import Scalar
+from cwndlab.spec.values import same_value, text
+from cwndlab.stats.results import Results
+from cwndlab.stats.tables import JudgedTable, per_run
+from cwndlab.stats.verdict import Verdict
+from cwndlab.study import Study
+from cwndlab.writing import csv_text, save
+
+from .fit_result import aligned, markdown
+
+#: The scale of a difference contains this share of the published number, since no model is exact.
+TOLERANCE = 0.05
+#: A number counts at most as much as one that lies four scales away.
+FARTHEST = 16.0
+#: Combinations that are run at most.
+MOST = 5000
+#: Fewer replicates give no scatter.
+FEWEST_REPLICATES = 3
+_OVER = "--over"
+
+Choices = Mapping[str, Scalar]
+
+
+def parse_over(study: Study, text_: str) -> dict[str, list[Scalar]]:
+    """The choices of `file_window,median=all-pages|each-client` with their values; by default all."""
+    known = study.outline.sensitivity
+    found: dict[str, list[Scalar]] = {}
+    for piece in text_.split(","):
+        name, _, values = (part.strip() for part in piece.partition("="))
+        if name not in known:
+            right = nearest(name, known) if known else "the study has no [sensitivity]"
+            raise StudyError(f'there is no choice "{name}"', key=_OVER, right=right)
+        names = list(known[name].names)
+        wanted = [value.strip() for value in values.split("|")] if values else [text(one) for one in names]
+        for value in wanted:
+            if value not in map(text, names):
+                right = nearest(value, list(map(text, names)))
+                raise StudyError(f'{name} has no value "{value}"', key=_OVER, right=right)
+        found[name] = [one for one in names if text(one) in wanted]
+    total = math.prod(map(len, found.values()))
+    if total > MOST:
+        raise StudyError(f"{total:,} combinations are too many", key=_OVER, right=f"at most {MOST:,}")
+    return found
+
+
+def plan_of(study: Study, over: Mapping[str, Sequence[Scalar]], options: RunOptions) -> Plan:
+    """The plan of a study with every combination of choices in each of its cells that has them."""
+    base = make_plan(study, replicates=options.replicates, seed=options.seed)
+    cells = {cell.id: cell for cell in base.cells}
+    asked = Wanted(combinations=tuple(_combinations(over)))
+    for cell in base.cells:
+        for name, choices in variations_around(study, cell.axes, asked):
+            axes = {**cell.axes, **choices}
+            made = Cell(cell_id(axes), axes, study, name, cell.own_replicates)
+            cells[made.id] = made
+    plan = Plan(study, tuple(cells.values()), base.seed, base.replicates)
+    if not any(cell.sensitivity == COMBINATIONS for cell in plan.cells):
+        raise StudyError("no cell of this run has these choices", key=_OVER, right="leave --set out")
+    plan.check()
+    check_backend(plan, options)
+    return plan
+
+
+def _combinations(over: Mapping[str, Sequence[Scalar]]) -> Iterator[Choices]:
+    for values in itertools.product(*over.values()):
+        yield dict(zip(over, values, strict=True))
+
+
+class Number(NamedTuple):
+    """A published number, and ours in each replicate."""
+
+    #: Numbers of one block count together as much as those of another.
+    block: str
+    published: float
+    rounding: float
+    published_runs: int
+    estimate: float
+    runs: Floats
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A combination of choices, and how far the tables are from the published ones with it."""
+
+    choices: Choices
+    name: str
+    #: Of the tables that are fitted; of the tables held out; of each block.
+    distance: float
+    held_out: float
+    blocks: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class PublishedFit:
+    """Every combination, the nearest first, and what a known truth reaches."""
+
+    study: str
+    over: Mapping[str, Sequence[Scalar]]
+    fitted: Sequence[str]
+    held_out: Sequence[str]
+    replicates: int
+    combinations: Sequence[Combination]
+    #: The distance of a combination from single replicates of its own: median and largest.
+    floor: tuple[float, float]
+    own: Combination
+
+    @property
+    def best(self) -> Combination:
+        """The nearest combination."""
+        return self.combinations[0]
+
+    @property
+    def explains(self) -> bool:
+        """Whether the nearest combination is as near as a known truth would be."""
+        return self.best.distance <= self.floor[1]
+
+    def costs(self) -> Iterator[tuple[str, str, float]]:
+        """Each value of each choice, and how much farther than the best its best combination is."""
+        for name, values in self.over.items():
+            for value in values:
+                own = [one.distance for one in self.combinations if same_value(one.choices[name], value)]
+                yield name, text(value), min(own) - self.best.distance
+
+    def conclusion(self) -> str:
+        """What follows, in plain words."""
+        against = [f"{name}={value}" for name, value, cost in self.costs() if cost > self.floor[1]]
+        lines = [
+            f"{self.best.name} is nearest: distance {self.best.distance:.2f}, the study's own choices "
+            f"{self.own.distance:.2f}; a known truth gets {self.floor[0]:.2f} (at most {self.floor[1]:.2f})."
+        ]
+        if self.held_out:
+            lines.append(
+                f"On the tables held out: {self.best.held_out:.2f}, the study's own {self.own.held_out:.2f}."
+            )
+        lines.append(
+            "It is as near as a known truth would be."
+            if self.explains
+            else "No combination explains the tables: each is farther than a known truth would be."
+        )
+        if against:
+            lines.append(f"Excluded with every other choice: {', '.join(against)}.")
+        lines.append("A fitted value is not a reproduction: its verdict stays `fitted`.")
+        return "\n".join(lines)
+
+    def table(self, most: int = 10) -> str:
+        """The nearest combinations as text."""
+        rows = [(one.name, f"{one.distance:.2f}", _number(one.held_out)) for one in self.combinations[:most]]
+        return aligned([("combination", "distance", "held out"), *rows])
+
+    def write(self, folder: Path) -> None:
+        """Writes the page and the table of all combinations."""
+        blocks = list(self.best.blocks)
+        rows = [
+            [*(text(one.choices[name]) for name in self.over), one.distance, one.held_out]
+            + [one.blocks.get(block, math.nan) for block in blocks]
+            for one in self.combinations
+        ]
+        save(folder / "choices.csv", csv_text([*self.over, "distance", "held_out", *blocks], rows))
+        save(folder / "fit.md", self.page())
+
+    def page(self) -> str:
+        """The page in Markdown."""
+        near = [[one.name, f"{one.distance:.2f}", _number(one.held_out)] for one in self.combinations[:10]]
+        costs = [[name, value, f"{cost:.2f}"] for name, value, cost in self.costs()]
+        held = f", held out: {', '.join(self.held_out)}" if self.held_out else ""
+        size = (
+            f"{len(self.combinations)} combinations of {', '.join(self.over)}, {self.replicates} replicates."
+        )
+        return "\n".join(
+            [
+                f"# Choices fitted to the tables of {self.study}",
+                "",
+                size,
+                f"Fitted: {', '.join(self.fitted)}{held}.",
+                "",
+                *(f"{line}\n" for line in self.conclusion().split("\n")),
+                *markdown(("combination", "distance", "held out"), near),
+                "",
+                "## What each value costs",
+                "",
+                "How much farther than the nearest combination the nearest one with this value is.",
+                "",
+                *markdown(("choice", "value", "farther by"), costs),
+                "",
+            ]
+        )
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"
+
+
+def fit_published(
+    study: Study,
+    over: Mapping[str, Sequence[Scalar]],
+    held_out: Sequence[str],
+    options: RunOptions,
+    progress: Progress | None = None,
+) -> PublishedFit:
+    """Runs every combination of choices, and compares its tables with the published ones.
+
+    The tables in `held_out` are compared, too, but do not decide which combination is nearest.
+    """
+    plan = plan_of(study, over, options)
+    result = run_plan(plan, options, progress=progress)
+    own = {name: axis.names[0] for name, axis in study.outline.sensitivity.items() if name in over}
+    results: dict[str, Results] = {words(study, own): result.results}
+    results |= {one.value: one.results for one in result.variations if one.combined}
+    folder = study.folder
+    if folder is None:
+        raise StudyError("the study has no published tables")
+    outputs = outputs_of(study, folder)
+    numbers: dict[str, dict[str, list[Number]]] = {}
+    for name, one in results.items():
+        tables = [table for table in judge(outputs, one).tables if isinstance(table, JudgedTable)]
+        numbers[name] = {table.id: list(_numbers(table, one)) for table in tables}
+    known = [table for table, found in next(iter(numbers.values())).items() if found]
+    for table in held_out:
+        if table not in known:
+            raise StudyError(
+                f'no published table "{table}" was run', key="--held-out", right=nearest(table, known)
+            )
+    fitted = [table for table in known if table not in held_out]
+    if not fitted:
+        raise StudyError("every table is held out", key="--held-out", right="leave one out")
+    return _compare(study, over, fitted, held_out, numbers)
+
+
+def _compare(
+    study: Study,
+    over: Mapping[str, Sequence[Scalar]],
+    fitted: Sequence[str],
+    held_out: Sequence[str],
+    numbers: Mapping[str, Mapping[str, Sequence[Number]]],
+) -> PublishedFit:
+    def of_tables(name: str, tables: Sequence[str]) -> list[Number]:
+        return [number for table in tables for number in numbers[name][table]]
+
+    variances = {
+        tables: np.mean([[_variance(n.runs) for n in of_tables(name, tables)] for name in numbers], axis=0)
+        for tables in (tuple(fitted), tuple(held_out))
+    }
+    combinations = []
+    for choices in _combinations(over):
+        name = words(study, choices)
+        if name not in numbers:
+            name = words(study, {key: study.outline.sensitivity[key].names[0] for key in over})
+        blocks = block_distances(of_tables(name, fitted), variances[tuple(fitted)])
+        held = block_distances(of_tables(name, held_out), variances[tuple(held_out)])
+        combinations.append(Combination(choices, words(study, choices), _mean(blocks), _mean(held), blocks))
+    own = {name: study.outline.sensitivity[name].names[0] for name in over}
+    ordered = sorted(combinations, key=lambda one: one.distance)
+    nearest_numbers = of_tables(ordered[0].name if ordered[0].name in numbers else words(study, own), fitted)
+    floor = floor_of(nearest_numbers, variances[tuple(fitted)])
+    runs = max(len(number.runs) for number in nearest_numbers)
+    mine = next((one for one in combinations if one.name == words(study, own)), ordered[0])
+    return PublishedFit(study.name, over, fitted, held_out, runs, ordered, floor, mine)
+
+
+def _numbers(table: JudgedTable, results: Results) -> Iterator[Number]:
+    """The published numbers of a table but for suspect ones."""
+    cells = {cell.id: cell for cell in results.cells}
+    for cell in table.numbers:
+        suspect = cell.judgement is not None and cell.judgement.verdict is Verdict.SUSPECT
+        if cell.published is None or cell.estimate is None or suspect:
+            continue
+        column = table.column(cell)
+        value = cell.published.value if cell.corrected is None else cell.corrected
+        yield Number(
+            f"{table.id} {cell.quantity}{' change' if column.compare else ''}",
+            value,
+            cell.published.rounding,
+            table.spec.published_runs,
+            cell.estimate.value,
+            per_run(results, cells[cell.cell], column),
+        )
+
+
+def _variance(runs: Floats) -> float:
+    known = runs[~np.isnan(runs)]
+    return float(np.var(known, ddof=1)) if len(known) > 1 else 0.0
+
+
+def block_distances(numbers: Sequence[Number], variances: Sequence[float]) -> dict[str, float]:
+    """The mean squared difference of each block of numbers in units of its scale, cut at `FARTHEST`.
+
+    The scale has the scatter of the paper's runs and of ours, the rounding, and `TOLERANCE`.
+    """
+    found: dict[str, list[float]] = {}
+    for number, variance in zip(numbers, variances, strict=True):
+        scatter = variance * (1 / number.published_runs + 1 / max(len(number.runs), 1))
+        scale = scatter + number.rounding**2 + (TOLERANCE * number.published) ** 2
+        squared = (number.estimate - number.published) ** 2 / scale if scale > 0 else math.nan
+        found.setdefault(number.block, []).append(FARTHEST if math.isnan(squared) else min(squared, FARTHEST))
+    return {block: float(np.mean(values)) for block, values in found.items()}
+
+
+def _mean(blocks: Mapping[str, float]) -> float:
+    return float(np.mean(list(blocks.values()))) if blocks else math.nan
+
+
+def floor_of(numbers: Sequence[Number], variances: Sequence[float]) -> tuple[float, float]:
+    """The distance of a model from itself, median and largest; NaN with too few replicates.
+
+    Each replicate in turn, rounded as the paper's numbers are, takes their place, and the others make the
+    estimate.
+    """
+    count = min(len(number.runs) for number in numbers)
+    if count < FEWEST_REPLICATES:
+        return math.nan, math.nan
+    found = []
+    for k in range(count):
+        made = []
+        for number in numbers:
+            step = 2 * number.rounding
+            one = float(number.runs[k])
+            value = round(one / step) * step if step > 0 and not math.isnan(one) else one
+            rest = np.delete(number.runs, k)
+            estimate = float(np.nanmean(rest)) if not np.isnan(rest).all() else math.nan
+            made.append(number._replace(published=value, published_runs=1, estimate=estimate, runs=rest))
+        found.append(_mean(block_distances(made, variances)))
+    return float(np.median(found)), float(max(found))

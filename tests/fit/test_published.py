@@ -1,0 +1,110 @@
+"""Choices behind published numbers: a known truth is found, and a wrong model explains nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from cwndlab.commands.registry import command_line
+from cwndlab.errors import StudyError
+from cwndlab.fit.published import Number, block_distances, fit_published, floor_of, parse_over
+from cwndlab.runs.run_options import RunOptions
+from cwndlab.study import Study
+
+TEXT = """
+title = "Transfers of 60 kB"
+[dumbbell]
+rate = "4Mbps"
+rtt = ["40ms", "80ms", "160ms"]
+loss = "0.5%"
+flows = [{ name = "short", cc = "reno", bytes = "60kB", start = "0s" }]
+[sensitivity.window]
+sets = "tcp.initial_window"
+values = [1, 10]
+[sensitivity.acks]
+values = [{ name = "linux" }, { name = "every", set = { "tcp.ack_policy" = "every" } }]
+[[quantities]]
+name = "took"
+metric = "completion_time"
+options = { traffic = "short" }
+within = "mean"
+unit = "s"
+[[quantities]]
+name = "goodput"
+metric = "goodput"
+options = { traffic = "short" }
+window = ["0s", "500ms"]
+unit = "Mbps"
+[[tables]]
+id = "times"
+title = "times"
+rows = ["rtt"]
+published = "published/times.csv"
+columns = [{ heading = "s", quantity = "took", published = "s" }]
+[[tables]]
+id = "rates"
+title = "rates"
+rows = ["rtt"]
+published = "published/rates.csv"
+columns = [{ heading = "Mb/s", quantity = "goodput", published = "mbps" }]
+[run]
+duration = "10s"
+replicates = 6
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    """Its tables are those of an initial window of ten, of one run, rounded."""
+    (tmp_path / "published").mkdir()
+    (tmp_path / "study.toml").write_text(TEXT)
+    for name in ("times", "rates"):
+        (tmp_path / f"published/{name}.csv").write_text("rtt,s,mbps\n40,,\n80,,\n160,,\n")
+    truth = Study.load(tmp_path).set({"tcp.initial_window": 10}).run(seed=99, replicates=1)
+    lines = ["rtt,s,mbps"]
+    for rtt in (40, 80, 160):
+        cell = truth.sel(rtt=rtt)
+        took, rate = cell.estimate("took").value, cell.estimate("goodput").value
+        lines.append(f"{rtt},{took:.2f},{rate:.3f}")
+    for name in ("times", "rates"):
+        (tmp_path / f"published/{name}.csv").write_text("\n".join(lines) + "\n")
+    return Study.load(tmp_path)
+
+
+def test_the_truth_is_the_nearest_combination_and_as_near_as_a_truth_can_be(study: Study) -> None:
+    fit = fit_published(study, parse_over(study, "window,acks"), ["rates"], RunOptions(threads=1))
+    assert len(fit.combinations) == 4
+    assert fit.best.choices["window"] == 10
+    assert fit.explains
+    assert fit.best.held_out < fit.own.held_out
+    assert "window=1" in fit.conclusion()
+    assert "not a reproduction" in fit.conclusion()
+
+
+def test_the_command_says_when_no_choice_explains_the_tables(study: Study, tmp_path: Path) -> None:
+    words = ["fit", str(tmp_path), "--to", "published", "--over", "window=1,acks", "--threads", "1"]
+    ran = CliRunner().invoke(command_line(), [*words, "-o", str(tmp_path / "fitted")])
+    assert ran.exit_code == 0, ran.output
+    assert "No combination explains the tables" in ran.output
+    assert len((tmp_path / "fitted/choices.csv").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("over", "problem"),
+    [("windo", "window"), ("window=2", 'no value "2"'), ("acks=every|none", '"none"')],
+)
+def test_an_unknown_choice_is_an_error(study: Study, over: str, problem: str) -> None:
+    with pytest.raises(StudyError, match=problem):
+        parse_over(study, over)
+
+
+def test_a_distance_counts_blocks_alike_and_scales_by_rounding_and_scatter() -> None:
+    runs = np.array([10.0, 10.0, 10.0])
+    near = Number("a", 10.0, 0.5, 1, 10.5, runs)
+    far = Number("b", 10.0, 0.5, 1, 100.0, runs)
+    found = block_distances([near, near, far], [0.0, 0.0, 0.0])
+    assert found == {"a": pytest.approx(0.5), "b": 16.0}
+    assert floor_of([near], [0.0]) == (0.0, 0.0)
