@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -79,7 +78,6 @@ def fit_capture(
     flow: str | None = None,
     seed: int = 1,
     threads: int | None = None,
-    tick: Callable[[], None] | None = None,
 ) -> CaptureFit:
     """The study that reproduces the flow of a capture with the most data, or the one that `flow` names.
 
@@ -99,7 +97,6 @@ def fit_capture(
         stated or StatedParameters(),
         seed=seed,
         threads=threads or os.cpu_count() or 1,
-        tick=tick,
     )
 
 
@@ -119,7 +116,6 @@ def fit_conversation(
     *,
     seed: int,
     threads: int,
-    tick: Callable[[], None] | None = None,
 ) -> CaptureFit:
     """The same of a conversation that was read."""
     packets = of_conversation(conversation)
@@ -142,8 +138,8 @@ def fit_conversation(
     ours = FittedFlow(
         stated.cc or sender.law, packets.mss, packets.header, window, sender.ack_ratio, packets.seconds
     )
-    draws = _draws(middle, path, ours, given, Replaying(file, seed, threads, tick))
-    again = [Replayed.of_packets(one) for one in replay(draws, ours, threads, tick)]
+    draws = _draws(middle, path, ours, given, Replaying(file, seed, threads))
+    again = [Replayed.of_packets(one) for one in replay(draws, ours, threads)]
     parameters = [
         *_of_path(path, draws, stated, given, packets.wire_bytes),
         *_of_sender(sender, stated, captured=captured),
@@ -167,7 +163,6 @@ class Replaying(NamedTuple):
     file: Path
     seed: int
     threads: int
-    tick: Callable[[], None] | None
 
 
 def _draws(
@@ -181,7 +176,7 @@ def _draws(
     known = given is not None
     for count in (PILOTS, DRAWS):
         around = paths_around(middle, path, replaying.seed + count, count)
-        replays = replay(around, flow, replaying.threads, replaying.tick)
+        replays = replay(around, flow, replaying.threads)
         errors = Errors.of_replays(around, replays)
         if not known and 2 * sum(not math.isnan(error) for error in errors.buffer) < count:
             raise FitRefusedError(replaying.file, [_unsteady()])

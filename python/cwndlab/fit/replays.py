@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -42,9 +42,7 @@ class DrawnInterval:
     high: float
 
 
-def replay(
-    paths: Sequence[PathParameters], flow: FittedFlow, threads: int, tick: Callable[[], None] | None = None
-) -> list[FlowPackets]:
+def replay(paths: Sequence[PathParameters], flow: FittedFlow, threads: int) -> list[FlowPackets]:
     """The packets of the flow on each of these paths."""
     made = tables("replay", paths[0], paths, flow)
     made["probes"] = {"segments_at": f"{FLOW}_sender"}
@@ -52,10 +50,7 @@ def replay(
 
     def run(k: int) -> FlowPackets:
         cell = plan.cells[k]
-        found = of_segments(simulate_tables(cell.scenario, plan.seed_of(cell), 0, ())["segments"], 0)
-        if tick is not None:
-            tick()
-        return found
+        return of_segments(simulate_tables(cell.scenario, plan.seed_of(cell), 0, ())["segments"], 0)
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(run, range(len(plan.cells))))
