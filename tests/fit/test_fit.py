@@ -10,10 +10,11 @@ import pytest
 from typer.testing import CliRunner
 
 from cwndlab.commands.registry import command_line
+from cwndlab.diagnosis.from_capture import read
 from cwndlab.fit.deliveries import Deliveries
 from cwndlab.fit.fit_result import CaptureFit, Parameter
 from cwndlab.fit.fitting import FitRefusedError, StatedParameters, fit_capture
-from cwndlab.fit.flow_packets import of_segments
+from cwndlab.fit.flow_packets import of_conversation, of_segments
 from cwndlab.fit.path_estimates import PathEstimates, estimate_path
 from cwndlab.runs.single_run import simulate_tables, trace
 from cwndlab.study import Study
@@ -119,6 +120,15 @@ def test_datagrams_in_the_queue_are_not_taken_for_a_slower_link() -> None:
     path = estimated(flows=[TESTED, cross])
     assert path.rate_bps == pytest.approx(8e6, rel=0.01)
     assert path.cross == pytest.approx(0.25, abs=0.03)
+    assert path.queue.buffer_bytes == pytest.approx(39e3, rel=0.1)
+
+
+def test_a_server_that_sends_is_fitted_like_a_client(tmp_path: Path) -> None:
+    sends = {"name": "tested", "cc": "cubic", "start": "0s", "app": {"kind": "bulk", "from": "server"}}
+    packets = of_conversation(read(capture(tmp_path, flows=[sends]))[0])
+    assert packets.handshake_s == pytest.approx(0.03, abs=5e-4)
+    path = estimate_path(Deliveries(packets))
+    assert path.rate_bps == pytest.approx(8e6, rel=1e-3)
     assert path.queue.buffer_bytes == pytest.approx(39e3, rel=0.1)
 
 

@@ -22,7 +22,7 @@ CaptureArgument = Annotated[
         metavar="CAPTURE|STUDY", help="a pcap or pcapng file, made at the sender of the data; or a study"
     ),
 ]
-OutOption = Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./CAPTURE-fit")]
+OutOption = Annotated[Path | None, typer.Option("-o", "--out", metavar="DIR", help="default: ./NAME-fit")]
 FlowOption = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="part of a connection's addresses; default: the one with most data"),
@@ -39,7 +39,7 @@ ToOption = Annotated[
     str | None, typer.Option(metavar="published", help="fits choices of a study to its published tables")
 ]
 OverOption = Annotated[
-    str | None, typer.Option(metavar="CHOICE,…", help="axes of [sensitivity], also as CHOICE=A|B")
+    str | None, typer.Option(metavar="CHOICE,…", help="sensitivity axes of the study, also as CHOICE=A|B")
 ]
 HeldOutOption = Annotated[
     str | None, typer.Option(metavar="TABLE,…", help="tables that do not decide which choices are nearest")
@@ -81,6 +81,9 @@ def fit(
         reject_options(ctx, "a study", (*common, *_OF_STUDIES))
         return _fit_study(str(capture), to, over, held_out, set_, replicates, seed, threads, folder)
     reject_options(ctx, "a capture", (*common, *_OF_CAPTURES))
+    if not capture.is_file():
+        right = "name a pcap or pcapng file, or fit a study --to published"
+        raise StudyError(f"{capture}: there is no such file", right=right)
     stated = _stated(cc, rtt, buffer)
     found = fit_capture(capture, stated, flow=flow, seed=1 if seed is None else seed, threads=threads)
     found.write(folder)

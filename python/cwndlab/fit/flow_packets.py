@@ -70,18 +70,26 @@ def of_conversation(conversation: Conversation) -> FlowPackets:
         ack=np.array([p.ack for p in acks], dtype=np.int64),
         sacked=np.array([p.sack[0][1] if p.sack else 0 for p in acks], dtype=np.int64),
         allowed=np.array([p.ack + p.window for p in acks], dtype=np.int64),
-        handshake_s=_handshake([(p.time_ns, p.out) for p in packets if p.is_syn]),
+        handshake_s=_handshake(
+            [(p.time_ns, p.out) for p in packets if p.is_syn], [p.time_ns for p in acks[:1]]
+        ),
         mss=mss,
         header=HEADERS + (TIMESTAMPS if 2 * stamped > len(data) else 0),
         seconds=(packets[-1].time_ns - first) / 1e9 if packets else 0.0,
     )
 
 
-def _handshake(syns: Sequence[tuple[int, bool]]) -> float:
-    """The time from a SYN of the sender to the answer; NaN unless each was seen once."""
+def _handshake(syns: Sequence[tuple[int, bool]], acks: Sequence[int]) -> float:
+    """The time from the sender's SYN to the SYN-ACK, or from its SYN-ACK to the first acknowledgment.
+
+    NaN unless both SYNs were seen once.
+    """
     own = [time for time, out in syns if out]
     other = [time for time, out in syns if not out]
-    return (other[0] - own[0]) / 1e9 if len(own) == len(other) == 1 and own[0] < other[0] else np.nan
+    if len(own) != 1 or len(other) != 1:
+        return np.nan
+    answer = other[0] if own[0] < other[0] else acks[0] if acks else None
+    return (answer - own[0]) / 1e9 if answer is not None and answer > own[0] else np.nan
 
 
 def of_segments(table: pa.Table, connection: int) -> FlowPackets:
@@ -108,7 +116,8 @@ def of_segments(table: pa.Table, connection: int) -> FlowPackets:
         sacked=_second(table.column("sack"))[acks],
         allowed=of["ack"][acks].astype(np.int64) + of["window_bytes"][acks].astype(np.int64),
         handshake_s=_handshake(
-            [(int(t), bool(out)) for t, out in zip(time[syn], of["sent"][syn], strict=True)]
+            [(int(t), bool(out)) for t, out in zip(time[syn], of["sent"][syn], strict=True)],
+            time[acks][:1].tolist(),
         ),
         mss=int(size.max()) if len(size) else 0,
         header=int(np.median(overhead)) if len(overhead) else HEADERS,

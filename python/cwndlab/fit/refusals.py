@@ -58,7 +58,7 @@ def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[R
             "best of 20 s",
         )
         return
-    if _window_share(deliveries) > _AT_WINDOW:
+    if conversation.scale_known and _window_share(deliveries) > _AT_WINDOW:
         yield _held_back("receive-window", _window_share(deliveries))
         return
     waited: dict[str, float] = {}
