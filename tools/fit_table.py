@@ -232,9 +232,10 @@ def page(rows: Sequence[Row], seed: int) -> str:
         "",
         f"{len(rows)} known paths, drawn by seed {seed}: 2 to 100 Mb/s, 10 to 200 ms, a drop-tail "
         f"buffer of 0.25 to 4 BDP (at least {FEWEST_PACKETS} packets), random loss of 0 or 0.1 %, "
-        "CUBIC, Reno or BBR, with and without cross traffic. A quarter of the transfers is too short, "
-        f"or has a slow reader. Captures have at most {SECONDS} s. The estimators were developed on "
-        "paths of other seeds, but of the same kind.",
+        "CUBIC, Reno or BBR, with and without cross traffic. "
+        f"{sum(row.path.limit != 'network' for row in rows)} of the transfers are too short or have a "
+        f"slow reader. Captures have at most {SECONDS} s. The estimators were developed on paths of other "
+        "seeds, but of the same kind, and captures and replays come from the same simulator.",
         "",
         "Where a capture did not show the buffer, the base round trip or the congestion control, the true "
         "one was stated (`--buffer`, `--rtt`, `--cc`), and the fit repeated.",
@@ -245,7 +246,9 @@ def page(rows: Sequence[Row], seed: int) -> str:
         "",
         *_summary(fitted),
         "",
-        "The error is the median of its size. An interval of 95 % should cover in 93 to 97 %.",
+        "The error is the median of its size.",
+        "",
+        *_goals(fitted),
         "",
         "## What if",
         "",
@@ -295,6 +298,32 @@ def _summary(rows: Sequence[Row]) -> list[str]:
     covered = ([row.covered[name] for row in rows if name in row.covered] for name in _TOLD)
     lines.append(["coverage", "", *map(_percent, covered)])
     return _markdown(head, lines)
+
+
+#: The largest median error that is aimed at, and the coverage.
+_GOALS = {"rate": (2.0, "%"), "rtt": (1.0, "ms"), "buffer": (10.0, "%")}
+_COVERAGE = (93, 97)
+
+
+def _goals(rows: Sequence[Row]) -> list[str]:
+    """Which goals are reached."""
+    errors = []
+    for name, (goal, unit) in _GOALS.items():
+        size = statistics.median(abs(row.errors[name]) for row in rows if name in row.errors)
+        errors.append(f"{_TOLD[name]} {goal:g} {unit} ({'reached' if size <= goal else 'not reached'})")
+    sure = [row for row in rows if not row.warned]
+    covered = []
+    for name, words in {**_TOLD, **_SAID}.items():
+        group = sure if name in _SAID else rows
+        share = round(statistics.mean(100 * row.covered[name] for row in group if name in row.covered))
+        low = "not reached" if share < _COVERAGE[0] else "reached"
+        covered.append(f"{words} {share} % ({'wider than needed' if share > _COVERAGE[1] else low})")
+    return [
+        f"Goals for median errors: {', '.join(errors)}.",
+        "",
+        f"Goal for coverage, {_COVERAGE[0]} to {_COVERAGE[1]} %: {', '.join(covered)}. BBR's numbers are "
+        "those of the next table without a warning.",
+    ]
 
 
 def _percent(truths: Sequence[bool]) -> str:

@@ -114,7 +114,10 @@ def _no_buffer(path: PathEstimates) -> str:
     least = f"its queue held {path.queue.longest_bytes / 1e3:.3g} kB, so the buffer is at least as large"
     if not path.queue.episodes:
         return f"nothing was lost, so the queue was never full; {least}"
-    return f"no loss was at the longest round trips, so losses were random and the queue never full; {least}"
+    return (
+        "the losses do not agree on a longest round trip, so they were random, or those of active queue "
+        f"management, and do not show a full queue; {least}"
+    )
 
 
 def of_sender(sender: SenderEstimates) -> Iterator[Refusal]:
