@@ -79,7 +79,7 @@ def test_rows_that_a_stack_cannot_answer_say_why_and_are_counted(small: Path, tm
     assert rows["bulk"].values["noq-bbr3"].value > 0.2
     for refused in ("slow-reader", "knobs"):
         assert set(rows[refused].values) == set(rows[refused].outcomes) == {"cubic", "reno"}
-    assert (card.unmeasured("noq-bbr3"), card.unmeasured("cubic")) == (2, 0)
+    assert (card.count_unmeasured("noq-bbr3"), card.count_unmeasured("cubic")) == (2, 0)
     reasons = {name: row.refused.get("noq-bbr3", "") for name, row in rows.items()}
     assert "QUIC carries" in reasons["slow-reader"]
     assert reasons["knobs"] == "initial_ssthresh_segments of the flow tested are knobs of TCP"

@@ -40,19 +40,22 @@ class OutsideSummary(Summary):
             return f"{self.conversation}: sent no data"
         rate = self.acknowledged_bytes * 8e-6 / self.seconds if self.seconds else 0.0
         lost = f"{100 * self.retransmitted / self.segments:.2g} % of {self.segments} {self.repairs}"
-        parts = [f"{rate:.3g} Mb/s for {length_text(self.seconds)}", f"{lost} ({self.dropped} dropped by links)"]
+        parts = [
+            f"{rate:.3g} Mb/s for {length_text(self.seconds)}",
+            f"{lost} ({self.dropped} dropped by links)",
+        ]
         parts += [
             f"{self.probe_timeouts} probe timeouts of both ends",
             f"{self.ecn_reductions} reductions by ECN marks",
         ]
         if self.rtt_s is not None:
-            parts.append("smoothed round trip at least {}, median {}".format(*map(length, self.rtt_s)))
+            parts.append("smoothed round trip at least {}, median {}".format(*map(length_text, self.rtt_s)))
         text = f"{self.conversation}: {', '.join(parts)}."
         if self.mean_window_bytes is not None and self.full_window_share is not None:
             window = f"The window was {self.mean_window_bytes / 1e3:.3g} kB on average"
             text += f" {window}, and full at {100 * self.full_window_share:.0f} % of its changes."
         if self.pause_s is not None:
-            text += " The longest pause, {}, began at {}.".format(*map(length, self.pause_s))
+            text += " The longest pause, {}, began at {}.".format(*map(length_text, self.pause_s))
         return text
 
 

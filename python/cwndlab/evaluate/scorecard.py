@@ -148,7 +148,7 @@ class Scorecard:
         found = [row.outcomes.get(subject) for row in self.rows]
         return {outcome: found.count(outcome) for outcome in ThresholdOutcome if outcome in found}
 
-    def unmeasured(self, subject: str) -> int:
+    def count_unmeasured(self, subject: str) -> int:
         """How many rows have no number of a subject, because its study was not run for it."""
         return sum(bool(row.missing) or subject in row.refused for row in self.rows)
 

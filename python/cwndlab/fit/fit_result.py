@@ -99,7 +99,7 @@ class Fitted(Strict):
     def table(self) -> str:
         """The parameters as text."""
         rows = [(one.name, one.text, one.interval) for one in self.parameters]
-        return aligned([("parameter", "value", "95 % interval"), *rows])
+        return align([("parameter", "value", "95 % interval"), *rows])
 
     def comparison(self) -> str:
         """The capture next to the replays as text."""
@@ -107,7 +107,7 @@ class Fitted(Strict):
             (one.name, f"{one.capture:.4g}", f"{one.median:.4g} ({one.low:.4g} to {one.high:.4g})")
             for one in self.compared
         ]
-        return aligned([("", "capture", f"{self.draws} replays"), *rows])
+        return align([("", "capture", f"{self.draws} replays"), *rows])
 
     def page(self) -> str:
         """The page of the fit in Markdown."""
@@ -159,7 +159,7 @@ class CaptureFit:
         save(folder / PAGE, self.fitted.page())
 
 
-def compared(capture: Replayed, replays: Sequence[Replayed]) -> list[Compared]:
+def compare(capture: Replayed, replays: Sequence[Replayed]) -> list[Compared]:
     """The numbers of a capture next to those of replays."""
     found = []
     for place, (name, value) in enumerate(capture.items()):
@@ -174,7 +174,7 @@ def compared(capture: Replayed, replays: Sequence[Replayed]) -> list[Compared]:
     return found
 
 
-def aligned(rows: Iterable[tuple[str, ...]]) -> str:
+def align(rows: Iterable[tuple[str, ...]]) -> str:
     """Rows of text in columns."""
     rows = list(rows)
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]

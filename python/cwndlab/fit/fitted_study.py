@@ -28,7 +28,7 @@ class PathParameters:
     loss: float = 0.0
     cross: float = 0.0
 
-    def changed(self, **values: float) -> PathParameters:
+    def with_changes(self, **values: float) -> PathParameters:
         """The same with other values, kept within what a study accepts."""
         new = replace(self, **values)
         return replace(

@@ -14,7 +14,7 @@ from cwndlab.errors import ExtraError, StudyError
 
 from . import refusals
 from .deliveries import Deliveries
-from .fit_result import CaptureFit, Fitted, Parameter, compared
+from .fit_result import CaptureFit, Fitted, Parameter, compare
 from .fitted_study import DRAWS, FittedFlow, PathParameters, tables
 from .flow_packets import of_conversation
 from .path_estimates import PathEstimates, estimate_path
@@ -132,7 +132,7 @@ def fit_conversation(
     given = stated.buffer_of(path.rate_bps, path.base_s)
     middle = PathParameters(
         path.rate_bps, path.base_s, given or path.queue.buffer_bytes, path.queue.loss, path.cross
-    ).changed()
+    ).with_changes()
     captured = not math.isnan(packets.handshake_s)
     window = sender.initial_window if captured else None
     ours = FittedFlow(
@@ -149,7 +149,7 @@ def fit_conversation(
         flow=conversation.name,
         seconds=packets.seconds,
         parameters=parameters,
-        compared=compared(Replayed.of_packets(packets), again),
+        compared=compare(Replayed.of_packets(packets), again),
         notes=[*conversation.notes, *_assumed(path)],
     )
     centre = _centre(draws, path)

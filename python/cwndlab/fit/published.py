@@ -20,7 +20,7 @@ from cwndlab.runs.backend_check import check_backend
 from cwndlab.runs.execution import run_plan
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.spec.choices import COMBINATIONS, Wanted, variations_around, words
+from cwndlab.spec.choices import COMBINATIONS, Wanted, describe_choices, variations_around
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.values import same_value, text
 from cwndlab.stats.results import Results
@@ -29,7 +29,7 @@ from cwndlab.stats.verdict import Verdict
 from cwndlab.study import Study
 from cwndlab.writing import csv_text, save
 
-from .fit_result import aligned, markdown
+from .fit_result import align, markdown
 
 #: The scale of a difference contains this share of the published number, since no model is exact.
 TOLERANCE = 0.05
@@ -168,7 +168,7 @@ class PublishedFit:
     def table(self, most: int = 10) -> str:
         """The nearest combinations as text."""
         rows = [(one.name, f"{one.distance:.2f}", _number(one.held_out)) for one in self.combinations[:most]]
-        return aligned([("combination", "distance", "held out"), *rows])
+        return align([("combination", "distance", "held out"), *rows])
 
     def write(self, folder: Path) -> None:
         """Writes the page and the table of all combinations."""
@@ -227,7 +227,7 @@ def fit_published(
     plan = plan_of(study, over, options)
     result = run_plan(plan, options, progress=progress)
     own = {name: axis.names[0] for name, axis in study.outline.sensitivity.items() if name in over}
-    results: dict[str, Results] = {words(study, own): result.results}
+    results: dict[str, Results] = {describe_choices(study, own): result.results}
     results |= {one.value: one.results for one in result.variations if one.combined}
     folder = study.folder
     if folder is None:
@@ -265,18 +265,22 @@ def _compare(
     }
     combinations = []
     for choices in _combinations(over):
-        name = words(study, choices)
+        name = describe_choices(study, choices)
         if name not in numbers:
-            name = words(study, {key: study.outline.sensitivity[key].names[0] for key in over})
+            name = describe_choices(study, {key: study.outline.sensitivity[key].names[0] for key in over})
         blocks = block_distances(of_tables(name, fitted), variances[tuple(fitted)])
         held = block_distances(of_tables(name, held_out), variances[tuple(held_out)])
-        combinations.append(Combination(choices, words(study, choices), _mean(blocks), _mean(held), blocks))
+        combinations.append(
+            Combination(choices, describe_choices(study, choices), _mean(blocks), _mean(held), blocks)
+        )
     own = {name: study.outline.sensitivity[name].names[0] for name in over}
     ordered = sorted(combinations, key=lambda one: one.distance)
-    nearest_numbers = of_tables(ordered[0].name if ordered[0].name in numbers else words(study, own), fitted)
+    nearest_numbers = of_tables(
+        ordered[0].name if ordered[0].name in numbers else describe_choices(study, own), fitted
+    )
     floor = floor_of(nearest_numbers, variances[tuple(fitted)])
     runs = max(len(number.runs) for number in nearest_numbers)
-    mine = next((one for one in combinations if one.name == words(study, own)), ordered[0])
+    mine = next((one for one in combinations if one.name == describe_choices(study, own)), ordered[0])
     return PublishedFit(study.name, over, fitted, held_out, runs, ordered, floor, mine)
 
 

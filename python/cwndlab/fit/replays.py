@@ -70,7 +70,7 @@ def paths_around(
         values["loss"] = loss_draw(found, rng)
         if middle.cross:
             values["cross"] = middle.cross + _AROUND_CROSS * rng.uniform(-1, 1)
-        made.append(middle.changed(**values))
+        made.append(middle.with_changes(**values))
     return made
 
 
@@ -135,7 +135,7 @@ def draws_of(
         }
         if not buffer_known:
             values["buffer_bytes"] = found.queue.buffer_bytes * math.exp(-_known(errors.buffer, k))
-        made.append(middle.changed(**values))
+        made.append(middle.with_changes(**values))
     return made
 
 
