@@ -263,24 +263,19 @@ def _compare(
         tables: np.mean([[_variance(n.runs) for n in of_tables(name, tables)] for name in numbers], axis=0)
         for tables in (tuple(fitted), tuple(held_out))
     }
+    own = describe_choices(study, {key: study.outline.sensitivity[key].names[0] for key in over})
     combinations = []
     for choices in _combinations(over):
         name = describe_choices(study, choices)
-        if name not in numbers:
-            name = describe_choices(study, {key: study.outline.sensitivity[key].names[0] for key in over})
-        blocks = block_distances(of_tables(name, fitted), variances[tuple(fitted)])
-        held = block_distances(of_tables(name, held_out), variances[tuple(held_out)])
-        combinations.append(
-            Combination(choices, describe_choices(study, choices), _mean(blocks), _mean(held), blocks)
-        )
-    own = {name: study.outline.sensitivity[name].names[0] for name in over}
+        run = name if name in numbers else own
+        blocks = block_distances(of_tables(run, fitted), variances[tuple(fitted)])
+        held = block_distances(of_tables(run, held_out), variances[tuple(held_out)])
+        combinations.append(Combination(choices, name, _mean(blocks), _mean(held), blocks))
     ordered = sorted(combinations, key=lambda one: one.distance)
-    nearest_numbers = of_tables(
-        ordered[0].name if ordered[0].name in numbers else describe_choices(study, own), fitted
-    )
-    floor = floor_of(nearest_numbers, variances[tuple(fitted)])
-    runs = max(len(number.runs) for number in nearest_numbers)
-    mine = next((one for one in combinations if one.name == describe_choices(study, own)), ordered[0])
+    nearest = of_tables(ordered[0].name if ordered[0].name in numbers else own, fitted)
+    floor = floor_of(nearest, variances[tuple(fitted)])
+    runs = max(len(number.runs) for number in nearest)
+    mine = next((one for one in combinations if one.name == own), ordered[0])
     return PublishedFit(study.name, over, fitted, held_out, runs, ordered, floor, mine)
 
 
