@@ -196,12 +196,19 @@ def test_the_vertical_axis_ends_at_ticks(
     assert (axis.ticks[0], axis.ticks[-1]) == pytest.approx(expected) and 4 <= len(axis.ticks) <= 8
 
 
+def test_ticks_are_labelled_without_rounding() -> None:
+    steps = {2.5: ",.1f", 0.25: ",.2f", 0.2: ",.1f", 5.0: ",.0f", 50.0: ",.0f", 0.001: ",.3f"}
+    for step, expected in steps.items():
+        assert lines.Vertical(0, 2 * step, False, [0, step, 2 * step]).axis["format"] == expected
+
+
 def test_a_flow_has_one_colour_whatever_a_figure_shows_first() -> None:
     flows = ("cubic", "bbr1")
     spec = figure(kind="line", x="iw", quantities=["mean", "p99"])
     assert colours_of(["cubic", "bbr1"], flows, spec) == PALETTE[:2]
     assert colours_of(["bbr1", "cubic"], flows, spec) == PALETTE[1::-1]
     assert colours_of(["mean", "p99"], flows, spec) == [PLAIN, PLAIN]
+    assert len(set(colours_of(["mean", "p95", "p99"], flows, spec, bars=True))) == 3
     assert colours_of(["mean", "p99"], (), spec) == PALETTE[:2]
 
 

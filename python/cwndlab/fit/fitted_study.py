@@ -43,17 +43,17 @@ class PathParameters:
     @property
     def rate(self) -> str:
         """As a study writes it."""
-        return f"{round(self.rate_bps)}bps"
+        return _in_mbps(round(self.rate_bps))
 
     @property
     def rtt(self) -> str:
         """The base round-trip time."""
-        return f"{2 * self._half_us}us"
+        return f"{2 * self._half_us / 1000:.9g}ms"
 
     @property
     def half(self) -> str:
         """Half of it."""
-        return f"{self._half_us}us"
+        return f"{self._half_us / 1000:.9g}ms"
 
     @property
     def _half_us(self) -> int:
@@ -67,7 +67,7 @@ class PathParameters:
     @property
     def cross_rate(self) -> str:
         """The mean rate of the cross traffic."""
-        return f"{max(1000, round(self.cross * self.rate_bps))}bps"
+        return _in_mbps(max(1000, round(self.cross * self.rate_bps)))
 
     def sets(self, *, cross: bool) -> dict[str, Any]:
         """The keys of the full study that this path sets."""
@@ -86,6 +86,11 @@ class PathParameters:
                 f"traffic.{CROSS}.app.rate": self.cross_rate,
             }
         return found
+
+
+def _in_mbps(bps: int) -> str:
+    """A rate in bit/s as a study writes it, exactly."""
+    return f"{bps // 10**6}.{bps % 10**6:06}".rstrip("0").rstrip(".") + "Mbps"
 
 
 @dataclass(frozen=True)

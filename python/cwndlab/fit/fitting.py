@@ -153,7 +153,7 @@ def fit_conversation(
         notes=[*conversation.notes, *_assumed(path)],
     )
     centre = _centre(draws, path)
-    about = f"Fitted to {file.name} by `cwndlab fit`. Each value of the axis `draw` is a path that fits it."
+    about = f"Fitted to {file.name} by cwndlab fit. Each value of the axis draw is a path that fits it."
     return CaptureFit(fitted, tables(f"A path fitted to {file.stem}", centre, draws, ours, about))
 
 

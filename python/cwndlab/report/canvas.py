@@ -15,7 +15,7 @@ from cwndlab.report.converter import Conversion, submit
 from cwndlab.spec.outputs import Figure
 
 from .overlay import SIMULATOR, without_source
-from .palette import PALETTE, PLAIN
+from .palette import PALETTE, PLAIN, SHADES
 
 if TYPE_CHECKING:
     import altair as alt
@@ -218,7 +218,7 @@ def flat_title(title: str, spec: Figure) -> Spec:
     return {"title": lines or None, "axis": {"titleY": TITLE_Y - LINE * (len(lines) - 1)}}
 
 
-def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure) -> list[str]:
+def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars: bool = False) -> list[str]:
     """A colour for each series: that of the flow of this name, which it has in the whole report.
 
     Where flows have colours, several numbers of the whole network, as a mean and a percentile, have none. A
@@ -227,8 +227,9 @@ def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure) -> list
     bases = [without_source(name) for name in names]
     order = list(dict.fromkeys(bases))
     plain = flows and len(spec.quantities) > 1 and not set(order) & set(flows)
-    if plain and order == list(names) and len(names) <= len(DASHES):
-        return [PLAIN] * len(names)
+    looks = SHADES if bars else [PLAIN] * len(DASHES)
+    if plain and order == list(names) and len(names) <= len(looks):
+        return looks[: len(names)]
     order = list(flows) if set(order) <= set(flows) else order
     return [PALETTE[order.index(base) % len(PALETTE)] for base in bases]
 

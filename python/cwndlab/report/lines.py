@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -34,9 +35,12 @@ from .canvas import (
     panel_width,
     stack,
 )
+from .palette import SHADES
 
 #: Up to so many places on an axis each have a tick.
 FEW_PLACES = 8
+#: Of more named places, those without room for their name have none.
+MANY_NAMES = 12
 #: Ratios, or steps, that differ by no more than this factor count as equal.
 ALIKE = 1.6
 #: Points per line from which on single points are not marked.
@@ -64,7 +68,8 @@ def draw(
     many = len(found) > MANY * max(1, len(names))
     room = room_for(names, spec) if named and not bars and len(panels) == 1 else 0
     legend = None if room else legend_of(names, "square" if bars else "stroke", spec, y_title)
-    colour = look_by_name("series:N", names, colours_of(names, results.flows, spec), legend=legend)
+    colours = colours_of(names, results.flows, spec, bars=bars)
+    colour = look_by_name("series:N", names, colours, legend=legend)
     dash = look_by_name("series:N", names, dashes_of(names), legend=legend)
     rows: dict[str, list[Row]] = {}
     charts = []
@@ -77,7 +82,8 @@ def draw(
             x = _numeric_x(spec, x_title, places)
         else:
             order = [results.value_title(spec.x or "", v) for v in places]
-            x = field("x:N", title=x_title, sort=order, axis={"labelAngle": 0})
+            labels = {"labelAngle": 0, **({"labelOverlap": True} if len(places) > MANY_NAMES else {})}
+            x = field("x:N", title=x_title, sort=order, axis=labels)
         along = Vertical.of_rows(rows[name], spec)
         over = flat_title(y_title, spec)
         y = field("y:Q", **{**over, "scale": along.scale, "axis": {**over["axis"], **along.axis}})
@@ -87,7 +93,8 @@ def draw(
         spread = any(r["high"] > r["low"] for r in rows[name])
         layers = []
         if bars:
-            layers.append(mark("bar", shown, opacity=0.85))
+            outline: Spec = {"stroke": INK, "strokeWidth": 0.4} if set(colours) <= set(SHADES) else {}
+            layers.append(mark("bar", shown, opacity=0.85, **outline))
             layers += [mark("rule", ends, strokeWidth=1.2, color=INK)] if spread else []
         else:
             if spread and len(places) > 1:
@@ -207,8 +214,11 @@ class Vertical(NamedTuple):
 
     @property
     def axis(self) -> Spec:
-        """Its ticks."""
-        return {} if self.log else {"values": list(self.ticks)}
+        """Its ticks, with as many decimals as the step has; Vega would write 2.5 as 3."""
+        if self.log:
+            return {}
+        step = Decimal(f"{self.ticks[1] - self.ticks[0]:.6g}").normalize()
+        return {"values": list(self.ticks), "format": f",.{max(0, -int(step.as_tuple().exponent))}f"}
 
     def ends(self, rows: Sequence[Row], names: Sequence[str], height: int) -> list[Row]:
         """Where each line is named, in pixels: at the height of its last point, apart from the others."""

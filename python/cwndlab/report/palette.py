@@ -11,6 +11,9 @@ blindness; at least 3:1 on white and on black."""
 PLAIN = PALETTE[5]
 """Of series that are no flow's; they differ in their dashes."""
 
+SHADES = ["#9aa5af", PLAIN, "#3f4850"]
+"""The same for bars, which have no dashes but an outline."""
+
 
 def place_of(name: str, flows: Sequence[str]) -> int | None:
     """The place of a flow's colour; None if there is no flow of this name."""
