@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from program_runs import entry, needs, run
+
+import cwndlab
 
 NGINX = """
 daemon off;
@@ -134,20 +138,25 @@ def test_a_go_program_with_its_own_scheduler_runs_twice_with_the_same_output(tmp
 QUINN = os.environ.get("CWNDLAB_QUINN", "")
 
 
-@pytest.mark.usefixtures("virtual")
-def test_a_quic_stack_runs_twice_with_the_same_bytes(tmp_path: Path) -> None:
+def quinn_keys(folder: Path) -> Path:
+    """The certificate and the key that quinn's server makes at its first start on a machine."""
     if not QUINN:
         pytest.skip("CWNDLAB_QUINN names no folder with quinn's client and server")
-    (tmp_path / "page").write_bytes(b"x" * 2_000_000)
-    # At its first start on this machine, the server makes a certificate.
     maker = subprocess.Popen(
-        [f"{QUINN}/server", "--listen", "127.0.0.1:0", tmp_path], env={"HOME": str(tmp_path)}
+        [f"{QUINN}/server", "--listen", "127.0.0.1:0", folder], env={"HOME": str(folder)}
     )
-    keys = tmp_path / ".local" / "share" / "quinn-examples"
+    keys = folder / ".local" / "share" / "quinn-examples"
     while not all((keys / name).exists() for name in ("cert.der", "key.der")):
         time.sleep(0.1)
     maker.kill()
     maker.wait()
+    return keys
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_quic_stack_runs_twice_with_the_same_bytes(tmp_path: Path) -> None:
+    (tmp_path / "page").write_bytes(b"x" * 2_000_000)
+    keys = quinn_keys(tmp_path)
     server = f"{QUINN}/server --listen {{server}}:4433 --key {keys}/key.der --cert {keys}/cert.der {tmp_path}"
     client = f"{QUINN}/client --bind {{client}}:0 --host localhost --ca {keys}/cert.der https://{{server}}:4433/page"
     app = f'kind = "program", client = "{client}", server = "{server}", from = "server"'
@@ -160,3 +169,49 @@ def test_a_quic_stack_runs_twice_with_the_same_bytes(tmp_path: Path) -> None:
     (flow,) = first
     assert 2_000_000 < flow["bytes_down"] < 2_300_000
     assert flow["drops"] > 0
+
+
+#: The path of the study quic, which quinn's example server, the embedded quinn and Linux cross.
+QUINN_STUDY = Path(__file__).parents[2] / "docs/guide/quinn-program.toml"
+
+
+def test_the_documented_study_of_quinn_has_the_bottleneck_of_the_study_quic() -> None:
+    cells = cwndlab.Study.load(QUINN_STUDY).plan().cells
+    assert len(cells) == 8
+    (alone,) = cwndlab.Study.load("quic").set({"question": "alone", "law": "cubic", "buffer": 4}).plan().cells
+    bottleneck = link(alone.scenario, "r1>r2")
+    assert all(
+        link(cell.scenario, "r1>r2") == {**bottleneck, "from": 1, "to": 2}
+        for cell in cells
+        if cell.axes["buffer"] == 4
+    )
+
+
+def link(scenario: str, name: str) -> dict[str, Any]:
+    """A link of a compiled scenario."""
+    (found,) = (link for link in json.loads(scenario)["links"] if link["name"] == name)
+    return dict(found)
+
+
+@pytest.mark.usefixtures("virtual")
+def test_quinn_as_a_program_fills_the_path_like_the_embedded_quinn(tmp_path: Path) -> None:
+    keys = quinn_keys(tmp_path)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "data").write_bytes(bytes(73_000_000))
+    study = cwndlab.Study.load(QUINN_STUDY)
+    for name, folder in (("quinn", QUINN), ("keys", keys), ("files", tmp_path / "files")):
+        study = study.set({f"parameters.{name}": str(folder)})
+    program, embedded = (
+        cwndlab.run(
+            study.set({"sender": sender, "buffer": 1, "run.replicates": 1}),
+            out=tmp_path / sender,
+            backend=backend,
+        )
+        for sender, backend in (("program", "linux-virtual"), ("quinn", "simulator"))
+    )
+    values = [
+        {row["quantity"]: row["value"] for row in result.values.to_pylist()} for result in (program, embedded)
+    ]
+    for quantity, tolerance in (("utilization", 0.001), ("wait", 0.02), ("loss", 0.1), ("acks", 0.01)):
+        assert values[0][quantity] == pytest.approx(values[1][quantity], rel=tolerance), quantity
+    assert all(80 < value["slow_start_drops"] < 125 for value in values)
