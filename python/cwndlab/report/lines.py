@@ -78,12 +78,11 @@ def draw(
         mine = [p for p in found if p.panel == panel]
         rows[name] = _rows(mine, spec, results, numeric=numeric)
         places = list(dict.fromkeys(p.x for p in mine))
-        if numeric:
-            x = _numeric_x(spec, x_title, places)
-        else:
-            order = [results.value_title(spec.x or "", v) for v in places]
-            labels = {"labelAngle": 0, **({"labelOverlap": True} if len(places) > MANY_NAMES else {})}
-            x = field("x:N", title=x_title, sort=order, axis=labels)
+        x = (
+            _numeric_x(spec, x_title, places)
+            if numeric
+            else _named_x(x_title, [results.value_title(spec.x or "", v) for v in places])
+        )
         along = Vertical.of_rows(rows[name], spec)
         over = flat_title(y_title, spec)
         y = field("y:Q", **{**over, "scale": along.scale, "axis": {**over["axis"], **along.axis}})
@@ -93,8 +92,7 @@ def draw(
         spread = any(r["high"] > r["low"] for r in rows[name])
         layers = []
         if bars:
-            outline: Spec = {"stroke": INK, "strokeWidth": 0.4} if set(colours) <= set(SHADES) else {}
-            layers.append(mark("bar", shown, opacity=0.85, **outline))
+            layers.append(mark("bar", shown, opacity=0.85, **outline_of(colours)))
             layers += [mark("rule", ends, strokeWidth=1.2, color=INK)] if spread else []
         else:
             if spread and len(places) > 1:
@@ -166,6 +164,17 @@ def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
         axis = {"values": at, "format": "d" if whole else "~g"} if few else {}
     scale = {"zero": False, "nice": not whole and not axis}
     return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
+
+
+def _named_x(title: str, names: Sequence[str]) -> Spec:
+    """The channel of x for named places."""
+    labels = {"labelAngle": 0, **({"labelOverlap": True} if len(names) > MANY_NAMES else {})}
+    return field("x:N", title=title, sort=list(names), axis=labels)
+
+
+def outline_of(colours: Sequence[str]) -> Spec:
+    """The outline of bars in shades, which not all stand out from a page."""
+    return {"stroke": INK, "strokeWidth": 0.4} if set(colours) <= set(SHADES) else {}
 
 
 def _by_ratios(at: Sequence[float]) -> bool:
