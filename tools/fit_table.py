@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.diagnosis.from_capture import read
-from cwndlab.fit.fit_result import CaptureFit
+from cwndlab.fit.fit_result import CaptureFit, markdown
 from cwndlab.fit.fitting import FitRefusedError, StatedParameters, fit_conversation
 from cwndlab.fit.flow_packets import of_segments
 from cwndlab.fit.replays import Replayed
@@ -272,11 +272,6 @@ def page(rows: Sequence[Row], seed: int) -> str:
     return "\n".join(lines)
 
 
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return ["| " + " | ".join(line) + " |" for line in lines]
-
-
 def _cell(rows: Sequence[Row], name: str, unit: str, digits: str = ".2g") -> str:
     errors = [abs(row.errors[name]) for row in rows if name in row.errors]
     covered = [row.covered[name] for row in rows if name in row.covered]
@@ -297,7 +292,7 @@ def _summary(rows: Sequence[Row]) -> list[str]:
     head = ["cross traffic", "paths", *(f"{words}: error; covered" for words in _TOLD.values())]
     covered = ([row.covered[name] for row in rows if name in row.covered] for name in _TOLD)
     lines.append(["coverage", "", *map(_percent, covered)])
-    return _markdown(head, lines)
+    return markdown(head, lines)
 
 
 #: The largest median error that is aimed at, and the coverage.
@@ -338,7 +333,7 @@ def _what_if_table(rows: Sequence[Row]) -> list[str]:
         warned = sum(row.warned for row in group)
         count = f"{len(group)} ({warned} with a warning)" if warned else str(len(group))
         lines.append([words, count, *(_cell(group, name, "%") for name in _SAID)])
-    return _markdown(["cross traffic", "paths", *(f"{w}: error; covered" for w in _SAID.values())], lines)
+    return markdown(["cross traffic", "paths", *(f"{w}: error; covered" for w in _SAID.values())], lines)
 
 
 def _refusals(rows: Sequence[Row]) -> list[str]:
@@ -361,7 +356,7 @@ def _refusals(rows: Sequence[Row]) -> list[str]:
         ("… with losses at the full queue", counts["buffer", True, True], counts["buffer", False, True]),
     ]
     return [
-        *_markdown(["transfers", "no fit", "fit"], [[words, str(no), str(yes)] for words, no, yes in table]),
+        *markdown(["transfers", "no fit", "fit"], [[words, str(no), str(yes)] for words, no, yes in table]),
         "",
         "The last two rows are about the buffer alone, which only losses at the full queue show. A slow "
         "reader limits only where the network would give the flow more than half of the rate.",
@@ -397,7 +392,7 @@ def _all(rows: Sequence[Row]) -> list[str]:
             ]
         )
     head = ["seed", "Mb/s", "ms", "BDP", "loss %", "sender", "cross", "refused", "law found"]
-    return _markdown([*head, "rate %", "RTT ms", "buffer %", "BBR's throughput %", "BBR's RTT %"], lines)
+    return markdown([*head, "rate %", "RTT ms", "buffer %", "BBR's throughput %", "BBR's RTT %"], lines)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, with errors that say what to do; and rows of CSV and JSON."""
+"""Writing files: whole or not at all, with errors that say what to do; and rows of CSV, JSON and text."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(columns)
     writer.writerows(rows)
     return out.getvalue()
+
+
+def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line of text for each row, in columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
 def user_cache() -> Path:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from cwndlab.spec.base import Strict
 from cwndlab.spec.toml import dumps
-from cwndlab.writing import save
+from cwndlab.writing import aligned_lines, save
 
 from .fitted_study import DRAWS
 from .replays import VARIATION, Replayed
@@ -99,7 +99,7 @@ class Fitted(Strict):
     def table(self) -> str:
         """The parameters as text."""
         rows = [(one.name, one.text, one.interval) for one in self.parameters]
-        return align([("parameter", "value", "95 % interval"), *rows])
+        return "\n".join(aligned_lines([("parameter", "value", "95 % interval"), *rows]))
 
     def comparison(self) -> str:
         """The capture next to the replays as text."""
@@ -107,7 +107,7 @@ class Fitted(Strict):
             (one.name, f"{one.capture:.4g}", f"{one.median:.4g} ({one.low:.4g} to {one.high:.4g})")
             for one in self.compared
         ]
-        return align([("", "capture", f"{self.draws} replays"), *rows])
+        return "\n".join(aligned_lines([("", "capture", f"{self.draws} replays"), *rows]))
 
     def page(self) -> str:
         """The page of the fit in Markdown."""
@@ -162,8 +162,8 @@ class CaptureFit:
 def compare(capture: Replayed, replays: Sequence[Replayed]) -> list[Compared]:
     """The numbers of a capture next to those of replays."""
     found = []
-    for place, (name, value) in enumerate(capture.items()):
-        others = sorted(other for one in replays if not math.isnan(other := list(one.items())[place][1]))
+    for name, value in capture.items():
+        others = sorted(other for one in replays if not math.isnan(other := dict(one.items())[name]))
         if math.isnan(value) or len(others) < len(replays) / 2:
             continue
         found.append(
@@ -172,15 +172,6 @@ def compare(capture: Replayed, replays: Sequence[Replayed]) -> list[Compared]:
             )
         )
     return found
-
-
-def align(rows: Iterable[tuple[str, ...]]) -> str:
-    """Rows of text in columns."""
-    rows = list(rows)
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -41,7 +41,7 @@ class PathEstimates:
 def estimate_path(of: Deliveries, stated_base_s: float | None = None) -> PathEstimates:
     """The direct estimates, with the base round trip as it is stated, if it is."""
     handshake = of.packets.handshake_s
-    _, trips = of.trips(prompt=False)
+    at, trips = of.trips(prompt=False)
     shortest = float(trips.min()) if len(trips) else math.nan
     base, rate, cross = stated_base_s or _finite_min(handshake, shortest), math.nan, 0.0
     for _ in range(2):  # the base round trip needs the rate, and the spacing the base round trip
@@ -50,7 +50,8 @@ def estimate_path(of: Deliveries, stated_base_s: float | None = None) -> PathEst
             break
         base = stated_base_s or _finite_min(handshake, shortest - of.packets.wire_bytes * 8 / rate)
     queue = queue_of(of, base, rate)
-    return PathEstimates(rate, base, queue, cross, _touches(of, base, rate))
+    near = at[trips - base < 2.5 * of.packets.wire_bytes * 8 / rate + 5e-4]
+    return PathEstimates(rate, base, queue, cross, _touches(near, base))
 
 
 def _finite_min(*values: float) -> float:
@@ -119,10 +120,6 @@ def _weighted_median(values: Floats, weights: Floats) -> float:
     return float(values[order][np.searchsorted(total, total[-1] / 2)])
 
 
-def _touches(of: Deliveries, base: float, rate: float) -> int:
-    """Round trips, one after another, whose shortest time is the base within a packet and a half."""
-    at, trips = of.trips(prompt=False)
-    if math.isnan(rate) or not len(at):
-        return 0
-    near = at[trips - base < 2.5 * of.packets.wire_bytes * 8 / rate + 5e-4]
+def _touches(near: Floats, base: float) -> int:
+    """Round trips, one after another, in which segments were sent at these times."""
     return len(np.unique((near / max(base, 1e-3)).astype(np.int64)))

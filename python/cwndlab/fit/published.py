@@ -27,9 +27,9 @@ from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Verdict
 from cwndlab.study import Study
-from cwndlab.writing import csv_text, save
+from cwndlab.writing import aligned_lines, csv_text, save
 
-from .fit_result import align, markdown
+from .fit_result import markdown
 
 #: The scale of a difference contains this share of the published number, since no model is exact.
 TOLERANCE = 0.05
@@ -168,7 +168,7 @@ class PublishedFit:
     def table(self, most: int = 10) -> str:
         """The nearest combinations as text."""
         rows = [(one.name, f"{one.distance:.2f}", _number(one.held_out)) for one in self.combinations[:most]]
-        return align([("combination", "distance", "held out"), *rows])
+        return "\n".join(aligned_lines([("combination", "distance", "held out"), *rows]))
 
     def write(self, folder: Path) -> None:
         """Writes the page and the table of all combinations."""

@@ -16,7 +16,7 @@ from cwndlab.study import Study
 
 from .deliveries import Deliveries
 from .fitted_study import DRAWS, FLOW, FittedFlow, PathParameters, tables
-from .flow_packets import FlowPackets, of_segments
+from .flow_packets import Floats, FlowPackets, of_segments
 from .path_estimates import PathEstimates, estimate_path
 
 #: How far from the estimates the paths of replays lie at most, as a share; so that an error is not that of
@@ -98,10 +98,10 @@ class Errors:
     Rate and buffer: logarithms of ratios. Base round trip: seconds. Cross traffic: shares of the rate.
     """
 
-    rate: np.ndarray[Any, np.dtype[np.float64]]
-    base: np.ndarray[Any, np.dtype[np.float64]]
-    buffer: np.ndarray[Any, np.dtype[np.float64]]
-    cross: np.ndarray[Any, np.dtype[np.float64]]
+    rate: Floats
+    base: Floats
+    buffer: Floats
+    cross: Floats
 
     @classmethod
     def of_replays(cls, paths: Sequence[PathParameters], packets: Sequence[FlowPackets]) -> Errors:
@@ -139,7 +139,7 @@ def draws_of(
     return made
 
 
-def _known(errors: np.ndarray[Any, np.dtype[np.float64]], k: int) -> float:
+def _known(errors: Floats, k: int) -> float:
     """The error of a replay, or the middle one where it showed nothing."""
     return float(errors[k]) if not math.isnan(errors[k]) else float(np.nanmedian(errors))
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from cwndlab.errors import ExtraError, NotFoundError, nearest
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results
+from cwndlab.writing import aligned_lines
 
 if TYPE_CHECKING:
     import xarray
@@ -64,10 +65,7 @@ class Estimates:
         return bool(self.table.equals(other.table if isinstance(other, Estimates) else other))
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        padded = ("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-        return "\n".join([*padded, *self._more_rows()])
+        return "\n".join([*aligned_lines(self._lines()), *self._more_rows()])
 
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it
