@@ -91,6 +91,9 @@ def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path
     )
     tables = section.split("\n### ")[1:-1]
     assert tables and all(table.count(f"({reno})") == 1 for table in tables)
+    page = (tmp_path / "report.html").read_text()
+    spans = [int(rows) for rows in re.findall(r'<th scope="rowgroup" rowspan="(\d+)">', page)]
+    assert spans and min(spans) > 1, "a cell's heading covers all of its rows"
 
 
 def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Path) -> None:

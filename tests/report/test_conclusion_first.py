@@ -84,6 +84,10 @@ def test_axes_and_their_values_have_titles_and_units(tmp_path: Path) -> None:
 def test_without_a_finding_of_its_own_a_report_says_how_the_claims_ended(tmp_path: Path) -> None:
     view = synthetic.report(outputs(tmp_path), WEB, tmp_path)
     assert view.finding == "1 of the 2 claims that could be checked holds; rises fails."
+    claims = outputs(tmp_path).claims
+    for chosen, said in (([0], "The one claim that could be checked holds."), ([1, 1], "None of the 2 ")):
+        view = synthetic.report(outputs(tmp_path, claims=[claims[k] for k in chosen]), WEB, tmp_path)
+        assert view.finding.startswith(said)
     few = replace(WEB, cells=tuple(cell for cell in WEB.cells if cell.axes["iw"] == 1))
     view = synthetic.report(outputs(tmp_path, finding="{mean(power[iw=3])}"), few, tmp_path)
     assert view.finding == ""

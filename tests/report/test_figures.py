@@ -274,6 +274,24 @@ def test_a_figure_of_a_value_that_was_not_run_shows_one_that_was() -> None:
     assert plain[0] == plain[1]
 
 
+def test_a_comparison_with_the_only_value_that_was_run_is_not_drawn() -> None:
+    spec = figure(kind="line", x="webs", quantity="power", where={"ftps": 0, "iw": 3}, compare="ratio(iw=1)")
+    alone = dataclasses.replace(WEB, cells=tuple(c for c in WEB.cells if c.axes["iw"] == 1))
+    with pytest.raises(StudyError, match="it compares with iw: 1"):
+        draw(spec, alone)
+
+
+def test_ticks_without_room_for_their_labels_are_the_only_ones_left_out() -> None:
+    """Of the probabilities of RFC 2884's figure, 0.05 is close to 0.02; Vega left out each second label."""
+    cells = [c for c in WEB.cells if c.axes["ftps"] == 0][:6]
+    places = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5]
+    moved = [c._replace(axes={"p": p}) for c, p in zip(cells, places, strict=True)]
+    svg = draw(
+        figure(kind="line", x="p", quantity="power", width=300), dataclasses.replace(WEB, cells=tuple(moved))
+    ).svg
+    assert [p for p in places if f'opacity="1">{p}</text>' in svg] == [0.02, 0.1, 0.2, 0.3, 0.5]
+
+
 def test_figures_that_show_the_same_chart_are_drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     submit = canvas.submit

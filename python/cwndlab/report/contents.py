@@ -148,6 +148,11 @@ def count_claims(claims: Sequence[JudgedClaim]) -> str:
         return ""
     failed = [c.claim.id for c in checked if c.verdict is Verdict.FAILS]
     held = sum(c.verdict is Verdict.HOLDS for c in checked)
+    if len(checked) == 1:
+        verdict = checked[0].verdict
+        return f"The one claim that could be checked {'is ' * (verdict is Verdict.UNDECIDED)}{verdict}."
+    if len(failed) == len(checked):
+        return f"None of the {len(checked)} claims that could be checked holds."
     text = f"{held} of the {len(checked)} claims that could be checked hold{'s' * (held == 1)}"
     return text + (f"; {', '.join(failed)} fail{'s' * (len(failed) == 1)}." if failed else ".")
 

@@ -161,7 +161,8 @@ def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
     axis: Spec = {}
     # For a single place Vega would round its label to a whole number.
     if whole or len(at) == 1 or log or len(at) <= FEW_PLACES:
-        axis = {"values": at, "format": "d" if whole else "~g"} if few else {}
+        # Of labels without room, the later one of two is left out, not each second one of all.
+        axis = {"values": at, "format": "d" if whole else "~g", "labelOverlap": "greedy"} if few else {}
     scale = {"zero": False, "nice": not whole and not axis}
     return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
 

@@ -218,6 +218,8 @@ class TwinRow(NamedTuple):
     published: str
     #: If the numbers differ: the first event in which the traces of its cell differ, and both time budgets.
     why: str = ""
+    #: How many rows the cell's heading covers; 0 if that of a row above covers this one.
+    span: int = 1
 
 
 class TwinGroup(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -171,7 +172,7 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
             yield (
                 cell.id,
                 f"{quantity} ({unit})",
-                f"{len(a)} and {len(b)} values; kernel - simulator, first {shared}: mean "
+                f"{len(a)} and {len(b)} values; kernel − simulator, first {shared}: mean "
                 f"{np.mean(apart):.4g}, from {np.min(apart):.4g} to {np.max(apart):.4g}",
             )
 
@@ -211,12 +212,13 @@ def view(
         cells = dict.fromkeys(row.cell for row in rows if row.table == table)
         # A cell's remark once in each table: a table has a row for each of its quantities.
         remarks = {cell: f" ({kernel.remarks[cell]})" for cell in cells if kernel.remarks.get(cell)}
+        mine = [row for row in rows if row.table == table]
         shown = []
-        for row in rows:
-            if row.table == table:
-                key = keys[row]
-                why = () if key is None else (traces.get(row.cell, ""), words[key])
-                shown.append(_row(row, kernel, remarks.pop(row.cell, ""), " ".join(filter(None, why))))
+        for row, span in zip(mine, _spans([row.cell for row in mine]), strict=True):
+            key = keys[row]
+            why = () if key is None else (traces.get(row.cell, ""), words[key])
+            said = _row(row, kernel, remarks.pop(row.cell, ""), " ".join(filter(None, why)))
+            shown.append(said._replace(span=span))
         groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
     known = [row for row in rows if math.isfinite(row.difference.low)]
     count = (
@@ -234,6 +236,15 @@ def view(
         RULE.format(pairing=PAIRED if twin.paired else UNPAIRED),
         lines,
     )
+
+
+def _spans(cells: Sequence[str]) -> list[int]:
+    """How many rows each row's heading covers: equal neighbours share one, which is the first's."""
+    spans: list[int] = []
+    for _, run in groupby(cells):
+        length = len(list(run))
+        spans += [length] + [0] * (length - 1)
+    return spans
 
 
 def _budget_text(key: BudgetKey, simulator: MeanTimes, kernel: MeanTimes) -> str:

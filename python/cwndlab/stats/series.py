@@ -70,6 +70,11 @@ def restrict_to_run_cells(spec: Figure, results: Results) -> tuple[Figure, str]:
         run = results.axes.get(axis, [])
         left = [value for value in as_list(wanted) if any(same_value(value, known) for known in run)]
         if run and not left:
+            if spec.compare is not None and same_value(spec.compare.to.get(axis), run[0]):
+                raise StudyError(
+                    f"it compares with {results.setting(axis, run[0])}, and no other was run",
+                    key=f"figures.{spec.id}",
+                )
             where[axis] = run[0]
             instead.append(results.setting(axis, run[0]))
         elif run:
