@@ -4,6 +4,7 @@
 # make check  formatters, linters, layers, types     make bench  speed     make docs  the manual
 # make setup  .venv/ and the Rust core, again only when something changed
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
+# make paper  the figures and numbers of paper/paper.md, and a PDF of it: build/paper/ (needs a kernel for virtual time)
 # make images  the README's pictures      make gallery  evaluates all shipped laws and queues: docs/gallery/
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make fuzz   study files, scenarios, laws, packetdrill scripts, captures, stores and folders, damaged at random for FUZZ_S seconds (600)
@@ -34,7 +35,7 @@ PART_rfc2884 = --set grid=fairness,traced
 SHORT_bbr    = --set question=slow-line
 SHORT_many-flows = --set grid=edge_fairness
 
-.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz mutants validate discriminate images gallery trust docs setup audit lock clean
+.PHONY: run studies test test-rust test-python check check-rust check-python try-wheel bench wheel digests fuzz mutants validate discriminate images paper gallery trust docs setup audit lock clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -126,6 +127,10 @@ try-wheel: setup
 
 images: setup
 	$(BIN)/python tools/images.py
+
+# Some 5 minutes of CPU time, most of them for the kernel's runs. A run that was stopped continues where it was.
+paper: setup
+	$(BIN)/python tools/paper.py
 
 # It takes some 14 minutes of CPU time, so the pages are committed. A run that was stopped goes on where it was. The laws
 # reno-packets, reno-linux2 and cubic-linux are left out: they are Reno and CUBIC as older stacks compute them.
