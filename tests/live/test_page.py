@@ -61,6 +61,8 @@ def seen(report: Path) -> Any:
     page = re.sub(
         r'(data-of="Published numbers".*?data-verdict=")[^"]*', r"\1differs", page, count=1, flags=re.DOTALL
     )
+    # Reports of many tables fold them.
+    page = page.replace('<div id="table-', '<details open><summary>A table</summary><div id="table-')
     damaged.write_text(page.replace(" data-cell=", ' class="differs" data-cell=', 1))
     command = ["node", "browser.mjs", CHROMIUM, str(report), str(damaged), str(report.parent)]
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=300)
@@ -77,7 +79,7 @@ def test_a_click_on_a_number_runs_its_cell_with_the_bytes_of_the_table(seen: Any
 
 
 @needs_module
-def test_the_page_notices_other_bytes_than_the_tables(seen: Any) -> None:
+def test_the_page_notices_other_bytes_than_the_tables_even_if_these_are_folded(seen: Any) -> None:
     assert seen["damaged"].startswith("✗ Not the bytes")
 
 

@@ -149,9 +149,11 @@ def readme_html(text: str) -> str:
     tokens = markdown.parse(text)
     if tokens and tokens[0].type == "heading_open" and tokens[0].tag == "h1":
         tokens = tokens[3:]
-    for token in tokens:
+    for place, token in enumerate(tokens):
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(6, int(token.tag[1]) + DEEPER - 1)}"
+        elif token.type == "th_open" and not tokens[place + 1].content:
+            token.tag = tokens[place + 2].tag = "td"  # a heading has text for screen readers
         elif token.children:
             token.children = list(_plain(token.children))
     return str(markdown.renderer.render(tokens, markdown.options, {}))

@@ -6,9 +6,9 @@
  * @typedef {{ seed: string, cells: Record<string, Cell>, sections: unknown[] }} Cells
  */
 
-/** Whether an event is about the fold in a cell, which opens by itself. @param {Event} event */
+/** Whether an event is about a fold in a cell, which opens by itself; long reports also fold whole tables. @param {Event} event */
 function isInFold(event) {
-  return event.target instanceof Element && event.target.closest("details") !== null;
+  return event.target instanceof Element && event.target.closest("td details") !== null;
 }
 
 class Page {
