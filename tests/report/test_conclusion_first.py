@@ -132,3 +132,14 @@ def test_numbers_are_marked_with_the_claims_that_rest_on_them(tmp_path: Path) ->
     assert {n.claims for row in powers.rows for n in row.numbers} == {()}  # type: ignore[union-attr]
     assert [(c.numbers, c.tables) for c in view.claims] == [(12, (("a", "a"),))] * 2
     assert 'data-claims="1 2"' in (tmp_path / "report.html").read_text()
+
+
+def test_a_heading_of_a_table_has_a_text(tmp_path: Path) -> None:
+    """Screen readers announce each heading; a column of no group has none there."""
+    mixed = table("a", "power")
+    mixed["columns"] = [{**mixed["columns"][0], "group": "both"}, *mixed["columns"]]
+    tables = TypeAdapter(list[AnyTable]).validate_python([mixed])
+    synthetic.report(outputs(tmp_path, tables=tables), WEB, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert 'scope="colgroup">both</th><td colspan="1"></td>' in page
+    assert not re.search(r"<th[^>]*></th>", page)
