@@ -4,7 +4,7 @@
 # make check  formatters, linters, layers, types     make bench  speed     make docs  the manual
 # make setup  .venv/ and the Rust core, again only when something changed
 # make validate  against closed-form laws and ns-2: build/validation.json, validation/README.md
-# make paper  the figures and numbers of paper/paper.md, and a PDF of it: build/paper/ (needs a kernel for virtual time)
+# make paper  the numbers of paper/paper.md and README.md, and a PDF: build/paper/ (needs a kernel for virtual time)
 # make images  the README's pictures      make gallery  evaluates all shipped laws and queues: docs/gallery/
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make fuzz   study files, scenarios, laws, packetdrill scripts, captures, stores and folders, damaged at random for FUZZ_S seconds (600)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import cwndlab
 from cwndlab.report.canvas import field, look_by_name, mark, mark_chart, to_svg
-from cwndlab.report.palette import PALETTE
+from cwndlab.report.palette import PALETTE, PLAIN
 from cwndlab.report.svg import inline_svg, on_white
 
 PICTURES = {
@@ -70,11 +70,13 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
     for title, (chart, key) in charts.items():
         (rows[title],) = chart.datasets.values()
         names = list(dict.fromkeys(row[key] for row in rows[title]))
+        flows = key == "flow"
         encoding = {
-            "x": field("time:Q", title="time (s)", scale={"nice": False}),
+            "x": field("time:Q", title=None if flows else "time (s)", scale={"nice": False}),
             "y": field("y:Q", title=title),
+            # The colours are those of flows, so the queue is grey.
             "color": look_by_name(
-                f"{key}:N", names, PALETTE, legend={"title": None} if len(names) > 1 else None
+                f"{key}:N", names, PALETTE if flows else [PLAIN], legend={"title": None} if flows else None
             ),
         }
         lines = mark_chart(title, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))

@@ -1,4 +1,4 @@
-"""`make paper`: the figures and numbers of the paper (paper/paper.md, in JOSS's format), and a PDF of it.
+"""`make paper`: the numbers of the paper (paper/paper.md, in JOSS's format) and the README, and a PDF.
 
 Figures and the sentences between `<!-- made: NAME -->` and `<!-- end -->` come from runs of the README's
 study, on the simulator and on Linux 6.12 in virtual time, and from the pages that state what `make trust`,
@@ -99,11 +99,12 @@ def speed(page: str) -> str:
     )
 
 
-def renew(paper: str, made: Mapping[str, str]) -> str:
-    """The paper with the sentences that were made; each has a place, and each place one."""
-    if {name for name, _ in MADE.findall(paper)} != made.keys():
-        raise SystemExit(f"paper.md needs a place for each of {', '.join(made)}, and no other")
-    return MADE.sub(lambda place: f"<!-- made: {place[1]} -->{made[place[1]]}<!-- end -->", paper)
+def renew(text: str, made: Mapping[str, str]) -> str:
+    """The text with the sentences that were made at their places."""
+    unknown = {name for name, _ in MADE.findall(text)} - made.keys()
+    if unknown:
+        raise SystemExit(f"there is no sentence {', '.join(sorted(unknown))}; known: {', '.join(made)}")
+    return MADE.sub(lambda place: f"<!-- made: {place[1]} -->{made[place[1]]}<!-- end -->", text)
 
 
 def from_pages() -> dict[str, str]:
@@ -194,11 +195,12 @@ def run() -> dict[str, str]:
 
 
 def main() -> None:
-    """Makes the figures, renews the paper's numbers, and prints it."""
+    """Makes the figures, renews the numbers of the paper and the README, and prints the paper."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    path = PAPER / "paper.md"
-    paper = renew(path.read_text(encoding="utf-8"), {**run(), **from_pages()})
-    path.write_text(paper, encoding="utf-8")
+    made = {**run(), **from_pages()}
+    for path in (ROOT / "README.md", PAPER / "paper.md"):
+        path.write_text(renew(path.read_text(encoding="utf-8"), made), encoding="utf-8")
+    paper = (PAPER / "paper.md").read_text(encoding="utf-8")
     page = BUILD / "paper.html"
     page.write_text(to_html(paper, (PAPER / "paper.bib").read_text(encoding="utf-8")), encoding="utf-8")
     try:
