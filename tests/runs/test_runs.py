@@ -13,7 +13,10 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import OutputError, StudyError
+from cwndlab.runs import progress
 from cwndlab.runs import result_folder as folder
+from cwndlab.runs.execution import run_study
+from cwndlab.runs.run_options import RunOptions
 from cwndlab.study import Study
 from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
@@ -95,6 +98,22 @@ def test_sequential_stopping_runs_until_the_interval_is_narrow_and_no_further(fa
     )
     again = study.run(until=0.01, threads=1)
     assert np.array_equal(again.results.values("iw=1", "goodput"), tight.results.values("iw=1", "goodput"))
+
+
+def test_cells_that_need_more_replicates_are_not_finished(fake_core: FakeCore) -> None:
+    """`--until` asks for more once all are there; the line said "24 of 4 cells finished"."""
+    counted = []
+
+    class Counted(progress.Shown):
+        def cell_done(self) -> None:
+            super().cell_done()
+            counted.append(self.finished)
+
+        def draw(self) -> None:
+            pass
+
+    run_study(Study.from_toml(TEXT), RunOptions(until=0.01), progress=Counted())
+    assert len(counted) > 2 and counted[-1] == max(counted) == 2
 
 
 def test_sequential_stopping_ends_at_the_cap(fake_core: FakeCore) -> None:

@@ -99,8 +99,8 @@ class Progress:
     def cell_done(self) -> None:
         """After the last replicate of a cell."""
 
-    def add_replicates(self, replicates: int) -> None:
-        """Sequential stopping asks for so many more."""
+    def add_replicates(self, replicates: int, cells: int) -> None:
+        """Sequential stopping asks for so many more, of cells that were finished without them."""
 
     def note(self, line: str) -> None:
         """Something to report at once, such as a run that is repeated."""

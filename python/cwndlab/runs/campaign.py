@@ -271,7 +271,7 @@ class Campaign:
     def _extend(self) -> bool:
         """Requests more replicates where the rule is not yet met, regardless of the order of runs."""
         assert self.rule is not None
-        more, forecasts = 0, self._forecasts()
+        more, cells, forecasts = 0, 0, self._forecasts()
         for cell, wanted in self.wanted.items():
             if self._exact(self.cells[cell]) or wanted >= self.rule.cap:
                 continue
@@ -280,8 +280,9 @@ class Campaign:
                 # A forecast from few values is itself uncertain: at most double.
                 self.wanted[cell] = min(self.rule.cap, 2 * wanted, max(forecast, wanted + 1))
                 more += self.wanted[cell] - wanted if cell in self._own else 0
+                cells += cell in self._own
         if more:
-            self.progress.add_replicates(more)
+            self.progress.add_replicates(more, cells)
         return more > 0
 
     def _forecasts(self) -> dict[str, int]:

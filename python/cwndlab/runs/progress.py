@@ -61,9 +61,10 @@ class Shown(Progress):
         """Counts a cell."""
         self.finished += 1
 
-    def add_replicates(self, replicates: int) -> None:
-        """Counts what is added."""
+    def add_replicates(self, replicates: int, cells: int) -> None:
+        """Counts what is added, to cells that were finished without it."""
         self.total += replicates
+        self.finished -= cells
 
     def time_left(self, seconds: float | None) -> None:
         """Notes the time."""
