@@ -67,6 +67,19 @@ def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_to
     assert "First event that differs in the first replicate: simulator: at 8.277926 s packet 7" in text
 
 
+def test_the_simulators_key_figure_is_next_to_the_kernels(tmp_path: Path) -> None:
+    """The other half of the page was empty, and the pairs of the figures below were apart."""
+    chosen = {"grid": "minute", "variant": "tahoe", "iw": 4, "size": "as-traced", "run.duration": "12s"}
+    study = Study.load("rfc2416").set(chosen)
+    two(study, study.set({"tcp.dup_thresh": 4}), tmp_path, figures=("time-sequence", "queue"))
+    lead = (tmp_path / "report.html").read_text().partition('<div class="lead">')[2].partition("</header>")[0]
+    assert re.findall(r'<figure id="([^"]*)"', lead) == [
+        "figure-time-sequence",
+        "figure-time-sequence-simulator",
+    ]
+    assert (tmp_path / "report.md").read_text().count("time-sequence-simulator.svg") == 1
+
+
 def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path: Path) -> None:
     """A reader who sees `recovery=reno` next to a kernel's number would take it for Reno's."""
     study = Study.load("rfc2884").set(

@@ -298,11 +298,13 @@ class ReportView(NamedTuple):
     ran: tuple[str, ...] = ()
     """What was run in a few words, and last the command."""
     key_figure: "Drawing | None" = None
+    #: The simulator's next to a kernel's key figure, where one figure cannot show both.
+    key_twin: "Drawing | None" = None
     readme: str = ""
     """As HTML."""
 
     @property
     def drawings(self) -> "tuple[Drawing, ...]":
         """All figures, in the order of the page."""
-        key = () if self.key_figure is None else (self.key_figure,)
+        key = tuple(figure for figure in (self.key_figure, self.key_twin) if figure is not None)
         return (*key, *(figure for table in self.tables for figure in table.figures), *self.figures)

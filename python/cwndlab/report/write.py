@@ -108,7 +108,8 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     finding = Headline(_finding(outputs, judged, results))
     if not finding.shown and shows is not None:
         finding = headline(shows, results)
-    rest = [drawing for drawing in drawings if drawing is not key]
+    twin = next((d for d in drawings if key is not None and d is not key and d.figure == key.figure), None)
+    rest = [drawing for drawing in drawings if drawing is not key and drawing is not twin]
     at = places(judged.tables, outputs.figures, results)
     grounds = grounds_of(judged.claims, judged.grids)
     views: list[TableView | ListingView] = []
@@ -153,6 +154,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         finding=finding.shown,
         undecided=finding.undecided,
         key_figure=key,
+        key_twin=twin,
         readme=render.readme_html(outputs.readme),
         live=_live(evidence.runnable),
     )

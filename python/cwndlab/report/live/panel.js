@@ -352,4 +352,4 @@ function completions(run, all, members) {
 }
 
 /** Headings of the table of totals. */
-const TOTALS = ["flow", "rate (Mb/s)", "time (s)", "dropped", "marked", "resent", "timeouts", "MB", "segments"];
+const TOTALS = ["flow", "rate (Mb/s)", "time (s)", "dropped", "marked", "resent", "timeouts", "MB", "sent"];
