@@ -262,7 +262,8 @@ def picture(rows: Sequence[Row]) -> str:
             mark("point", {"x": x, "y": y, "color": colour}, filled=True, size=22, opacity=0.7),
         ],
     )
-    chart |= {"width": 440, "height": 440}
+    # Browsers may have a wider font than the one with which the legend was measured.
+    chart |= {"width": 440, "height": 440, "padding": {"left": 5, "top": 5, "bottom": 5, "right": 45}}
     svg = to_svg(chart, {"points": data, "guides": guides}, {}).result()
     return on_white(inline_svg(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
 
