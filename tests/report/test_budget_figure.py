@@ -46,6 +46,8 @@ def test_each_traffic_entry_gets_a_bar_that_is_as_high_as_its_mean_delay() -> No
         delays = run.results.values(f"iw={iw}", "delay")[0]
         assert sorted(delays) == sorted(round(heights[f"{iw}, {cc}"], 9) for cc in ("cubic", "reno"))
     assert heights["10, reno"] < heights["1, reno"]
+    parts = {row["part"] for row in rows}
+    assert {"slow start", "queueing"} <= parts and not any("-" in part or "cwnd" in part for part in parts)
 
 
 def test_neighbouring_parts_differ_in_lightness_so_that_they_print_in_grey() -> None:

@@ -48,6 +48,15 @@ COLOURS = {
     "closing": "#e8e8e8",
     OTHER: "#555a61",
 }
+#: What parts are called whose names in the records are abbreviations.
+WORDS = {
+    "rto": "timeout",
+    "rto-handshake": "timeout of the handshake",
+    "rto-repeated": "repeated timeout",
+    "cwnd": "congestion window",
+    "max-window": "largest window",
+    "delayed-ack": "delayed ACK",
+}
 
 
 MeanTimes: TypeAlias = Mapping[str, float]
@@ -95,24 +104,27 @@ def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             for name, mean in bars.items()
         ]
         rows[f"panel{number}"] = [
-            {"x": label, "y": spent, "part": name, "order": names.index(name)}
+            {"x": label, "y": spent, "part": in_words(name), "order": names.index(name)}
             for label, mean in bars_by_label
             for name, spent in _fold_small_parts(mean, shown).items()
         ]
         chart = _chart(spec, results, f"panel{number}", [label for label, _ in bars_by_label], names, kind)
         charts.append(panel_of_size(chart, series.panel_title(spec, results, panel), spec))
-    present = [n for n in names if any(row["part"] == n for panel in rows.values() for row in panel)]
+    present = [
+        n for n in map(in_words, names) if any(row["part"] == n for panel in rows.values() for row in panel)
+    ]
     return stack(charts, spec), rows, f"mean time of a {kind} by part: {', '.join(present)}"
 
 
 def _chart(spec: Figure, results: Results, data: str, places: list[str], names: list[str], kind: str) -> Spec:
+    words = [in_words(name) for name in names]
     encoding = {
         "x": field(
             "x:N", title=spec.x_title or results.title(spec.x or ""), sort=places, axis={"labelAngle": 0}
         ),
         "y": field("y:Q", title=spec.y_title or f"mean time of a {kind} (s)"),
         "color": look_by_name(
-            "part:N", names, [COLOURS[name] for name in names], legend=legend_of(names, "square", spec)
+            "part:N", words, [COLOURS[name] for name in names], legend=legend_of(words, "square", spec)
         ),
         "order": field("order:Q"),
         "tooltip": [field("part:N"), field("y:Q", title="s")],
@@ -159,8 +171,13 @@ def changes(before: MeanTimes, after: MeanTimes) -> str:
     whole = max(sum(before.values()), sum(after.values()))
     parts = [(part, before.get(part, 0.0), after.get(part, 0.0)) for part in {**before, **after}]
     parts = sorted((p for p in parts if abs(p[2] - p[1]) > CHANGED * whole), key=lambda p: p[1] - p[2])
-    changed = ", ".join(f"{part} {1e3 * a:.0f} → {1e3 * b:.0f}" for part, a, b in parts)
+    changed = ", ".join(f"{in_words(part)} {1e3 * a:.0f} → {1e3 * b:.0f}" for part, a, b in parts)
     return changed or f"no part differs by {100 * CHANGED:.0f} % of it"
+
+
+def in_words(part: str) -> str:
+    """A part as readers of a figure call it."""
+    return WORDS.get(part, part.replace("-", " "))
 
 
 def _fold_small_parts(mean: dict[str, float], shown: list[str]) -> dict[str, float]:
