@@ -24,6 +24,11 @@ def test_in_a_dense_trace_the_events_before_the_difference_agree() -> None:
     found = first_difference(a, b, TOLERANCE_S)
     assert found.agree == 10
     assert (found.a, found.b) == (a[10], b[10])
+    assert str(found).startswith("after 10 events that agree (at the same times)")
+    later = [Event(event.time_s + 0.0004, event.event, event.segment) for event in same]
+    assert (
+        str(first_difference(same, later, TOLERANCE_S)) == "all 10 events agree, their times within 0.400 ms"
+    )
 
 
 def test_an_event_is_not_paired_with_one_many_seconds_away() -> None:

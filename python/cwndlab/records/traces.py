@@ -95,11 +95,14 @@ class Difference:
 
     def __str__(self) -> str:
         if self.a is None and self.b is None:
-            return f"all {self.agree} events agree, their times within {self.apart_s * 1e3:.3f} ms"
-        return (
-            f"after {self.agree} events that agree (times within {self.apart_s * 1e3:.3f} ms): "
-            f"{self.side('a')} | {self.side('b')}"
-        )
+            return f"all {self.agree} events agree, {self.times}"
+        return f"after {self.agree} events that agree ({self.times}): {self.side('a')} | {self.side('b')}"
+
+    @property
+    def times(self) -> str:
+        """How far the times of events that agree are apart."""
+        apart = f"{self.apart_s * 1e3:.3f}"
+        return "at the same times" if float(apart) == 0 else f"their times within {apart} ms"
 
     def side(self, which: Literal["a", "b"], text: Callable[[Event], str] = str) -> str:
         """What one trace does at the difference, with each event written by `text`."""

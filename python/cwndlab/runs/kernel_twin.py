@@ -69,7 +69,7 @@ def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[Fi
         later_s = _opened_later(a, b)
         b = [replace(event, time_s=event.time_s - later_s) for event in b]
         found = first_difference(a, b, DEFAULT_TOLERANCE_S)
-        within = f", their times within {found.apart_s * 1e3:.3f} ms" if found.agree else ""
+        within = f", {found.times}" if found.agree else ""
         if later_s:
             word = "later" if later_s > 0 else "earlier"
             within += f", the kernel's start {abs(later_s) * 1e3:.3f} ms {word} left out"
