@@ -89,6 +89,8 @@ pub struct Start {
     pub now: Time,
     /// Sender's maximum segment size, in payload bytes.
     pub mss: u32,
+    /// Size of the IP packet of a full segment.
+    pub mtu: u32,
     /// Smoothed round-trip time; zero if the handshake was not measured.
     pub srtt: Time,
     /// Minimum round trip; [`Time::MAX`] if the handshake was not measured.

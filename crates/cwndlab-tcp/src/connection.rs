@@ -162,7 +162,7 @@ impl Connection {
     ) {
         self.sender.cc.attach(law, flow, failures);
         if self.state == State::Established {
-            self.sender.start(cfg, now); // again: without a handshake, the sender started without this law
+            self.sender.start(cfg, now, self.mtu(cfg)); // again: without a handshake, the sender started without this law
         }
     }
 
@@ -203,7 +203,7 @@ impl Connection {
         self.receiver.on_established(cfg, now, self.offered_mss(cfg));
         self.state = State::Established;
         self.was_established = true;
-        self.sender.start(cfg, now);
+        self.sender.start(cfg, now, self.mtu(cfg));
     }
 
     /// Sets the effective segment size, which is `mss` less the options of each segment. Restarts the controller and
@@ -227,8 +227,17 @@ impl Connection {
 
     /// Returns `mss` less the bytes that timestamps and AccECN's option take in each segment.
     fn less_options(&self, cfg: &TcpConfig, mss: u32) -> u32 {
-        let options = self.accurate_option_bytes(cfg) + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 };
-        mss - options.min(mss - 1)
+        mss - self.reserved_bytes(cfg).min(mss - 1)
+    }
+
+    /// The bytes that timestamps and AccECN's option take in each segment.
+    fn reserved_bytes(&self, cfg: &TcpConfig) -> u32 {
+        self.accurate_option_bytes(cfg) + if self.agreed.timestamps { TIMESTAMPS_BYTES } else { 0 }
+    }
+
+    /// The size of the IP packet of a full segment (Linux: `tcp_mss_to_mtu`).
+    fn mtu(&self, cfg: &TcpConfig) -> u32 {
+        self.sender.snd.mss + self.reserved_bytes(cfg) + cfg.header_bytes
     }
 
     /// Maximum payload of the peer's segments.

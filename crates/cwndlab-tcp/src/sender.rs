@@ -115,8 +115,8 @@ impl Sender {
     }
 
     /// Starts the controller. If the delivery rate is measured, passes it the round trip of the handshake. Called when
-    /// the connection is established.
-    pub fn start(&mut self, cfg: &TcpConfig, now: Time) {
+    /// the connection is established. `mtu` is the size of the IP packet of a full segment.
+    pub fn start(&mut self, cfg: &TcpConfig, now: Time, mtu: u32) {
         let least = self.snd.rtt.min_rtt();
         if let Some(rate) = self.outstanding.rate().filter(|_| !least.is_never()) {
             rate.note_handshake(now, least);
@@ -124,7 +124,7 @@ impl Sender {
         if !self.snd.ecn.is_accurate() {
             self.cc.do_without_accecn();
         }
-        self.cc.on_start(Start { now, mss: self.snd.mss, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
+        self.cc.on_start(Start { now, mss: self.snd.mss, mtu, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
     }
 
     /// Whether the sender has none of the [`Extra`] state that the short paths for arriving segments do not handle:

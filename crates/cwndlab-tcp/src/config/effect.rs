@@ -58,7 +58,7 @@ impl TcpConfig {
                 => "pacing = true, or window_law = bbr1, bbr3 or prague";
             "window_law.bbr3.ecn" if matches!(self.window_law, WindowLawKind::Bbr3(bbr) if bbr.ecn) && !self.ecn.counts_marks()
                 => "ecn = dctcp, l4s or accecn: it needs to know of each mark";
-            "window_law" if self.window_law == WindowLawKind::Prague && !self.ecn.is_accurate()
+            "window_law" if matches!(self.window_law, WindowLawKind::Prague(_)) && !self.ecn.is_accurate()
                 => "ecn = accecn-ect1; without AccECN this law is reno";
             "handshake.ecn_capable" if self.shaking().ecn_capable && !self.ecn.tries_syn_ack() && !self.ecn.marks_syns()
                 => "ecn = rfc3168, rfc3168-ect1, accept, dctcp or l4s";

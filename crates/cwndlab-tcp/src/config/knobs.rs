@@ -3,7 +3,7 @@
 
 use super::{
     Bbr3Config, CubicConfig, FackConfig, FinConfig, HandshakeConfig, LedbatConfig, LedbatPlusPlusConfig, NewRenoConfig,
-    Profile, RackConfig, RenoConfig, RtoConfig, SackConfig, TcpConfig,
+    PragueConfig, Profile, RackConfig, RenoConfig, RtoConfig, SackConfig, TcpConfig,
 };
 
 /// One knob of an endpoint.
@@ -41,6 +41,7 @@ pub fn all_knobs() -> Vec<Knob> {
         RackConfig::KNOBS,
         CubicConfig::KNOBS,
         Bbr3Config::KNOBS,
+        PragueConfig::KNOBS,
         LedbatPlusPlusConfig::KNOBS,
         LedbatConfig::KNOBS,
     ];

@@ -8,6 +8,7 @@ use super::knobs::knobs;
 use super::{LawId, Profile};
 
 const RFC6817: &str = "RFC 6817, 2.5";
+const PRAGUE: &str = "L4STeam's tcp_prague.c";
 const LEDBAT: &str = "draft-irtf-iccrg-ledbat-plus-plus-01, 4.5";
 
 /// Makes `WindowLawKind`: the window laws that a study can name, and the external law, which the caller attaches.
@@ -69,7 +70,7 @@ laws! {
     Bbr3(Bbr3Config) = "bbr3",
     /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04); Reno if the ends do not agree on AccECN. Sets a
     /// pacing rate, and its window also applies in recovery. Needs `ecn = accecn-ect1` at both ends.
-    Prague = "prague",
+    Prague(PragueConfig) = "prague",
     /// LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus-01), for background traffic.
     LedbatPlusPlus(LedbatPlusPlusConfig) = "ledbat-plus-plus",
     /// LEDBAT (RFC 6817), for background traffic, controlled by one-way delays. Needs `timestamps`.
@@ -116,6 +117,26 @@ pub struct Bbr3Config("window_law.bbr3.") {
         ns2_1998: false => "draft-ietf-ccwg-bbr-06, 3.7: none",
         rfc5681: false => "draft-ietf-ccwg-bbr-06, 3.7: none",
         linux_6: false => "google/bbr v3: only on routes with the feature ecn_low",
+    }
+}
+}
+
+knobs! {
+/// Knobs of TCP Prague, named after the parameters of `L4STeam`'s module (`net/ipv4/tcp_prague.c`).
+pub struct PragueConfig("window_law.prague.") {
+    /// On paths with a shorter round trip, Prague opens and reduces its window as if the round trip were this long
+    /// (`prague_rtt_target`); 0 for no independence of the round trip, as in the module of 2020 (`prague_rtt_scaling`).
+    rtt_target_ns: Time ["time"; time] {
+        ns2_1998: Time::from_millis(25) => PRAGUE,
+        rfc5681: Time::from_millis(25) => PRAGUE,
+        linux_6: Time::from_millis(25) => PRAGUE,
+    }
+    /// The number of rounds after slow start from which Prague is independent of the round trip
+    /// (`prague_rtt_transition`): 500 in version 0.6 of the module, 4 in version 0.7.
+    rtt_transition: u32 ["rounds"; any] {
+        ns2_1998: 500 => PRAGUE,
+        rfc5681: 500 => PRAGUE,
+        linux_6: 500 => PRAGUE,
     }
 }
 }

@@ -284,7 +284,7 @@ laws! { $(cfg, cwnd, mss)
         Dctcp: WindowLawKind::Dctcp => Dctcp::new();
         Bbr: WindowLawKind::Bbr1 => Bbr::new(cfg);
         Bbr3: WindowLawKind::Bbr3(knobs) => Bbr3::new(cfg, knobs);
-        Prague: WindowLawKind::Prague => Prague::new(u64::from(cwnd / mss));
+        Prague: WindowLawKind::Prague(knobs) => Prague::new(u64::from(cwnd / mss), knobs);
         LedbatPlusPlus: WindowLawKind::LedbatPlusPlus(knobs) => LedbatPlusPlus::new(knobs);
         Ledbat: WindowLawKind::Ledbat(knobs) => Ledbat::new(knobs);
         External: WindowLawKind::External { .. } => External::default();

@@ -7,17 +7,12 @@ use cwndlab_units::Time;
 use super::law::{Law, Windows, NO_THRESHOLD};
 use super::needs::Needs;
 use super::{product_over, AckReport, AfterAck, CongestionEvent, Grant, PlainAck, Quantum, Start};
+use crate::config::PragueConfig;
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
-/// On paths with a shorter round trip, Prague opens and reduces its window as if the round trip were this long
-/// (`RTT_TARGET`).
-const TARGET_RTT: Time = Time::from_millis(25);
 /// Growth is not corrected for round trips longer than this (`MAX_SCALED_RTT`).
 const MAX_SCALED_RTT: Time = Time::from_millis(100);
-/// The correction for short round trips starts this many rounds after slow start (`DEFAULT_RTT_TRANSITION`, which is 4
-/// in version 0.7 of the module).
-const RTT_TRANSITION_ROUNDS: u32 = 500;
 /// Minimum window in segments (`MIN_CWND_RTT`), and minimum rate in bytes per second (`MINIMUM_RATE`).
 const LEAST_SEGMENTS: u64 = 2;
 const LEAST_RATE: u64 = 12_500;
@@ -25,8 +20,11 @@ const LEAST_RATE: u64 = 12_500;
 const BURSTS_PER_SECOND: u64 = 1 << 12;
 
 /// The state of one sender.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Prague {
+    knobs: PragueConfig,
+    /// Size of a packet. The rate counts packets and paces their payloads, so it exceeds a window per round trip.
+    mtu: u32,
     /// The window in segments; cwnd is this value rounded up.
     window: f64,
     /// Average share of marked packets.
@@ -77,21 +75,40 @@ impl Segments {
 }
 
 impl Prague {
-    pub fn new(cwnd: u64) -> Prague {
-        Prague { window: cwnd as f64, ..Prague::default() }
+    pub fn new(cwnd: u64, knobs: PragueConfig) -> Prague {
+        Prague {
+            knobs,
+            mtu: 0,
+            window: cwnd as f64,
+            alpha: 0.0,
+            now: Time::ZERO,
+            rate: None,
+            burst_bytes: 0,
+            paced_by: (Time::ZERO, 0, false),
+            round: 0,
+            round_end: 0,
+            delivered: 0,
+            marked: 0,
+            saw_ce: false,
+            in_loss: false,
+            reduced_at: None,
+            alpha_at: Time::ZERO,
+            before_loss: (0.0, 0),
+        }
     }
 
-    /// `prague_is_rtt_indep`
+    /// `prague_is_rtt_indep`. A target of 0 changes nothing: every round trip is longer.
     fn is_rtt_independent(&self, windows: Segments) -> bool {
-        !windows.in_slow_start() && self.round >= RTT_TRANSITION_ROUNDS
+        !windows.in_slow_start() && self.round >= self.knobs.rtt_transition
     }
 
     /// Growth in segments per window delivered (`prague_ai_ack_increase`).
     fn increase(&self, srtt: Time) -> f64 {
-        if self.round < RTT_TRANSITION_ROUNDS || srtt >= TARGET_RTT || srtt > MAX_SCALED_RTT {
+        let target = self.knobs.rtt_target_ns;
+        if self.round < self.knobs.rtt_transition || srtt >= target || srtt > MAX_SCALED_RTT {
             return 1.0;
         }
-        let ratio = srtt.as_secs_f64() / TARGET_RTT.as_secs_f64();
+        let ratio = srtt.as_secs_f64() / target.as_secs_f64();
         ratio * ratio
     }
 
@@ -150,7 +167,7 @@ impl Prague {
     /// Updates alpha once per round or, if growth is independent of the round trip, at most once per target round trip
     /// (`prague_update_alpha`).
     fn update_alpha(&mut self, now: Time, (una, nxt): (u64, u64), windows: Segments) {
-        let waits = self.is_rtt_independent(windows) && now.saturating_sub(self.alpha_at) < TARGET_RTT;
+        let waits = self.is_rtt_independent(windows) && now.saturating_sub(self.alpha_at) < self.knobs.rtt_target_ns;
         if una < self.round_end || waits {
             return;
         }
@@ -170,23 +187,23 @@ impl Prague {
         if srtt == Time::ZERO {
             return;
         }
-        let mss = u64::from(mss);
         let paced_by = (srtt, (self.window as u64).max(in_flight), windows.cwnd < windows.ssthresh / 2);
         if std::mem::replace(&mut self.paced_by, paced_by) == paced_by {
             return; // nothing has changed, as at an end that only receives
         }
         let (_, segments, doubles) = paced_by;
-        let mut rate = product_over(segments * mss, 1_000_000_000, srtt.as_nanos()).clamp(LEAST_RATE, u64::MAX / 2);
+        let mtu = u64::from(self.mtu);
+        let mut rate = product_over(segments * mtu, 1_000_000_000, srtt.as_nanos()).clamp(LEAST_RATE, u64::MAX / 2);
         if doubles {
             rate *= 2;
         }
         self.rate = Some(rate);
-        self.burst_bytes = (rate / mss / BURSTS_PER_SECOND).max(1) * mss;
+        self.burst_bytes = (rate / mtu / BURSTS_PER_SECOND).max(1) * u64::from(mss);
     }
 
     /// Reduces the fractional window by alpha / 2 of its size, at the first mark of a window (`prague_enter_cwr`).
     pub fn on_marks(&mut self, windows: Segments) {
-        let recent = self.reduced_at.is_some_and(|at| self.now.saturating_sub(at) < TARGET_RTT);
+        let recent = self.reduced_at.is_some_and(|at| self.now.saturating_sub(at) < self.knobs.rtt_target_ns);
         if self.is_rtt_independent(windows) && recent {
             return;
         }
@@ -216,7 +233,7 @@ impl Law for Prague {
     /// Initializes the state when the connection is established (`prague_init`).
     fn on_start(&mut self, start: &Start, windows: &mut Windows) {
         let cwnd = u64::from(windows.cwnd / start.mss);
-        (self.now, self.alpha_at, self.window) = (start.now, start.now, cwnd as f64);
+        (self.now, self.alpha_at, self.window, self.mtu) = (start.now, start.now, cwnd as f64, start.mtu);
         self.pace(start.srtt, start.mss, 0, Segments { cwnd, ssthresh: u64::MAX });
     }
 

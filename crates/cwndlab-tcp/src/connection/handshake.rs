@@ -135,7 +135,9 @@ impl Connection {
             s.cc.on_episode(Episode::Restarted, s.snd.mss); // RFC 5562, section 3.2: one segment
         }
         s.timed_end = 0;
-        s.start(cfg, now);
+        let mtu = self.mtu(cfg);
+        self.sender.start(cfg, now, mtu);
+        let s = &mut self.sender;
         self.retries = 0;
         if cfg.shaking().ack_opens_window {
             let mss = u64::from(s.snd.mss);

@@ -405,7 +405,7 @@ proptest! {
             WindowLawKind::Cubic(CubicConfig { fast_convergence: true }),
             WindowLawKind::Bbr1,
             WindowLawKind::Bbr3(Bbr3Config::of(Profile::Linux6)),
-            WindowLawKind::Prague,
+            WindowLawKind::Prague(PragueConfig::of(Profile::Linux6)),
             WindowLawKind::LedbatPlusPlus(LedbatPlusPlusConfig::of(Profile::Linux6)),
         ];
         let configs = configs.map(|cfg| TcpConfig {

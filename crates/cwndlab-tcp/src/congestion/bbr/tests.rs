@@ -57,7 +57,7 @@ impl Flow {
         let mut bbr = Bbr::new(&Profile::Linux6.config());
         bbr.set_random(Rng::seed_from_u64(1));
         let ms = Time::from_millis;
-        bbr.on_start(&Start { now: ms(1000), mss: MSS, srtt: ms(40), min_rtt: ms(40) }, &mut window(10));
+        bbr.on_start(&Start { now: ms(1000), mss: MSS, mtu: MSS, srtt: ms(40), min_rtt: ms(40) }, &mut window(10));
         Flow { bbr, cwnd: 10, now_ms: 1000, delivered: SYN }
     }
 
@@ -135,7 +135,10 @@ fn the_first_rate_is_the_window_a_round_trip_times_the_high_gain_less_one_percen
     // 10 packets of 1500 bytes in 40 ms are 375,000 bytes per second; the gain is 739/256
     assert!(flow.bbr.pacing_rate.abs_diff(375_000 * 739 / 256 * 99 / 100) < 200, "{}", flow.bbr.pacing_rate);
     let mut unknown = Bbr::new(&Profile::Linux6.config());
-    unknown.on_start(&Start { now: Time::ZERO, mss: MSS, srtt: Time::ZERO, min_rtt: Time::MAX }, &mut window(10));
+    unknown.on_start(
+        &Start { now: Time::ZERO, mss: MSS, mtu: MSS, srtt: Time::ZERO, min_rtt: Time::MAX },
+        &mut window(10),
+    );
     assert!(unknown.pacing_rate.abs_diff(15_000_000 * 739 / 256 * 99 / 100) < 1000, "a millisecond is assumed");
 }
 

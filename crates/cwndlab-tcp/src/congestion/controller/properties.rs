@@ -53,7 +53,7 @@ fn episode() -> impl Strategy<Value = Episode> {
 /// Whether the law reduces its window only for losses and marks.
 fn is_loss_based(law: WindowLawKind) -> bool {
     use WindowLawKind::{Cubic, CubicLinux, Dctcp, Prague, Reno, RenoLinux2, RenoPackets};
-    matches!(law, Reno | RenoPackets | RenoLinux2 | Cubic(_) | CubicLinux(_) | Dctcp | Prague)
+    matches!(law, Reno | RenoPackets | RenoLinux2 | Cubic(_) | CubicLinux(_) | Dctcp | Prague(_))
 }
 
 fn config() -> impl Strategy<Value = TcpConfig> {

@@ -36,7 +36,7 @@ fn sender(fails_at: Time) -> (TcpConfig, Controller, LawFailures) {
     let cfg = TcpConfig { window_law: law, initial_ssthresh_segments: 12, ..Profile::Rfc5681.config() };
     let (mut cc, failures) = (Controller::new(&cfg, MSS), LawFailures::default());
     cc.attach(Box::new(Slow { fails_at }), "the flow".into(), failures.clone());
-    cc.on_start(Start { now: Time::ZERO, mss: MSS, srtt: Time::ZERO, min_rtt: Time::MAX });
+    cc.on_start(Start { now: Time::ZERO, mss: MSS, mtu: MSS, srtt: Time::ZERO, min_rtt: Time::MAX });
     (cfg, cc, failures)
 }
 

@@ -1,6 +1,11 @@
 use super::*;
+use crate::config::Profile;
 
 const MSS: u32 = 1000;
+
+fn new(cwnd: u64) -> Prague {
+    Prague { mtu: MSS + 50, ..Prague::new(cwnd, PragueConfig::of(Profile::Linux6)) }
+}
 
 fn ack(at_ms: u64, una: u64, nxt: u64, delivered: u64, marked: u32) -> AckReport {
     AckReport {
@@ -18,7 +23,7 @@ fn ack(at_ms: u64, una: u64, nxt: u64, delivered: u64, marked: u32) -> AckReport
 /// A sender in congestion avoidance with a window of `window` segments, to which a mark has been reported.
 fn steady(window: f64) -> (Prague, Segments) {
     let segments = window.ceil() as u64;
-    let prague = Prague { window, saw_ce: true, round_end: u64::MAX, ..Prague::new(segments) };
+    let prague = Prague { window, saw_ce: true, round_end: u64::MAX, ..new(segments) };
     (prague, Segments { cwnd: segments, ssthresh: segments })
 }
 
@@ -65,7 +70,7 @@ fn marks_reduce_the_window_by_half_of_alpha_once_a_window() {
 
 #[test]
 fn the_first_mark_ends_slow_start_by_half() {
-    let mut prague = Prague::new(10);
+    let mut prague = new(10);
     let mut windows = Segments { cwnd: 10, ssthresh: u64::MAX };
     windows = prague.on_ack(&ack(1, 10, 20, 10, 0), &AfterAck::CALM, windows);
     assert_eq!(windows, Segments { cwnd: 20, ssthresh: u64::MAX });
@@ -77,7 +82,7 @@ fn the_first_mark_ends_slow_start_by_half() {
 
 #[test]
 fn slow_start_goes_on_with_acks_that_deliver_both_kinds_until_one_delivers_marks_only() {
-    let mut prague = Prague::new(10);
+    let mut prague = new(10);
     let mut windows = Segments { cwnd: 10, ssthresh: u64::MAX };
     // In slow start, the unmarked packet opens cwnd, which replaces the reduced window (prague_update_cwnd); ssthresh
     // stays (prague_ssthresh).
@@ -100,7 +105,7 @@ fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
     let report = AckReport { srtt, ..ack(1, 1, 2, 1, 0) };
     prague.clone().on_ack(&report, &AfterAck::CALM, windows);
     assert!((prague.increase(srtt) - 1.0).abs() < 1e-12, "not before round 500");
-    prague.round = RTT_TRANSITION_ROUNDS;
+    prague.round = 500;
     assert!((prague.increase(srtt) - 0.04).abs() < 1e-12);
     assert!((prague.increase(Time::from_millis(25)) - 1.0).abs() < 1e-12);
     prague.on_ack(&report, &AfterAck::CALM, windows);
@@ -119,6 +124,19 @@ fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
 }
 
 #[test]
+fn a_target_of_0_makes_every_round_trip_grow_and_reduce_alike() {
+    let knobs = PragueConfig { rtt_target_ns: Time::ZERO, rtt_transition: 4 };
+    let (steady, windows) = steady(10.0);
+    let mut prague = Prague { knobs, round: 500, alpha: 1.0, ..steady };
+    assert!((prague.increase(Time::from_millis(5)) - 1.0).abs() < 1e-12);
+    for at in [100, 105] {
+        prague.now = Time::from_millis(at);
+        prague.on_marks(windows);
+    }
+    assert!((prague.window - 2.5).abs() < 1e-9, "reductions 5 ms apart");
+}
+
+#[test]
 fn a_loss_halves_and_growth_waits_for_the_end_of_recovery() {
     let (mut prague, windows) = steady(40.0);
     prague.on_loss(40);
@@ -134,14 +152,14 @@ fn a_loss_halves_and_growth_waits_for_the_end_of_recovery() {
 }
 
 #[test]
-fn pace_is_the_window_a_round_trip_and_twice_that_in_slow_start() {
-    let mut prague = Prague::new(10);
+fn pace_is_a_window_of_packets_a_round_trip_and_twice_that_in_slow_start() {
+    let mut prague = new(10);
     assert_eq!(prague.grant(10_000).pacing_rate, None, "before the first measurement");
     prague.pace(Time::from_millis(40), MSS, 0, Segments { cwnd: 10, ssthresh: 10 });
-    assert_eq!(prague.grant(10_000).pacing_rate, Some(250_000));
+    assert_eq!(prague.grant(10_000).pacing_rate, Some(262_500));
     prague.pace(Time::from_millis(40), MSS, 12, Segments { cwnd: 10, ssthresh: u64::MAX });
-    assert_eq!(prague.grant(10_000).pacing_rate, Some(600_000), "of what is in flight, if that is more");
-    // 2^-12 s of 100 MB/s are 24 segments of 1000 bytes
+    assert_eq!(prague.grant(10_000).pacing_rate, Some(630_000), "of what is in flight, if that is more");
+    // 2^-12 s of 105 MB/s are 24 packets of 1050 bytes
     prague.window = 4000.0;
     prague.pace(Time::from_millis(40), MSS, 0, Segments { cwnd: 4000, ssthresh: 4000 });
     assert_eq!(prague.grant(10_000).quantum, Quantum::Bytes(24_000));

@@ -12,7 +12,10 @@ fn the_first_rate_is_the_window_a_round_trip_times_the_startup_gain() {
     assert_eq!(Flow::new().law.pacing_rate, 375_000 * 277 / 100);
     assert_eq!(Flow::google().law.pacing_rate, (375_000.0 * (710.0 / 256.0 * 0.99)) as u64);
     let mut unknown = Bbr3::new(&Profile::Linux6.config(), Bbr3Config::STANDARD);
-    unknown.on_start(&Start { now: Time::ZERO, mss: 1500, srtt: Time::ZERO, min_rtt: Time::MAX }, &mut window(15_000));
+    unknown.on_start(
+        &Start { now: Time::ZERO, mss: 1500, mtu: 1500, srtt: Time::ZERO, min_rtt: Time::MAX },
+        &mut window(15_000),
+    );
     assert_eq!(unknown.pacing_rate, 15_000_000 * 277 / 100, "a millisecond is assumed");
 }
 

@@ -60,7 +60,10 @@ impl Flow {
         let mut law = Bbr3::new(&tcp, cfg);
         law.set_random(Rng::seed_from_u64(1));
         let ms = Time::from_millis;
-        law.on_start(&Start { now: ms(1000), mss: MSS as u32, srtt: ms(40), min_rtt: ms(40) }, &mut window(10 * MSS));
+        law.on_start(
+            &Start { now: ms(1000), mss: MSS as u32, mtu: MSS as u32, srtt: ms(40), min_rtt: ms(40) },
+            &mut window(10 * MSS),
+        );
         Flow { law, cwnd: 10 * MSS, now_ms: 1000, delivered: 0, lost: 0 }
     }
 

@@ -68,7 +68,7 @@ impl Path {
         let mut law = Bbr3::new(&Profile::Linux6.config(), cfg);
         law.set_random(Rng::seed_from_u64(1));
         let (now, rtt) = (Time::from_secs(1), Time::from_millis(rtt_ms));
-        law.on_start(&Start { now, mss: MSS as u32, srtt: rtt, min_rtt: rtt }, &mut window(10 * MSS));
+        law.on_start(&Start { now, mss: MSS as u32, mtu: MSS as u32, srtt: rtt, min_rtt: rtt }, &mut window(10 * MSS));
         let rate = (mbps * 125_000.0) as u64;
         Path {
             law,
