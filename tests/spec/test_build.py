@@ -148,6 +148,11 @@ def test_save_copies_what_the_study_names_and_overwrites_nothing_else(tmp_path: 
     assert Study.load(built.save(tmp_path / "built")).claims == built.claims
 
 
+def test_save_copies_a_trace_that_only_a_choice_of_sensitivity_names(tmp_path: Path) -> None:
+    Study.load("many-flows").save(tmp_path)
+    assert (tmp_path / "released-each-ms.txt").is_file()
+
+
 def claim() -> dict[str, object]:
     return {"id": "a", "section": "1", "text": "t", "assert": "value('goodput', iw=4) > 0"}
 

@@ -22,7 +22,6 @@ from cwndlab.errors import CwndlabError, OutputError
 from cwndlab.laws import LawCode
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.metrics._declared import MetricCode, describe_metric, reopen_metric
-from cwndlab.plan.direction import traces
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
@@ -132,13 +131,23 @@ def files_of(study: StudySpec) -> dict[str, Path]:
         return {}
     names = [table.published for table in study.outline.tables if table.published is not None]
     names += [item.file for item in study.base.distributions.values() if item.file is not None]
-    names += [trace for link in study.base.topology.links for _, trace in traces(link)]
+    # A choice that is not run may name a file that is not there.
+    names += [trace for trace in _traces_in(study.raw) if (study.folder / trace).is_file()]
     names += [
         beside
         for beside in ("claims.toml", "README.md", "published/SOURCE.md")
         if (study.folder / beside).is_file()
     ]
     return {name: resolve_inside(study.folder, name) for name in names}
+
+
+def _traces_in(value: object) -> list[str]:
+    """The files of rates and delays that a part of a study names: a link, or what changes one."""
+    if isinstance(value, Mapping):
+        own = value.get("trace")
+        inside = [name for part in value.values() for name in _traces_in(part)]
+        return [own, *inside] if isinstance(own, str) else inside
+    return [name for part in value for name in _traces_in(part)] if isinstance(value, list | tuple) else []
 
 
 def _copy_beside(study: StudySpec, folder: Path) -> None:
