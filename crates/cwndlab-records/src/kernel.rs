@@ -287,7 +287,7 @@ impl Run<'_> {
                 index: object.index,
                 start: Time::from_nanos(began.max(0) as u64),
                 end: ended.map_or(Time::MAX, |at| Time::from_nanos(at as u64)),
-                bytes: if ended.is_some() { object.bytes } else { 0 },
+                bytes: object.bytes,
                 connections: object.connections,
                 retransmits: used.iter().map(|connection| of(&connection.retransmits)).sum(),
                 timeouts: used.iter().map(|connection| of(&connection.timeouts)).sum(),

@@ -256,7 +256,7 @@ counters! {
             start_ns: u64,
             /// When the object's last byte arrived in order; null if the run ended first.
             end_ns: Option<u64>,
-            /// Payload bytes.
+            /// Payload bytes, whether or not they have arrived.
             bytes: u64,
             /// Connections used.
             connections: u16,

@@ -249,7 +249,7 @@ pub struct ObjectRecord {
     pub start: Time,
     /// arrival of the last byte in order; [`Time::MAX`] if the object is unfinished
     pub end: Time,
-    /// payload bytes; 0 if the object is unfinished, or, if it is a page, the bytes of its finished objects
+    /// payload bytes, whether or not they have arrived
     pub bytes: u64,
     /// connections it used
     pub connections: u16,
@@ -274,7 +274,7 @@ impl ObjectRecord {
             index,
             start,
             end,
-            bytes: if end.is_never() { 0 } else { bytes },
+            bytes,
             connections: 1,
             retransmits: losses.retransmits,
             timeouts: losses.timeouts,

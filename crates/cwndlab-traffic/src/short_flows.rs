@@ -191,7 +191,7 @@ mod tests {
         let net = net.run(Time::from_secs(60));
         let mut finished: Vec<_> = net.records.iter().map(|r| (r.index, !r.end.is_never(), r.bytes)).collect();
         finished.sort_unstable();
-        assert_eq!(finished, [(0, true, 9), (1, false, 0), (2, true, 9), (3, true, 9), (4, true, 9)]);
+        assert_eq!(finished, [(0, true, 9), (1, false, 9), (2, true, 9), (3, true, 9), (4, true, 9)]);
     }
 
     #[test]

@@ -79,7 +79,7 @@ impl Page {
             index: self.index,
             start: self.start,
             end,
-            bytes: self.objects.iter().filter(|o| !o.end.is_never()).map(|o| o.bytes).sum(),
+            bytes: self.objects.iter().map(|o| o.bytes).sum(),
             connections: self.connections,
             retransmits: self.losses.retransmits,
             timeouts: self.losses.timeouts,
@@ -93,7 +93,7 @@ impl Page {
             index: self.index * self.objects.len() as u32 + k as u32,
             start: o.start,
             end: o.end,
-            bytes: if o.end.is_never() { 0 } else { o.bytes },
+            bytes: o.bytes,
             connections: 1,
             retransmits: 0, // losses are counted by connection; the page's record has their sum
             timeouts: 0,
