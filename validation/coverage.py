@@ -86,6 +86,10 @@ def _exponential(rng: np.random.Generator, n: int) -> Floats:
     return rng.exponential(1.0, n)
 
 
+def _gamma(rng: np.random.Generator, n: int) -> Floats:
+    return rng.gamma(0.5, 1.0, n)
+
+
 def _pareto(rng: np.random.Generator, n: int) -> Floats:
     return 1.0 + rng.pareto(2.5, n)
 
@@ -165,7 +169,9 @@ CASES = (
     _mean("normal", _normal(10.0, 2.0), 10.0, NON_NEGATIVE),
     _mean("lognormal, σ = 0.5", _lognormal(0.5), math.exp(0.125), NON_NEGATIVE),
     _mean("exponential", _exponential, 1.0, NON_NEGATIVE),
-    _mean("lognormal, σ = 1", _lognormal(1.0), math.exp(0.5), NON_NEGATIVE, WIDE),
+    _mean("lognormal, σ = 1", _lognormal(1.0), math.exp(0.5), NON_NEGATIVE),
+    _mean("lognormal, σ = 1.5", _lognormal(1.5), math.exp(1.125), NON_NEGATIVE, WIDE),
+    _mean("gamma, shape 0.5", _gamma, 0.5, NON_NEGATIVE),
     _mean("Pareto, α = 2.5", _pareto, 2.5 / 1.5, NON_NEGATIVE, TAIL),
     _mean("1, in 20 % of runs 1.5", _jump, 1.1, NON_NEGATIVE, JUMP),
     _mean("beta (9, 0.5)", _beta(9.0, 0.5), 9.0 / 9.5, SHARE),

@@ -15,6 +15,7 @@ import numpy as np
 from cwndlab.metrics._numbers import ANY, Floats, Range, derived_range
 from cwndlab.stats.distributions import LEVEL, order_ranks, poisson_ends, poisson_prediction, t_quantile
 from cwndlab.stats.jackknife import align, centre, ends, has_no_spread, leave_one_out
+from cwndlab.stats.skewness import stretch
 
 FEWEST = 3
 """Replicates below which a random quantity has no interval: t with one degree of freedom says nothing."""
@@ -32,11 +33,14 @@ ITSELF = "compared with itself"
 """The method of a comparison that says nothing."""
 
 SCATTER = 0.75
-"""Standard deviation over mean from which on an interval carries a warning.
+"""Standard deviation over mean from which on the interval of a comparison carries a warning.
 
 `python -m validation.coverage` counts how often those carry it that are skewed enough for the interval to
 cover less than 93 %.
 """
+
+SCATTER_OF_MEAN = 1.5
+"""The same of a mean, whose quantiles are those of skewed runs."""
 
 
 class Interval(NamedTuple):
@@ -116,33 +120,43 @@ def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
     return Interval(value, math.nan, math.nan, n, method)
 
 
-def mean(values: Floats, within: Range = ANY, *, deterministic: bool = False) -> Interval:
+def mean(
+    values: Floats, within: Range = ANY, *, deterministic: bool = False, adjusted: bool = False
+) -> Interval:
     """Mean over replicates: Student's t on the scale of the quantity's range.
 
-    The interval of a count is never narrower than that of a Poisson count.
+    The interval of a count is never narrower than that of a Poisson count. `adjusted` values are those of
+    `adjustment.adjust`: single ones may lie outside the range, and they are no counts.
     """
-    x = within.clip(_measurable(values))
+    x = _measurable(values) if adjusted else within.clip(_measurable(values))
     known = _degenerate(x, deterministic)
     if known is not None:
         return known
     n, value = len(x), float(np.mean(x))
     if is_constant(x):
         return equal_runs(float(x[0]), n, within)
-    low, high = ends(leave_one_out(x), n, within)
+    low, high = ends(leave_one_out(x), n, within, stretched=_stretch(x, within))
     method = f"{within.scale} t".strip()
-    if within.count and bool(np.all(x == np.round(x))):
+    if within.count and not adjusted and bool(np.all(x == np.round(x))):
         at_least = [end / n for end in poisson_ends(round(float(np.sum(x))))]
         low, high, method = min(low, at_least[0]), max(high, at_least[1]), "log t, at least Poisson"
-    return Interval(value, low, high, n, method, _scatter(within, x))
+    return Interval(value, low, high, n, method, _scatter(within, x, limit=SCATTER_OF_MEAN))
 
 
-def _scatter(within: Range, *runs: Floats) -> str:
+def _stretch(x: Floats, within: Range) -> tuple[float, float]:
+    """How much farther than Student's the quantiles of a mean's t lie, where only low values are bounded."""
+    if within.count or within.scale != "log" or not math.isfinite(within.low):
+        return 1.0, 1.0
+    return stretch(len(x), float(np.std(x, ddof=1)) / (float(np.mean(x)) - within.low))
+
+
+def _scatter(within: Range, *runs: Floats, limit: float = SCATTER) -> str:
     """The warning of runs that scatter so widely that skewness may matter."""
-    wide = any(float(np.std(x, ddof=1)) > SCATTER * float(np.mean(x)) for x in runs)
+    wide = any(float(np.std(x, ddof=1)) > limit * float(np.mean(x)) for x in runs)
     if within.count or not within.positive or not wide:
         return ""
     return (
-        f"the runs scatter by more than {100 * SCATTER:g} % of their mean, so the interval may cover less "
+        f"the runs scatter by more than {100 * limit:g} % of their mean, so the interval may cover less "
         "than 95 %"
     )
 
@@ -170,11 +184,18 @@ def median(values: Floats, *, deterministic: bool = False, level: float = LEVEL)
     return quantile(values, 0.5, deterministic=deterministic, level=level)
 
 
-def estimate(values: Floats, statistic: str, within: Range = ANY, *, deterministic: bool = False) -> Interval:
-    """Mean or median over replicates, as the quantity asks for."""
+def estimate(
+    values: Floats,
+    statistic: str,
+    within: Range = ANY,
+    *,
+    deterministic: bool = False,
+    adjusted: bool = False,
+) -> Interval:
+    """Mean or median over replicates, as the quantity asks for; of `adjusted` values always a mean."""
     if statistic == "median":
         return median(values, deterministic=deterministic)
-    return mean(values, within, deterministic=deterministic)
+    return mean(values, within, deterministic=deterministic, adjusted=adjusted)
 
 
 def compare(

@@ -20,6 +20,12 @@ from cwndlab.stats.distributions import LEVEL, order_ranks, t_quantile
 NO_SPREAD = 1e-12
 """Estimates nearer to each other than this (relatively) differ by rounding only."""
 
+DOMINATED = 0.1
+"""How near to a bound an estimate without one run may lie, as a part of the estimate's distance.
+
+If it lies nearer, one run is almost all that keeps the estimate away from the bound.
+"""
+
 
 def centre(values: Floats, statistic: str = "mean") -> float:
     """Mean or median of the replicates that could be measured."""
@@ -47,7 +53,9 @@ def leave_one_out(values: Floats, statistic: str = "mean") -> Floats:
         away = side * _median_error(values[known]) * math.sqrt(n * (n - 1) / max(1.0, float(side @ side)))
     else:
         away = np.where(known, values - point, 0.0)
-    return np.concatenate([[point], point - away / (n - 1)])
+    others = point - away / (n - 1)
+    # What rounding leaves of 0 would make a ratio to it huge, or negative.
+    return np.concatenate([[point], np.where(np.abs(others) <= NO_SPREAD * abs(point), 0.0, others)])
 
 
 def _median_error(x: Floats) -> float:
@@ -87,28 +95,49 @@ def has_no_spread(samples: Floats, size: float = 0.0) -> bool:
 def standard_error(samples: Floats, within: Range = ANY) -> float:
     """Standard error of the estimate on the scale of a range; NaN where it has none.
 
-    Where an estimate without one replicate lies on a bound (only one run had a loss), its place on the scale
-    is infinite, and the error is that of the plain scale times the slope at the estimate.
+    Where one run dominates (only one had a loss), the estimate without it lies on a bound or very near. Its
+    place on the scale is then far away, which says nothing, and the error is that of the plain scale times
+    the slope at the estimate.
     """
     n = len(samples) - 1
     if n < 2:
         return math.nan
-    others = within.to_scale(samples[1:])
-    slope = 1.0
-    if not np.isfinite(others).all():
-        others, slope = samples[1:], within.slope(float(samples[0]))
-    return slope * math.sqrt((n - 1) / n * float(np.sum((others - np.mean(others)) ** 2)))
+    if _is_dominated(samples, within):
+        return within.slope(float(samples[0])) * _error(samples[1:])
+    return _error(within.to_scale(samples[1:]))
+
+
+def _error(others: Floats) -> float:
+    n = len(others)
+    return math.sqrt((n - 1) / n * float(np.sum((others - np.mean(others)) ** 2)))
+
+
+def _is_dominated(samples: Floats, within: Range) -> bool:
+    """Whether the estimate without one run lies much nearer to a bound."""
+    point, others = float(samples[0]), samples[1:]
+    return any(
+        math.isfinite(bound) and float(np.min(np.abs(others - bound))) < DOMINATED * abs(point - bound)
+        for bound in (within.low, within.high)
+    )
 
 
 def ends(
-    samples: Floats, n: int, within: Range = ANY, *, level: float = LEVEL, widen: float = 1.0
+    samples: Floats,
+    n: int,
+    within: Range = ANY,
+    *,
+    level: float = LEVEL,
+    widen: float = 1.0,
+    stretched: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[float, float]:
     """The interval's ends: t with n - 1 degrees of freedom on the scale of the range.
 
-    NaN where the estimate lies on a bound. `widen` multiplies the standard error.
+    NaN where the estimate lies on a bound. `widen` multiplies the standard error, `stretched` the lower and
+    the upper quantile of t.
     """
     middle = float(within.to_scale(float(samples[0])))
     half = widen * t_quantile(0.5 + level / 2.0, n - 1) * standard_error(samples, within)
     if not (math.isfinite(middle) and math.isfinite(half)):
         return math.nan, math.nan
-    return within.from_scale(middle - half), within.from_scale(middle + half)
+    below, above = stretched
+    return within.from_scale(middle - above * half), within.from_scale(middle + below * half)
