@@ -111,6 +111,11 @@ def range_of(quantity: Quantity, quantities: Mapping[str, Quantity]) -> Range:
     return own.times(scale_of(quantity, quantities))
 
 
+def is_centred(quantity: Quantity) -> bool:
+    """Whether a quantity's expectation is 0, whatever the cell."""
+    return quantity.metric is not None and get(quantity.metric).centred
+
+
 def is_list(quantity: Quantity, quantities: Mapping[str, Quantity]) -> bool:
     """Whether a quantity is a list of numbers per run."""
     if quantity.metric is not None:

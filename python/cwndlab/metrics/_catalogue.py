@@ -39,6 +39,7 @@ class _Metrics:
                 fits = False
                 yield fault
         by_name = {quantity.name: quantity for quantity in quantities}
+        yield from _not_centred(by_name) if fits else ()
         for index, quantity in enumerate(by_name.values() if fits else ()):
             try:
                 scale_of(quantity, by_name)
@@ -85,6 +86,18 @@ def _faults(index: int, quantity: Quantity) -> Iterator[StudyError]:
             problem += f": options.{path[0]}" if missing else ""
             at = ("quantities", index, *(() if missing else ("options", *path)))
             yield problem_at(at, problem, one.right)
+
+
+def _not_centred(quantities: Mapping[str, Quantity]) -> Iterator[StudyError]:
+    """What quantities are adjusted for without being of expectation 0."""
+    for index, quantity in enumerate(quantities.values()):
+        for name in quantity.adjust_for:
+            metric = quantities[name].metric if name in quantities else None
+            if name in quantities and (metric is None or not get(metric).centred):
+                problem = f'the expectation of "{name}" is not known to be 0'
+                centred = [known for known in names() if get(known).centred]
+                right = f"name a quantity of the metric {', '.join(centred)}"
+                yield problem_at(("quantities", index, "adjust_for"), problem, right)
 
 
 @cache

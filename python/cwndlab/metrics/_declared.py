@@ -60,6 +60,8 @@ class Metric:
     measure: Callable[..., Any]
     many: bool
     """Whether it gives a list of numbers per run."""
+    centred: bool
+    """Whether its expectation is 0, so that other quantities can be adjusted for it."""
 
     @property
     def title(self) -> str:
@@ -121,6 +123,7 @@ def metric(
     count: bool = False,
     ranges: Mapping[str, tuple[float, float]] | None = None,
     many: bool = False,
+    centred: bool = False,
     tables: Sequence[str] = ("connections",),
 ) -> Callable[[F], F]:
     """Makes a function a metric that studies can name by the function's name.
@@ -132,17 +135,17 @@ def metric(
     ...     mine = np.isin(rows["traffic"], run.traffic(traffic))
     ...     return float(np.max(rows["bytes_up"][mine], initial=0))
 
-    The function gets the run in the quantity's window and returns a number, NaN where nothing can be
-    measured; with `many=True` a list of numbers. Its keyword-only parameters are the metric's options. The
-    first paragraph of its docstring is its title; the rest may have the formula.
+    The function gets the run in the quantity's window and returns a number (with `many=True` a list), NaN
+    where nothing can be measured. Keyword-only parameters are options; the docstring has title and formula.
 
     Args:
         unit: of what it returns: "s", "bit/s", "B", "1", "packets", …
-        low: the least possible value in this unit; statistics keep intervals inside the range.
+        low: the least possible value; statistics keep intervals inside the range.
         high: the greatest possible value.
         count: whether it counts rare events, which scatter at least like a Poisson count.
         ranges: for an option that changes the range where it is true: its name and (low, high).
         many: whether it returns a list of numbers per run instead of one number.
+        centred: whether its expectation is 0 in every cell, so that `adjust_for` can name it.
         tables: the record tables that it reads; their probes are switched on.
 
     Raises:
@@ -158,12 +161,11 @@ def metric(
             "name": name,
             "unit": unit,
             "range": Range(float(low), float(high), count),
-            "ranges": {
-                option: Range(float(least), float(most)) for option, (least, most) in (ranges or {}).items()
-            },
+            "ranges": {name: Range(float(a), float(b)) for name, (a, b) in (ranges or {}).items()},
             "formula": inspect.getdoc(function) or "",
             "tables": tuple(tables),
             "many": many,
+            "centred": centred,
         }
         if function.__module__.startswith(f"{__package__}."):
             _declared[name] = Metric(**stated, measure=function)
@@ -321,6 +323,7 @@ def describe_metric(code: MetricCode) -> dict[str, object]:
         "tables": list(one.tables),
         "options": list(one.options),
         "list": one.many,
+        "centred": one.centred,
         "file": code.file,
         "imports": code.imports,
     }
@@ -362,5 +365,6 @@ def reopen_metric(stated: Mapping[str, Any], source: str) -> None:
         tables=tuple(stated["tables"]),
         measure=measure,
         many=stated["list"],
+        centred=stated.get("centred", False),
         code=code,
     )

@@ -189,6 +189,16 @@ class Objects:
         return np.asarray(self._table["traffic"][self._rows])
 
     @cached_property
+    def index(self) -> NDArray[Any]:
+        """Number within the application, from 0."""
+        return np.asarray(self._table["index"][self._rows])
+
+    @cached_property
+    def start_s(self) -> Floats:
+        """Start of the clock, from the start of the run."""
+        return self._floats("start_ns") / 1e9
+
+    @cached_property
     def delay_s(self) -> Floats:
         """From the start of the clock to the last byte in order; infinite if the window ended first."""
         took = self._floats("end_ns") - self._floats("start_ns")

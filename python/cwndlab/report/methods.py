@@ -239,7 +239,26 @@ def _words(quantity: Quantity, known: Mapping[str, Quantity], results: Results, 
     words = f"{quantity.title or quantity.name.replace('_', ' ')} ({metrics.unit_of(quantity, known)})"
     if details:
         words += f": {', '.join(details)}"
-    return f"{words}. {quantity.about}" if quantity.about else words
+    more = [text for text in (_adjustment(quantity, known, results), quantity.about) if text]
+    return ". ".join((words, *more))
+
+
+def _adjustment(quantity: Quantity, known: Mapping[str, Quantity], results: Results) -> str:
+    """What the quantity's means are adjusted for, and how many runs that saves; else ""."""
+    saved = [
+        (plain / adjusted) ** 2
+        for cell in results.cells
+        if results.adjust_values(cell.id, quantity.name) is not None
+        if (adjusted := results.estimate(cell.id, quantity.name).half_width) > 0.0
+        if (plain := results.plain_estimate(cell.id, quantity.name).half_width) > 0.0
+    ]
+    if not saved:
+        return ""
+    names = " and ".join(known[name].title or name.replace("_", " ") for name in quantity.adjust_for)
+    return (
+        f"Adjusted for {names}, which gives intervals as of {float(np.median(saved)):.1f} times as many runs "
+        f"(median of {len(saved)} cells)"
+    )
 
 
 def _window(quantity: str, results: Results, windows: Windows) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from cwndlab.stats.adjustment import ADJUSTED
 from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen_share
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
@@ -43,6 +44,7 @@ Key: TypeAlias = tuple[str, str]
 """Cell and quantity of a number."""
 #: Calls every axis and every value as the study does.
 NO_WORDS = Results((), {}, {})
+ALONE = "Decided on its own, but not if all comparisons of the report are to be right together."
 #: What the method of an interval does, where its name does not say it.
 METHODS = {
     "t": "Student's t over the runs",
@@ -221,10 +223,12 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Results) -
 
 def _method_text(method: str) -> str:
     """What the method of an interval does: "ratio of means, paired t" of a comparison, too."""
+    method, adjusted = method.removesuffix(ADJUSTED), method.endswith(ADJUSTED)
+    after = ", adjusted for what the runs drew" if adjusted else ""
     if method in METHODS:
-        return METHODS[method]
+        return METHODS[method] + after
     what, _, rest = method.rpartition(", ")
-    return f"{what}: {METHODS[rest]}" if rest in METHODS else method
+    return (f"{what}: {METHODS[rest]}" if rest in METHODS else method) + after
 
 
 def _groups(spec: Table) -> Iterator[tuple[str, int]]:
@@ -405,6 +409,7 @@ def claim_view(
     ground: Collection[Key] = (),
     position: int = 0,
     tables: Sequence[TableView | ListingView] = (),
+    alone: Collection[str] = (),
 ) -> ClaimView:
     """Lays out a claim.
 
@@ -414,6 +419,7 @@ def claim_view(
         ground: the numbers on which it rests.
         position: its own on the page, from 1.
         tables: those of the page, which show its ground.
+        alone: the claims that are decided only on their own, not together with all others.
 
     """
     parts = []
@@ -438,7 +444,7 @@ def claim_view(
         claim.text,
         " ".join((claim.assert_ or "").split()),
         VerdictMark.of_verdict(judged.verdict),
-        _detail_text(judged),
+        " ".join(filter(None, (_detail_text(judged), ALONE if claim.id in alone else ""))),
         tuple(parts),
         note,
         _choices_text(*verdicts) if verdicts else "",

@@ -6,14 +6,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from cwndlab import metrics
 from cwndlab.arrow_tables import decode_about, decode_tables
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
 from cwndlab.core import Value
@@ -22,10 +18,9 @@ from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run
 from cwndlab.records.run_view import Columns
 from cwndlab.spec.choices import COMBINATIONS, describe_choices
-from cwndlab.spec.outputs import Table
 from cwndlab.spec.values import text
-from cwndlab.stats.results import CellInfo, NotRunError, Results, Variation, results_of
-from cwndlab.stats.tables import reference
+from cwndlab.stats.results import Results, Variation, results_of
+from cwndlab.stats.stopping import replicates_by_cell
 from cwndlab.store.folder_store import FolderStore, Kept
 
 from .progress import Progress
@@ -271,7 +266,9 @@ class Campaign:
     def _extend(self) -> bool:
         """Requests more replicates where the rule is not yet met, regardless of the order of runs."""
         assert self.rule is not None
-        more, cells, forecasts = 0, 0, self._forecasts()
+        results = self._results({cell: cell for cell in self.wanted})
+        forecasts = replicates_by_cell(self.rule, results, self.plan.study.outline.tables)
+        more, cells = 0, 0
         for cell, wanted in self.wanted.items():
             if self._exact(self.cells[cell]) or wanted >= self.rule.cap:
                 continue
@@ -284,50 +281,6 @@ class Campaign:
         if more:
             self.progress.add_replicates(more, cells)
         return more > 0
-
-    def _forecasts(self) -> dict[str, int]:
-        """How many replicates each cell needs for its own numbers and for the comparisons shown in tables."""
-        assert self.rule is not None
-        quantities = {q.name: q for q in self.work.quantities}
-        ranges = {name: metrics.range_of(quantity, quantities) for name, quantity in quantities.items()}
-        series = {cell: self._series(cell, wanted) for cell, wanted in self.wanted.items()}
-        needed = {
-            cell: max(
-                (self.rule.replicates_needed(x, quantities[q].statistic, ranges[q]) for q, x in own.items()),
-                default=0,
-            )
-            for cell, own in series.items()
-        }
-        for kind, cell, other, q in self._compared():
-            a, b = series[cell][q], series[other][q]
-            if self._exact(self.cells[other]):  # whose single replicate is representative
-                b = np.full(len(a), b[0])
-            if self._exact(self.cells[cell]):
-                a = np.full(len(b), a[0])
-            asked = self.rule.replicates_needed_to_compare(kind, a, b, quantities[q].statistic, ranges[q])
-            needed[cell], needed[other] = max(needed[cell], asked), max(needed[other], asked)
-        return needed
-
-    def _compared(self) -> list[tuple[str, str, str, str]]:
-        """The comparisons of the study's tables: kind, cell, the cell it is compared with, quantity."""
-        known = Results(tuple(CellInfo(cell.id, cell.axes) for cell in self.plan.cells), {}, {})
-        found = []
-        for table in self.plan.study.outline.tables:
-            for column in table.columns if isinstance(table, Table) else ():
-                if column.compare is None:
-                    continue
-                for cell in known.cells_at({**table.where, **column.where}):
-                    with suppress(NotRunError):
-                        other = reference(known, cell, column.compare)
-                        if other.id != cell.id:
-                            found.append((column.compare.kind, cell.id, other.id, column.quantity))
-        return list(dict.fromkeys(found))
-
-    def _series(self, cell: str, replicates: int) -> dict[str, np.ndarray[Any, Any]]:
-        """The numbers (not the lists) of a cell, over its first replicates."""
-        rows = [self.values(cell, replicate) for replicate in range(replicates)]
-        names = [name for name, value in rows[0].items() if not isinstance(value, list)]
-        return {name: np.array([row[name] for row in rows], dtype=np.float64) for name in names}
 
     # ── results ───────────────────────────────────────────────────────────────────────────────────────────
 

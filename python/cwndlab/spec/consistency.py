@@ -124,6 +124,7 @@ def _texts(value: Any, path: KeyPath, *, program: bool = False) -> Iterable[tupl
 _NAMES: Mapping[type[BaseModel], Mapping[str, str]] = {
     schema.Sensitivity: {"where": "cells"},
     schema.Choice: {"read": "quantity"},
+    schema.Quantity: {"adjust_for": "quantity"},
     schema.Grid: {"axes": "axis", "zip": "axis", "where": "cells", "cells": "cells"},
     Table: {"rows": "axis", "where": "cells"},
     Column: {"quantity": "quantity", "where": "cells", "compare": "cells"},

@@ -360,6 +360,9 @@ class Quantity(Strict):
     margin: Margin | None = Field(
         None, description="how far from a published value counts as close; default: the table's"
     )
+    adjust_for: list[Name] = Field(
+        [], description="quantities of expectation 0, such as excess_bytes; means leave their effect out"
+    )
     derived: str | None = Field(
         None,
         description="computed in each replicate from two quantities of the same cell: a / b, a - b, a + b, "
@@ -377,6 +380,8 @@ class Quantity(Strict):
         if (self.metric is None) == (self.derived is None):
             raise ValueError("a quantity has either `metric` or `derived`")
         _ = self._operation
+        if self.adjust_for and self.statistic == "median":
+            raise ValueError("`adjust_for` adjusts a mean across replicates, not a median")
         if self.window is not None and self.derived is not None:
             raise ValueError("`window` belongs to the quantities that this one is derived from")
         for edge in self.window if isinstance(self.window, list) else ():

@@ -19,6 +19,7 @@ from cwndlab.metrics._numbers import ANY, Floats, Range
 from cwndlab.spec import schema
 from cwndlab.spec.values import as_list, is_among, label, same_value, text
 from cwndlab.stats import intervals, jackknife
+from cwndlab.stats.adjustment import ADJUSTED, adjust
 from cwndlab.stats.intervals import Interval
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class Results:
     `titles` say in words what an axis or a quantity is, `axis_units` in which unit an axis is, and
     `value_titles` what the value of an axis with this label is called; `ranges` which values a quantity can
     take; `margins` how near to a published value counts as close, for quantities whose study says so.
+    `adjustments` names, for quantities whose means are freed of what the runs drew, the controls; `centred`
+    are the quantities whose expectation is 0.
     `deterministic` has the cells in which nothing is random, so that one replicate suffices; equal replicates
     alone are no proof of it.
     `remarks` says what a reader of a cell's numbers must know, if anything.
@@ -134,6 +137,8 @@ class Results:
     value_titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     ranges: Mapping[str, Range] = field(default_factory=dict)
     margins: Mapping[str, Margin] = field(default_factory=dict)
+    adjustments: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    centred: Collection[str] = frozenset()
     deterministic: Collection[str] = frozenset()
     remarks: Mapping[str, str] = field(default_factory=dict)
     budgets: Mapping[tuple[str, str], Columns | str] = field(default_factory=dict)
@@ -226,6 +231,14 @@ class Results:
 
     def estimate(self, cell_id: str, quantity: str) -> Interval:
         """A quantity of a cell over the replicates, with its interval."""
+        adjusted = self.adjust_values(cell_id, quantity)
+        if adjusted is None:
+            return self.plain_estimate(cell_id, quantity)
+        found = intervals.mean(adjusted, self.range(quantity), adjusted=True)
+        return found._replace(method=found.method + ADJUSTED)
+
+    def plain_estimate(self, cell_id: str, quantity: str) -> Interval:
+        """The same without adjustment."""
         return intervals.estimate(
             self.values(cell_id, quantity),
             self.statistic(quantity),
@@ -233,12 +246,46 @@ class Results:
             deterministic=cell_id in self.deterministic,
         )
 
-    def leave_one_out(self, cell_id: str, quantity: str) -> Floats:
+    def compare(self, kind: str, a: str, b: str, quantity: str) -> Interval:
+        """A quantity of cell `a` against that of cell `b` (see `intervals.compare`)."""
+        n = min(len(self.values(cell, quantity)) for cell in (a, b))
+        x, y = (self.values_for_mean(cell, quantity, n) for cell in (a, b))
+        found = intervals.compare(
+            kind,
+            x,
+            y,
+            self.range(quantity),
+            deterministic=a in self.deterministic and b in self.deterministic,
+            statistic=self.statistic(quantity),
+        )
+        adjusted = any(self.adjust_values(cell, quantity, n) is not None for cell in (a, b))
+        return found._replace(method=found.method + ADJUSTED) if adjusted else found
+
+    def values_for_mean(self, cell_id: str, quantity: str, n: int | None = None) -> Floats:
+        """The values whose mean is the estimate: those of (the first `n`) runs, adjusted if possible."""
+        adjusted = self.adjust_values(cell_id, quantity, n)
+        return self.values(cell_id, quantity)[:n] if adjusted is None else adjusted
+
+    def adjust_values(self, cell_id: str, quantity: str, n: int | None = None) -> Floats | None:
+        """The values of (the first `n`) replicates, freed of what the controls explain (see `adjustment`).
+
+        None where the study does not ask for it, or where it cannot be done.
+        """
+        names = self.adjustments.get(quantity, ())
+        if not names or cell_id in self.deterministic:
+            return None
+        controls = [self.values(cell_id, name)[:n] for name in names]
+        return adjust(self.values(cell_id, quantity)[:n], controls, self.range(quantity))
+
+    def leave_one_out(self, cell_id: str, quantity: str, *, adjusted: bool = True) -> Floats:
         """The estimate, then those without one replicate, alike in all cells (see `jackknife`).
 
         The one value where nothing is random. Medians do not pair, so that each has replicates of its own.
+        Without `adjusted`, those of the runs' own average.
         """
         values, statistic = self.values(cell_id, quantity), self.statistic(quantity)
+        if adjusted:
+            values = self.values_for_mean(cell_id, quantity)
         if cell_id in self.deterministic or len(values) == 0:
             return np.array([jackknife.centre(values, statistic)])
         samples = jackknife.leave_one_out(values, statistic)
@@ -351,6 +398,8 @@ def results_of(
         statistics={name: quantity.statistic for name, quantity in known.items()},
         ranges={name: metrics.range_of(quantity, known) for name, quantity in known.items()},
         margins={name: quantity.margin for name, quantity in known.items() if quantity.margin},
+        centred={name for name, quantity in known.items() if metrics.is_centred(quantity)},
+        adjustments={name: quantity.adjust_for for name, quantity in known.items() if quantity.adjust_for},
         names=outline.cells,
         titles={name: one.title for name, one in titled.items() if one.title},
         axis_units={name: axis.unit for name, axis in outline.axes.items() if axis.unit},

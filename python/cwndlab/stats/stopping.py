@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cwndlab.metrics._numbers import ANY, Range
+from cwndlab.metrics._numbers import ANY, Floats, Range
+from cwndlab.spec.outputs import Table
 from cwndlab.stats import intervals
 from cwndlab.stats.jackknife import centre
+from cwndlab.stats.results import NotRunError, Results
+from cwndlab.stats.tables import reference
 
 if TYPE_CHECKING:
-    from cwndlab.metrics._numbers import Floats
+    from cwndlab.spec.outputs import Listing
     from cwndlab.stats.intervals import Interval
 
 FIRST_LOOK = 10
@@ -41,9 +46,14 @@ class StoppingRule:
         if self.cap < self.first_look:
             raise ValueError(f"the cap must be at least {self.first_look} replicates, got {self.cap}")
 
-    def replicates_needed(self, values: Floats, statistic: str = "mean", within: Range = ANY) -> int:
-        """How many replicates a quantity needs in all, as far as these tell; as many as these if enough."""
-        estimate = intervals.estimate(values, statistic, within)
+    def replicates_needed(
+        self, values: Floats, statistic: str = "mean", within: Range = ANY, *, adjusted: bool = False
+    ) -> int:
+        """How many replicates a quantity needs in all, as far as these tell; as many as these if enough.
+
+        `adjusted` as in `intervals.mean`.
+        """
+        estimate = intervals.estimate(values, statistic, within, adjusted=adjusted)
         spread = len(np.unique(values[~np.isnan(values)])) > 1
         return self._wanted(estimate, abs(estimate.value), len(values), spread)
 
@@ -81,3 +91,49 @@ class StoppingRule:
         if not spread or math.isnan(reach) or bound == 0.0:
             return min(self.cap, 2 * n)
         return min(self.cap, max(n + 1, math.ceil(n * (reach / bound) ** 2)))
+
+
+def replicates_by_cell(
+    rule: StoppingRule, results: Results, tables: Iterable[Table | Listing]
+) -> dict[str, int]:
+    """How many replicates each cell needs for its own numbers and for the comparisons shown in tables.
+
+    Quantities of expectation 0 need none: relative to 0, nothing is precise.
+    """
+    numbers = [name for name in results.units if name not in results.centred and not results.is_list(name)]
+    needed = {}
+    for cell in results.cells:
+        needed[cell.id] = 0
+        for name in numbers:
+            adjusted = results.adjust_values(cell.id, name)
+            asked = rule.replicates_needed(
+                results.values(cell.id, name) if adjusted is None else adjusted,
+                results.statistic(name),
+                results.range(name),
+                adjusted=adjusted is not None,
+            )
+            needed[cell.id] = max(needed[cell.id], asked)
+    for kind, cell_id, other, name in _compared(results, tables):
+        a, b = (results.values_for_mean(one, name) for one in (cell_id, other))
+        if other in results.deterministic:  # whose single replicate is representative
+            b = np.full(len(a), b[0])
+        if cell_id in results.deterministic:
+            a = np.full(len(b), a[0])
+        asked = rule.replicates_needed_to_compare(kind, a, b, results.statistic(name), results.range(name))
+        needed[cell_id], needed[other] = max(needed[cell_id], asked), max(needed[other], asked)
+    return needed
+
+
+def _compared(results: Results, tables: Iterable[Table | Listing]) -> list[tuple[str, str, str, str]]:
+    """The comparisons that tables show: kind, cell, the cell it is compared with, quantity."""
+    found = []
+    for table in tables:
+        for column in table.columns if isinstance(table, Table) else ():
+            if column.compare is None:
+                continue
+            for cell in results.cells_at({**table.where, **column.where}):
+                with suppress(NotRunError):
+                    other = reference(results, cell, column.compare)
+                    if other.id != cell.id:
+                        found.append((column.compare.kind, cell.id, other.id, column.quantity))
+    return list(dict.fromkeys(found))

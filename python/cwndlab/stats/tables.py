@@ -105,16 +105,7 @@ def measure(
     if other.id == cell.id:
         none = math.nan if np.isnan(values).all() else float(intervals.relate(comparison.kind, 1.0, 1.0))
         return Interval(none, none, none, int((~np.isnan(values)).sum()), intervals.ITSELF)
-    theirs = results.values(other.id, quantity)
-    n = min(len(values), len(theirs))
-    return intervals.compare(
-        comparison.kind,
-        values[:n],
-        theirs[:n],
-        results.range(quantity),
-        deterministic=exact and other.id in results.deterministic,
-        statistic=results.statistic(quantity),
-    )
+    return results.compare(comparison.kind, cell.id, other.id, quantity)
 
 
 def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo:
@@ -281,12 +272,13 @@ def per_run(results: Results, cell: CellInfo, column: Column) -> Floats:
     return intervals.relate(column.compare.kind, values[:n], other[:n])
 
 
-def leave_one_out(results: Results, cell: CellInfo, column: Column) -> Floats:
+def leave_one_out(results: Results, cell: CellInfo, column: Column, *, adjusted: bool = True) -> Floats:
     """What a column shows, and what it would without one replicate; the one value where nothing is random."""
-    own = results.leave_one_out(cell.id, column.quantity)
+    own = results.leave_one_out(cell.id, column.quantity, adjusted=adjusted)
     if column.compare is None:
         return own
-    theirs = results.leave_one_out(reference(results, cell, column.compare).id, column.quantity)
+    other = reference(results, cell, column.compare).id
+    theirs = results.leave_one_out(other, column.quantity, adjusted=adjusted)
     return intervals.relate(column.compare.kind, *jackknife.align(own, theirs))
 
 
@@ -297,9 +289,9 @@ def _range(results: Results, column: Column) -> Range:
 
 
 def _predict_further(results: Results, cell: CellInfo, column: Column, runs: int, *, exact: bool) -> Interval:
-    """Where the column's number from as many further runs would lie."""
+    """Where the column's number from as many further runs would lie, whatever they draw."""
     values, within = per_run(results, cell, column), _range(results, column)
-    samples = leave_one_out(results, cell, column) if runs > 1 else None
+    samples = leave_one_out(results, cell, column, adjusted=False) if runs > 1 else None
     return intervals.prediction(values, runs, within, samples=samples, deterministic=exact)
 
 

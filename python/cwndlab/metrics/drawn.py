@@ -1,0 +1,126 @@
+"""What a run drew at random, less its expectation: what `adjust_for` takes out of other quantities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import RunView, _distributions
+from ._declared import metric
+from ._rows import Kind, link_counters, objects
+
+#: Where an application says how large its objects are, and what they are in the records.
+_SIZES: Mapping[str, tuple[str, Kind]] = {
+    "web": ("object_bytes", "page"),
+    "ftp": ("file_bytes", "file"),
+    "short-flows": ("flow_bytes", "file"),
+    "rr": ("response_bytes", "transaction"),
+}
+#: Where an application says how long it pauses between its objects.
+_PAUSES: Mapping[str, tuple[str, Kind]] = {"web": ("think_s", "page"), "ftp": ("pause_s", "file")}
+
+
+@metric(unit="B", centred=True, tables=["objects"])
+def excess_bytes(run: RunView, *, traffic: str | None = None) -> float:
+    r"""Excess of the bytes requested: what the sizes of a run's objects exceed their expectation by.
+
+    $$ \sum_i (X_i - E[X]) $$
+
+    The sum is over all pages, files and transactions that began in the window, finished or not. A size is
+    drawn when its object begins, so whatever happened before has no part in it, and the expectation of the
+    sum is 0, however many objects a run has (Wald 1944). Fixed sizes contribute nothing.
+
+    For one traffic entry of the study, or for all.
+    """
+    total = 0.0
+    for index in run.traffic(traffic):
+        app = run.scenario["traffic"][index]["app"]
+        if (found := _SIZES.get(app["kind"])) is not None:
+            key, kind = found
+            mine = objects(run, kind)
+            sizes = mine.bytes[mine.client == index]
+            total += float(np.sum(sizes)) - len(sizes) * _expected_bytes(run, app, key)
+    return total
+
+
+@metric(unit="s", centred=True, tables=["objects"])
+def excess_pauses(run: RunView, *, traffic: str | None = None) -> float:
+    r"""Excess of the pauses: what the pauses between a run's objects exceed their expectation by.
+
+    $$ \sum_i (P_i - E[P]) $$
+
+    The sum is over the pauses after pages and files that began and ended in the window. A pause that lasts
+    beyond the window counts with its expectation, given that it is at least so long, so the expectation of
+    the sum is 0. Applications whose clock begins with the request contribute nothing: the end of their
+    pauses is not recorded.
+
+    For one traffic entry of the study, or for all.
+    """
+    total = 0.0
+    for index in run.traffic(traffic):
+        app = run.scenario["traffic"][index]["app"]
+        if (found := _PAUSES.get(app["kind"])) is not None and app.get("clock", "syn") == "syn":
+            key, kind = found
+            mine = objects(run, kind)
+            chosen = np.flatnonzero(mine.client == index)
+            chosen = chosen[np.argsort(mine.start_s[chosen])]
+            begins, ends = mine.start_s[chosen], mine.start_s[chosen] + mine.delay_s[chosen]
+            pause = _distribution(run, app.get(key, {"kind": "fixed", "value": 0.0}))
+            expected = _distributions.mean(pause)
+            gaps = begins[1:] - ends[:-1]
+            total += float(np.sum(gaps[np.isfinite(gaps)] - expected))
+            if len(ends) and math.isfinite(ends[-1]) and not _is_last(app, mine.index[chosen[-1]]):
+                total += _distributions.mean_beyond(pause, run.end_s - float(ends[-1])) - expected
+    return total
+
+
+@metric(unit="packets", centred=True, tables=["links"])
+def excess_losses(run: RunView, *, link: str | None = None) -> float:
+    r"""Excess of the random losses: what the packets that a link lost at random exceed their expectation by.
+
+    $$ L - p \cdot \text{arrivals} $$
+
+    Each packet is lost with the link's loss probability p, whatever happened before, so the expectation is
+    0, however many packets arrive (Wald 1944).
+
+    `link` is a direction, such as "n1>n0". 0 unless a constant loss probability is all that loses packets
+    there at random.
+    """
+    impairments = run.scenario["links"][run.link(link)].get("impairments", ())
+    losing = [one for one in impairments if one["kind"] != "jitter"]
+    if [one["kind"] for one in losing] != ["bernoulli"]:
+        return 0.0
+    counted = link_counters(run, link, "arrivals", "drops_loss")
+    return counted["drops_loss"] - float(losing[0]["p"]) * counted["arrivals"]
+
+
+def _distribution(run: RunView, written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A distribution of a scenario; by its name one that applications share."""
+    return run.scenario["distributions"][written["name"]] if written["kind"] == "named" else written
+
+
+def _mean(run: RunView, written: Mapping[str, Any]) -> float:
+    """The expectation of a distribution; of one that applications share, computed once."""
+    found = _distribution(run, written)
+    if written["kind"] != "named":
+        return _distributions.mean(found)
+    return run.once(("mean", written["name"]), lambda: _distributions.mean(found))
+
+
+def _expected_bytes(run: RunView, app: Mapping[str, Any], key: str) -> float:
+    """How many bytes an object of an application has on average: of a page, all its objects."""
+    one = _mean(run, app[key])
+    if app["kind"] != "web":
+        return one
+    inline = app.get("inline_bytes")
+    other = one if inline is None else _mean(run, inline)
+    return one + float(app.get("inline_objects", 3)) * other
+
+
+def _is_last(app: Mapping[str, Any], index: int) -> bool:
+    """Whether an application begins nothing after its object of this number."""
+    limit = app.get("pages" if app["kind"] == "web" else "files")
+    return limit is not None and index + 1 >= limit

@@ -1,0 +1,81 @@
+"""Means freed of what is known of the runs: regression on control variates.
+
+Part of the scatter of runs is due to what they drew: with larger pages than expected, pages take longer. The
+excess over the expectation is a control: its own expectation is 0 and its value in each run is known. A
+regression of a quantity on its controls has an intercept, which estimates the same mean as the runs' average,
+with only the scatter that the controls do not explain (S. S. Lavenberg, P. D. Welch, "A perspective on the
+use of control variables to increase the efficiency of Monte Carlo simulations", Management Science 27, 1981).
+
+`adjust` returns the intercept and residuals as if they were the values of runs, stretched so that Student's t
+of their mean, with n - 1 degrees of freedom, is the intercept's with n - 1 - k for k controls. So whatever is
+computed from runs can be computed from them, and cells stay paired, replicate by replicate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from cwndlab.metrics._numbers import Floats, Range
+from cwndlab.stats.distributions import LEVEL, t_quantile
+
+FEWEST_ADJUSTED = 10
+"""Replicates from which on a mean is adjusted: with fewer, the slopes may cost more than they save."""
+
+ADJUSTED = ", adjusted"
+"""What the method of an interval ends with."""
+
+_DEPENDENT = 1e-9
+"""A control of which less than this part varies apart from the others says nothing of its own."""
+
+
+def adjust(values: Floats, controls: Sequence[Floats], within: Range) -> Floats | None:
+    """The values freed of what the controls explain, NaN where not measurable; None if that cannot be done.
+
+    It cannot with fewer than `FEWEST_ADJUSTED` replicates, without a control that varies, and if the mean, or
+    the mean without one replicate, would leave the quantity's range.
+    """
+    known = ~np.isnan(values)
+    y = values[known]
+    n = len(y)
+    if n < FEWEST_ADJUSTED or bool(np.all(y == y[0])):
+        return None
+    design = _independent([np.asarray(control[: len(values)][known]) for control in controls])
+    free = n - 1 - len(design)
+    if not design or free < 1:
+        return None
+    x = np.column_stack([np.ones(n), *design])
+    inverse = np.linalg.inv(x.T @ x)
+    slopes = inverse @ (x.T @ y)
+    # Controls enter with a deviation of 1, so that neither inverse nor slopes lose digits.
+    residuals = y - x @ slopes
+    middle, share = float(slopes[0]), float(inverse[0, 0])
+    stretch = math.sqrt(n * share * (n - 1) / free) * _t(free) / _t(n - 1)
+    adjusted = middle + stretch * residuals
+    without_one = middle - stretch * residuals / (n - 1)
+    if not (np.all(without_one > within.low) and np.all(without_one < within.high)):
+        return None
+    whole = np.full(len(values), np.nan)
+    whole[known] = adjusted
+    return whole
+
+
+def _t(free: int) -> float:
+    return t_quantile(0.5 + LEVEL / 2.0, free)
+
+
+def _independent(controls: Sequence[Floats]) -> list[Floats]:
+    """Those controls that vary apart from the ones before, each scaled to a deviation of 1."""
+    kept: list[Floats] = []
+    for control in controls:
+        spread = float(np.std(control))
+        if not (math.isfinite(spread) and spread > 0.0):
+            continue
+        scaled = control / spread
+        basis = np.column_stack([np.ones(len(control)), *kept])
+        fitted = basis @ np.linalg.lstsq(basis, scaled, rcond=None)[0]
+        if float(np.std(scaled - fitted)) > math.sqrt(_DEPENDENT):
+            kept.append(scaled)
+    return kept
