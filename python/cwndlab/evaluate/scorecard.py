@@ -19,6 +19,7 @@ from cwndlab.report.wording import estimate_text, interval_text
 from cwndlab.spec.grammar import ExpressionError
 from cwndlab.stats import field
 from cwndlab.stats.expression import Evaluator, every
+from cwndlab.stats.family import Family, joint_level
 from cwndlab.stats.field import Field
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, was_not_run
@@ -131,6 +132,8 @@ class Scorecard:
     #: Those that are not subjects themselves.
     references: tuple[str, ...]
     rows: tuple[CriterionRow, ...]
+    #: What the outcomes of thresholds, those of references too, are wrong in by chance.
+    family: Family
 
     @property
     def failed_first(self) -> tuple[CriterionRow, ...]:
@@ -197,7 +200,28 @@ def judge(
         others = [name for name in subjects if name not in kernel_only]
         known = {row.id: row.values for row in judge(pack, others, simulated).rows}
         rows = [dataclasses.replace(row, simulated=known[row.id]) for row in rows]
-    return Scorecard(pack, tuple(subjects), references, tuple(rows))
+    comparisons = sum(evaluator.comparisons for evaluator in evaluators.values())
+    family = _family(pack, rows, results, comparisons)
+    return Scorecard(pack, tuple(subjects), references, tuple(rows), family)
+
+
+def _family(
+    pack: Pack, rows: Sequence[CriterionRow], results: Mapping[str, Results], comparisons: int
+) -> Family:
+    """How many outcomes of thresholds stay decided if all comparisons are to be right together."""
+    level = joint_level(comparisons)
+    strict = {name: Evaluator(of_study, level=level) for name, of_study in results.items()}
+    decided = [
+        (row, name)
+        for row in rows
+        for name, outcome in row.outcomes.items()
+        if outcome in (ThresholdOutcome.MET, ThresholdOutcome.NOT_MET)
+    ]
+    firm = [
+        _outcome(pack, row.criterion, name, strict[row.criterion.study]) is row.outcomes[name]
+        for row, name in decided
+    ]
+    return Family(len(decided), comparisons, sum(firm)) if comparisons else Family(0, 0, 0)
 
 
 def _row(

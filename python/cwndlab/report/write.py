@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -112,6 +112,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     rest = [drawing for drawing in drawings if drawing is not key and drawing is not twin]
     at = places(judged.tables, outputs.figures, results)
     grounds = grounds_of(judged.claims, judged.grids)
+    chance, alone = _claims_together(judged, results)
     views: list[TableView | ListingView] = []
     for table in judged.tables:
         mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == table.id)
@@ -137,7 +138,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         tables=tuple(views),
         figures=tuple(drawing for drawing in rest if at.get(drawing.figure) not in shown),
         claims=tuple(
-            claim_view(claim, chosen.get(claim.claim.id), ground, position, views)
+            claim_view(claim, chosen.get(claim.claim.id), ground, position, views, alone)
             for position, (claim, ground) in enumerate(zip(judged.claims, grounds, strict=True), start=1)
         ),
         sensitivity=_sensitivity(judged, outcomes),
@@ -145,7 +146,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         facts=tuple(evidence.facts),
         ran=tuple(evidence.ran),
         rule=tuple((VerdictMark.of_verdict(v), text) for v, text in rule_text(margins)),
-        claim_rule=CLAIM_RULE,
+        claim_rule=" ".join(filter(None, (CLAIM_RULE, chance))),
         definitions=tuple(evidence.definitions),
         missing=evidence.missing,
         twin=_twin_view(report, evidence),
@@ -209,6 +210,16 @@ def _explanations(table: str, report: Draft, evidence: Evidence) -> dict[tuple[i
         more = (one.budget_text(*budgets[table, at]),) if (table, at) in budgets else ()
         made[at] = WhyView(one.summary, (*one.lines, *more))
     return made
+
+
+def _claims_together(judged: Judged, results: Results) -> tuple[str, Collection[str]]:
+    """What the claims together are wrong in by chance, and the ids of those that are decided only alone."""
+    if not judged.claims:
+        return "", ()
+    from cwndlab.stats.family import claims_alone  # only studies of papers have claims
+
+    family, alone = claims_alone(judged.claims, results)
+    return family.text("claims"), alone
 
 
 def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:

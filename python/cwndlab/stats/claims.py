@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
@@ -47,6 +47,8 @@ class JudgedClaim:
     """The parts of a claim that is several conditions, each with its verdict."""
     as_it_stands: Verdict | None = None
     """What a suspect claim would be without the suspicion."""
+    comparisons: int = 0
+    """Of random numbers: in how many its verdict might be wrong by chance."""
 
     @property
     def detail(self) -> str:
@@ -99,10 +101,16 @@ def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
     except ExpressionError as error:
         raise _locate(claim, error) from None
     verdict = _VERDICTS[field.as_truth(whole)]
-    rests_on = frozenset(evaluator.used)
-    if claim.suspect:
-        return JudgedClaim(claim, Verdict.SUSPECT, parts, where, rests_on, conditions, verdict)
-    return JudgedClaim(claim, verdict, parts, where, rests_on, conditions)
+    judged = JudgedClaim(
+        claim, verdict, parts, where, frozenset(evaluator.used), conditions, comparisons=evaluator.comparisons
+    )
+    return replace(judged, verdict=Verdict.SUSPECT, as_it_stands=verdict) if claim.suspect else judged
+
+
+def truth_of_claim(claim: Claim, evaluator: Evaluator) -> bool | None:
+    """Whether a claim that was judged before holds by this evaluator; None if that is undecided."""
+    evaluator.restart()
+    return field.as_truth(field.reduce(_condition(parse(claim.assert_ or ""), evaluator), every, None))
 
 
 def _condition(tree: ast.expr, evaluator: Evaluator) -> Field:

@@ -24,6 +24,7 @@ from cwndlab.metrics._numbers import Floats, Range, derived_range, median, reduc
 from cwndlab.spec.grammar import ExpressionError, not_allowed, parse
 from cwndlab.spec.values import as_list
 from cwndlab.stats import intervals
+from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.field import (
     INDEX,
     Field,
@@ -112,8 +113,12 @@ FUNCTIONS = (
 class Evaluator:
     """Evaluates expressions over the results of a study, each node and each selection once."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: Results, *, level: float = LEVEL) -> None:
         self.results = results
+        #: How sure a comparison must be to be decided.
+        self.level = level
+        #: Comparisons of random numbers since the last `restart`, each cell counted.
+        self.comparisons = 0
         #: By identity; the node is kept so that no other gets its identity.
         self._nodes: dict[int, tuple[ast.expr, Field]] = {}
         self._quantities: dict[str, Field] = {}
@@ -126,6 +131,7 @@ class Evaluator:
         """Begins another expression: forgets the nodes and what was used, keeps the selections of cells."""
         self._nodes.clear()
         self.used.clear()
+        self.comparisons = 0
 
     def evaluate(self, text: str) -> Field:
         """The value of an expression; ExpressionError names the place of what is wrong."""
@@ -223,10 +229,11 @@ class Evaluator:
             if a.literal or b.literal:
                 if not isinstance(kind, ast.Eq | ast.NotEq):
                     raise ExpressionError("lists are compared by == or !=", node.col_offset + 1)
-                step = lists_equal(a, b)
+                step = lists_equal(a, b, self.level)
                 step = step if isinstance(kind, ast.Eq) else step.map(kleene_not)
             else:
-                step = _decide(a, b, _COMPARISONS[type(kind)])
+                step = _decide(a, b, _COMPARISONS[type(kind)], self.level)
+            self.comparisons += len(step.data) if step.n is not None else 0
             result = step if result is None else combine(result, step, kleene_and)
         assert result is not None  # the grammar gives at least one comparison
         return result
@@ -365,10 +372,10 @@ class Evaluator:
         return where, positions
 
 
-def _decide(a: Field, b: Field, decision: Decision) -> Field:
+def _decide(a: Field, b: Field, decision: Decision, level: float) -> Field:
     """A comparison of two fields, decided cell by cell."""
     n = least_replicates(a.n, b.n)
-    less_ = partial(surely_less, n=n, bounds=a.bounds or b.bounds, within=common_range(a, b))
+    less_ = partial(surely_less, n=n, bounds=a.bounds or b.bounds, within=common_range(a, b), level=level)
     decided = combine(a, b, lambda x, y: decision(x, y, less_))
     return Field(decided.axes, decided.data, n, condition=True)
 

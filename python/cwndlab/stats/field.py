@@ -144,7 +144,7 @@ def reduce(
     return Field(axes, data, x.n, x.condition and not bounds, bounds, within=within)
 
 
-def lists_equal(a: Field, b: Field) -> Field:
+def lists_equal(a: Field, b: Field, level: float = LEVEL) -> Field:
     """Whether lists are equal as wholes, list by list: the same length and the same elements."""
     whole, literal = (a, b) if b.literal else (b, a)
     if whole.lengths is None or literal.lengths is None:
@@ -157,7 +157,8 @@ def lists_equal(a: Field, b: Field) -> Field:
             if not same.any():
                 break
             value = whole.data[(*key[:at], i, *key[at:])]
-            lower, higher = surely_less(value, wanted, whole.n), surely_less(wanted, value, whole.n)
+            lower = surely_less(value, wanted, whole.n, level=level)
+            higher = surely_less(wanted, value, whole.n, level=level)
             same = kleene_and(same, neither_less(lower, higher))
         data[key] = same
     axes = tuple(x for x in whole.axes if x != INDEX)
@@ -168,11 +169,20 @@ CLOSE = 1e-9
 """Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
 
 
-def surely_less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, within: Range = ANY) -> Floats:
+def surely_less(
+    a: Floats,
+    b: Floats,
+    n: int | None,
+    *,
+    bounds: bool = False,
+    within: Range = ANY,
+    level: float = LEVEL,
+) -> Floats:
     """Whether `a` is surely less than `b`: 1, 0, or NaN where the replicates leave a doubt.
 
-    Sure is a difference whose 95 % interval leaves out 0, taken on the scale of the range that both lie in;
-    of counts what is so of both their bounds. A difference without spread needs `ENOUGH_EQUAL` replicates.
+    Sure is a difference whose interval, of 95 % or another `level`, leaves out 0, taken on the scale of the
+    range that both lie in; of counts what is so of both their bounds. A difference without spread needs
+    `ENOUGH_EQUAL` replicates.
     """
     if np.isnan(a[0]) or np.isnan(b[0]):
         return UNDECIDED
@@ -190,7 +200,7 @@ def surely_less(a: Floats, b: Floats, n: int | None, *, bounds: bool = False, wi
     apart = _scaled_difference(a, b, within)
     if jackknife.has_no_spread(apart):
         return answer if n >= ENOUGH_EQUAL else UNDECIDED
-    half = t_quantile(0.5 + LEVEL / 2.0, n - 1) * jackknife.standard_error(apart)
+    half = t_quantile(0.5 + level / 2.0, n - 1) * jackknife.standard_error(apart)
     return answer if abs(float(apart[0])) > half else UNDECIDED
 
 

@@ -1,0 +1,63 @@
+"""What several verdicts together are wrong in by chance: each errs seldom, but they are many.
+
+A comparison is decided at 95 %, so by chance it is decided wrongly in at most 2.5 % of all cases. Verdicts
+of a report rest on many comparisons. Some would also be decided if each comparison had only its part of
+the 5 %: these are right all together in 95 % of all reports, however the comparisons depend on each other
+(Bonferroni's inequality).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from cwndlab.stats.claims import truth_of_claim
+from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.expression import Evaluator
+from cwndlab.stats.verdict import Verdict
+
+if TYPE_CHECKING:
+    from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.results import Results
+
+WRONG = (1.0 - LEVEL) / 2.0
+"""How often at most a comparison is decided wrongly."""
+
+
+class Family(NamedTuple):
+    """Verdicts that are reported together."""
+
+    decided: int
+    """Those that hold or fail (are met or not) by comparisons of random numbers."""
+    comparisons: int
+    """Of all verdicts, undecided ones too."""
+    firm: int
+    """Decided ones that stay decided if all comparisons together are to err in at most 5 %."""
+
+    def text(self, what: str) -> str:
+        """Its error in words; `what` are the verdicts: "claims"."""
+        if not self.decided:
+            return ""
+        up_to = self.comparisons * WRONG
+        return (
+            f"{self.decided} {what} are decided, and all rest on {self.comparisons} comparisons of random "
+            f"numbers. By chance, up to {100 * WRONG:g} % of these ({up_to:.1f}) are decided wrongly. "
+            f"{self.firm} of the {self.decided} stay decided if all comparisons together are to err in at "
+            f"most {100 * (1 - LEVEL):.0f} % of all reports."
+        )
+
+
+def joint_level(comparisons: int) -> float:
+    """How sure each of so many comparisons must be for all to be right at 95 %."""
+    return 1.0 - (1.0 - LEVEL) / max(1, comparisons)
+
+
+def claims_alone(claims: Sequence[JudgedClaim], results: Results) -> tuple[Family, frozenset[str]]:
+    """The error of a report's claims, and the ids of those that are decided only on their own."""
+    comparisons = sum(judged.comparisons for judged in claims)
+    decided = [
+        judged for judged in claims if judged.comparisons and judged.verdict in (Verdict.HOLDS, Verdict.FAILS)
+    ]
+    strict = Evaluator(results, level=joint_level(comparisons))
+    alone = frozenset(one.claim.id for one in decided if truth_of_claim(one.claim, strict) is None)
+    return Family(len(decided), comparisons, len(decided) - len(alone)), alone
