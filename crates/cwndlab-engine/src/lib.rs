@@ -23,6 +23,8 @@ pub use probe::{ConnectionRecord, NoProbe, Opened, Probe, QueueSample, SegmentEv
 pub use refusal::{KnobError, Place, Refusal, ScenarioError, Unknown};
 pub use scenario::{LinkSpec, ProbeSpec, RouteSpec, Scenario, TrafficSpec};
 pub use sim::{Simulation, Summary};
-pub use stacks::{Answer, Endpoint, Opening, Progress, StackCounters, StackError, StackWindow, Stacks};
+pub use stacks::{
+    Answer, Content, Endpoint, Message, MessageSizes, Opening, Progress, StackCounters, StackError, StackWindow, Stacks,
+};
 pub use streams::Streams;
 pub use topology::Routes;

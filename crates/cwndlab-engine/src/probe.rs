@@ -6,6 +6,8 @@ use cwndlab_tcp::{CongestionState, DeliveredCe, Segment, Traced};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
+use crate::stacks::Content;
+
 /// A connection and the direction of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
@@ -133,7 +135,20 @@ pub trait Probe {
     /// is the packet's identification (RFC 791, section 3.1). Each host numbers the packets that it sends, so a
     /// retransmission has a new `ip_id`; a copy made by a link has the original's.
     fn segment(&mut self, _now: Time, _event: SegmentEvent, _way: Way, _ip_id: u16, _segment: &Segment) {}
-    /// Called when a packet with `payload` bytes has reached its destination, `delay` after it was sent.
+    /// As [`Probe::segment`], for a datagram of a stack from outside the engine.
+    fn datagram(
+        &mut self,
+        now: Time,
+        event: SegmentEvent,
+        way: Way,
+        ip_id: u16,
+        segment: &Segment,
+        _content: &Content,
+    ) {
+        self.segment(now, event, way, ip_id, segment);
+    }
+    /// Called when a packet with `payload` bytes has reached its destination, `delay` after it was sent; for an application
+    /// that sends messages over a stack, when a message has.
     fn delay(&mut self, _now: Time, _way: Way, _delay: Time, _payload: u32) {}
     /// Called for each connection, when it ends or at the end of the run.
     fn connection(&mut self, _record: &ConnectionRecord) {}

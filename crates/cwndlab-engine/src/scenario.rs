@@ -9,12 +9,13 @@ use cwndlab_net::impair::{ImpairmentConfig, Impairments};
 use cwndlab_net::queue::QueueConfig;
 use cwndlab_net::{CapacityConfig, Link, Packet, Rng};
 use cwndlab_tcp::TcpConfig;
-use cwndlab_traffic::{AppSpec, Distributions, Protocol};
+use cwndlab_traffic::{AppSpec, Dist, Distributions, EcnField, Protocol, UDP_HEADER_BYTES};
 use cwndlab_units::{Rate, Serializer, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::refusal::{invalid, unreadable, unreadable_part, KnobError, Place, ScenarioError};
+use crate::stacks::MessageSizes;
 
 /// One cell of a study, ready to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -191,21 +192,43 @@ fn mismatch(app: &AppSpec, on_stack: bool) -> Option<&'static str> {
         AppSpec::Bulk(bulk) if bulk.read_rate_bps.is_some() => Some("QUIC carries no `bulk` with `read_rate`"),
         AppSpec::Web(_) if !over_streams => Some("pages over QUIC need `protocol = \"http/3\"`"),
         AppSpec::Program(_) => Some("programs choose their transport themselves"),
-        app if app.is_unresponsive() => Some("QUIC carries `bulk`, `ftp`, `rr`, `crr`, `short-flows` and `web`"),
-        _ => None,
+        app => match app.datagrams()?.1 {
+            EcnField::NotEct => None,
+            EcnField::Ect0 | EcnField::Ect1 => Some("a QUIC stack sets ECN codepoints itself; leave out `ecn`"),
+        },
     }
 }
 
+/// Why a stack cannot send the datagrams of an application.
+fn unfit(app: &AppSpec, sizes: &MessageSizes) -> Option<String> {
+    let Dist::Fixed { value } = app.datagrams()?.0 else { return None };
+    let (least, most) = (sizes.bytes.0 + UDP_HEADER_BYTES, sizes.bytes.1 + UDP_HEADER_BYTES);
+    if *value > f64::from(most) {
+        let (stack, mtu) = (&sizes.stack, sizes.mtu);
+        let why = format!("packet is {value} bytes; {stack} with an mtu of {mtu} bytes carries at most {most} of them");
+        return Some(format!("{why}; write packet = \"{most}B\", or a larger mtu"));
+    }
+    let small = "each datagram over QUIC carries its number and time";
+    (*value < f64::from(least)).then(|| format!("packet is {value} bytes; it must be at least {least}, as {small}"))
+}
+
 impl Scenario {
-    /// Checks the tables of all stacks by `check`.
+    /// Checks the tables of all stacks by `check`, and that the stacks can send the datagrams of their applications.
     ///
     /// # Errors
     ///
-    /// If `check` rejects one. The error is about the first such table.
-    pub fn check_stacks(&self, check: impl Fn(&Value) -> Result<(), serde_json::Error>) -> Result<(), ScenarioError> {
+    /// If `check` rejects one, or a datagram is too small or too large. The error is about the first such traffic entry.
+    pub fn check_stacks(
+        &self,
+        check: impl Fn(&Value) -> Result<MessageSizes, serde_json::Error>,
+    ) -> Result<(), ScenarioError> {
         for (i, traffic) in self.traffic.iter().enumerate() {
             if let Some(stack) = &traffic.stack {
-                check(stack).map_err(|error| unreadable_part(&["traffic", &i.to_string(), "stack"], stack, error))?;
+                let sizes = check(stack)
+                    .map_err(|error| unreadable_part(&["traffic", &i.to_string(), "stack"], stack, error))?;
+                if let Some(why) = unfit(&traffic.app, &sizes) {
+                    return Err(invalid(Place::in_list("traffic", i, &traffic.name, "app"), why));
+                }
             }
         }
         Ok(())

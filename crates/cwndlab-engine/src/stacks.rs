@@ -30,11 +30,11 @@ pub struct Opening {
 #[error("{0}")]
 pub struct StackError(pub String);
 
-/// One end of a connection. Each end sends one stream of bytes, and the client may send requests on further streams. The
-/// content of streams does not matter.
+/// One end of a connection. Each end sends one stream of bytes, the client may send requests on further streams, and each end
+/// may send messages, which are not repeated if they are lost. The content of streams and messages does not matter.
 ///
-/// After [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`], [`Endpoint::write`], [`Endpoint::ask`] or
-/// [`Endpoint::close`], the simulator calls [`Endpoint::progress`], then [`Endpoint::poll_datagram`] until it returns `None`, then
+/// After [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`], [`Endpoint::write`], [`Endpoint::ask`],
+/// [`Endpoint::send_message`] or [`Endpoint::close`], the simulator calls [`Endpoint::progress`], then [`Endpoint::poll_datagram`] until it returns `None`, then
 /// [`Endpoint::poll_timeout`].
 pub trait Endpoint {
     /// Processes the payload of a datagram that arrived with these ECN bits.
@@ -55,6 +55,14 @@ pub trait Endpoint {
     fn ask(&mut self, request: u64, response: u64);
     /// The next news of a response, at the client.
     fn poll_answer(&mut self) -> Option<Answer>;
+    /// Sends a message of `bytes` bytes in a datagram, as soon as the stack permits. The stack may discard it.
+    fn send_message(&mut self, now: Time, bytes: u32);
+    /// The next message that has arrived at this end.
+    fn poll_message(&mut self) -> Option<Message>;
+    /// What is recorded of the content of the datagram that this end has just returned from [`Endpoint::poll_datagram`].
+    fn describe(&mut self, payload: &[u8]) -> Content;
+    /// The next probe timeout that has not been returned yet: the number of them since the last progress, including this one.
+    fn poll_probe(&mut self) -> Option<u32>;
     /// The state of the connection at this end.
     fn progress(&self) -> Progress;
     /// The counters of this end.
@@ -68,7 +76,7 @@ pub trait Endpoint {
 pub struct Progress {
     /// Whether the handshake is complete.
     pub established: bool,
-    /// Bytes received in order, on all streams.
+    /// Bytes received: in order on all streams, and in messages.
     pub received: u64,
     /// Whether the peer's stream has ended and has been received completely.
     pub peer_closed: bool,
@@ -87,6 +95,39 @@ pub struct Answer {
     pub number: u32,
     /// Whether the whole response has arrived.
     pub complete: bool,
+}
+
+/// A message that has arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Number among the messages of its sender, from 0.
+    pub number: u32,
+    /// When its sender called [`Endpoint::send_message`].
+    pub sent: Time,
+    /// Bytes.
+    pub bytes: u32,
+}
+
+/// What is recorded of the content of a datagram.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Content {
+    /// Number of its packet; `None` if it belongs to the handshake, whose packets are numbered separately.
+    pub number: Option<u64>,
+    /// The packet numbers that it acknowledges, as ranges `[start, end)`, highest first; none if it belongs to the handshake.
+    pub acked: Vec<(u64, u64)>,
+    /// Whether it asks for an acknowledgment.
+    pub elicits_ack: bool,
+}
+
+/// The sizes of messages that a stack can send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MessageSizes {
+    /// The stack's name.
+    pub stack: String,
+    /// The smallest and the largest payload, in bytes.
+    pub bytes: (u32, u32),
+    /// Bytes of the IP packet that carries the largest payload.
+    pub mtu: u32,
 }
 
 /// Counters of one end.

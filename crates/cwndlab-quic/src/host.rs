@@ -4,13 +4,17 @@
 //! ([`Exchanges`]). Once both unidirectional streams have ended and all data has been acknowledged, the client closes the
 //! connection.
 
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use cwndlab_engine::{Answer, Endpoint, Progress, StackCounters, StackWindow};
+use bytes::Bytes;
+use cwndlab_engine::{Answer, Content, Endpoint, Message, Progress, StackCounters, StackWindow};
 use cwndlab_units::Time;
 
 use crate::exchanges::{Exchanges, Sizes};
+use crate::messages::{stamp_of, stamped};
+use crate::packets::Reader;
 use crate::sender::Shared;
 use crate::timeouts;
 
@@ -41,6 +45,8 @@ pub(crate) enum Event<Id> {
     Writable,
     /// All data of a stream has been acknowledged, and so has its end.
     AllAcked(Id),
+    /// Messages have arrived.
+    Messages,
     /// The connection was closed, by the peer or by an error.
     Closed {
         failed: bool,
@@ -71,6 +77,10 @@ pub(crate) trait Stack {
     fn finish(&mut self, stream: Self::Id);
     /// Reads all that has arrived in order on a stream. Returns its length, and whether the stream has ended.
     fn read(&mut self, stream: Self::Id) -> (u64, bool);
+    /// Queues a message, in place of the oldest ones if the send buffer is full. One that is too large is discarded.
+    fn send_message(&mut self, content: Bytes);
+    /// The next message that has arrived.
+    fn receive_message(&mut self) -> Option<Bytes>;
     fn close(&mut self, now: Instant);
     fn is_drained(&self) -> bool;
     /// Packets declared lost; `sender` has what the congestion control reports.
@@ -105,6 +115,12 @@ pub(crate) struct Host<S: Stack> {
     progress: Progress,
     sender: Shared,
     timeouts: u32,
+    /// Probe timeouts that have not been returned by [`Endpoint::poll_probe`].
+    probes: VecDeque<u32>,
+    /// Number of messages given to the stack.
+    messages: u32,
+    arrived: VecDeque<Message>,
+    reader: Reader,
 }
 
 impl<S: Stack> Host<S> {
@@ -124,6 +140,10 @@ impl<S: Stack> Host<S> {
             progress: Progress::default(),
             sender,
             timeouts: 0,
+            probes: VecDeque::new(),
+            messages: 0,
+            arrived: VecDeque::new(),
+            reader: Reader::default(),
         }
     }
 
@@ -160,6 +180,7 @@ impl<S: Stack> Host<S> {
                         self.stream = Stream::Acked;
                     }
                 }
+                Event::Messages => self.receive_messages(),
                 Event::Closed { failed } => {
                     self.progress.closed = true;
                     self.progress.failed |= failed;
@@ -175,6 +196,13 @@ impl<S: Stack> Host<S> {
             }
         }
         self.progress.drained = self.stack.is_drained();
+    }
+
+    fn receive_messages(&mut self) {
+        while let Some(content) = self.stack.receive_message() {
+            self.progress.received += content.len() as u64;
+            self.arrived.extend(stamp_of(&content));
+        }
     }
 
     fn read(&mut self, id: S::Id) {
@@ -223,7 +251,9 @@ impl<S: Stack> Endpoint for Host<S> {
     fn handle_timeout(&mut self, now: Time) {
         let now = self.at(now);
         let Host { stack, timeouts, .. } = self;
-        *timeouts += timeouts::counted(|| stack.expire(now));
+        let heard = timeouts::heard(|| stack.expire(now));
+        *timeouts += heard.len() as u32;
+        self.probes.extend(heard);
         self.work();
     }
     fn poll_datagram(&mut self, now: Time, payload: &mut Vec<u8>) -> Option<u8> {
@@ -250,6 +280,20 @@ impl<S: Stack> Endpoint for Host<S> {
     }
     fn poll_answer(&mut self) -> Option<Answer> {
         self.exchanges.poll_answer()
+    }
+    fn send_message(&mut self, now: Time, bytes: u32) {
+        self.has_data = true;
+        self.stack.send_message(stamped(self.messages, now, bytes));
+        self.messages += 1;
+    }
+    fn poll_message(&mut self) -> Option<Message> {
+        self.arrived.pop_front()
+    }
+    fn describe(&mut self, payload: &[u8]) -> Content {
+        self.reader.read(payload)
+    }
+    fn poll_probe(&mut self) -> Option<u32> {
+        self.probes.pop_front()
     }
     fn progress(&self) -> Progress {
         self.progress

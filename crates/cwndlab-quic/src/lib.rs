@@ -8,9 +8,11 @@ mod adapter;
 mod exchanges;
 mod handshake;
 mod host;
+mod messages;
 #[cfg(feature = "noq")]
 mod noq;
 mod options;
+mod packets;
 #[cfg(feature = "quinn")]
 mod quinn;
 mod random;

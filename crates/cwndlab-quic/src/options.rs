@@ -1,12 +1,22 @@
 //! The options of a stack, as a scenario states them.
 
+use cwndlab_engine::MessageSizes;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::handshake::TAG;
+use crate::messages::STAMP;
+use crate::random::Ids;
+
 /// Bytes of an IPv4 and a UDP header.
 const HEADERS: u16 = 28;
+/// The IP packet with which a stack begins: a UDP payload of 1200 bytes (RFC 9000, section 14.1), and headers.
+const SMALLEST_MTU: u16 = 1228;
+/// Bytes that both stacks reserve in a packet with a message: flags, connection ID, packet number and tag, and 9 bytes for
+/// the frame's type and length.
+const MESSAGE_OVERHEAD: u32 = (1 + Ids::LEN + 4 + TAG + 9) as u32;
 
 /// A stack and its options.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +48,10 @@ pub struct Options<L: Default> {
     /// Bytes that the peer may send on the stream before the receiver grants more; if left out, 1.25 MB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_window_bytes: Option<u32>,
+    /// Bytes of datagrams (RFC 9221) that may wait to be sent, with some 30 bytes more for each; further ones take the place of
+    /// the oldest. If left out, 1 MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagram_buffer_bytes: Option<u32>,
     /// Size of the largest IP packet; if left out, the stack begins with 1228 bytes and discovers up to 1480.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u16>,
@@ -75,7 +89,7 @@ impl<L: Default> Options<L> {
         self.mtu_bytes.map(|mtu| mtu - HEADERS)
     }
 
-    fn check(&self) -> Result<(), serde_json::Error> {
+    fn check(&self, stack: &str) -> Result<MessageSizes, serde_json::Error> {
         let within = |name: &str, value: Option<u64>, least: u64, most: u64| match value {
             Some(value) if !(least..=most).contains(&value) => {
                 Err(serde_json::Error::custom(format!("{name} is {value}; it must be {least} to {most}")))
@@ -85,20 +99,24 @@ impl<L: Default> Options<L> {
         within("initial_window", self.initial_window_bytes, 2400, 1 << 30)?;
         within("ack_eliciting_threshold", self.ack_eliciting_threshold.map(u64::from), 1, 1000)?;
         within("stream_window", self.stream_window_bytes.map(u64::from), 10_000, 1 << 31)?;
-        within("mtu", self.mtu_bytes.map(u64::from), 1228, 9000)
+        within("datagram_buffer", self.datagram_buffer_bytes.map(u64::from), 10_000, 1 << 30)?;
+        within("mtu", self.mtu_bytes.map(u64::from), SMALLEST_MTU.into(), 9000)?;
+        let mtu = self.mtu_bytes.unwrap_or(SMALLEST_MTU).into();
+        let most = mtu - u32::from(HEADERS) - MESSAGE_OVERHEAD;
+        Ok(MessageSizes { stack: stack.into(), bytes: (STAMP as u32, most), mtu })
     }
 }
 
-/// Checks the table of a stack.
+/// Checks the table of a stack. Returns the sizes of the messages that it can always send.
 ///
 /// # Errors
 ///
 /// If a key, a name or a value is wrong.
-pub fn check(stack: &Value) -> Result<(), serde_json::Error> {
+pub fn check(stack: &Value) -> Result<MessageSizes, serde_json::Error> {
     match serde_json::from_value(stack.clone())? {
         #[cfg(feature = "quinn")]
-        Stack::Quinn(options) => options.check(),
+        Stack::Quinn(options) => options.check("quinn"),
         #[cfg(feature = "noq")]
-        Stack::Noq(options) => options.check(),
+        Stack::Noq(options) => options.check("noq"),
     }
 }

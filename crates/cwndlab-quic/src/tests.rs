@@ -1,10 +1,12 @@
-use cwndlab_engine::{ConnectionRecord, Probe, Scenario, SegmentEvent, Simulation, Way, WindowSample};
-use cwndlab_tcp::{CongestionState, Segment};
+use cwndlab_engine::{ConnectionRecord, Content, Probe, Scenario, SegmentEvent, Simulation, Way, WindowSample};
+use cwndlab_tcp::{CongestionState, Segment, Traced};
 use cwndlab_traffic::{ObjectKind, ObjectRecord};
 use cwndlab_units::Time;
 use serde_json::{json, Value};
 
 use super::*;
+
+mod messages;
 
 /// What a run reports.
 #[derive(Default, PartialEq, Debug)]
@@ -23,12 +25,30 @@ struct Log {
     objects: Vec<ObjectRecord>,
     /// Windows of the server, which are also among `windows`.
     server_windows: u32,
+    /// Time, whether the client sent it, and content of each datagram that the client sent or received.
+    contents: Vec<(u64, bool, Content)>,
+    /// Direction and report of each probe timeout.
+    probes: Vec<(bool, Traced)>,
+    /// Arrival, delay and size of each message or packet, in nanoseconds and bytes.
+    delays: Vec<(u64, u64, u32)>,
 }
 
 impl Probe for Log {
     const ENABLED: bool = true;
     fn segment(&mut self, now: Time, event: SegmentEvent, way: Way, _: u16, segment: &Segment) {
         self.datagrams.push((now.as_nanos(), format!("{event:?}"), way.from_client, segment.wire_bytes));
+    }
+    fn datagram(&mut self, now: Time, event: SegmentEvent, way: Way, id: u16, segment: &Segment, content: &Content) {
+        self.segment(now, event, way, id, segment);
+        if matches!(event, SegmentEvent::Sent { .. } | SegmentEvent::Received) {
+            self.contents.push((now.as_nanos(), way.from_client, content.clone()));
+        }
+    }
+    fn traced(&mut self, way: Way, traced: &Traced) {
+        self.probes.push((way.from_client, *traced));
+    }
+    fn delay(&mut self, now: Time, _: Way, delay: Time, payload: u32) {
+        self.delays.push((now.as_nanos(), delay.as_nanos(), payload));
     }
     fn connection(&mut self, record: &ConnectionRecord) {
         self.connections.push(format!("{record:?}"));
@@ -86,7 +106,7 @@ impl Case {
             "tcp": [serde_json::to_value(cwndlab_tcp::TcpConfig::of(cwndlab_tcp::Profile::Rfc5681)).unwrap()],
             "traffic": [{"name": "quic", "client": 0, "server": 1, "tcp_client": 0, "tcp_server": 0, "start_ns": 0,
                 "app": self.app, "stack": self.stack}],
-            "probes": {"segments_at": 0, "connections": true, "cwnd": true},
+            "probes": {"segments_at": 0, "connections": true, "cwnd": true, "states": true, "delays": true},
         });
         let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
         scenario.check_stacks(check).unwrap();
@@ -237,10 +257,11 @@ fn options_reach_the_stack() {
 }
 
 #[test]
-fn probe_timeouts_are_counted() {
+fn probe_timeouts_are_counted_and_recorded() {
     for stack in ["quinn", "noq"] {
         let undisturbed = Case::new(stack, "cubic").with("mtu_bytes", 1500).run();
         assert_eq!((undisturbed.timeouts, undisturbed.delivered[0]), (0, 3_000_000), "{stack}");
+        assert_eq!(undisturbed.probes, []);
         // From 1 to 3 s nothing gets through. The timer expires after about 0.1 s and then after twice the time, so four
         // times: after 0.1, 0.3, 0.7 and 1.5 s. The fifth time, after 3.1 s, the path is back.
         let outage =
@@ -248,6 +269,45 @@ fn probe_timeouts_are_counted() {
         let log = Case { impairments: outage, ..Case::new(stack, "cubic") }.run();
         assert_eq!(log.delivered, [3_000_000, 0], "{stack}");
         assert!((4..=6).contains(&log.timeouts), "{stack}: {} timeouts", log.timeouts);
+        assert_eq!(log.probes.len(), log.timeouts as usize);
+        let expired = log.probes.iter().filter_map(|&(from_client, probe)| match probe {
+            Traced::Expired { at, set_at, backoffs, acked, .. } if from_client => Some((at, set_at, backoffs, acked)),
+            _ => None,
+        });
+        let expired: Vec<_> = expired.collect();
+        assert_eq!(expired.iter().map(|one| one.2).collect::<Vec<_>>()[..4], [1, 2, 3, 4], "{stack}");
+        for pair in expired[..4].windows(2) {
+            // Each probe sets the timer again, for twice the time, and nothing more is acknowledged.
+            let [(before, set_before, _, acked), (at, set_at, ..)] = [pair[0], pair[1]];
+            assert!((set_at - before) < Time::from_millis(1), "{stack}: {expired:?}");
+            let ratio = (at - set_at).as_nanos() as f64 / (before - set_before).as_nanos() as f64;
+            assert!((1.99..2.01).contains(&ratio), "{stack}: {expired:?}");
+            assert_eq!(acked, pair[1].3, "{stack}");
+        }
+    }
+}
+
+#[test]
+fn packets_have_their_numbers_and_what_they_acknowledge() {
+    for stack in ["quinn", "noq"] {
+        let trouble = json!([{"kind": "bernoulli", "p": 0.1}]);
+        let log = Case { impairments: trouble, ..Case::new(stack, "cubic") }.run();
+        let (sent, received): (Vec<_>, Vec<_>) = log.contents.iter().partition(|one| one.1);
+        let numbers: Vec<u64> = sent.iter().filter_map(|one| one.2.number).collect();
+        // A sender skips a few numbers to detect acknowledgments of packets that it has not sent.
+        assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{stack}");
+        let last = numbers[numbers.len() - 1];
+        assert!(last + 1 - numbers.len() as u64 <= 20, "{stack}: {last}, {} packets", numbers.len());
+        let mut acked = std::collections::BTreeSet::new();
+        for (_, _, content) in &received {
+            assert!(content.acked.windows(2).all(|pair| pair[1].1 < pair[0].0), "{stack}: {:?}", content.acked);
+            acked.extend(content.acked.iter().flat_map(|&(start, end)| start..end));
+        }
+        assert!(acked.iter().all(|number| numbers.binary_search(number).is_ok()), "{stack}");
+        // The last ones may still be on their way at the end of the run.
+        let missing = numbers.iter().filter(|number| !acked.contains(number) && **number + 40 < last).count();
+        assert!(missing.abs_diff(log.drops as usize) <= 12, "{stack}: {missing} not acknowledged, {}", log.drops);
+        assert!(received.iter().any(|one| one.2.acked.len() > 4), "{stack}: more ranges than TCP's SACK has");
     }
 }
 

@@ -1,7 +1,7 @@
-//! Counts the probe timeouts of a stack. Neither stack has a counter of them, but both report each one through `tracing`,
-//! with the same message. [`counted`] listens to the events of one call, so the count belongs to one end.
+//! Notes the probe timeouts of a stack. Neither stack has a counter of them, but both report each one through `tracing`,
+//! with the same message. [`heard`] listens to the events of one call, so they belong to one end.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
@@ -16,14 +16,14 @@ const MESSAGE: &str = "PTO fired";
 static LISTENER: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(Listener));
 
 thread_local! {
-    static FIRED: Cell<u32> = const { Cell::new(0) };
+    static FIRED: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `handle_timeout`. Returns how many probe timeouts the stack reported meanwhile.
-pub(crate) fn counted(handle_timeout: impl FnOnce()) -> u32 {
-    FIRED.set(0);
+/// Calls `handle_timeout`. Returns, for each probe timeout that the stack reported meanwhile, the number of them since the
+/// last progress, including this one.
+pub(crate) fn heard(handle_timeout: impl FnOnce()) -> Vec<u32> {
     with_default(&LISTENER, handle_timeout);
-    FIRED.get()
+    FIRED.take()
 }
 
 /// Receives the events that may be probe timeouts. All others stay off.
@@ -51,7 +51,11 @@ impl Subscriber for Listener {
         Some(LevelFilter::TRACE)
     }
     fn event(&self, event: &Event<'_>) {
-        event.record(&mut Message);
+        let mut message = Message::default();
+        event.record(&mut message);
+        if message.is_probe {
+            FIRED.with_borrow_mut(|fired| fired.push(message.before + 1));
+        }
     }
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1) // spans stay off
@@ -62,13 +66,22 @@ impl Subscriber for Listener {
     fn exit(&self, _: &Id) {}
 }
 
-/// Counts an event with the message of a probe timeout.
-struct Message;
+/// The fields of an event.
+#[derive(Default)]
+struct Message {
+    /// Whether its message is that of a probe timeout.
+    is_probe: bool,
+    /// Probe timeouts since the last progress, not including this one.
+    before: u32,
+}
 
 impl Visit for Message {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if field.name() == "message" && format!("{value:?}") == MESSAGE {
-            FIRED.set(FIRED.get() + 1);
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if field.name() == "count" {
+            self.before = value as u32;
         }
+    }
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.is_probe |= field.name() == "message" && format!("{value:?}") == MESSAGE;
     }
 }

@@ -273,7 +273,14 @@ impl<V> Default for Lists<V> {
 
 impl<V> Lists<V> {
     fn end_row(&mut self) {
-        self.ends.push(self.values.len() as i32); // fits: at most 8 values per row, and fewer than 2^28 rows
+        self.ends.push(self.values.len() as i32); // fits: 2^31 values would take 16 GB, more than the budget
+    }
+
+    /// Adds values to the list of the last row.
+    pub(crate) fn extend_last(&mut self, values: impl Iterator<Item = V>) {
+        self.values.extend(values);
+        self.ends.pop();
+        self.end_row();
     }
 
     fn into_array(self, item: Arc<Field>, values: impl FnOnce(Vec<V>) -> ArrayRef) -> ArrayRef {

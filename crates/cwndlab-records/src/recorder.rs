@@ -1,6 +1,8 @@
 //! Implements the engine's [`Probe`]: writes the events of a run into the record tables.
 
-use cwndlab_engine::{ConnectionRecord, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample};
+use cwndlab_engine::{
+    ConnectionRecord, Content, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample,
+};
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
 use cwndlab_tcp::{Cause, CongestionState, DeliveredCe, Expired, Flags, Limit, Segment, Traced};
@@ -124,6 +126,61 @@ impl Recorder {
         self.links.push(Recorder::link_row(link, length, counters, regions));
     }
 
+    /// The row of a segment, whose connection's numbers it advances.
+    #[inline]
+    fn segment_row(&mut self, now: Time, event: Seen, way: Way, ip_id: u16, segment: &Segment) -> SegmentRow {
+        let watched = &mut self.watched[way.connection as usize];
+        let mine = usize::from(!way.from_client);
+        let (own, other) = (watched.halves[mine], watched.halves[1 - mine]);
+        let has_ack = segment.flags.has(Flags::ACK);
+        let numbers = Numbers {
+            position: unwrap(segment.seq, own.high),
+            ack: if has_ack { unwrap(segment.ack, other.high) } else { 0 },
+            len: segment.len,
+            window: segment.window,
+            flags: segment.flags,
+        };
+        let passage = match event {
+            Seen::Sent { .. } => Passage::Sent { again: segment.retransmission },
+            Seen::Received => Passage::Received,
+            Seen::Dropped { link, cause } => Passage::Dropped(link, cause),
+            Seen::Marked { link } => Passage::Marked(link),
+        };
+        let (row_event, link, cause) = numbers.event(passage, &own, &other);
+        let row = SegmentRow {
+            time_ns: now.as_nanos(),
+            event: OneOf(row_event),
+            connection: way.connection,
+            from_client: way.from_client,
+            sent: matches!(event, Seen::Sent { .. }),
+            seq: offset(numbers.position),
+            len: segment.len,
+            ack: offset(numbers.ack),
+            window_bytes: segment.window,
+            flags: segment.flags.0,
+            ecn: segment.ecn,
+            timeout: matches!(event, Seen::Sent { timeout: true }),
+            sack: sack(segment.sack.as_slice().iter().copied(), other.high),
+            accecn: segment.accecn.map(AccEcnCounts::from).unwrap_or_default(),
+            ts_val: segment.has_timestamps.then_some(segment.ts_val),
+            ts_ecr: segment.has_timestamps.then_some(segment.ts_ecr),
+            mss_bytes: (segment.mss != 0).then_some(segment.mss),
+            window_scale: segment.window_scale_plus_1.checked_sub(1),
+            sack_permitted: segment.sack_permitted,
+            ip_id: Some(ip_id),
+            wire_bytes: segment.wire_bytes,
+            segment: numbers.packet(watched.unit),
+            link,
+            cause,
+        };
+        let own = &mut watched.halves[mine];
+        own.high = own.high.max(numbers.end());
+        if link.is_none() && has_ack {
+            own.acknowledged(numbers.ack, segment.window);
+        }
+        row
+    }
+
     /// Converts a connection's record to a row, adding the nodes of its client and server.
     fn connection_row(&self, record: &ConnectionRecord) -> ConnectionRow {
         let (client, server) = self.ends[record.traffic as usize];
@@ -203,56 +260,16 @@ impl Probe for Recorder {
         });
     }
 
+    fn datagram(&mut self, now: Time, event: Seen, way: Way, ip_id: u16, segment: &Segment, content: &Content) {
+        let row = self.segment_row(now, event, way, ip_id, segment);
+        let number = content.number.map_or(0, |number| number as i64 + 1);
+        self.segments.push(SegmentRow { segment: number, ..row });
+        self.segments.add_acked(&content.acked);
+    }
+
     fn segment(&mut self, now: Time, event: Seen, way: Way, ip_id: u16, segment: &Segment) {
-        let watched = &mut self.watched[way.connection as usize];
-        let mine = usize::from(!way.from_client);
-        let (own, other) = (watched.halves[mine], watched.halves[1 - mine]);
-        let has_ack = segment.flags.has(Flags::ACK);
-        let numbers = Numbers {
-            position: unwrap(segment.seq, own.high),
-            ack: if has_ack { unwrap(segment.ack, other.high) } else { 0 },
-            len: segment.len,
-            window: segment.window,
-            flags: segment.flags,
-        };
-        let passage = match event {
-            Seen::Sent { .. } => Passage::Sent { again: segment.retransmission },
-            Seen::Received => Passage::Received,
-            Seen::Dropped { link, cause } => Passage::Dropped(link, cause),
-            Seen::Marked { link } => Passage::Marked(link),
-        };
-        let (row_event, link, cause) = numbers.event(passage, &own, &other);
-        self.segments.push(SegmentRow {
-            time_ns: now.as_nanos(),
-            event: OneOf(row_event),
-            connection: way.connection,
-            from_client: way.from_client,
-            sent: matches!(event, Seen::Sent { .. }),
-            seq: offset(numbers.position),
-            len: segment.len,
-            ack: offset(numbers.ack),
-            window_bytes: segment.window,
-            flags: segment.flags.0,
-            ecn: segment.ecn,
-            timeout: matches!(event, Seen::Sent { timeout: true }),
-            sack: sack(segment.sack.as_slice().iter().copied(), other.high),
-            accecn: segment.accecn.map(AccEcnCounts::from).unwrap_or_default(),
-            ts_val: segment.has_timestamps.then_some(segment.ts_val),
-            ts_ecr: segment.has_timestamps.then_some(segment.ts_ecr),
-            mss_bytes: (segment.mss != 0).then_some(segment.mss),
-            window_scale: segment.window_scale_plus_1.checked_sub(1),
-            sack_permitted: segment.sack_permitted,
-            ip_id: Some(ip_id),
-            wire_bytes: segment.wire_bytes,
-            segment: numbers.packet(watched.unit),
-            link,
-            cause,
-        });
-        let own = &mut watched.halves[mine];
-        own.high = own.high.max(numbers.end());
-        if link.is_none() && has_ack {
-            own.acknowledged(numbers.ack, segment.window);
-        }
+        let row = self.segment_row(now, event, way, ip_id, segment);
+        self.segments.push(row);
     }
 
     fn delay(&mut self, now: Time, way: Way, delay: Time, payload: u32) {

@@ -123,7 +123,7 @@ labels! {
         File = "file",
         /// A connect-request-response transaction.
         Transaction = "transaction",
-        /// One object of a web page.
+        /// One object of a web page, or one datagram over QUIC.
         Object = "object",
     }
 }
@@ -157,7 +157,8 @@ table! {
         ecn: u8,
         /// Whether an expired retransmission timer made the observed node retransmit this segment.
         timeout: bool,
-        /// SACK blocks as payload offsets: start, end, start, end, … most recent first.
+        /// SACK blocks as payload offsets: start, end, start, end, … most recent first. Of a QUIC datagram, the packets that
+        /// its ACK frame acknowledges, by their numbers in `segment`, highest first; empty in the handshake.
         sack: Sack,
         /// AccECN option (RFC 9768): payload bytes that arrived with ECT(1), CE and ECT(0), modulo 2^24; empty without
         /// the option.
@@ -178,7 +179,7 @@ table! {
         /// Bytes of the IP packet.
         wire_bytes: u32,
         /// Packet number, from 1. An acknowledgment has the number of the last packet that it covers, wholly or in
-        /// part.
+        /// part. Of a QUIC datagram, the number of its packet plus 1, and 0 in the handshake.
         segment: i64,
         /// Index of the link that dropped or marked the segment.
         link: Option<u32>,
@@ -406,20 +407,23 @@ table! {
         connection: u32,
         /// Whether the client end is the sender.
         from_client: bool,
-        /// `rto`: the retransmission timer, including that of a SYN; `probe`: tail loss probe; `reordering`: RACK;
-        /// `persist`: closed window.
+        /// `rto`: the retransmission timer, including that of a SYN; `probe`: tail loss probe, or a QUIC stack's probe
+        /// timeout; `reordering`: RACK; `persist`: closed window.
         timer: OneOf<ExpiredTimer>,
-        /// When the timer was set for this expiry.
+        /// When the timer was set for this expiry; of a QUIC stack, when it last sent a packet that asks for an
+        /// acknowledgment.
         set_ns: u64,
-        /// Expiries of `rto` or `persist` since the last progress, including this one.
+        /// Expiries of `rto` or `persist` since the last progress, including this one; of a QUIC stack, of `probe`.
         backoffs: u32,
-        /// Payload offset of the first unacknowledged byte.
+        /// Payload offset of the first unacknowledged byte; of a QUIC stack, the largest packet number that was
+        /// acknowledged, as in the table `segments`.
         seq: u64,
     }
 }
 
 table! {
-    /// A packet that arrived at its destination (probe `delays`).
+    /// A packet that arrived at its destination (probe `delays`). Of traffic that sends datagrams over a QUIC stack, a
+    /// datagram of the application, with the time that it waited at the sender.
     "delays" Delays of DelayRow {
         /// When the packet arrived.
         time_ns: u64,
@@ -453,6 +457,13 @@ table! {
         ect0_bytes: Option<u32>,
         /// Payload bytes that arrived with ECT(1); null if the peer sends no option.
         ect1_bytes: Option<u32>,
+    }
+}
+
+impl Segments {
+    /// Adds the packet numbers that a QUIC datagram acknowledges, ranges `[start, end)`, to the last row.
+    pub(crate) fn add_acked(&mut self, ranges: &[(u64, u64)]) {
+        self.sack.extend_last(ranges.iter().flat_map(|&(start, end)| [start + 1, end + 1]));
     }
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bulk::{Bulk, BulkSpec};
 use crate::crr::{Crr, CrrSpec};
-use crate::datagrams::{CbrSpec, Datagrams, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
-use crate::dist::Sampler;
+use crate::datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
+use crate::dist::{Dist, Sampler};
 use crate::error::AppError;
 use crate::event::{Command, Event};
 use crate::ftp::{Ftp, FtpSpec};
@@ -73,6 +73,13 @@ macro_rules! applications {
             pub fn is_unresponsive(&self) -> bool {
                 match self {
                     $(AppSpec::$spec(s) => s.is_unresponsive(),)+
+                }
+            }
+
+            /// The packet sizes and the ECN codepoint of an application that sends datagrams.
+            pub fn datagrams(&self) -> Option<(&Dist, EcnField)> {
+                match self {
+                    $(AppSpec::$spec(s) => s.datagrams(),)+
                 }
             }
 

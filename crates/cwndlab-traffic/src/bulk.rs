@@ -159,7 +159,7 @@ impl Application for Bulk {
             }
             Event::Finished { losses, .. } => self.record(Time::MAX, losses, out),
             Event::End => self.record(Time::MAX, Losses::default(), out),
-            Event::Established { .. } | Event::Delivered { .. } | Event::Answered { .. } => {}
+            Event::Established { .. } | Event::Delivered { .. } | Event::Answered { .. } | Event::Arrived { .. } => {}
         }
     }
 }

@@ -1,22 +1,27 @@
 //! Unresponsive traffic: datagrams whose departures do not depend on the network.
+//!
+//! Over QUIC the application is the same, but the stack decides when a datagram leaves, and may drop it. Each datagram is
+//! recorded as an object.
 
 mod media;
 mod spec;
 
 pub use spec::{CbrSpec, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 
+use std::collections::BTreeMap;
+
 use cwndlab_units::Time;
 
 use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
-use crate::event::{Command, Event, Side};
+use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 use crate::spec::{Application, Setup};
 use media::{Video, Voice};
 
 /// Bytes of an IPv4 header without options (RFC 791) and a UDP header (RFC 768).
-pub(crate) const HEADER_BYTES: u32 = 28;
-/// [`HEADER_BYTES`] and the bytes of an RTP header without contributing sources (RFC 3550, section 5.1).
-const RTP_HEADERS: u32 = HEADER_BYTES + 12;
+pub const UDP_HEADER_BYTES: u32 = 28;
+/// [`UDP_HEADER_BYTES`] and the bytes of an RTP header without contributing sources (RFC 3550, section 5.1).
+const RTP_HEADERS: u32 = UDP_HEADER_BYTES + 12;
 /// The maximum total length of an IPv4 packet, a field of 16 bits.
 const MAX_PACKET_BYTES: u64 = 65_535;
 
@@ -32,6 +37,33 @@ pub struct Datagrams {
     /// No packet is sent at this time or later.
     until: Time,
     open: bool,
+    /// Over QUIC: the connection's groups, and the datagrams that have not arrived.
+    quic: Option<OverQuic>,
+}
+
+/// The part of a sender that only a QUIC connection needs.
+#[derive(Clone)]
+struct OverQuic {
+    tcp_client: u16,
+    tcp_server: u16,
+    /// Datagrams sent so far.
+    sent: u32,
+    /// When each datagram was sent that has not arrived, and its payload.
+    missing: BTreeMap<u32, (Time, u32)>,
+}
+
+impl OverQuic {
+    fn record(number: u32, start: Time, end: Time, bytes: u32, out: &mut Vec<Command>) {
+        let (kind, bytes) = (ObjectKind::Object, u64::from(bytes));
+        let record = ObjectRecord::of_one_connection(kind, number, start, end, bytes, Losses::default());
+        out.push(Command::Record(record));
+    }
+
+    fn arrived(&mut self, number: u32, now: Time, out: &mut Vec<Command>) {
+        if let Some((start, bytes)) = self.missing.remove(&number) {
+            OverQuic::record(number, start, now, bytes, out);
+        }
+    }
 }
 
 /// The pattern of departures.
@@ -96,6 +128,17 @@ impl Application for Datagrams {
             },
             Event::Timer if self.open => self.send(now, out),
             Event::Timer => self.begin(now, out),
+            Event::Established { side, .. } if side == self.from => self.start(now, out),
+            Event::Arrived { number, .. } => {
+                if let Some(quic) = &mut self.quic {
+                    quic.arrived(number, now, out);
+                }
+            }
+            Event::End => {
+                for (&number, &(start, bytes)) in self.quic.iter().flat_map(|quic| &quic.missing) {
+                    OverQuic::record(number, start, Time::MAX, bytes, out);
+                }
+            }
             _ => {}
         }
     }
@@ -140,15 +183,30 @@ impl Datagrams {
             pattern,
             until: Time::MAX,
             open: false,
+            quic: setup.over_quic.then(|| OverQuic {
+                tcp_client: setup.tcp_client,
+                tcp_server: setup.tcp_server,
+                sent: 0,
+                missing: BTreeMap::new(),
+            }),
         })
     }
 
     fn begin(&mut self, now: Time, out: &mut Vec<Command>) {
         self.open = true;
+        if let Some(OverQuic { tcp_client, tcp_server, .. }) = self.quic {
+            out.push(Command::Connect { conn: 0, tcp_client, tcp_server });
+        } else {
+            out.push(Command::Open { conn: 0 });
+            self.start(now, out);
+        }
+    }
+
+    /// Begins the pattern of departures.
+    fn start(&mut self, now: Time, out: &mut Vec<Command>) {
         if let Some(duration) = &self.duration {
             self.until = now + duration.draw_time(&mut self.first.1);
         }
-        out.push(Command::Open { conn: 0 });
         self.pattern.begin(now);
         if now < self.until {
             self.send(now, out);
@@ -157,12 +215,17 @@ impl Datagrams {
 
     fn send(&mut self, now: Time, out: &mut Vec<Command>) {
         let drawn = self.packet.0.draw_bytes(&mut self.packet.1);
-        let drawn = drawn.clamp(u64::from(HEADER_BYTES) + 1, MAX_PACKET_BYTES) as u32;
+        let drawn = drawn.clamp(u64::from(UDP_HEADER_BYTES) + 1, MAX_PACKET_BYTES) as u32;
         let bytes = match &mut self.pattern {
             Pattern::Video(video) => video.packet_bytes(now, drawn),
             _ => drawn,
         };
-        out.push(Command::Send { conn: 0, side: self.from, payload: bytes - HEADER_BYTES, bytes, ecn: self.ecn });
+        let payload = bytes - UDP_HEADER_BYTES;
+        out.push(Command::Send { conn: 0, side: self.from, payload, bytes, ecn: self.ecn });
+        if let Some(quic) = &mut self.quic {
+            quic.missing.insert(quic.sent, (now, payload));
+            quic.sent += 1;
+        }
         let next = self.pattern.after(now, bytes);
         if next < self.until {
             out.push(Command::Timer { at: next });

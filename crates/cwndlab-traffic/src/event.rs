@@ -92,6 +92,13 @@ pub enum Event {
         /// losses of the connection so far
         losses: Losses,
     },
+    /// A datagram of a QUIC connection has arrived at the other end.
+    Arrived {
+        /// connection slot
+        conn: u32,
+        /// number of the datagram among those that its sender has sent on this connection, from 0
+        number: u32,
+    },
     /// The other end's FIN has been received in order at `side`.
     PeerClosed {
         /// connection slot
@@ -124,22 +131,22 @@ pub enum Command {
         /// index of the server's TCP group
         tcp_server: u16,
     },
-    /// Open a datagram flow in slot `conn`, which must be free. A flow has no handshake and delivers no events.
+    /// Open a flow of UDP datagrams in slot `conn`, which must be free. A flow has no handshake and delivers no events.
     Open {
         /// flow's slot
         conn: u32,
     },
-    /// Send a datagram at once.
+    /// Send a datagram: at once over UDP, and as soon as the stack permits over QUIC.
     Send {
-        /// flow's slot
+        /// slot of the flow or connection
         conn: u32,
         /// the sending end
         side: Side,
-        /// bytes of the IP packet
+        /// bytes of the IP packet over UDP
         bytes: u32,
-        /// payload bytes of the packet
+        /// payload bytes
         payload: u32,
-        /// ECN codepoint in the IP header
+        /// ECN codepoint in the IP header; QUIC stacks set their own
         ecn: EcnField,
     },
     /// Append bytes to the send stream of one end; [`Command::UNLIMITED`] makes the stream endless.
@@ -221,7 +228,7 @@ pub enum ObjectKind {
     File,
     /// A connect-request-response transaction.
     Transaction,
-    /// One object of a web page.
+    /// One object of a web page, or one datagram over QUIC.
     Object,
 }
 

@@ -97,6 +97,7 @@ pub(crate) fn conn_of(event: Event) -> Option<u32> {
         Event::Established { conn, .. }
         | Event::Delivered { conn, .. }
         | Event::Answered { conn, .. }
+        | Event::Arrived { conn, .. }
         | Event::PeerClosed { conn, .. }
         | Event::Finished { conn, .. } => Some(conn),
         Event::Start | Event::Timer | Event::End => None,

@@ -30,7 +30,7 @@ mod web;
 pub use app::{App, AppSpec};
 pub use bulk::{Bulk, BulkSpec};
 pub use crr::{Crr, CrrSpec};
-pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
+pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec, UDP_HEADER_BYTES};
 pub use dist::{Dist, Distributions, Rng, Sampler};
 pub use error::{AppError, DistError};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};

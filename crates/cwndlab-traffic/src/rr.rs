@@ -119,7 +119,7 @@ impl Application for Rr {
                 self.go_on(now, losses, out);
             }
             Event::End => self.end(Time::MAX, Losses::default(), out),
-            Event::Established { .. } | Event::Answered { .. } | Event::PeerClosed { .. } => {}
+            Event::Established { .. } | Event::Answered { .. } | Event::Arrived { .. } | Event::PeerClosed { .. } => {}
         }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::datagrams::EcnField;
 use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
 use crate::event::{Command, Event, Side};
@@ -29,6 +30,11 @@ pub(crate) trait Spec {
     /// Whether the application sends datagrams instead of using TCP connections.
     fn is_unresponsive(&self) -> bool {
         Self::App::IS_UNRESPONSIVE
+    }
+
+    /// The packet sizes and the ECN codepoint of an application that sends datagrams.
+    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
+        None
     }
 }
 
@@ -54,6 +60,8 @@ pub struct Setup<'a> {
     pub tcp_server: u16,
     /// Payload bytes of a full segment (the smaller of both groups' values).
     pub mss: u32,
+    /// Whether the connections are those of a QUIC stack. An application of datagrams then opens one.
+    pub over_quic: bool,
     /// The scenario's shared distributions (`Distributions::samplers`).
     pub shared: &'a BTreeMap<String, Sampler>,
     /// Returns the random stream for a purpose. Seed, replicate, name of the traffic entry and purpose determine the

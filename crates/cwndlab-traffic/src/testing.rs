@@ -41,8 +41,11 @@ pub(crate) fn app(json: &str, seed: u64) -> Result<App, String> {
     let spec: AppSpec = serde_json::from_str(json).map_err(|e| e.to_string())?;
     let shared = BTreeMap::new();
     let mut stream = |name: &str| Rng::new(name.bytes().fold(u128::from(seed), |h, b| h * 131 + u128::from(b)));
-    App::new(&spec, &mut Setup { tcp_client: 0, tcp_server: 1, mss: 1000, shared: &shared, stream: &mut stream })
-        .map_err(|error| error.to_string())
+    App::new(
+        &spec,
+        &mut Setup { tcp_client: 0, tcp_server: 1, mss: 1000, over_quic: false, shared: &shared, stream: &mut stream },
+    )
+    .map_err(|error| error.to_string())
 }
 
 impl Network {

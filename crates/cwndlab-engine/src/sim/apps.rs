@@ -66,6 +66,7 @@ impl<P: Probe> Simulation<P> {
             Notice::Established => Event::Established { conn, side },
             Notice::Delivered(total) => Event::Delivered { conn, side, total, losses },
             Notice::Answered(Answer { number, complete }) => Event::Answered { conn, number, complete, losses },
+            Notice::Arrived(number) => Event::Arrived { conn, number },
             Notice::PeerClosed => Event::PeerClosed { conn, side },
             Notice::Finished { failed } => {
                 if let Some(place) = self.apps[app as usize].conn(conn) {

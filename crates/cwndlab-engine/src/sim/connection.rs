@@ -20,6 +20,7 @@ pub(super) enum Notice {
     PeerClosed,
     Delivered(u64),
     Answered(Answer),
+    Arrived(u32),
     Finished { failed: bool },
 }
 
@@ -286,7 +287,11 @@ impl<P: Probe> Simulation<P> {
 
     #[inline(never)]
     fn report_delay(&mut self, packet: &Packet) {
-        let way = Way { connection: self.conns[(packet.to >> 1) as usize].serial, from_client: packet.to & 1 == 1 };
+        let conn = &self.conns[(packet.to >> 1) as usize];
+        if conn.is_stack() && self.outside.has_messages(conn.app) {
+            return; // the delays of its messages are recorded instead
+        }
+        let way = Way { connection: conn.serial, from_client: packet.to & 1 == 1 };
         let payload = packet.segment(&self.sacks).len;
         self.probe.delay(self.now, way, packet.age(self.now), payload);
     }

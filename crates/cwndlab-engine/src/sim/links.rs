@@ -247,6 +247,12 @@ impl<P: Probe> Simulation<P> {
         }
         let conn = &self.conns[(packet.to >> 1) as usize];
         let way = Way { connection: conn.serial, from_client: packet.to & 1 == 1 };
-        self.probe.segment(self.now, event, way, packet.ip_id, &packet.segment(&self.sacks));
+        let segment = packet.segment(&self.sacks);
+        match self.outside.payloads.content(packet.payload_slot()) {
+            Some(content) if conn.is_stack() => {
+                self.probe.datagram(self.now, event, way, packet.ip_id, &segment, content);
+            }
+            _ => self.probe.segment(self.now, event, way, packet.ip_id, &segment),
+        }
     }
 }

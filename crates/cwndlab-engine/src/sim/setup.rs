@@ -154,6 +154,7 @@ fn application(
         tcp_client: traffic.tcp_client,
         tcp_server: traffic.tcp_server,
         mss,
+        over_quic: traffic.stack.is_some(),
         shared,
         stream: &mut |purpose| streams.traffic(&traffic.name, purpose),
     };

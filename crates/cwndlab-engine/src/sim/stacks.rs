@@ -1,7 +1,7 @@
 //! Connections whose ends are stacks from outside the engine: opening, sending, delivering, notifying applications.
 
-use cwndlab_tcp::Header;
-use cwndlab_traffic::{Command, Losses};
+use cwndlab_tcp::{Expired, Header, Traced};
+use cwndlab_traffic::{Command, Losses, UDP_HEADER_BYTES};
 use cwndlab_units::Time;
 use rand::RngCore as _;
 use serde_json::Value;
@@ -13,11 +13,9 @@ use crate::budget::RunError;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Probe, Way, WindowSample};
 use crate::scenario::Scenario;
-use crate::stacks::{Endpoint, Opening, Progress, StackError, Stacks};
+use crate::stacks::{Content, Endpoint, Message, Opening, Progress, StackError, Stacks};
 use crate::streams::Streams;
 
-/// Bytes of an IPv4 and a UDP header.
-const HEADERS: u32 = 28;
 /// Memory of a connection at both ends, and of a datagram in flight: estimates for the budget.
 const CONN_BYTES: u64 = 64 << 10;
 const PAYLOAD_BYTES: u64 = 1500;
@@ -31,6 +29,17 @@ struct Pair {
     offset: [u64; 2],
     /// When the timer of each end is due, as its stack said after the end's last event.
     due: [Time; 2],
+    /// What records of probe timeouts need to know of each end, if contents are recorded.
+    probing: [Probing; 2],
+}
+
+/// The state of an end that a probe timeout refers to.
+#[derive(Clone, Copy, Default)]
+struct Probing {
+    /// When the end last sent a datagram that asks for an acknowledgment, which sets the timer (RFC 9002, section 6.2.1).
+    set_at: Time,
+    /// One more than the largest packet number of this end that was acknowledged.
+    acked: u64,
 }
 
 /// The part of the simulation that belongs to stacks.
@@ -40,6 +49,8 @@ pub(super) struct Outside {
     requested: Vec<Option<Value>>,
     /// Names of the traffic entries; empty if none requests a stack.
     names: Vec<String>,
+    /// Whether each traffic entry sends messages over its stack; empty if none requests a stack.
+    with_messages: Vec<bool>,
     stacks: Option<Box<dyn Stacks>>,
     /// Connections by the slot that they use in the simulation.
     pairs: Vec<Option<Pair>>,
@@ -53,6 +64,8 @@ pub(super) struct Outside {
 pub(super) struct Payloads {
     slots: Vec<Vec<u8>>,
     free: Vec<u32>,
+    /// What is recorded of each payload; empty if nothing is.
+    contents: Vec<Content>,
 }
 
 impl Payloads {
@@ -69,7 +82,23 @@ impl Payloads {
     /// Stores a copy of a payload. Returns its slot.
     pub(super) fn copy(&mut self, slot: u32) -> u32 {
         let mut copy = self.slots[slot as usize].clone();
-        self.store(&mut copy)
+        let made = self.store(&mut copy);
+        if let Some(content) = self.contents.get(slot as usize) {
+            self.set_content(made, content.clone());
+        }
+        made
+    }
+
+    fn set_content(&mut self, slot: u32, content: Content) {
+        if self.contents.len() < self.slots.len() {
+            self.contents.resize(self.slots.len(), Content::default());
+        }
+        self.contents[slot as usize] = content;
+    }
+
+    /// What is recorded of a payload.
+    pub(super) fn content(&self, slot: u32) -> Option<&Content> {
+        self.contents.get(slot as usize)
     }
 
     /// Frees the slot of a packet that was delivered or dropped.
@@ -88,6 +117,7 @@ impl Outside {
         Outside {
             requested: traffic.iter().map(|entry| entry.stack.clone()).collect(),
             names: traffic.iter().map(|entry| entry.name.clone()).collect(),
+            with_messages: traffic.iter().map(|t| t.stack.is_some() && t.app.is_unresponsive()).collect(),
             ..Outside::default()
         }
     }
@@ -95,6 +125,11 @@ impl Outside {
     /// Whether the connections of this traffic entry use a stack from outside the engine.
     pub(super) fn has(&self, app: u32) -> bool {
         self.requested.get(app as usize).is_some_and(Option::is_some)
+    }
+
+    /// Whether this traffic entry sends messages over a stack.
+    pub(super) fn has_messages(&self, app: u32) -> bool {
+        self.with_messages.get(app as usize).is_some_and(|has| *has)
     }
 
     /// An estimate of the memory that connections and their datagrams take.
@@ -110,7 +145,7 @@ impl Outside {
         };
         let seeds = ["client", "server"].map(|end| streams.connection(name, number, end).next_u64());
         let ends = stacks.open(stack, &Opening { now, seeds })?;
-        Ok(Pair { ends, sent: 0, offset: [0; 2], due: [Time::MAX; 2] })
+        Ok(Pair { ends, sent: 0, offset: [0; 2], due: [Time::MAX; 2], probing: [Probing::default(); 2] })
     }
 
     fn pair(&mut self, end: u32) -> Option<&mut Pair> {
@@ -162,6 +197,7 @@ impl<P: Probe> Simulation<P> {
         match command {
             Command::Write { bytes, .. } => endpoint.write(bytes),
             Command::Close { .. } => endpoint.close(),
+            Command::Send { payload, .. } => endpoint.send_message(self.now, payload),
             Command::NotifyAt { total, .. } => {
                 self.conns[(end >> 1) as usize].notify_at[(end & 1) as usize] = total;
             }
@@ -207,6 +243,7 @@ impl<P: Probe> Simulation<P> {
     fn send_payload(&mut self, end: u32, ecn: u8, payload: &mut Vec<u8>) {
         let side = (end & 1) as usize;
         let len = payload.len() as u32;
+        let is_recorded = self.records_contents();
         let Some(pair) = self.outside.pair(end) else { return };
         // Sequence numbers are as in TCP: the first byte has number 1.
         let seq = (pair.offset[side] as u32).wrapping_add(1);
@@ -215,10 +252,15 @@ impl<P: Probe> Simulation<P> {
         let conn = &mut self.conns[(end >> 1) as usize];
         conn.in_network += 1;
         let route = conn.routes[side];
-        let header = Header { seq, len, wire_bytes: len + HEADERS, ecn, ..Header::default() };
+        let header = Header { seq, len, wire_bytes: len + UDP_HEADER_BYTES, ecn, ..Header::default() };
         let mut packet = Packet::bare_of(&header, peer(end), route);
-        packet.set_payload_slot(self.outside.payloads.store(payload));
+        let content = is_recorded.then(|| pair.ends[side].describe(payload));
+        let payload_slot = self.outside.payloads.store(payload);
+        packet.set_payload_slot(payload_slot);
         payload.clear();
+        if let Some(content) = content {
+            self.keep_content(end, payload_slot, content);
+        }
         self.summary.injected += 1;
         if self.labels_packets {
             self.label(end, &mut packet, &mut false);
@@ -226,11 +268,52 @@ impl<P: Probe> Simulation<P> {
         self.forward(&packet);
     }
 
+    /// Whether the probes record what datagrams contain.
+    fn records_contents(&self) -> bool {
+        P::ENABLED && (self.observed != u32::MAX || self.probes.states)
+    }
+
+    #[inline(never)]
+    fn keep_content(&mut self, end: u32, payload_slot: u32, content: Content) {
+        let now = self.now;
+        if let Some(pair) = self.outside.pair(end).filter(|_| content.elicits_ack) {
+            pair.probing[(end & 1) as usize].set_at = now;
+        }
+        self.outside.payloads.set_content(payload_slot, content);
+    }
+
+    /// Notes which of an end's packets a datagram acknowledges.
+    #[inline(never)]
+    fn note_acked(&mut self, packet: &Packet) {
+        let Some(content) = self.outside.payloads.content(packet.payload_slot()) else { return };
+        let Some(&(_, acked)) = content.acked.first() else { return };
+        if let Some(pair) = self.outside.pair(packet.to) {
+            let probing = &mut pair.probing[(packet.to & 1) as usize];
+            probing.acked = probing.acked.max(acked);
+        }
+    }
+
+    /// Reports the probe timeouts of an end.
+    #[inline(never)]
+    fn report_probes(&mut self, end: u32) {
+        let now = self.now;
+        let way = Way { connection: self.conns[(end >> 1) as usize].serial, from_client: end & 1 == 0 };
+        let Some(pair) = self.outside.pair(end) else { return };
+        let Probing { set_at, acked } = pair.probing[(end & 1) as usize];
+        while let Some(backoffs) = pair.ends[(end & 1) as usize].poll_probe() {
+            let expired = Traced::Expired { at: now, timer: Expired::Probe, set_at, backoffs, acked };
+            self.probe.traced(way, &expired);
+        }
+    }
+
     /// Delivers a datagram to its end.
     pub(super) fn deliver_payload(&mut self, packet: &Packet) {
         let (end, now) = (packet.to, self.now);
         self.summary.delivered += 1;
         self.conns[(end >> 1) as usize].in_network -= 1;
+        if self.records_contents() {
+            self.note_acked(packet);
+        }
         let outside = &mut self.outside;
         let payload = std::mem::take(&mut outside.payloads.slots[packet.payload_slot() as usize]);
         if let Some(endpoint) = outside.end(end) {
@@ -254,6 +337,9 @@ impl<P: Probe> Simulation<P> {
             return self.arm_stack(end);
         }
         pair.ends[side].handle_timeout(now);
+        if P::ENABLED && self.probes.states {
+            self.report_probes(end);
+        }
         self.pump_stack(end);
         self.settle();
         self.retire(end >> 1);
@@ -292,6 +378,10 @@ impl<P: Probe> Simulation<P> {
         if let Some(answer) = self.outside.end(end).and_then(Endpoint::poll_answer) {
             return Some(Notice::Answered(answer));
         }
+        if let Some(message) = self.outside.end(end).and_then(Endpoint::poll_message) {
+            self.report_message(end, &message);
+            return Some(Notice::Arrived(message.number));
+        }
         let conn = &mut self.conns[slot as usize];
         let told = &mut conn.told[side];
         if mine.peer_closed && !told.peer_closed {
@@ -306,6 +396,13 @@ impl<P: Probe> Simulation<P> {
             return Some(Notice::Finished { failed: progress.iter().any(|one| one.failed) });
         }
         None
+    }
+
+    fn report_message(&mut self, end: u32, message: &Message) {
+        if P::ENABLED && self.probes.delays {
+            let way = Way { connection: self.conns[(end >> 1) as usize].serial, from_client: end & 1 == 1 };
+            self.probe.delay(self.now, way, self.now - message.sent, message.bytes);
+        }
     }
 
     #[inline(never)]

@@ -12,7 +12,14 @@ fn app(json: &str) -> Result<App, String> {
     let shared = BTreeMap::new();
     App::new(
         &spec,
-        &mut Setup { tcp_client: 3, tcp_server: 4, mss: 1000, shared: &shared, stream: &mut |_| Rng::new(1) },
+        &mut Setup {
+            tcp_client: 3,
+            tcp_server: 4,
+            mss: 1000,
+            over_quic: false,
+            shared: &shared,
+            stream: &mut |_| Rng::new(1),
+        },
     )
     .map_err(|error| error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Common, Datagrams, HEADER_BYTES, RTP_HEADERS};
+use super::{Common, Datagrams, RTP_HEADERS, UDP_HEADER_BYTES};
 use crate::dist::Dist;
 use crate::error::AppError;
 use crate::event::Side;
@@ -32,16 +32,17 @@ macro_rules! datagram_specs {
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// Bytes of an IP packet: 28 bytes of headers, and the payload. Drawn values are limited to 29 to 65,535.
+            /// Bytes of an IP packet: 28 bytes of headers, and the payload. Drawn values are limited to 29 to 65,535. Over a
+            /// QUIC stack, a datagram has the same payload, and the packet is larger by QUIC's headers.
             #[serde(default = $packet)]
             pub packet_bytes: Dist,
-            /// The ECN codepoint of the packets.
+            /// The ECN codepoint of the packets; a QUIC stack sets its own.
             #[serde(default)]
             pub ecn: EcnField,
             /// The sending end.
             #[serde(default = "client")]
             pub from: Side,
-            /// Time from the application's start to its first packet.
+            /// Time from the application's start to its first packet, or to the handshake of a QUIC stack.
             #[serde(default = "zero")]
             pub first_s: Dist,
             /// Time from the first packet to the end of the flow; if left out, the flow lasts until the end of the
@@ -132,13 +133,17 @@ datagram_specs! {
 impl Spec for CbrSpec {
     type App = Datagrams;
 
+    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
+        Some((&self.packet_bytes, self.ecn))
+    }
+
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
     }
 
     fn check(&self) -> Result<(), AppError> {
         check_rate("cbr", "rate", self.rate_bps)?;
-        check_packet("cbr", &self.packet_bytes, HEADER_BYTES)
+        check_packet("cbr", &self.packet_bytes, UDP_HEADER_BYTES)
     }
 
     fn build(&self, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
@@ -149,6 +154,10 @@ impl Spec for CbrSpec {
 impl Spec for OnOffSpec {
     type App = Datagrams;
 
+    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
+        Some((&self.packet_bytes, self.ecn))
+    }
+
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         let mut all = self.common_dists();
         all.extend([("on_s", &self.on_s), ("off_s", &self.off_s)]);
@@ -157,7 +166,7 @@ impl Spec for OnOffSpec {
 
     fn check(&self) -> Result<(), AppError> {
         check_rate("on-off", "rate", self.rate_bps)?;
-        check_packet("on-off", &self.packet_bytes, HEADER_BYTES)
+        check_packet("on-off", &self.packet_bytes, UDP_HEADER_BYTES)
     }
 
     fn build(&self, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
@@ -168,13 +177,17 @@ impl Spec for OnOffSpec {
 impl Spec for PoissonSpec {
     type App = Datagrams;
 
+    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
+        Some((&self.packet_bytes, self.ecn))
+    }
+
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
     }
 
     fn check(&self) -> Result<(), AppError> {
         check_rate("poisson", "rate", self.rate_bps)?;
-        check_packet("poisson", &self.packet_bytes, HEADER_BYTES)
+        check_packet("poisson", &self.packet_bytes, UDP_HEADER_BYTES)
     }
 
     fn build(&self, setup: &mut Setup<'_>) -> Result<Datagrams, AppError> {
@@ -184,6 +197,10 @@ impl Spec for PoissonSpec {
 
 impl Spec for VoipSpec {
     type App = Datagrams;
+
+    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
+        Some((&self.packet_bytes, self.ecn))
+    }
 
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         let mut all = self.common_dists();
@@ -214,6 +231,10 @@ impl Spec for VoipSpec {
 
 impl Spec for VideoSpec {
     type App = Datagrams;
+
+    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
+        Some((&self.packet_bytes, self.ecn))
+    }
 
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()

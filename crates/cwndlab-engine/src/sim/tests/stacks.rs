@@ -3,7 +3,9 @@
 use serde_json::{json, Value};
 
 use super::*;
-use crate::stacks::{Answer, Endpoint, Opening, Progress, StackCounters, StackError, StackWindow, Stacks};
+use crate::stacks::{
+    Answer, Content, Endpoint, Message, MessageSizes, Opening, Progress, StackCounters, StackError, StackWindow, Stacks,
+};
 
 const SIZE: usize = 500;
 const PATIENCE: Time = Time::from_millis(100);
@@ -75,6 +77,18 @@ impl Endpoint for End {
         unreachable!("these tests have no pages");
     }
     fn poll_answer(&mut self) -> Option<Answer> {
+        None
+    }
+    fn send_message(&mut self, _: Time, _: u32) {
+        unreachable!("these tests have no messages");
+    }
+    fn poll_message(&mut self) -> Option<Message> {
+        None
+    }
+    fn describe(&mut self, payload: &[u8]) -> Content {
+        Content { number: Some(u64::from(payload[0])), ..Content::default() }
+    }
+    fn poll_probe(&mut self) -> Option<u32> {
         None
     }
     fn progress(&self) -> Progress {
@@ -153,11 +167,23 @@ struct Table {}
 #[test]
 fn the_table_of_a_stack_is_checked_at_its_place() {
     let scenario = toy(json!({"colour": 1}), "");
-    let check = |table: &Value| serde_json::from_value::<Table>(table.clone()).map(drop);
+    let sizes = MessageSizes { stack: "toy".into(), bytes: (12, 472), mtu: 528 };
+    let check = |table: &Value| serde_json::from_value::<Table>(table.clone()).map(|_| sizes.clone());
     let refusal = scenario.check_stacks(check).unwrap_err().refusals().remove(0);
     assert_eq!(refusal.path, ["traffic", "0", "stack", "colour"]);
     assert_eq!(refusal.unknown.unwrap().name, "colour");
     assert!(toy(json!({}), "").check_stacks(check).is_ok());
+    let datagrams = |bytes: u32| {
+        let mut scenario = toy(json!({}), "");
+        let packet = json!({"kind": "fixed", "value": bytes});
+        let app = json!({"kind": "cbr", "rate_bps": 1000, "packet_bytes": packet});
+        scenario.traffic[0].app = serde_json::from_value(app).unwrap();
+        scenario.check_stacks(check).err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    assert_eq!((datagrams(40), datagrams(500)), (String::new(), String::new()));
+    assert!(datagrams(39).contains("packet is 39 bytes; it must be at least 40"), "{}", datagrams(39));
+    let large = "toy with an mtu of 528 bytes carries at most 500 of them; write packet = \"500B\", or a larger mtu";
+    assert!(datagrams(501).contains(large), "{}", datagrams(501));
 }
 
 #[test]
@@ -175,7 +201,7 @@ fn an_application_that_does_not_run_on_its_transport_is_rejected() {
     };
     let quic = || Some(json!({}));
     for (app, stack, why) in [
-        (json!({"kind": "cbr", "rate_bps": 1000}), quic(), "QUIC carries `bulk`"),
+        (json!({"kind": "cbr", "rate_bps": 1000, "ecn": "ect0"}), quic(), "a QUIC stack sets ECN codepoints itself"),
         (json!({"kind": "bulk", "read_rate_bps": 1000}), quic(), "QUIC carries no `bulk` with `read_rate`"),
         (web("http/1.1"), quic(), "pages over QUIC need `protocol = \"http/3\"`"),
         (web("http/3"), None, "`http/3` needs a QUIC stack"),
