@@ -55,6 +55,65 @@ def test_runs_are_the_same_on_one_and_two_threads(study: Study, run: RunResult) 
     assert not run.records("cwnd").equals(run.records("cwnd", replicate=3))
 
 
+DATAGRAMS = """\
+title = "Datagrams over UDP and over QUIC"
+measure = ["goodput", "datagram_loss", "loss_rate", "one_way_delay"]
+
+[dumbbell]
+rate = "3Mbps"
+rtt = "40ms"
+loss = "1%"
+flows = [
+    { name = "udp", app = { kind = "cbr", rate = "600kbps", packet = "500B" } },
+    { name = "quinn", stack = "quinn", app = { kind = "cbr", rate = "600kbps", packet = "500B" } },
+    { name = "noq", stack = "noq", app = { kind = "cbr", rate = "600kbps", packet = "500B" } },
+]
+
+[run]
+duration = "12s"
+warmup = "2s"
+replicates = 2
+"""
+
+
+def test_datagrams_over_quic_are_measured_as_those_over_udp() -> None:
+    study = Study.from_toml(DATAGRAMS)
+    runs = [study.run(threads=threads) for threads in (1, 2)]
+    (cell,) = runs[0].campaign.plan.cells
+    assert runs[0].campaign.digest(cell.id) == runs[1].campaign.digest(cell.id)
+    for table in ("connections", "objects", "delays"):
+        assert runs[0].records(table, replicate=1).equals(runs[1].records(table, replicate=1)), table
+    rows = runs[0].values.to_pylist()
+    values = {row["quantity"]: row["value"] for row in rows if row["replicate"] == 0}
+    for flow in ("udp", "quinn", "noq"):
+        assert 0.53 < values[f"goodput_{flow}"] < 0.57, flow  # 472 of 500 bytes, less losses
+        assert 0.2 < values[f"datagram_loss_{flow}"] < 3, flow
+        assert 20 < values[f"one_way_delay_{flow}_mean"] < 80, flow
+    # The objects of a datagram flow are its datagrams, and those that arrived have a delay.
+    objects = [row for row in runs[0].records("objects").to_pylist() if row["flow"] == "quinn"]
+    delays = [row for row in runs[0].records("delays").to_pylist() if row["flow"] == "quinn"]
+    arrived = [row for row in objects if row["finished"]]
+    assert {row["bytes"] for row in arrived} == {472}
+    assert [row["end_ns"] - row["start_ns"] for row in arrived] == [row["delay_ns"] for row in delays]
+    lost = [row["index"] for row in objects if not row["finished"]]
+    assert sorted(row["index"] for row in objects) == list(range(len(objects)))
+    assert 0 < len(lost) < 0.03 * len(objects)
+
+
+def test_probe_timeouts_are_rows_of_their_own() -> None:
+    text = STUDY.replace('rtt = "40ms"', 'rtt = "40ms"\ndown = [["4s", "5s"]]')
+    run = Study.from_toml(text).set({"probes.states": True, "run.replicates": 1}).run()
+    found = run.records("timeouts").to_pylist()
+    counted = {row["connection"]: row["timeouts"] for row in run.records("connections").to_pylist()}
+    for connection in (1, 2):
+        mine = [row for row in found if row["connection"] == connection]
+        assert {row["timer"] for row in mine} == {"probe"}
+        assert len(mine) == counted[connection] >= 2
+        assert all(row["set_ns"] < row["time_ns"] for row in mine)
+        assert [row["backoffs"] for row in mine if row["from_client"] and row["time_ns"] < 5e9][:2] == [1, 2]
+    assert set(run.records("states").column("connection").to_pylist()) == {0}
+
+
 def test_the_report_names_the_stacks_and_their_versions(run: RunResult) -> None:
     assert run.folder is not None
     text = (run.folder / "report.md").read_text()

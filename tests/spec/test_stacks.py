@@ -113,7 +113,32 @@ def test_a_full_study_names_a_stack_by_the_profile_of_a_group() -> None:
             "dumbbell.flows.1.app",
             "`http/3` needs a QUIC stack",
         ),
-        ('stack = "noq", app = { kind = "cbr", rate = "1Mbps" }', "dumbbell.flows.1", "leave out"),
+        (
+            'stack = "noq", app = { kind = "cbr", rate = "1Mbps" }',
+            "dumbbell.flows.1.app",
+            'noq with an mtu of 1228 bytes carries at most 1190 of them; write packet = "1190B"',
+        ),
+        (
+            'stack = "noq", tcp = { mtu = "1500B" }, app = { kind = "cbr", rate = "1Mbps" }',
+            "dumbbell.flows.1.app",
+            "at most 1462",
+        ),
+        (
+            'stack = "quinn", app = { kind = "cbr", rate = "1Mbps", packet = "39B" }',
+            "dumbbell.flows.1.app",
+            "it must be at least 40",
+        ),
+        (
+            'stack = "quinn", app = { kind = "cbr", rate = "1Mbps", packet = "1kB", ecn = "ect1" }',
+            "dumbbell.flows.1.app",
+            "leave out `ecn`",
+        ),
+        ('cc = "reno", app = { kind = "voip" }', "dumbbell.flows.1", 'over QUIC: stack = "quinn"'),
+        (
+            'stack = "quinn", tcp = { datagram_buffer = "1kB" }, app = { kind = "voip" }',
+            "dumbbell.flows.1.tcp",
+            "it must be 10000 to 1073741824",
+        ),
         ('stack = "noq", tcp = { profile = "linux-6" }', "dumbbell.flows.1", "takes the place of a profile"),
     ],
 )
@@ -122,6 +147,22 @@ def test_errors_are_at_their_keys(flow: str, key: str, problem: str) -> None:
         short(f"{{ {flow} }}").plan().cells[0].check()
     assert key in str(caught.value)
     assert problem in str(caught.value)
+
+
+def test_datagrams_over_quic_have_a_group_and_those_over_udp_have_none() -> None:
+    app = 'app = { kind = "voip" }'
+    study = short(f'{{ {app} }}, {{ stack = "quinn", cc = "bbr", {app} }}')
+    udp, quic = traffic(study)
+    assert [entry["name"] for entry in (udp, quic)] == ["voip", "quinn_bbr"]
+    assert "stack" not in udp
+    assert quic["stack"] == {"stack": "quinn", "cc": "bbr"}
+    text = toml.dumps(study.raw)
+    assert 'tcp = "quinn_bbr"' in text
+    assert traffic(Study.from_toml(text)) == traffic(study)
+    with pytest.raises(StudyError, match="name the group of a QUIC stack"):
+        Study.from_toml(
+            text.replace('profile = "quinn"', 'profile = "linux-6"').replace("bbr", "cubic")
+        ).plan()
 
 
 def test_the_default_group_and_two_different_ends_are_rejected() -> None:

@@ -2,7 +2,7 @@
 //! but not the same types. Each macro is expanded in a stack's module, which states what differs and imports the names.
 
 /// Defines a stack's `open` and its end of a connection, [`Stack`](crate::host::Stack). The module has these functions:
-/// `new_endpoint`, `observing`, `identify`, `handle`, `transmit_one`, `append` and `lost`.
+/// `new_endpoint`, `observing`, `identify`, `handle`, `transmit_one`, `append`, `rtt` and `lost`.
 macro_rules! ends {
     ($stack:literal, $options:ty, { $($law:path => $config:ty),+ $(,)? }) => {
         /// Opens a connection.
@@ -239,6 +239,9 @@ macro_rules! ends {
             }
             fn is_drained(&self) -> bool {
                 self.connection.as_ref().is_some_and(|(_, connection)| connection.is_drained())
+            }
+            fn rtt(&self) -> Duration {
+                self.connection.as_ref().map_or(Duration::ZERO, |(_, connection)| rtt(connection))
             }
             fn lost(&self, sender: &Shared) -> u32 {
                 self.connection.as_ref().map_or(0, |(_, connection)| lost(connection, sender))

@@ -83,6 +83,8 @@ pub(crate) trait Stack {
     fn receive_message(&mut self) -> Option<Bytes>;
     fn close(&mut self, now: Instant);
     fn is_drained(&self) -> bool;
+    /// The smoothed round-trip time, or what the stack assumes before it has measured one.
+    fn rtt(&self) -> Duration;
     /// Packets declared lost; `sender` has what the congestion control reports.
     fn lost(&self, sender: &Shared) -> u32;
 }
@@ -306,6 +308,6 @@ impl<S: Stack> Endpoint for Host<S> {
         }
     }
     fn window(&self) -> Option<StackWindow> {
-        self.has_data.then(|| self.sender.lock().sample())
+        self.has_data.then(|| self.sender.lock().sample(self.stack.rtt()))
     }
 }

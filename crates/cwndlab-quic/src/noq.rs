@@ -14,7 +14,7 @@ use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoC
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId,
     ConnectionIdGenerator, DatagramEvent, Dir, EcnCodepoint, Endpoint, EndpointConfig, Event as Reported, FourTuple,
-    SendStream, ServerConfig, StreamEvent, StreamId, TimeSource, Transmit, TransportConfig, VarInt,
+    PathId, SendStream, ServerConfig, StreamEvent, StreamId, TimeSource, Transmit, TransportConfig, VarInt,
 };
 
 use crate::adapter::ends;
@@ -62,6 +62,10 @@ fn transmit_one(connection: &mut Connection, now: Instant, payload: &mut Vec<u8>
 
 fn append(stream: &mut SendStream<'_>, chunk: Bytes) -> u64 {
     stream.write_chunks(&mut &mut [chunk][..]).map_or(0, |written| written as u64)
+}
+
+fn rtt(connection: &Connection) -> Duration {
+    connection.rtt(PathId::ZERO).unwrap_or_default()
 }
 
 fn lost(_: &Connection, sender: &Shared) -> u32 {

@@ -63,6 +63,10 @@ fn append(stream: &mut SendStream<'_>, chunk: Bytes) -> u64 {
     stream.write_chunks(&mut [chunk]).map_or(0, |written| written.bytes as u64)
 }
 
+fn rtt(connection: &Connection) -> Duration {
+    connection.rtt()
+}
+
 fn lost(connection: &Connection, _: &Shared) -> u32 {
     connection.stats().path.lost_packets as u32
 }

@@ -13,7 +13,8 @@ use cwndlab_units::Time;
 pub(crate) struct Sender {
     window: u64,
     ssthresh: Option<u64>,
-    srtt: Duration,
+    /// Whether a packet was acknowledged, so that the round-trip time is more than an assumption.
+    is_acked: bool,
     in_flight: u64,
     /// The start of the present recovery: packets sent before it say nothing new about congestion (RFC 9002, section 7.3.2).
     recovery: Option<Instant>,
@@ -31,7 +32,7 @@ impl Shared {
         Shared(Arc::new(Mutex::new(Sender {
             window: 0,
             ssthresh: None,
-            srtt: Duration::ZERO,
+            is_acked: false,
             in_flight: 0,
             recovery: None,
             state: CongestionState::Open,
@@ -55,8 +56,8 @@ impl Sender {
         self.in_flight += bytes;
     }
 
-    pub(crate) fn on_ack(&mut self, sent: Instant, srtt: Duration) {
-        self.srtt = srtt;
+    pub(crate) fn on_ack(&mut self, sent: Instant) {
+        self.is_acked = true;
         if self.recovery.is_some_and(|start| sent > start) {
             self.recovery = None;
             self.state = CongestionState::Open;
@@ -79,11 +80,12 @@ impl Sender {
         }
     }
 
-    pub(crate) fn sample(&self) -> StackWindow {
+    /// The state; `srtt` is the stack's smoothed round-trip time.
+    pub(crate) fn sample(&self, srtt: Duration) -> StackWindow {
         StackWindow {
             cwnd_bytes: self.window,
             ssthresh_bytes: self.ssthresh.unwrap_or(u64::MAX),
-            srtt: Time::from_nanos(self.srtt.as_nanos() as u64),
+            srtt: if self.is_acked { Time::from_nanos(srtt.as_nanos() as u64) } else { Time::ZERO },
             in_flight_bytes: self.in_flight,
             state: self.state,
         }

@@ -15,6 +15,8 @@ struct Log {
     datagrams: Vec<(u64, String, bool, u32)>,
     connections: Vec<String>,
     windows: Vec<(u64, u64, u64, CongestionState)>,
+    /// The smoothed round-trip time at each of the windows, in nanoseconds.
+    rtts: Vec<u64>,
     /// Bytes delivered each way, drops, and packets declared lost.
     delivered: [u64; 2],
     drops: u32,
@@ -62,6 +64,7 @@ impl Probe for Log {
     }
     fn window(&mut self, now: Time, way: Way, sample: &WindowSample) {
         self.server_windows += u32::from(!way.from_client);
+        self.rtts.push(sample.srtt.as_nanos());
         self.windows.push((now.as_nanos(), sample.cwnd_bytes, sample.in_flight_bytes, sample.state));
     }
 }
@@ -318,6 +321,16 @@ fn marks_reduce_the_window() {
         let log = Case { queue, app: json!({"kind": "bulk"}), ..Case::new(stack, "cubic") }.run();
         assert!(log.reductions > 5 && log.drops == 0, "{stack}: {} reductions, {} drops", log.reductions, log.drops);
         assert!(log.windows.iter().any(|one| one.3 == CongestionState::Cwr));
+    }
+}
+
+#[test]
+fn recorded_round_trip_times_are_measured() {
+    for (stack, cc) in LAWS {
+        let log = Case::new(stack, cc).run();
+        // The path and its queue: 40 ms and at most 41 ms; nothing of the 333 ms that both stacks assume at first.
+        let within = log.rtts.iter().all(|rtt| (40_000_000..85_000_000).contains(rtt));
+        assert!(within && log.rtts.len() > 20, "{stack} {cc}: {:?}", &log.rtts[..4]);
     }
 }
 

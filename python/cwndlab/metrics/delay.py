@@ -21,7 +21,9 @@ def one_way_delay(run: RunView, *, traffic: str | None = None) -> Floats:
 
     Every packet with payload that arrives in the window counts. The delay includes queueing, transmission,
     propagation and extra delays of the whole path. A packet sent again counts again; a lost packet has no
-    delay. Delays are recorded to 16 ns. Reduce them by `within` (mean, p95).
+    delay. Delays are recorded to 16 ns. Reduce them by `within` (mean, p95). Of an application that sends
+    datagrams over a QUIC stack, the delays are those of its datagrams, with the time that they wait at the
+    sender.
 
     For one traffic entry of the study, or for all.
     """

@@ -7,6 +7,8 @@ from typing import Literal
 
 import numpy as np
 
+from cwndlab.spec.engine_kinds import is_unresponsive
+
 from . import RunView
 from ._declared import metric
 from ._rows import (
@@ -15,6 +17,7 @@ from ._rows import (
     connections_of,
     delivered_bytes,
     link_counters,
+    objects,
     per_segment_sent,
     segment_events,
 )
@@ -32,6 +35,30 @@ def loss_rate(run: RunView, *, traffic: str | None = None) -> float:
     For one traffic entry of the study, or for all. NaN if nothing was sent.
     """
     return per_segment_sent(run, "drops", traffic)
+
+
+@metric(unit="1", low=0, high=1, tables=["connections", "objects"])
+def datagram_loss(run: RunView, *, traffic: str | None = None) -> float:
+    r"""Datagrams that did not arrive, per datagram that the application sent.
+
+    $$ p = 1 - \frac{\text{datagrams arrived}}{\text{datagrams sent}} $$
+
+    Over UDP, those that links dropped. Over a QUIC stack, where a packet can carry several datagrams and the
+    stack discards some without sending them (RFC 9221, section 5.4), those sent in the window that had not
+    arrived when it ended. `loss_rate` counts packets instead.
+
+    For one traffic entry of the study, or for all. NaN if none sent datagrams.
+    """
+    entries = run.scenario["traffic"]
+    mine = [k for k in run.traffic(traffic) if is_unresponsive(entries[k]["app"])]
+    over_quic = [k for k in mine if "stack" in entries[k]]
+    sample = objects(run, "object", traffic)
+    chosen = np.isin(sample.client, over_quic)
+    rows = connections_of(run, traffic)
+    over_udp = np.isin(rows["traffic"], np.setdiff1d(mine, over_quic))
+    sent = float(np.count_nonzero(chosen)) + float(rows["segments_sent"][over_udp].sum())
+    lost = float(np.count_nonzero(chosen & ~sample.finished)) + float(rows["drops"][over_udp].sum())
+    return lost / sent if sent else math.nan
 
 
 _DROPS = {

@@ -398,8 +398,9 @@ class _Compiler:
         program = entry.app.kind == "program"
         app = {"kind": entry.app.kind, **(given if program else knobs.app(given, (*at, "app")))}
         groups_named = {"tcp", "tcp_client", "tcp_server"} & entry.model_fields_set
-        if is_unresponsive(app) and groups_named:
-            raise problem_at((*at, min(groups_named)), "datagrams have no TCP", "leave it out")
+        if is_unresponsive(app) and groups_named and "stack" not in ends:
+            right = "leave it out, or name the group of a QUIC stack"
+            raise problem_at((*at, min(groups_named)), "datagrams have no TCP", right)
         start = entry.start
         if isinstance(start, Drawn):
             if program:

@@ -13,7 +13,13 @@ from typing import Any
 from cwndlab._core import ScenarioRefused
 from cwndlab.errors import Findings, KeyPath, StudyError, nearest, problem_at
 from cwndlab.laws import kernel_law
-from cwndlab.spec.engine_kinds import DETERMINISTIC_QUEUES, SCRIPTED, draws, sends_from_client
+from cwndlab.spec.engine_kinds import (
+    DETERMINISTIC_QUEUES,
+    SCRIPTED,
+    draws,
+    is_unresponsive,
+    sends_from_client,
+)
 
 KERNEL_SNAPSHOT_NS = 1_000_000_000
 
@@ -137,6 +143,11 @@ def kernel_run(completed: str) -> str:
 def watched_host(scenario: Mapping[str, Any]) -> int:
     """The host that is watched where the study observes none: the first traffic entry's sender."""
     return sender(scenario["traffic"][0])
+
+
+def has_connections(entry: Mapping[str, Any]) -> bool:
+    """Whether a traffic entry uses TCP or QUIC; datagrams over UDP have no connections."""
+    return "stack" in entry or not is_unresponsive(entry["app"])
 
 
 def sender(entry: Mapping[str, Any]) -> int:

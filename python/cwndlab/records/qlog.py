@@ -1,8 +1,9 @@
-"""qlog: the packets, windows and losses of one connection, as its data sender has them.
+"""qlog: the packets, windows, losses and expired timers of one connection, as its data sender has them.
 
-Two versions: 0.3, which qvis reads, and the current draft (quic-events-14). TCP is shown as if it were QUIC:
-each segment that the sender sends has a packet number of its own, ACKs and SACK blocks are the ranges of
-packet numbers that they acknowledge first, and a packet is lost when its bytes are sent again.
+Two versions: 0.3, which qvis reads, and the current draft (quic-events-14). Packet numbers and ACK frames of
+QUIC are the stack's. TCP is shown as if it were QUIC: each segment that the sender sends has a packet number
+of its own, ACKs and SACK blocks are the ranges of packet numbers that they acknowledge first, and a packet is
+lost when its bytes are sent again.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ _NAMES = {
         "received": "transport:packet_received",
         "lost": "recovery:packet_lost",
         "metrics": "recovery:metrics_updated",
+        "timer": "recovery:loss_timer_updated",
     },
     "draft-14": {
         "sent": "quic:packet_sent",
         "received": "quic:packet_received",
         "lost": "quic:packet_lost",
         "metrics": "quic:recovery_metrics_updated",
+        "timer": "quic:timer_updated",
     },
 }
+#: What qlog calls the timers of table `timeouts`: those of loss detection (RFC 9002, sections 6.1.2 and 6.2).
+_TIMERS = {"probe": "pto", "rto": "pto", "reordering": "ack"}
 #: Starts each record of JSON-SEQ (RFC 7464).
 _RECORD = "\x1e"
 
@@ -36,23 +41,31 @@ Event = tuple[int, str, dict[str, Any]]
 
 
 def qlog(
-    segments: Sequence[Row], windows: Sequence[Row], title: str, version: str, *, client: bool, quic: bool
+    segments: Sequence[Row],
+    windows: Sequence[Row],
+    timeouts: Sequence[Row],
+    title: str,
+    version: str,
+    *,
+    client: bool,
+    quic: bool,
 ) -> str:
     """The content of an .sqlog file.
 
     Args:
         segments: the rows of table `segments` of one connection, observed at the sender, in order.
         windows: the rows of table `cwnd` of its sender.
+        timeouts: the rows of table `timeouts` of its sender.
         title: what the file calls the connection.
         version: one of `VERSIONS`.
         client: whether the client sends the data.
-        quic: whether the connection is QUIC, whose ACKs are not in the records.
+        quic: whether the connection is QUIC.
 
     """
     names = _NAMES[version]
     packets = _datagrams(segments, client) if quic else _Outstanding(client).events(segments)
-    # At the same time, packets first: what the window does follows from them.
-    merged = heapq.merge(packets, _metrics(windows), key=lambda event: event[0])
+    # At the same time: an expired timer causes packets, and what the window does follows from both.
+    merged = heapq.merge(_expired(timeouts), packets, _metrics(windows), key=lambda event: event[0])
     records = [_header(title, version, client)]
     records += [{"time": time / 1e6, "name": names[name], "data": data} for time, name, data in merged]
     return "".join(f"{_RECORD}{json.dumps(record, separators=(',', ':'))}\n" for record in records)
@@ -75,8 +88,11 @@ def _header(title: str, version: str, client: bool) -> dict[str, Any]:
     }
 
 
-def _packet(number: int, row: Row, frames: list[dict[str, Any]]) -> dict[str, Any]:
-    header = {"packet_type": "1RTT", "packet_number": number}
+def _packet(number: int | None, row: Row, frames: list[dict[str, Any]]) -> dict[str, Any]:
+    """A packet; without a number, one of the handshake, of whose type nothing is recorded."""
+    header: dict[str, Any] = {"packet_type": "unknown"}
+    if number is not None:
+        header = {"packet_type": "1RTT", "packet_number": number}
     return {"header": header, "raw": {"length": row["wire_bytes"]}, "frames": frames}
 
 
@@ -90,6 +106,16 @@ def _stream(row: Row) -> list[dict[str, Any]]:
     return [{"frame_type": "stream", "stream_id": 0, "offset": row["seq"], "length": row["len"]}]
 
 
+def _ack(ranges: list[list[int]]) -> list[dict[str, Any]]:
+    return [{"frame_type": "ack", "acked_ranges": ranges}] if ranges else []
+
+
+def _expired(timeouts: Sequence[Row]) -> Iterator[Event]:
+    for row in timeouts:
+        if timer := _TIMERS.get(row["timer"]):
+            yield row["time_ns"], "timer", {"timer_type": timer, "event_type": "expired"}
+
+
 def _metrics(windows: Sequence[Row]) -> Iterator[Event]:
     for row in windows:
         found = {"congestion_window": row["cwnd_bytes"], "bytes_in_flight": row["in_flight_bytes"]}
@@ -101,23 +127,18 @@ def _metrics(windows: Sequence[Row]) -> Iterator[Event]:
 
 
 def _datagrams(segments: Sequence[Row], client: bool) -> Iterator[Event]:
-    """Datagrams in the order of sending. A loss has the time at which the link dropped the packet."""
-    numbers: dict[int, int] = {}
-    sent = received = -1
+    """Datagrams of QUIC. A loss has the time at which the link dropped the packet."""
     for row in segments:
         mine = row["from_client"] == client
+        number = row["segment"] - 1 if row["segment"] else None
         if row["event"] == "drop":
-            if mine and row["seq"] in numbers:
-                yield row["time_ns"], "lost", _lost_packet(numbers[row["seq"]])
-        elif row["event"] == "mark":
-            continue
-        elif mine and row["sent"]:
-            sent += 1
-            numbers[row["seq"]] = sent
-            yield row["time_ns"], "sent", _packet(sent, row, [])
-        elif not mine:
-            received += 1
-            yield row["time_ns"], "received", _packet(received, row, [])
+            if mine and number is not None:
+                yield row["time_ns"], "lost", _lost_packet(number)
+        elif row["event"] != "mark" and mine == row["sent"]:
+            acked = row["sack"] or []
+            # Of the records' numbers, from 1, the range's end is the first that it does not acknowledge.
+            ranges = [[a - 1, b - 2] for a, b in zip(acked[::2], acked[1::2], strict=True)]
+            yield row["time_ns"], "sent" if mine else "received", _packet(number, row, _ack(ranges))
 
 
 class _Outstanding:
@@ -144,8 +165,7 @@ class _Outstanding:
                 yield time, "sent", _packet(self._send(row), row, _stream(row))
             else:
                 self.received += 1
-                ranges = _ranges(self._acknowledged(row))
-                frames = [{"frame_type": "ack", "acked_ranges": ranges}] if ranges else []
+                frames = _ack(_ranges(self._acknowledged(row)))
                 yield time, "received", _packet(self.received, row, frames)
 
     def _send(self, row: Row) -> int:

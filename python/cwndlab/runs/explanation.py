@@ -10,8 +10,7 @@ from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.diagnosis.from_outside import diagnose_outside
 from cwndlab.diagnosis.from_records import conversations
 from cwndlab.errors import NotFoundError, check_arguments, nearest
-from cwndlab.plan.scenario import sender
-from cwndlab.spec.engine_kinds import is_unresponsive
+from cwndlab.plan.scenario import has_connections, sender
 from cwndlab.spec.units import seconds
 
 from .single_run import Repeatable, view_again
@@ -63,7 +62,7 @@ def explain_capture(path: str | Path, at: str | float | None = None, longest: in
 def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
     """The index of the traffic entry of this name, or the first instance; without a name, TCP before QUIC."""
     names = [str(entry["name"]) for entry in entries]
-    chosen = [k for k, entry in enumerate(entries) if not is_unresponsive(entry["app"])]
+    chosen = [k for k, entry in enumerate(entries) if has_connections(entry)]
     if flow is not None:
         chosen = [k for k in chosen if flow in (names[k], names[k].split(".", 1)[0])]
     if not chosen:

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cwndlab.errors import NotFoundError, OutputError, StudyError, nearest
-from cwndlab.plan.scenario import sender
+from cwndlab.plan.scenario import has_connections, sender
 from cwndlab.records.qlog import VERSIONS, qlog
-from cwndlab.spec.engine_kinds import is_unresponsive
 from cwndlab.writing import output_errors, write_atomic
 
 from .campaign import Campaign
@@ -77,15 +76,17 @@ def _qlogs(campaign: Campaign, cell: str, version: str, flow: str | None) -> Ite
     entries = {
         index: entry
         for index, entry in enumerate(scenario["traffic"])
-        if not is_unresponsive(entry["app"]) and flow in (None, entry["name"], entry["name"].split(".", 1)[0])
+        if has_connections(entry) and flow in (None, entry["name"], entry["name"].split(".", 1)[0])
     }
     if not entries:
-        names = [str(entry["name"]) for entry in scenario["traffic"] if not is_unresponsive(entry["app"])]
+        names = [str(entry["name"]) for entry in scenario["traffic"] if has_connections(entry)]
         raise NotFoundError(f'no flow "{flow}" of TCP or QUIC; {nearest(str(flow), names)}')
     for node in dict.fromkeys(sender(entry) for entry in entries.values()):
-        probes = {"segments_at": node, "cwnd": True, "connections": True}
+        probes = {"segments_at": node, "cwnd": True, "states": True, "connections": True}
         tables = with_probes(campaign, cell, 0, probes)
-        segments, windows = (_by_connection(tables[name]) for name in ("segments", "cwnd"))
+        segments, windows, timeouts = (
+            _by_connection(tables[name]) for name in ("segments", "cwnd", "timeouts")
+        )
         connections = tables["connections"].to_pylist()
         if len(connections) > MAX_CONNECTIONS:
             problem = f"cell {cell} has {len(connections)} connections, each with a file of its own"
@@ -96,11 +97,12 @@ def _qlogs(campaign: Campaign, cell: str, version: str, flow: str | None) -> Ite
                 continue
             number, client = row["connection"], entry["client"] == node
             name = f"{cell}-{entry['name']}-{number}"
-            mine = [one for one in windows.get(number, ()) if one["from_client"] == client]
-            yield (
-                name,
-                qlog(segments.get(number, ()), mine, name, version, client=client, quic="stack" in entry),
+            own, expired = (
+                [one for one in rows.get(number, ()) if one["from_client"] == client]
+                for rows in (windows, timeouts)
             )
+            packets, quic = segments.get(number, ()), "stack" in entry
+            yield name, qlog(packets, own, expired, name, version, client=client, quic=quic)
 
 
 def _by_connection(table: pa.Table) -> dict[int, list[dict[str, Any]]]:

@@ -412,7 +412,7 @@ class _Network:
         self._application(flow, at, name, own)
 
     def _tcp(self, flow: Flow, at: KeyPath, name: str, own: str) -> None:
-        if is_unresponsive(flow.app):
+        if is_unresponsive(flow.app) and flow.stack is None:
             return
         group: Raw = {**({} if flow.stack is None else {"profile": flow.stack}), **flow.tcp}
         if isinstance(flow.cc, str):
@@ -444,7 +444,7 @@ class _Network:
         ends = (f"{name}_sender", f"{name}_receiver")
         client, server = ends if sends_from_client(app) else ends[::-1]
         entry: Raw = {"name": name, "client": client, "server": server, "count": count}
-        if not is_unresponsive(app):
+        if not is_unresponsive(app) or flow.stack is not None:
             entry["tcp"] = name
         if is_program(app) and "start" not in flow.model_fields_set:
             entry["start"] = "0s"

@@ -57,6 +57,7 @@ MEASURES = {
     "goodput": Measure("goodput", "Mbit/s", "goodput", "flows"),
     "share": Measure("share of the goodput", "%", "share", "flows"),
     "loss_rate": Measure("loss rate", "%", "loss_rate", "flows"),
+    "datagram_loss": Measure("datagrams lost", "%", "datagram_loss", "flows"),
     "queue_delay": Measure(
         "queueing delay", "ms", "queue_delay", "bottleneck", parts=_DELAYS, of_several="backlog over rate"
     ),

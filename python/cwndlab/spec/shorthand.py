@@ -57,8 +57,9 @@ class Flow(Strict):
     def _one_application(self) -> Self:
         if self.app is not None and self.bytes is not None:
             raise ValueError("flows have either `bytes` or `app`")
-        if is_unresponsive(self.app) and (self.cc is not None or self.stack is not None or self.tcp):
-            raise ValueError("datagrams have no congestion control; leave out `cc`, `stack` and `tcp`")
+        if is_unresponsive(self.app) and self.stack is None and (self.cc is not None or self.tcp):
+            right = 'leave out `cc` and `tcp`, or send them over QUIC: stack = "quinn"'
+            raise ValueError(f"datagrams over UDP have no congestion control; {right}")
         if self.stack is not None and "profile" in self.tcp:
             raise ValueError("`stack` takes the place of a profile; leave out one of them")
         return self

@@ -41,7 +41,7 @@ observed! {
     }
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, pn: u64, app_limited: bool, rtt: &RttEstimator) {
         self.inner.on_ack(now, sent, bytes, pn, app_limited, rtt);
-        self.sender.lock().on_ack(sent, rtt.get());
+        self.sender.lock().on_ack(sent);
     }
     fn on_congestion_event(
         &mut self,

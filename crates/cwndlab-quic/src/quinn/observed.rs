@@ -27,7 +27,7 @@ observed! {
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, app_limited: bool, rtt: &RttEstimator) {
         self.inner.on_ack(now, sent, bytes, app_limited, rtt);
-        self.sender.lock().on_ack(sent, rtt.get());
+        self.sender.lock().on_ack(sent);
     }
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
         self.inner.on_congestion_event(now, sent, is_persistent, lost_bytes);
