@@ -19,7 +19,11 @@ S = 1_000_000_000
 class Run:
     """A run of 120 s with a warm-up of 20 s; entries 0 and 1 are "background", 2 is "ecn", 3 is "plain"."""
 
-    scenario: Mapping[str, Any] = {"duration_ns": 120 * S, "windows": {"measured": (20 * S, 120 * S)}}
+    scenario: Mapping[str, Any] = {
+        "duration_ns": 120 * S,
+        "windows": {"measured": (20 * S, 120 * S)},
+        "traffic": [{"app": {"kind": "bulk"}}] * 4,
+    }
 
     def __init__(self, **tables: Mapping[str, Any]) -> None:
         self.tables = tables

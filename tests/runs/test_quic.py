@@ -15,7 +15,10 @@ from cwndlab.study import Study
 
 STUDY = """\
 title = "QUIC next to TCP"
-measure = ["goodput", "loss_rate", "queue_delay", "fast_retransmits", "timeouts"]
+measure = [
+    "goodput", "loss_rate", "queue_delay", "fast_retransmits", "timeouts", "windows_with_drops",
+    "triple_duplicate_acks", "one_way_delay",
+]
 
 [dumbbell]
 rate = "10Mbps"
@@ -29,6 +32,7 @@ replicates = 4
 
 [probes]
 cwnd = true
+segments_at = "left"
 """
 
 
@@ -136,6 +140,16 @@ def test_what_stacks_do_not_report_is_not_measured_rather_than_0(run: RunResult)
     assert math.isnan(values["fast_retransmits_noq_bbr3"])
     assert not math.isnan(values["fast_retransmits_cubic"])
     assert not math.isnan(values["timeouts_noq_bbr3"])
+    for metric in ("windows_with_drops", "triple_duplicate_acks"):
+        assert math.isnan(values[f"{metric}_noq_bbr3"])
+        assert not math.isnan(values[f"{metric}_cubic"])
+
+
+def test_delays_are_those_of_data(run: RunResult) -> None:
+    values = {row["quantity"]: row["value"] for row in run.values.to_pylist()}
+    delays = [values[f"one_way_delay_{flow}_mean"] for flow in ("cubic", "quinn_bbr", "noq_bbr3")]
+    # All data waits in one queue; ACKs, which cross the other direction in 20 ms, do not count.
+    assert max(delays) < 1.15 * min(delays)
 
 
 def test_what_can_be_seen_of_a_stack_is_explained(run: RunResult) -> None:

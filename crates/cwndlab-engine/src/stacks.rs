@@ -117,6 +117,8 @@ pub struct Content {
     pub acked: Vec<(u64, u64)>,
     /// Whether it asks for an acknowledgment.
     pub elicits_ack: bool,
+    /// Whether it carries data of the application.
+    pub has_data: bool,
 }
 
 /// The sizes of messages that a stack can send.

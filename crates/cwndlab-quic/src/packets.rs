@@ -113,6 +113,7 @@ impl<'a> Bytes<'a> {
             let kind = self.varint()?;
             // All frames but PADDING, ACK and CONNECTION_CLOSE (RFC 9002, section 2).
             content.elicits_ack |= !matches!(kind, 0 | 2 | 3 | 0x1c | 0x1d);
+            content.has_data |= matches!(kind, 8..=0xf | 0x30 | 0x31);
             if matches!(kind, 2 | 3) {
                 let acked = self.ack(kind == 3)?;
                 if is_short {
@@ -200,17 +201,20 @@ mod tests {
     fn ranges_of_an_ack_frame_are_found_behind_other_frames() {
         // A PING, then an ACK of 90 to 100 and, after two missing packets, of 87 alone; then ECN counts.
         let content = Reader::default().read(&short(7, &[1, 3, 0x40, 100, 0, 1, 10, 1, 0, 5, 0, 0]));
-        assert_eq!(content, Content { number: Some(7), acked: vec![(90, 101), (87, 88)], elicits_ack: true });
+        let expected =
+            Content { number: Some(7), acked: vec![(90, 101), (87, 88)], elicits_ack: true, has_data: false };
+        assert_eq!(content, expected);
         let alone = Reader::default().read(&short(8, &[2, 5, 0, 0, 0, 0, 0]));
-        assert_eq!(alone, Content { number: Some(8), acked: vec![(5, 6)], elicits_ack: false });
+        assert_eq!(alone, Content { number: Some(8), acked: vec![(5, 6)], ..Content::default() });
     }
 
     #[test]
     fn frames_that_ask_for_an_acknowledgment_do_so_behind_padding() {
         let stream = [0x0f, 4, 1, 2, 9, 9];
-        for frame in [&[1][..], &stream, &[0x31, 2, 9, 9], &[0x30, 9], &[6, 0, 1, 9], &[0x19, 3]] {
+        for frame in [&stream[..], &[0x31, 2, 9, 9], &[0x30, 9], &[1], &[6, 0, 1, 9], &[0x19, 3]] {
             let content = Reader::default().read(&short(0, &[&[0, 0], frame].concat()));
             assert!(content.elicits_ack, "{frame:?}");
+            assert_eq!(content.has_data, matches!(frame[0], 0x0f | 0x30 | 0x31), "{frame:?}");
         }
         assert!(!Reader::default().read(&short(0, &[0x1c, 0, 0, 0])).elicits_ack);
     }
@@ -223,7 +227,7 @@ mod tests {
         datagram.extend(frames);
         datagram.extend([0; TAG]);
         let content = Reader::default().read(&datagram);
-        assert_eq!(content, Content { number: None, acked: vec![], elicits_ack: true });
+        assert_eq!(content, Content { elicits_ack: true, ..Content::default() });
         datagram.extend(short(5, &[0]));
         assert_eq!(Reader::default().read(&datagram).number, Some(5));
     }

@@ -325,6 +325,20 @@ fn marks_reduce_the_window() {
 }
 
 #[test]
+fn delays_tell_packets_with_data_from_acknowledgments() {
+    for stack in ["quinn", "noq"] {
+        let log = Case::new(stack, "cubic").run();
+        let with_data: u64 = log.delays.iter().map(|one| u64::from(one.2)).sum();
+        // 3 MB, in packets with some 30 bytes of headers; what was lost and sent again arrived once.
+        assert!((3_000_000..3_250_000).contains(&with_data), "{stack}: {with_data}");
+        // ACKs find no queue; the client's few packets without data do.
+        let empty: Vec<u64> = log.delays.iter().filter(|one| one.2 == 0).map(|one| one.1).collect();
+        let queued = empty.iter().filter(|delay| **delay > 21_500_000).count();
+        assert!(empty.len() > 500 && queued < 50, "{stack}: {queued} of {}", empty.len());
+    }
+}
+
+#[test]
 fn recorded_round_trip_times_are_measured() {
     for (stack, cc) in LAWS {
         let log = Case::new(stack, cc).run();

@@ -433,7 +433,7 @@ table! {
         from_client: bool,
         /// Time since the packet was sent, with a resolution of 16 ns, modulo 68 s.
         delay_ns: u64,
-        /// Payload bytes.
+        /// Payload bytes; 0 for a QUIC packet without data of the application, such as an ACK.
         len: u32,
     }
 }

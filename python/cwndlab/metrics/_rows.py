@@ -81,6 +81,13 @@ def connections_opened(run: RunView, traffic: str | None) -> Mapping[str, Column
     return Rows(table, np.flatnonzero(table["start_ns"] >= run.start_s * 1e9))
 
 
+def all_use_quic(run: RunView, traffic: str | None) -> bool:
+    """Whether these traffic entries have connections, all of QUIC stacks."""
+    used = connections_of(run, traffic)["traffic"]
+    entries = run.scenario["traffic"]
+    return len(used) > 0 and all("stack" in entries[entry] for entry in np.unique(used))
+
+
 def delivered_bytes(rows: Mapping[str, Column]) -> Column:
     """Payload bytes that each of these connections delivered in order, both ways."""
     return rows["bytes_up"].astype(np.float64) + rows["bytes_down"]

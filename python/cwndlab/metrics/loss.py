@@ -14,6 +14,7 @@ from ._declared import metric
 from ._rows import (
     Number,
     Position,
+    all_use_quic,
     connections_of,
     delivered_bytes,
     link_counters,
@@ -150,9 +151,9 @@ def windows_with_drops(
     With `share` as a share of the windows in which anything was dropped (NaN without these).
 
     For one traffic entry of the study, or for all, as far as the observation point sees its connections.
-    NaN if the cell has none.
+    NaN if the cell has none, or all of them use QUIC stacks, which have no cumulative acknowledgments.
     """
-    if traffic is not None and not run.traffic(traffic):
+    if (traffic is not None and not run.traffic(traffic)) or all_use_quic(run, traffic):
         return math.nan
     packets = run.once(("drops by window", traffic), lambda: _drops_by_window(run, traffic))
     found = sum(number >= at_least for number in packets)
@@ -163,7 +164,9 @@ def windows_with_drops(
 
 def _drops_by_window(run: RunView, traffic: str | None) -> list[int]:
     """How many packets were dropped in each window in which one was."""
-    connections = connections_of(run, traffic)["connection"].tolist()
+    entries, rows = run.scenario["traffic"], connections_of(run, traffic)
+    pairs = zip(rows["connection"].tolist(), rows["traffic"].tolist(), strict=True)
+    connections = [connection for connection, entry in pairs if "stack" not in entries[entry]]
     return [
         packets
         for connection in connections

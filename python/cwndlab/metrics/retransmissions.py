@@ -9,7 +9,16 @@ import numpy as np
 
 from . import RunView
 from ._declared import metric
-from ._rows import Kind, Number, Position, connections_of, objects, per_segment_sent, segment_events
+from ._rows import (
+    Kind,
+    Number,
+    Position,
+    all_use_quic,
+    connections_of,
+    objects,
+    per_segment_sent,
+    segment_events,
+)
 
 
 @metric(unit="packets", low=0, count=True)
@@ -63,11 +72,9 @@ def fast_retransmits(run: RunView, *, traffic: str | None = None) -> float:
 
     For one traffic entry of the study, or for all. NaN if all of them use QUIC stacks, which report none.
     """
-    rows = connections_of(run, traffic)
-    entries = run.scenario["traffic"]
-    if len(rows["traffic"]) and all("stack" in entries[entry] for entry in rows["traffic"]):
+    if all_use_quic(run, traffic):
         return math.nan
-    return float(np.sum(rows["fast_retransmits"]))
+    return float(np.sum(connections_of(run, traffic)["fast_retransmits"]))
 
 
 @metric(unit="ACKs", low=0, count=True, tables=["segments", "connections"])
@@ -77,9 +84,9 @@ def triple_duplicate_acks(run: RunView, *, traffic: str | None = None) -> float:
     A sender that retransmits at the third duplicate has as many fast retransmits, unless its window or a
     recovery forbids one. RFC 2884, section 5.2, infers retransmissions due to timeouts as all less these.
 
-    For one traffic entry of the study, or for all. NaN if the cell has none.
+    For one traffic entry of the study, or for all. NaN if the cell has none, or all of them use QUIC stacks.
     """
-    if traffic is not None and not run.traffic(traffic):
+    if (traffic is not None and not run.traffic(traffic)) or all_use_quic(run, traffic):
         return math.nan
     table = run.columns("segments")
     mine = np.isin(table["connection"], connections_of(run, traffic)["connection"])

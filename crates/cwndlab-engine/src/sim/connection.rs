@@ -292,7 +292,9 @@ impl<P: Probe> Simulation<P> {
             return; // the delays of its messages are recorded instead
         }
         let way = Way { connection: conn.serial, from_client: packet.to & 1 == 1 };
-        let payload = packet.segment(&self.sacks).len;
+        let content = self.outside.payloads.content(packet.payload_slot());
+        let is_empty = conn.is_stack() && content.is_some_and(|content| !content.has_data);
+        let payload = if is_empty { 0 } else { packet.segment(&self.sacks).len };
         self.probe.delay(self.now, way, packet.age(self.now), payload);
     }
 

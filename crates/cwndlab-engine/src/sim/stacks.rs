@@ -270,7 +270,7 @@ impl<P: Probe> Simulation<P> {
 
     /// Whether the probes record what datagrams contain.
     fn records_contents(&self) -> bool {
-        P::ENABLED && (self.observed != u32::MAX || self.probes.states)
+        P::ENABLED && (self.observed != u32::MAX || self.probes.states || self.probes.delays)
     }
 
     #[inline(never)]
