@@ -66,12 +66,35 @@ enum Entry {
 
 #[derive(Clone, Debug)]
 enum Exit {
-    Nth { nth: Nth, extra: Time },
-    Jitter { max: Time, order: Order },
-    Reorder { p: f64, extra: Time },
-    Normal { mean: f64, sigma: f64, cut: f64, order: Order },
-    Steps { extra: Schedule<Time>, order: Order },
-    Aggregate { hold: Time, release: Time },
+    Nth {
+        nth: Nth,
+        extra: Time,
+    },
+    Jitter {
+        max: Time,
+        order: Order,
+    },
+    Reorder {
+        p: f64,
+        extra: Time,
+    },
+    Normal {
+        mean: f64,
+        sigma: f64,
+        cut: f64,
+        order: Order,
+    },
+    Steps {
+        extra: Schedule<Time>,
+        order: Order,
+    },
+    /// `left`: how many more packets the burst that leaves at `release` may have.
+    Aggregate {
+        hold: Time,
+        most: u32,
+        release: Time,
+        left: u32,
+    },
 }
 
 /// Whether packets must keep their order, and the time at which the last one left the link.
@@ -153,8 +176,9 @@ impl Impairments {
                 extra: Schedule::new(at_ns, extra_ns, *repeat_ns),
                 order: Order::new(*keep_order),
             }),
-            ImpairmentConfig::Aggregate { hold_ns } => {
-                exit.push(Exit::Aggregate { hold: *hold_ns, release: Time::ZERO });
+            ImpairmentConfig::Aggregate { hold_ns, burst_packets } => {
+                let most = burst_packets.unwrap_or(u32::MAX);
+                exit.push(Exit::Aggregate { hold: *hold_ns, most, release: Time::ZERO, left: most });
             }
             ImpairmentConfig::Reorder { p, extra_ns } => exit.push(Exit::Reorder { p: *p, extra: *extra_ns }),
         }
@@ -301,10 +325,13 @@ impl Exit {
                 order.leave(arrival + Time::from_secs_f64((*mean + *sigma * normal).max(0.0))) - arrival
             }
             Exit::Steps { extra, order } => order.leave(arrival + extra.at(departure).0) - arrival,
-            Exit::Aggregate { hold, release } => {
+            Exit::Aggregate { hold, most, release, left } => {
                 if arrival > *release {
-                    *release = arrival + *hold;
+                    (*release, *left) = (arrival + *hold, *most);
+                } else if *left == 0 {
+                    (*release, *left) = (*release + *hold, *most);
                 }
+                *left -= 1;
                 *release - arrival
             }
             Exit::Reorder { p, extra } => {

@@ -120,10 +120,13 @@ pub enum ImpairmentConfig {
         keep_order: bool,
     },
     /// Exit: packets leave in bursts, as over Wi-Fi. The first packet of a burst waits for `hold_ns`; packets that
-    /// arrive in this time leave with it.
+    /// arrive in this time leave with it, as far as the burst has room, and otherwise in bursts that follow, `hold_ns` apart.
     Aggregate {
         /// How long the first packet waits.
         hold_ns: Time,
+        /// Number of packets that a burst may have; if left out, any number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        burst_packets: Option<u32>,
     },
     /// Exit: delays a packet with probability `p`, so that later packets may overtake it.
     Reorder {
@@ -176,6 +179,9 @@ pub enum ImpairmentError {
     /// `cut` is not in 1..=10. Most random values must lie within the cut, because those beyond it are drawn again.
     #[error("cut is {0}; it must lie in 1..=10")]
     Cut(f64),
+    /// `burst_packets` is 0.
+    #[error("`burst_packets` is 0; a burst has at least one packet")]
+    Burst,
     /// `mean_ns` is below `cut` times `sigma_ns`.
     #[error("with this mean a delay may be negative; it must be at least {0}")]
     Mean(Time),
@@ -233,6 +239,7 @@ impl ImpairmentConfig {
                     return Err(ImpairmentError::Mean(least));
                 }
             }
+            ImpairmentConfig::Aggregate { burst_packets: Some(0), .. } => return Err(ImpairmentError::Burst),
             ImpairmentConfig::Jitter { .. } | ImpairmentConfig::Aggregate { .. } => {}
         }
         Ok(())

@@ -185,6 +185,18 @@ fn a_delay_that_falls_lets_packets_overtake_unless_they_keep_their_order() {
 #[test]
 fn aggregation_delivers_what_came_while_the_first_was_held() {
     let ms = Time::from_millis;
-    let config = ImpairmentConfig::Aggregate { hold_ns: ms(3) };
+    let config = ImpairmentConfig::Aggregate { hold_ns: ms(3), burst_packets: None };
     assert_eq!(arrivals(&[config], 6), [4, 4, 4, 4, 8, 8].map(ms));
+}
+
+#[test]
+fn what_a_full_burst_has_no_room_for_leaves_with_the_next() {
+    let ms = Time::from_millis;
+    let config = |packets| ImpairmentConfig::Aggregate { hold_ns: ms(3), burst_packets: Some(packets) };
+    // The third and fourth packet begin a burst that leaves 3 ms after the first.
+    assert_eq!(arrivals(&[config(2)], 6), [4, 4, 7, 7, 10, 10].map(ms));
+    // One packet every 3 ms: the queue grows.
+    assert_eq!(arrivals(&[config(1)], 4), [4, 7, 10, 13].map(ms));
+    assert_eq!(arrivals(&[config(4)], 6), [4, 4, 4, 4, 8, 8].map(ms));
+    assert_eq!(config(0).check().unwrap_err().to_string(), "`burst_packets` is 0; a burst has at least one packet");
 }
