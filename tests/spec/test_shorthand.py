@@ -344,7 +344,7 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
         (
             'cc = "reno"',
             'cc = "reno", app = { kind = "cbr", rate = "1Mbps" }',
-            "q.toml:8:28: dumbbell.flows.2: datagrams have no congestion control; leave out",
+            "q.toml:8:28: dumbbell.flows.2: datagrams over UDP have no congestion control; leave out",
         ),
         (
             'cc = "reno"',
