@@ -49,6 +49,8 @@ class Cell:
     sensitivity: str | None = None
     #: Replicates that its grid asks for, in place of the study's.
     own_replicates: int | None = None
+    #: Whether senders hand their devices single segments, as a kernel's do, and not trains of them.
+    single_segments: bool = False
 
     @cached_property
     def _built(self) -> CompiledCell:
@@ -61,10 +63,14 @@ class Cell:
             ),
         )
 
-    @property
+    @cached_property
     def compiled(self) -> Compiled:
         """The cell's scenario with the origins of its parts."""
-        return self._built.compiled
+        made = self._built.compiled
+        if not self.single_segments:
+            return made
+        tcp = [{**knobs, "max_train_segments": 1} for knobs in made.scenario["tcp"]]
+        return replace(made, scenario={**made.scenario, "tcp": tcp})
 
     @property
     def choices(self) -> Mapping[str, schema.Scalar]:
@@ -166,9 +172,13 @@ class Plan:
         return sum(cell.deterministic and self.requested_of(cell) > 1 for cell in self.cells)
 
     def for_comparison(self) -> Plan:
-        """What the simulator runs for comparison with a kernel: the study's replicates, if those are more."""
+        """What the simulator runs for comparison with a kernel: the study's replicates, if those are more, and
+        senders with a device like the kernel's.
+        """
         asked = self.replicates or 0
-        return replace(self, replicates=None) if all(c.replicates >= asked for c in self.cells) else self
+        cells = tuple(replace(cell, single_segments=True) for cell in self.cells)
+        fewer = any(cell.replicates < asked for cell in self.cells)
+        return replace(self, cells=cells, replicates=self.replicates if fewer else None)
 
     def evenly_spaced(self, most: int) -> Plan:
         """The plan of at most so many of its cells, evenly spaced."""

@@ -52,7 +52,8 @@ def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
         "What the host at the observation point sends and gets (without one, the sender of the first "
         "traffic), first replicates, from the first packet with data until an event is not the same on both; "
         f"times may be {DEFAULT_TOLERANCE_S * 1e3:g} ms apart. Where the kernel opens the connection "
-        "otherwise, times count from this packet. The earlier of the two is what the other does not do then."
+        "otherwise, times count from this packet. The earlier of the two is what the other does not do then. "
+        "Senders that pace send single segments on both, as the kernel's device takes no trains of them."
     )
     complete = not simulated.failures and not measured.failures
     return Twin(simulated.results, tuple(_first_differences(simulated, measured)), about, complete)
