@@ -41,6 +41,19 @@ def test_a_change_of_the_model_is_found_in_pairs_where_independent_runs_would_hi
     assert width[1] > 3 * width[0]
 
 
+def test_what_too_few_runs_leave_untested_is_said_to_be_so(
+    tmp_path: Path, fake_core: FakeCore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = Study.from_toml(TEXT)
+    study.run(tmp_path / "a", replicates=1)
+    study.set({"topology.links.wire.rate": "1010kbps"}).run(tmp_path / "b", replicates=1)
+    with pytest.raises(SystemExit):
+        app(["compare", str(tmp_path / "a"), str(tmp_path / "b")])
+    out = capsys.readouterr().out
+    assert "nan" not in out and "within noise" not in out and out.count("not tested") == 2
+    assert "2 differ, 0 of them significantly; 2 have too few runs for a test" in out
+
+
 def test_a_comparison_is_a_page_with_both_runs_in_each_figure_and_data(
     tmp_path: Path, fake_core: FakeCore, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -201,3 +201,11 @@ def test_a_cell_without_randomness_runs_once() -> None:
 
 def test_the_same_study_gives_the_same_scenarios_to_the_byte() -> None:
     assert [c.scenario for c in study().plan().cells] == [c.scenario for c in study().plan().cells]
+
+
+def test_a_kernel_is_compared_with_senders_that_hand_their_device_single_segments() -> None:
+    plan = Study.load("bbr").plan()
+    own, compared = (each.cells[0].compiled for each in (plan, plan.for_comparison()))
+    assert {knobs["max_train_segments"] for knobs in compared.scenario["tcp"]} == {1}
+    assert own.scenario["tcp"][0]["max_train_segments"] != 1
+    assert compared.scenario["links"] == own.scenario["links"] and compared.origins == own.origins

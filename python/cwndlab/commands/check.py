@@ -60,6 +60,9 @@ def check(
     spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in some.cells})
     scale = len(plan.cells) / len(some.cells)
     echo(f"{'' if some is plan else 'about '}{round(some.runs * scale)} runs of {spans} s, seed {plan.seed}")
+    if any(cell.compiled.kernel_laws for cell in some.cells):
+        echo("note: no estimate, as the simulator lacks a congestion control of a kernel's", err=True)
+        return
     try:
         seconds = estimate_seconds(some) * scale
     except RunError as error:

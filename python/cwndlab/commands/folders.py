@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -108,15 +109,22 @@ def compare(
         echo_json(data)
         return
     for move in found.moved:
-        sign = "moved" if move.significant else "within noise"
+        tested = not math.isnan(move.low)
+        sign = "moved" if move.significant else "within noise" if tested else "not tested"
+        between = f"difference {move.low:.3g} to {move.high:.3g}, " if tested else ""
         echo(
             f"{sign:<13}{move.cell}  {move.quantity}: {move.a:.6g} → {move.b:.6g} {move.unit}"
-            f"  (difference {move.low:.3g} to {move.high:.3g}, {move.method})"
+            f"  ({between}{move.method})"
         )
     for folder, cells in ((a, found.only_a), (b, found.only_b)):
         if cells:
             echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
     significant = sum(move.significant for move in found.moved)
-    differ = len(found.moved)
-    chance = f" (by chance alone about {0.05 * differ:.2g} would)" if differ > 1 else ""
-    echo(f"{found.same} numbers are equal, {differ} differ, {significant} of them significantly{chance}")
+    tests = sum(not math.isnan(move.low) for move in found.moved)
+    chance = f" (by chance alone about {0.05 * tests:.2g} would)" if tests > 1 else ""
+    untested = len(found.moved) - tests
+    left = f"; {untested} have too few runs for a test" if untested else ""
+    echo(
+        f"{found.same} numbers are equal, {len(found.moved)} differ, {significant} of them significantly"
+        f"{chance}{left}"
+    )

@@ -172,8 +172,8 @@ class Plan:
         return sum(cell.deterministic and self.requested_of(cell) > 1 for cell in self.cells)
 
     def for_comparison(self) -> Plan:
-        """What the simulator runs for comparison with a kernel: the study's replicates, if those are more, and
-        senders with a device like the kernel's.
+        """What the simulator runs next to a kernel: the study's replicates, if those are more, with senders
+        whose device is like the kernel's.
         """
         asked = self.replicates or 0
         cells = tuple(replace(cell, single_segments=True) for cell in self.cells)

@@ -87,7 +87,8 @@ def _how_to_get(law: str) -> str:
     from cwndlab.backends.linux_virtual import images
 
     kernels = images.kernels_by_law().get(law)
+    own = f"a law of your own in Python: --cc {law}.py:CLASS"
     if not kernels:
-        return f"`cwndlab linux build --law {law}.c` builds a kernel with one of your own"
+        return f"{own}; in C: `cwndlab linux build --law {law}.c`"
     others = f" (also in {', '.join(kernels[1:])})" if kernels[1:] else ""
-    return f"--backend linux-virtual --kernel {kernels[0]} has it{others}"
+    return f"{own}; in C: --backend linux-virtual --kernel {kernels[0]} has it{others}"

@@ -405,7 +405,9 @@ class Campaign:
         OutputError for a kernel's runs, and where opening results would have to run code.
         """
         if self.backend:
-            raise OutputError("this was not recorded, and a kernel's run cannot be repeated; set [probes]")
+            raise OutputError(
+                "this was not recorded, and a kernel's run is not made again for it; set [probes]"
+            )
         if self.work.laws and not self.runs_laws:
             raise OutputError(
                 f"the records of replicate {replicate} are not kept, and opening results runs no code; "

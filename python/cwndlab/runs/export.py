@@ -25,6 +25,8 @@ def export(folder: Path, target: Path) -> list[Path]:
     """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
     with open_folder(folder) as (campaign, _), output_errors(target):
+        if campaign.backend:
+            raise OutputError("a kernel's run has no qlog; its packets are in kernel/ as pcapng if observed")
         target.mkdir(parents=True, exist_ok=True)
         try:
             for cell in campaign.cells:
