@@ -6,6 +6,7 @@ import base64
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -87,6 +88,16 @@ class _Handler(BaseHTTPRequestHandler):
             except (RunError, _core.BudgetError) as error:
                 answer = {"error": str(error)}
         self._answer(json.dumps(answer).encode(), "application/json")
+
+    def handle(self) -> None:
+        """Answers the requests of a connection, until the browser closes it, which it may do at any time."""
+        with suppress(ConnectionError):
+            super().handle()
+
+    def finish(self) -> None:
+        """Closes the connection."""
+        with suppress(ConnectionError):
+            super().finish()
 
     def _answer(self, body: bytes, kind: str) -> None:
         self.send_response(HTTPStatus.OK)
