@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cwndlab.explore import lessons
 from cwndlab.explore.controls import Explored, derive_study
 from cwndlab.explore.page import content
 from cwndlab.explore.table import SettingCompiler, SettingTable
@@ -93,9 +94,22 @@ def test_random_settings_of_a_study_are_those_that_the_compiler_makes(modem: Exp
 def test_a_page_offers_axes_parameters_and_knobs_of_the_bottleneck(modem: Explored) -> None:
     offered = {control.name: [stop.title for stop in control.stops] for control in modem.controls}
     assert offered["variant"] == ["Tahoe", "Reno", "NewReno", "SACK", "FACK"]
-    assert offered["rate"] == ["1920bps", "4800bps", "9600bps, as in the study", "19200bps", "48000bps"]
-    assert offered["buffer"][2] == "3pkt, as in the study"
+    assert offered["rate"] == ["1920bps", "4800bps", "9600bps", "19200bps", "48000bps"]
+    assert offered["buffer"][2] == "3pkt"
     assert {"delay", "loss", "queue", "profile", "cc", "bytes"} <= offered.keys()
+
+
+def test_a_control_names_the_studys_own_value() -> None:
+    controls = {control.name: control for control in derive_study(lessons.study("loss-recovery")).controls}
+    at_start = {name: control.stops[control.base].title for name, control in controls.items()}
+    assert (at_start["rate"], at_start["loss"], at_start["queue"]) == ("2Mbps", "0%", "drop-tail")
+    # these change with the profile
+    assert at_start["iw"] == "the profile's (3 in rfc5681)"
+    assert at_start["cc"] == "the profile's (reno in rfc5681)"
+
+
+def test_an_axis_that_a_page_adds_may_not_have_the_name_of_a_quantity() -> None:
+    assert "rate_set" in {control.name for control in derive_study(Study.load("bbr")).controls}
 
 
 def test_a_page_starts_from_the_studys_own_cell(modem: Explored) -> None:

@@ -27,6 +27,8 @@ from cwndlab.spec.values import label, same_value, text
 
 from .table import SettingCompiler, SettingTable, State
 
+#: The title of the study's own value if it is none that can be named.
+UNKNOWN = "as in the study"
 #: Sections that a study of single cells has no use for.
 DROPPED = ("grids", "cells", "tables", "figures", "marks", "sensitivity", "combinations")
 
@@ -126,7 +128,7 @@ class Explored:
                 scenario = self._accepted_scenario((*self.base[:k], position, *self.base[k + 1 :]))
                 if scenario == base and own.value is None:  # the study's own value, in its place
                     kept.remove(own)
-                    own = replace(own, title=f"{stop.title}, as in the study")
+                    own = replace(own, title=stop.title)
                     kept.append(own)
                 elif scenario is not None:
                     kept.append(stop)
@@ -160,11 +162,25 @@ def derive_study(study: StudySpec) -> Explored:
         new = [name for name in derived.outline.axes if name not in start.axes]
         groups = {name: "tcp" if name.endswith("cc") else "network" for name in new}
     found = Explored(derived, axes, ())
+    own = own_titles(study, start)
     controls = [
-        _control(name, axis, start.axes, axes, groups.get(name, "study"))
+        _control(name, axis, axes, groups.get(name, "study"), own.get(name.removesuffix("_set")))
         for name, axis in derived.outline.axes.items()
     ]
-    return replace(found, controls=tuple(controls)).keep_effective()
+    found = replace(found, controls=tuple(controls)).keep_effective()
+    return replace(found, controls=tuple(_of_profile(one, study) for one in found.controls))
+
+
+def _of_profile(control: Control, study: StudySpec) -> Control:
+    """A control whose first value comes with the profile, and changes with it, says so."""
+    key = {"iw": "initial_window", "cc": "cc"}.get(control.name.removesuffix("_set"))
+    given = study.raw.get("tcp", {})
+    own = control.stops[control.base]
+    if control.group != "tcp" or key is None or key in given or own.value is not None:
+        return control
+    value = "" if own.title == UNKNOWN else f" ({own.title} in {study.base.tcp.profile})"
+    stops = [replace(one, title=f"the profile's{value}") if one is own else one for one in control.stops]
+    return replace(control, stops=tuple(stops))
 
 
 def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, str]]:
@@ -187,13 +203,18 @@ def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, st
         "parameter": parameter_axes(study, start),
     }
     axes = raw.setdefault("axes", {})
+    quantities = {one["name"] for one in raw.get("quantities", ())}
     # an axis of other cells alone may set such a key, too: what the page adds comes later
     taken = {key for name, axis in axes.items() if name in start.axes for key in targets(axis)}
     for group, found in new.items():
         for name, axis in found.items():
             if group != "parameter" and taken & set(targets(axis)):
                 continue
-            while name in axes or (group != "parameter" and name in raw.get("parameters", {})):
+            while (
+                name in axes
+                or name in quantities
+                or (group != "parameter" and name in raw.get("parameters", {}))
+            ):
                 name += "_set"
             axes[name] = axis
             groups[name] = group
@@ -204,10 +225,11 @@ def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, st
 def _control(
     name: str,
     axis: schema.Axis,
-    chosen: Mapping[str, schema.Scalar],
     axes: Mapping[str, schema.Scalar],
     group: str,
+    own: str | None,
 ) -> Control:
+    """The control of an axis; `own`: the study's own value of an axis that it lacks, if known."""
     titles = {label(v.name): v.title for v in axis.values if isinstance(v, schema.AxisValue) and v.title}
     stops = [Stop(value, titles.get(label(value), text(value))) for value in axis.names]
     ordered = all(_quantity(stop.value) is not None for stop in stops)
@@ -216,8 +238,10 @@ def _control(
     if name in axes:
         base = next(k for k, stop in enumerate(stops) if same_value(stop.value, axes[name]))
     else:
-        stops.insert(0, Stop(None, "as in the study"))
-        base = 0
+        quantity = _quantity(own) if ordered and own is not None else None
+        lower = [stop for stop in stops if quantity is not None and (_quantity(stop.value) or 0.0) < quantity]
+        base = len(lower)
+        stops.insert(base, Stop(None, own or UNKNOWN))
     return Control(name, axis.title or name, axis.unit or "", group, tuple(stops), base, ordered)
 
 
@@ -245,6 +269,10 @@ WINDOWS = (1, 2, 3, 4, 6, 10, 16, 32)
 LAWS = ("reno", "cubic", "dctcp", "prague", "bbr1", "bbr3")
 QUEUES = ("drop-tail", "codel", "pie", "fq-codel", "dualpi2")
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-zµ/%]+)\Z")
+
+
+#: Impairments that lose no packet at random.
+NO_RANDOM_LOSS = ("drop-nth", "delay-nth", "delay-steps", "jitter", "normal-jitter")
 
 
 def values_around(value: object) -> list[schema.Scalar]:
@@ -336,6 +364,28 @@ def network_axes(study: StudySpec, start: Cell) -> dict[str, Axis]:
         if values := values_around(limit):
             made["buffer"] = {"title": "buffer", "values": values, "sets": f"{at}.limit"}
     return made
+
+
+def own_titles(study: StudySpec, start: Cell) -> dict[str, str]:
+    """What the study's own values are of axes of `network_axes` and `tcp_axes` that have no such value."""
+    scenario = start.compiled.scenario
+    link = scenario["links"][bottleneck(scenario["links"])]
+    made = {"queue": link["queue"]["kind"]}
+    if all(one["kind"] in NO_RANDOM_LOSS for one in link["impairments"]):
+        made["loss"] = "0%"
+    windows = {_segments(tcp["initial_window"], tcp["mss"]) for tcp in scenario["tcp"]}
+    if len(windows) == 1:
+        made["iw"] = windows.pop()
+    return made
+
+
+def _segments(window: str | Mapping[str, int], mss: int) -> str:
+    """An initial window of a scenario in segments."""
+    if isinstance(window, Mapping):
+        return text(window["segments"])
+    # (RFC 3390, section 1; RFC 6928, section 2)
+    most, least = (4, 4380) if window == "rfc3390" else (10, 14600)
+    return text(_tidy(min(most * mss, max(2 * mss, least)) / mss))
 
 
 def tcp_axes(study: StudySpec) -> dict[str, Axis]:

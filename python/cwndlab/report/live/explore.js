@@ -97,13 +97,13 @@ function studyFile(content, settings) {
 }
 
 /**
- * A control's value with its unit, which is singular after 1: "1 packet", "4 packets, as in the study", "1 ms".
+ * A control's value with its unit, which is singular after 1: "1 packet", "4 packets", "1 ms". Words have none.
  * @param {string} value
  * @param {string} unit
  */
 function measured(value, unit) {
-  const [, number, rest] = /** @type {string[]} */ (/^([^,]*)(.*)$/.exec(value));
-  return `${number} ${number === "1" ? unit.replace(/^([a-z]{3,})s$/, "$1") : unit}${rest}`;
+  if (unit === "" || !/^[\d.]+$/.test(value)) return value;
+  return `${value} ${value === "1" ? unit.replace(/^([a-z]{3,})s$/, "$1") : unit}`;
 }
 
 class Explorer {
