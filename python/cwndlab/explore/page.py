@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from cwndlab import _core, metrics
 from cwndlab.errors import OutputError, StudyError, check_arguments
 from cwndlab.report import embed, render
+from cwndlab.report.contents import read_readme
 from cwndlab.report.widget import PageWidget, page_widget
 from cwndlab.report.wording import paragraphs
 from cwndlab.spec import stacks, toml
@@ -97,13 +98,14 @@ def page(
     if isinstance(module, str):
         raise OutputError(module)
     found, tables = derived.tables()
-    about = found.study.outline.about or ""
+    about, folder = found.study.outline.about or "", found.study.folder
     carried = embed.simulator(module, content(found, tables, look), "explore.js")
     made = render.page(
         "explore.html",
         css=render.style("explore"),
         title=found.study.title,
         about=paragraphs(about),
+        readme=render.readme_html(read_readme(folder) if folder is not None else ""),
         tries=[(str(one["text"]), address(one.get("set", {}), one.get("compare"))) for one in tries],
         groups=_groups(found.controls),
         left_out=found.left_out,

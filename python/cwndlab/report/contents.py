@@ -64,7 +64,7 @@ def outputs_of(study: StudySpec, folder: Path) -> Outputs:
         source=_citation(source) if source is not None else "",
         url=(source.url or "") if source is not None else "",
         about=outline.about or "",
-        readme=_readme(folder),
+        readme=read_readme(folder),
         finding=outline.finding or "",
         key_figure=outline.key_figure or "",
         tables=outline.tables or _plain_table(study),
@@ -76,8 +76,8 @@ def outputs_of(study: StudySpec, folder: Path) -> Outputs:
     )
 
 
-def _readme(folder: Path) -> str:
-    """The study's README; the report lacks one that cannot be read."""
+def read_readme(folder: Path) -> str:
+    """The README in a study's folder; empty if there is none that can be read."""
     try:
         return (folder / "README.md").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
