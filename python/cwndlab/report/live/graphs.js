@@ -55,7 +55,7 @@ function likelySender({ traffic: [first] }) {
 /** The graphs in their order: name, title, unit and what to look for. */
 const GRAPHS = /** @type {const} */ ([
   ["sequence", "Packets", "segment number", "A dot is a packet when it is sent, a cross one that is dropped. The steeper, the faster."],
-  ["rate", "Rate", "Mb/s", "What arrives at the receivers: of each flow, and of all together (dashed)."],
+  ["rate", "Rate", "Mb/s", "Data that arrives at the receivers, repeated data included: of each flow, and of all together (dashed)."],
   ["window", "Window", "kB", "What the sender may have in flight (cwnd), and what it has. Cwnd falls when it reacts to congestion."],
   ["round_trip", "Round-trip time", "ms", "As each sender measures it, smoothed: that of the path, and the wait in the queue."],
   ["queue", "Queue", "packets", "What waits at the link. A cross is a dropped packet, a diamond a marked one."],
@@ -185,15 +185,18 @@ class Graphs {
       /** @param {Series[]} series */
       const mine = (series) => (several ? series.map((one) => overlaid(one, shot.label, k)) : series);
       return {
+        subject: sender ? subject(all, sender) : "",
         totals: totals(shot.run, shot.scenario, all, lines),
         sequence: sender ? mine(sequenceSeries(shot.run, sender)) : [],
         rate: mine(rateSeries(shot.run, shot.scenario, all, shown)),
         window: sender ? mine(windowSeries(shot.run, sender, own[0].color)) : [],
         roundTrip: mine(roundTripSeries(shot.run, shown)),
-        queue: mine(queueSeries(shot.run, Number(this.link.value))),
+        queue: mine(queueSeries(shot.run, shot.scenario, Number(this.link.value))),
       };
     });
     this.showTotals(parts.map((part) => part.totals));
+    const subjects = [...new Set(parts.map((part) => part.subject))].join(" and ");
+    for (const plot of [this.sequence, this.window]) plot.nameSubject(subjects);
     this.sequence.show(parts.flatMap((part) => part.sequence));
     this.rate.show(parts.flatMap((part) => part.rate));
     this.window.show(parts.flatMap((part) => part.window));
@@ -293,7 +296,12 @@ class Graphs {
   }
 }
 
-/** A series of one of two runs: its colour tells which. @param {Series} one @param {string} label @param {number} k */
-function overlaid(one, label, k) {
-  return { ...one, name: `${label}: ${one.name}`, color: OVERLAID[k] };
+/** A connection in a heading: the name of its flow, with its number if the flow has several. @param {Sender[]} all @param {Sender} sender */
+function subject(all, { group, name, connection }) {
+  return all.filter((one) => one.group === group).length > 1 ? `${name}, connection ${connection}` : name;
+}
+
+/** A series of one of two runs: its colour tells which. @param {Series} one @param {string} run @param {number} k */
+function overlaid(one, run, k) {
+  return { ...one, run, color: OVERLAID[k] };
 }

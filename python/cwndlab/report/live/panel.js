@@ -1,7 +1,7 @@
 // The series of a run's graphs, from its record tables.
 
 /**
- * @typedef {{ links: { name: string, from: number, to: number }[], traffic: { name: string, client: number, server: number, app: { kind?: string, from?: string } }[],
+ * @typedef {{ links: { name: string, from: number, to: number, queue: { unit?: string } }[], traffic: { name: string, client: number, server: number, app: { kind?: string, from?: string } }[],
  *   nodes: string[], probes: Record<string, unknown>, duration_ns: number }} Scenario
  * @typedef {{ connection: number, traffic: number, fromClient: boolean, start: number, end: number, group: number, name: string,
  *   text: string }} Sender A connection; `end`: when it had sent all it had to, else infinite; `group`: the place of its flow's name.
@@ -167,29 +167,28 @@ function windowSeries(run, sender, color) {
   const wanted = (row) => mine[row] === sender.connection && client[row] === Number(sender.fromClient);
   const { end } = sender;
   return [
-    { name: "in flight", ...pick(table, "in_flight_bytes", wanted, 1000), draw: "steps", color: "--faint", shown: true, end },
+    { name: "in flight", ...pick(table, "in_flight_bytes", wanted, 1000), draw: "steps", color: "--faint", shown: true, pale: true, end },
     { name: "cwnd", ...pick(table, "cwnd_bytes", wanted, 1000), draw: "steps", color, shown: true, end },
     { name: "ssthresh", ...pick(table, "ssthresh_bytes", wanted, 1000), draw: "steps", color: "--bad", shown: true, dashed: true, end },
   ];
 }
 
 /**
- * What the graphs need recorded, next to the cell's own probes: samples of every connection, for its rate.
+ * What the graphs need recorded, next to the cell's own probes.
  * @param {Scenario} exact
  * @param {number} node Where segments are observed.
  */
 function observed(exact, node) {
-  const edge = (/** @type {number} */ k) => Math.round((k * exact.duration_ns) / SAMPLES);
-  const windows = Array.from({ length: SAMPLES }, (_, k) => [`rate ${k}`, [edge(k), edge(k + 1)]]);
-  const probes = { ...exact.probes, segments_at: node, cwnd: true, connections: true, queues: exact.links.map((_, k) => k) };
-  return { ...exact, windows: Object.fromEntries(windows), probes };
+  const probes = { ...exact.probes, segments_at: node, cwnd: true, connections: true, delays: true, queues: exact.links.map((_, k) => k) };
+  return { ...exact, windows: {}, probes };
 }
 
 /** Intervals in which rates are measured. */
 const SAMPLES = 120;
 
 /**
- * The rate at which data arrives in order, for each line, and that of all connections if there are several.
+ * The rate at which data arrives, for each line, and that of all connections if there are several. It counts packets as they
+ * arrive, in order or not: counted in order, a repaired hole would look like a rate above the link's.
  * @param {Run} run
  * @param {Scenario} scenario
  * @param {Sender[]} all
@@ -198,27 +197,17 @@ const SAMPLES = 120;
  */
 function rateSeries(run, scenario, all, lines) {
   const width = scenario.duration_ns / NS / SAMPLES;
-  const { rows, columns } = run.tables.connection_snapshots;
-  const final = run.tables.connections.columns;
+  const { rows, columns } = run.tables.delays;
+  const { time_ns: time, connection: owner, from_client: client, len } = columns;
   const senderOf = new Map(all.map((one) => [one.connection, one]));
   /** Bytes in each interval, for each connection. @type {Map<number, Float64Array>} */
   const arrived = new Map(all.map((one) => [one.connection, new Float64Array(SAMPLES)]));
-  /** @type {Map<number, number>} */
-  const before = new Map();
-  /** @param {number} connection @param {number} time @param {Record<string, Column>} from @param {number} row */
-  const count = (connection, time, from, row) => {
-    const bytes = from[senderOf.get(connection)?.fromClient ? "bytes_up" : "bytes_down"].values[row];
-    const interval = Math.min(SAMPLES - 1, Math.max(0, Math.ceil(time / width - 1e-6) - 1));
-    const counted = arrived.get(connection);
-    if (counted) counted[interval] += bytes - (before.get(connection) ?? 0);
-    before.set(connection, bytes);
-  };
   for (let row = 0; row < rows; row++) {
-    const connection = columns.connection.values[row];
-    const time = columns.time_ns.values[row] / NS;
-    if (time <= (senderOf.get(connection)?.end ?? 0)) count(connection, time, columns, row);
+    const sender = senderOf.get(owner.values[row]);
+    const counted = sender && arrived.get(sender.connection);
+    if (!counted || client.values[row] !== Number(sender.fromClient)) continue;
+    counted[Math.min(SAMPLES - 1, Math.floor(time.values[row] / NS / width))] += len.values[row];
   }
-  for (const [row, connection] of final.connection.values.entries()) count(connection, Math.min(senderOf.get(connection)?.end ?? 0, width * SAMPLES), final, row);
   /** @param {Line} line @param {boolean} dashed @returns {Series} */
   const series = ({ name, color, members }, dashed) => {
     const first = Math.floor(Math.min(...members.map(({ start }) => start)) / width);
@@ -256,24 +245,27 @@ function roundTripSeries(run, lines) {
 
 /**
  * @param {Run} run
+ * @param {Scenario} scenario
  * @param {number} link
  * @returns {Series[]}
  */
-function queueSeries(run, link) {
+function queueSeries(run, { links: configured }, link) {
   const table = run.tables.queues;
   const links = table.columns.link.values;
   const average = table.columns.average.values;
   /** @param {number} row */
   const wanted = (row) => links[row] === link;
+  const unit = configured[link].queue.unit === "bytes" ? packetSize(table, wanted) : 1;
   /** @type {Series[]} */
   const series = [
     { name: "queue", ...pick(table, "packets", wanted), draw: "steps", color: "--none", shown: true },
     {
       name: "RED's average",
-      ...pick(table, "average", (row) => wanted(row) && !Number.isNaN(average[row])),
+      ...pick(table, "average", (row) => wanted(row) && !Number.isNaN(average[row] / unit), unit),
       draw: "steps",
       color: "--fair",
       shown: true,
+      dashed: true,
     },
   ];
   const segments = run.tables.segments;
@@ -291,6 +283,17 @@ function queueSeries(run, link) {
     series.push({ name: word === "drop" ? "dropped" : "marked", x, y, draw, color, shown: true });
   }
   return series;
+}
+
+/** Mean size in bytes of the packets in samples of a queue, NaN if all are empty. @param {Table} table @param {(row: number) => boolean} wanted */
+function packetSize({ rows, columns: { packets, bytes } }, wanted) {
+  let [count, size] = [0, 0];
+  for (let row = 0; row < rows; row++) {
+    if (!wanted(row)) continue;
+    count += packets.values[row];
+    size += bytes.values[row];
+  }
+  return size / count;
 }
 
 /** The link with the longest queue on average. @param {Run} run */

@@ -2,12 +2,19 @@
 
 /**
  * `x` is ascending. Steps hold a value until the next, the last one until `end`; null values (NaN) draw nothing.
- * Series of one name have one entry in the legend.
+ * Series of one name have one entry in the legend. Of two runs overlaid, whose colours tell them apart, each run has an entry,
+ * too, and pale series are drawn pale.
  * @typedef {{ name: string, x: Float64Array, y: Float64Array, draw: "steps" | "dot" | "square" | "cross" | "diamond",
- *   color: string, shown: boolean, dashed?: boolean, end?: number }} Series
+ *   color: string, shown: boolean, dashed?: boolean, pale?: boolean, end?: number, run?: string }} Series
  * @typedef {{ zoom(span: Span): void, reset(): void, pan(share: number): void, scale(factor: number): void,
  *   hover(time: number | null): void }} Owner
  */
+
+/** How the legend shows what a series is drawn with, if its colour does not tell. */
+const SIGNS = { steps: "\u2501", dot: "\u2022", square: "\u25a0", cross: "\u00d7", diamond: "\u25c6" };
+
+/** Opacity of pale series. */
+const PALE = 0.4;
 
 const MARGIN = { left: 58, right: 22, top: 8, bottom: 24 };
 
@@ -28,6 +35,8 @@ class Plot {
     this.span = [0, 1];
     /** @type {number | null} */
     this.cursor = null;
+    /** Names of series, and of runs, that the legend has hidden. @type {Set<string>} */
+    this.hidden = new Set();
     /** @type {Span | null} A moment or a part that is pointed out. */
     this.marked = null;
     /** @type {number | null} Where a drag began, in pixels. */
@@ -41,9 +50,9 @@ class Plot {
     this.legend.className = "legend";
     this.element = document.createElement("figure");
     const caption = document.createElement("figcaption");
-    const heading = document.createElement("strong");
-    heading.textContent = `${title} (${unit})`;
-    caption.append(heading, ` ${about}`);
+    this.heading = document.createElement("strong");
+    this.nameSubject("");
+    caption.append(this.heading, ` ${about}`);
     this.element.append(caption, this.legend, this.canvas, this.values);
     this.listen();
   }
@@ -83,33 +92,50 @@ class Plot {
     });
   }
 
-  /** @param {Series[]} series */
-  show(series) {
-    const entries = () => this.series.map((one) => one.name + one.color).join("\n");
-    const before = entries();
-    const hidden = new Set(this.series.filter((one) => !one.shown).map((one) => one.name));
-    this.series = series.filter((one) => one.x.length > 0);
-    for (const one of this.series) one.shown = !hidden.has(one.name);
-    const names = [...new Set(this.series.map((one) => one.name))];
-    if (entries() !== before) this.legend.replaceChildren(...names.map((name) => this.entry(name)));
-    const what = names.join(", ") || "nothing recorded";
-    this.canvas.setAttribute("aria-label", `${this.title} over time. ${what}. Arrow keys pan, + and \u2212 zoom, 0 resets.`);
+  /** Names what is drawn in the heading. @param {string} subject Empty: everything. */
+  nameSubject(subject) {
+    this.subject = subject === "" ? this.title : `${this.title} of ${subject}`;
+    this.heading.textContent = `${this.subject} (${this.unit})`;
   }
 
-  /** The entry of a name in the legend, a button that hides its series. @param {string} name */
-  entry(name) {
+  /** @param {Series[]} series */
+  show(series) {
+    const entries = () => this.series.map(({ name, color, run }) => `${run} ${name} ${color}`).join("\n");
+    const before = entries();
+    this.series = series.filter((one) => one.x.length > 0);
+    this.hide();
+    const names = [...new Set(this.series.map((one) => one.name))];
+    const runs = [...new Set(this.series.flatMap((one) => one.run ?? []))];
+    if (entries() !== before) this.legend.replaceChildren(...runs.map((run) => this.entry("run", run)), ...names.map((name) => this.entry("name", name)));
+    const what = names.join(", ") || "nothing recorded";
+    this.canvas.setAttribute("aria-label", `${this.subject} over time. ${what}. Arrow keys pan, + and \u2212 zoom, 0 resets.`);
+  }
+
+  /** Hides the series whose name or run is hidden, and shows the others. */
+  hide() {
+    for (const one of this.series) one.shown = !this.hidden.has(`name ${one.name}`) && !this.hidden.has(`run ${one.run}`);
+  }
+
+  /** The entry of a name or a run in the legend, a button that hides its series. @param {"name" | "run"} kind @param {string} text */
+  entry(kind, text) {
     const button = document.createElement("button");
-    const mine = () => this.series.filter((one) => one.name === name);
-    const [{ color, shown, dashed }] = mine();
+    const key = `${kind} ${text}`;
+    const [{ color, dashed, pale, draw, run }] = this.series.filter((one) => one[kind] === text);
+    const sign = kind === "name" && run !== undefined;
     button.type = "button";
-    button.setAttribute("aria-pressed", String(shown));
-    button.style.setProperty("--color", `var(${color})`);
-    button.classList.toggle("dashed", dashed === true);
-    button.textContent = name;
+    button.setAttribute("aria-pressed", String(!this.hidden.has(key)));
+    button.style.setProperty("--color", sign ? "transparent" : `var(${color})`);
+    button.classList.toggle("dashed", dashed === true && kind === "name");
+    if (sign) {
+      const drawn = Object.assign(document.createElement("span"), { textContent: dashed ? "\u2505" : SIGNS[draw], ariaHidden: "true" });
+      drawn.style.opacity = String(pale ? PALE : 1);
+      button.append(drawn, " ");
+    }
+    button.append(text);
     button.addEventListener("click", () => {
-      const all = mine();
-      for (const one of all) one.shown = !one.shown;
-      button.setAttribute("aria-pressed", String(all[0]?.shown));
+      if (!this.hidden.delete(key)) this.hidden.add(key);
+      button.setAttribute("aria-pressed", String(!this.hidden.has(key)));
+      this.hide();
       this.draw();
     });
     return button;
@@ -209,8 +235,10 @@ class Plot {
       context.fillRect(left - (across === 3 ? 1.5 : 0), MARGIN.top, across, bottom - MARGIN.top);
     }
     for (const one of this.series) {
+      context.globalAlpha = one.pale && one.run !== undefined ? PALE : 1;
       if (one.shown) this.drawSeries(context, one, color(one.color), px, py);
     }
+    context.globalAlpha = 1;
     if (this.cursor !== null) {
       context.strokeStyle = color("--faint");
       context.beginPath();
@@ -323,14 +351,15 @@ class Plot {
     const reach = (6 / this.width) * (this.span[1] - this.span[0]);
     for (const one of this.series) {
       if (!one.shown) continue;
+      const name = one.run === undefined ? one.name : `${one.run}: ${one.name}`;
       const row = above(one.x, time) - 1;
       if (one.draw === "steps") {
-        if (row >= 0 && !(time > (one.end ?? Infinity))) parts.push(`${one.name} ${shortNumber(one.y[row])}`);
+        if (row >= 0 && !(time > (one.end ?? Infinity))) parts.push(`${name} ${shortNumber(one.y[row])}`);
         continue;
       }
       const near = [row, row + 1].filter((k) => k >= 0 && k < one.x.length && Math.abs(one.x[k] - time) <= reach);
       near.sort((a, b) => Math.abs(one.x[a] - time) - Math.abs(one.x[b] - time));
-      if (near.length > 0) parts.push(`${one.name} ${shortNumber(one.y[near[0]])} at ${one.x[near[0]].toFixed(6)} s`);
+      if (near.length > 0) parts.push(`${name} ${shortNumber(one.y[near[0]])} at ${one.x[near[0]].toFixed(6)} s`);
     }
     this.values.textContent = parts.join(" \u00b7 ");
   }

@@ -15,11 +15,11 @@
 const READ = {
   segments: ["time_ns", "event", "connection", "from_client", "timeout", "segment", "link"],
   cwnd: ["time_ns", "connection", "from_client", "cwnd_bytes", "ssthresh_bytes", "in_flight_bytes", "srtt_ns"],
-  queues: ["time_ns", "link", "packets", "average"],
+  queues: ["time_ns", "link", "packets", "bytes", "average"],
   connections: ["connection", "traffic", "start_ns", "end_ns", "bytes_up", "bytes_down", "segments_sent", "retransmits",
     "timeouts", "drops", "marks"],
   objects: ["traffic", "kind", "start_ns", "end_ns"],
-  connection_snapshots: ["time_ns", "connection", "bytes_up", "bytes_down"],
+  delays: ["time_ns", "connection", "from_client", "len"],
   links: ["link", "arrivals", "drops_full", "drops_aqm", "drops_loss", "marks", "mean_queue_packets"],
 };
 
