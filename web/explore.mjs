@@ -53,8 +53,13 @@ seen.keyboardReturns = [(await picture()) === atStart[0], await hash()];
 await page.locator("#explore-compare").check();
 await change(() => page.selectOption("#control-cc", { label: "bbr3" }));
 seen.compared = [await hash(), await totals()];
-const names = await page.locator(".legend").first().textContent();
-seen.overlay = [names.includes("A: sent"), names.includes("B: sent")];
+const legends = () => page.locator(".legend").evaluateAll((all) => all.map((one) => [...one.children].map(({ lastChild }) => lastChild.textContent)));
+seen.overlay = await legends();
+const both = await picture(2);
+await page.locator(".legend").nth(2).getByRole("button", { name: "B", exact: true }).click();
+seen.hides = (await picture(2)) !== both;
+await page.locator(".legend").nth(2).getByRole("button", { name: "B", exact: true }).click();
+seen.hides &&= (await picture(2)) === both;
 if (pictures) await page.screenshot({ path: join(pictures, "explore.png") });
 
 const overlaid = await picture();

@@ -7,9 +7,12 @@ import http.client
 import json
 import re
 import shutil
+import socket
+import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import resources
@@ -111,7 +114,10 @@ def test_a_slider_moves_by_keyboard_alone(seen: Any) -> None:
 def test_two_settings_are_overlaid(seen: Any) -> None:
     address, totals = seen["compared"]
     assert address == "#vs.=&vs.cc=bbr3"
-    assert seen["overlay"] == [True, True]
+    packets, _, window, *_ = seen["overlay"]
+    assert packets[:4] == ["A", "B", "acknowledged", "sent"] and len(packets) == len(set(packets))
+    assert window == ["A", "B", "in flight", "cwnd", "ssthresh"]
+    assert seen["hides"]
     a, b = re.findall(r"^[AB]: \S+\t([\d.]+)", totals, re.MULTILINE)
     assert 8 < float(a) <= 10 and 8 < float(b) <= 10 and a != b
     assert seen["zooms"]
@@ -163,6 +169,10 @@ def test_the_graphs_of_a_lesson_end_with_its_transfer_and_say_what_to_look_for(s
     assert first == 0 and float(took) < last < 1.2 * float(took)
     look = lessons.advice("slow-start")["look"]
     assert [caption.partition(") ")[2] for caption in captions[: len(look)]] == [*look.values()]
+    assert [caption.partition(" (")[0] for caption in captions[:2]] == [
+        "Packets of transfer",
+        "Window of transfer",
+    ]
     assert all(len(caption) > 40 for caption in captions)
 
 
@@ -240,6 +250,18 @@ def test_the_page_is_one_light_file(file: Path) -> None:
     assert len(text.encode()) < 1_500_000
 
 
+def test_a_page_has_the_text_and_the_readme_of_its_study(tmp_path: Path) -> None:
+    file = tmp_path / "question.toml"
+    flows = 'rate = "10Mbps"\nrtt = "40ms"\nflows = [{ cc = "cubic" }]'
+    file.write_text(f'title = "T"\nabout = "For the class."\n[dumbbell]\n{flows}\n[run]\nduration = "1s"\n')
+    (tmp_path / "README.md").write_text("# T\n\nRead **this** first.\n")
+    found = derive_study(Study.load(file))
+    text = page(replace(found, controls=()))
+    above = text[: text.index('id="explore-controls"')]
+    assert '<p class="about">For the class.</p>' in above
+    assert "<p>Read <strong>this</strong> first.</p>" in above
+
+
 @pytest.fixture
 def server() -> Iterator[PageServer]:
     with PageServer({"index.html": lambda: "the page"}) as made:
@@ -267,6 +289,27 @@ def test_pages_are_served_to_those_who_know_the_path(server: PageServer) -> None
 def test_pages_are_not_served_under_a_foreign_name(server: PageServer) -> None:
     path = urlsplit(server.url).path
     assert answer(server, path, host=f"attacker.example:{server.server_port}")[0] == 404
+
+
+def test_a_browser_that_closes_early_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, failed = threading.Event(), []
+    monkeypatch.setattr(PageServer, "handle_error", lambda *_: failed.append(sys.exc_info()))
+    with PageServer(
+        {"index.html": lambda: asked.wait(10) and "x" * 50_000_000}
+    ) as server:  # more than buffers hold
+        server.daemon_threads = False  # closing waits for the answer
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        browser = socket.create_connection(("127.0.0.1", server.server_port))
+        browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        host = f"127.0.0.1:{server.server_port}"
+        browser.sendall(f"GET {urlsplit(server.url).path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        time.sleep(0.05)  # the request has been read
+        browser.close()
+        asked.set()
+        server.shutdown()
+        thread.join()
+    assert failed == []
 
 
 def test_the_server_listens_on_the_loopback_interface_alone(server: PageServer) -> None:
