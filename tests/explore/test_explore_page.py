@@ -260,6 +260,9 @@ def test_a_page_has_the_text_and_the_readme_of_its_study(tmp_path: Path) -> None
     above = text[: text.index('id="explore-controls"')]
     assert '<p class="about">For the class.</p>' in above
     assert "<p>Read <strong>this</strong> first.</p>" in above
+    assert '<details class="readme" open>' in above
+    (tmp_path / "README.md").write_text("# T\n\n" + 400 * "Read on. ")
+    assert '<details class="readme"><summary>' in page(replace(found, controls=()))
 
 
 @pytest.fixture
