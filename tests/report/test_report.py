@@ -26,7 +26,7 @@ from cwndlab.report import canvas, methods, render
 from cwndlab.report.contents import Outputs
 from cwndlab.report.converter import submit
 from cwndlab.report.draft import CSV_COLUMNS, count_incompatible
-from cwndlab.report.judge import judge
+from cwndlab.report.judge import Omitted, judge, omissions
 from cwndlab.report.methods import definitions
 from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.pages import write_index
@@ -322,6 +322,14 @@ def test_a_part_that_was_not_run_is_told_and_the_rest_is_shown(tmp_path: Path) -
     assert view.omitted == ("Of cells that were not run: claims falls, wrong",)
     assert "Not shown" in (tmp_path / "o/report.html").read_text()
     assert len(view.tables) == 1
+
+
+def test_what_a_study_has_one_of_needs_no_name_where_it_was_not_run() -> None:
+    parts = [Omitted("claim", "falls"), Omitted("finding", "")]
+    assert omissions(parts) == (
+        "Of cells that were not run: claim falls",
+        "Of cells that were not run: the study's finding",
+    )
 
 
 def test_an_axis_that_no_cell_has_that_was_run_is_not_an_error_of_the_study(tmp_path: Path) -> None:

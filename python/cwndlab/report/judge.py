@@ -25,6 +25,7 @@ class Omitted(NamedTuple):
 
     kind: str
     id: str
+    """Empty for what a study has only one of."""
     why: StudyError | None = None
     """What is wrong; None if its cells were not run."""
 
@@ -38,7 +39,10 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
             names.setdefault(part.kind, []).append(part.id)
         else:
             wrong.append(str(part.why))
-    not_run = (f"{kind}{'s' * (len(ids) > 1)} {', '.join(ids)}" for kind, ids in names.items())
+    not_run = (
+        f"{kind}{'s' * (len(ids) > 1)} {', '.join(ids)}" if any(ids) else f"the study's {kind}"
+        for kind, ids in names.items()
+    )
     return (*(f"Of cells that were not run: {parts}" for parts in not_run), *wrong)
 
 

@@ -228,7 +228,7 @@ def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
         try:
             return finding_text(outputs.finding, results)
         except StudyError as error:
-            judged.omitted.append(Omitted("finding", "finding", error))
+            judged.omitted.append(Omitted("finding", "", error))
     return count_claims(judged.claims)
 
 
