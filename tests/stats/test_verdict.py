@@ -258,6 +258,6 @@ def test_the_line_that_counts_names_what_is_expected_by_chance() -> None:
     found = Incompatible.of_numbers([False] * 104 + [True] * 157)
     assert found is not None
     assert (found.judged, found.found, round(found.expected, 2)) == (261, 104, 13.05)
-    assert "Of 261 judged numbers, 104 are incompatible" in found.text
+    assert "Of 261 numbers that can be tested, 104 are incompatible" in found.text
     assert "13.1 (7 to 20)" in found.text
     assert Incompatible.of_numbers([]) is None

@@ -48,7 +48,7 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
 
 
 def _incompatible(folder: Path | None) -> dict[str, float] | None:
-    """The judged numbers, how many are incompatible, and how many would be by chance."""
+    """The tested numbers, how many are incompatible, and how many would be by chance."""
     counted = count_incompatible(folder / "verdicts.csv") if folder is not None else None
     return counted._asdict() if counted is not None else None
 

@@ -235,7 +235,7 @@ def _sign(x: Interval) -> int:
 
 
 class Incompatible(NamedTuple):
-    """How many of the judged numbers are incompatible, and how many would be if the model were right."""
+    """How many of the tested numbers are incompatible, and how many would be if the model were right."""
 
     judged: int
     """Numbers compared with random cells, without those that the study marks."""
@@ -254,9 +254,10 @@ class Incompatible(NamedTuple):
     def text(self) -> str:
         """The line that says how good a model is, whatever the verdicts are called."""
         are = "is" if self.found == 1 else "are"
+        numbers = "number" if self.judged == 1 else "numbers"
         return (
-            f"Of {self.judged} judged numbers, {self.found} {are} incompatible with the runs; if the model "
-            f"were right, {self.expected:.3g} ({self.low} to {self.high}) would be by chance."
+            f"Of {self.judged} {numbers} that can be tested, {self.found} {are} incompatible with the runs; "
+            f"if the model were right, {self.expected:.3g} ({self.low} to {self.high}) would be by chance."
         )
 
 
