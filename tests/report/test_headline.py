@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 
-from cwndlab.report.headline import Axes, one_line, two_lines
+import pytest
+
+import synthetic
+from cwndlab.report.headline import Axes, headline, named_values, one_line, two_lines
+from cwndlab.spec.outputs import Figure
 from cwndlab.stats.intervals import Interval
+from cwndlab.stats.results import AxisValue, Results
 
 AXES = Axes("buffer", "BDP", "share of the goodput", "%")
 
@@ -54,3 +59,36 @@ def test_the_only_line_rises_or_falls_if_its_ends_are_apart() -> None:
     )
     assert one_line({"1": around(12, 1), "2": around(5, 1)}, AXES).startswith("Share of the goodput falls")
     assert one_line({"1": around(5, 1), "2": around(6, 1)}, AXES) == ""
+
+
+LAWS = Axes("congestion control", "", "goodput", "Mbit/s")
+
+
+def test_names_have_a_highest_and_a_lowest_and_no_order() -> None:
+    line = {"mine": around(13, 0.1), "cubic": around(9, 0.1), "bbr3": around(14, 0.1)}
+    assert (
+        named_values(line, LAWS) == "bbr3 has the highest goodput (14 Mbit/s), cubic the lowest (9 Mbit/s)."
+    )
+    two = {"mine": around(13, 0.1), "prague": around(14, 0.1)}
+    assert named_values(two, LAWS) == "prague has the larger goodput (14 against 13 Mbit/s)."
+
+
+def test_a_name_is_the_highest_only_if_its_interval_is_apart_from_all_others() -> None:
+    line = {"mine": around(13, 2), "cubic": around(9, 0.1), "bbr3": around(14, 2)}
+    assert named_values(line, LAWS) == "Goodput is higher with bbr3 (14 Mbit/s) than with cubic (9 Mbit/s)."
+    assert named_values({"mine": around(13, 2), "bbr3": around(14, 2)}, LAWS) == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["mine", "prague"], "mine has the larger goodput"),
+        ([1, 2], "Goodput falls"),
+        (["1MB", "2MB"], "Goodput falls"),
+    ],
+)
+def test_only_values_with_an_order_rise_or_fall(values: list[AxisValue], expected: str) -> None:
+    cells = synthetic.grid(cc=values)
+    data = {(cell.id, "goodput"): [9.0 - k, 9.1 - k, 9.2 - k] for k, cell in enumerate(cells)}
+    spec = Figure.model_validate({"id": "f", "title": "F", "kind": "bar", "x": "cc", "quantity": "goodput"})
+    assert headline(spec, Results(cells, {"goodput": "Mbit/s"}, data)).shown.startswith(expected)

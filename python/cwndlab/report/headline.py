@@ -12,7 +12,7 @@ from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import Results
+from cwndlab.stats.results import Results, is_name
 
 from .wording import estimate_text
 
@@ -63,7 +63,10 @@ def headline(spec: Figure, results: Results) -> Headline:
     axes = Axes(_without_unit(results.title(spec.x)), units[0], _without_unit(y), units[1])
     if len(lines) == 2:
         return two_lines(lines, axes)
-    return Headline(one_line(next(iter(lines.values())), axes)) if len(lines) == 1 else Headline()
+    if len(lines) != 1:
+        return Headline()
+    one = named_values if any(is_name(point.x) for point in found) else one_line
+    return Headline(one(next(iter(lines.values())), axes))
 
 
 def _without_unit(title: str) -> str:
@@ -105,6 +108,22 @@ def one_line(line: Line, axes: Axes) -> str:
     numbers = f"from {estimate_text(a)} to {estimate_text(b)} {axes.y_unit}".rstrip()
     along = f"from {axes.describe_places([start])} to {axes.describe_places([end])}"
     return f"{axes.y[0].upper()}{axes.y[1:]} {verb} {numbers}, {along}."
+
+
+def named_values(line: Line, axes: Axes) -> str:
+    """Which of several names, which have no order, has the highest and which the lowest number."""
+    order = sorted(line, key=lambda name: line[name].value)
+    if len(order) < 2 or not all(_known(one) for one in line.values()):
+        return ""
+    low, high = order[0], order[-1]
+    if not _is_below(line[low], line[high]):
+        return ""
+    most, least = (f"{estimate_text(line[name])} {axes.y_unit}".rstrip() for name in (high, low))
+    if len(order) == 2:
+        return f"{high} has the larger {axes.y} ({estimate_text(line[high])} against {least})."
+    if _is_below(line[order[-2]], line[high]) and _is_below(line[low], line[order[1]]):
+        return f"{high} has the highest {axes.y} ({most}), {low} the lowest ({least})."
+    return f"{axes.y[0].upper()}{axes.y[1:]} is higher with {high} ({most}) than with {low} ({least})."
 
 
 def _known(*intervals: Interval) -> bool:

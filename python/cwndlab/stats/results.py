@@ -33,6 +33,11 @@ Value: TypeAlias = float | Sequence[float]
 """One replicate's value of a quantity: a number, or one number per object (page, packet, …)."""
 
 
+def is_name(value: AxisValue) -> bool:
+    """Whether a value is a name, which has no order, and not a number or a number with its unit."""
+    return isinstance(value, str) and not value[:1].isdigit()
+
+
 class CellInfo(NamedTuple):
     """A cell of the study's grid: one combination of axis values."""
 

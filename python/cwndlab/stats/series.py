@@ -13,7 +13,7 @@ from cwndlab.metrics._numbers import median
 from cwndlab.spec.values import as_list, same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.results import AxisValue, CellInfo, Results
+from cwndlab.stats.results import AxisValue, CellInfo, Results, is_name
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ def panel_title(spec: Figure, results: Results, panel: AxisValue | None) -> str:
 
 def _legend_text(results: Results, axis: str, value: AxisValue) -> str:
     """A value in a legend: a name alone, a number with what it is of."""
-    is_name = isinstance(value, str) and not value[:1].isdigit()
-    return results.value_title(axis, value) if is_name else results.setting(axis, value)
+    return results.value_title(axis, value) if is_name(value) else results.setting(axis, value)
 
 
 def points(spec: Figure, results: Results) -> list[Point]:
