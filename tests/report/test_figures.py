@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +14,9 @@ import pytest
 import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.report import canvas, lines
-from cwndlab.report.canvas import colours_of, dashes_of
 from cwndlab.report.figures import draw
+from cwndlab.report.looks import colours_of, dashes_of, fills_of
+from cwndlab.report.overlay import overlay
 from cwndlab.report.packets import decimate, time_sequence_rows
 from cwndlab.report.palette import PALETTE, PLAIN
 from cwndlab.report.svg import inline_svg
@@ -217,9 +220,58 @@ def test_a_kernel_and_the_simulator_share_colours_and_differ_in_dashes() -> None
     spec = figure(kind="line", x="iw", quantities=["a", "b"])
     cubic, bbr1 = PALETTE[:2]
     assert colours_of(names, ("cubic", "bbr1"), spec) == [cubic, cubic, bbr1, bbr1]
-    solid, dashed = dashes_of(names)[:2]
-    assert dashes_of(names) == [solid, dashed, solid, dashed] and solid != dashed
-    assert dashes_of(["kernel", "simulator"]) == [solid, dashed]
+    solid, dashed = dashes_of(names, spec)[:2]
+    assert dashes_of(names, spec) == [solid, dashed, solid, dashed] and solid != dashed
+    assert dashes_of(["kernel", "simulator"], spec) == [solid, dashed]
+
+
+def _named(*parts: Sequence[str]) -> list[str]:
+    return [", ".join(name) for name in itertools.product(*parts)]
+
+
+LAWS, FLOWS = ("mine", "cubic", "bbr3"), ("tested", "cubic")
+SOURCES = ("kernel", "simulator")
+
+
+@pytest.mark.parametrize("quantities", [1, 2])
+@pytest.mark.parametrize(
+    "names",
+    [
+        _named(FLOWS, LAWS),
+        _named(("mean", "p95", "p99"), LAWS),
+        _named(("mean", "p95", "p99"), SOURCES),
+        _named(FLOWS, LAWS, SOURCES),
+        [f"law {k}" for k in range(30)],
+    ],
+)
+def test_no_two_series_of_a_figure_look_alike(names: list[str], quantities: int) -> None:
+    spec = figure(kind="line", x="iw", quantities=["a", "b"][:quantities])
+    colours = colours_of(names, FLOWS, spec)
+    assert len(set(zip(colours, map(str, dashes_of(names, spec)), strict=True))) == len(names)
+    if len(names) <= 16:
+        colours = colours_of(names, FLOWS, spec, bars=True)
+        fills = fills_of(names, colours, spec) or colours
+        assert len(set(zip(colours, fills, strict=True))) == len(names)
+
+
+def test_a_law_has_one_colour_and_each_of_its_quantities_its_own_dashes() -> None:
+    spec = figure(kind="line", x="iw", quantities=["a", "b"])
+    names = _named(FLOWS, LAWS)
+    colours, dashes = colours_of(names, FLOWS, spec), dashes_of(names, spec)
+    assert colours[:3] == colours[3:] and len(set(colours)) == 3
+    assert colours[1] == PALETTE[1]  # CUBIC has the colour of the flow of that name
+    assert dashes[0] == dashes[1] == dashes[2] != dashes[3] == dashes[4] == dashes[5]
+
+
+def test_bars_of_the_simulator_are_hollow_and_bars_of_one_place_are_apart() -> None:
+    where = {"ftps": 0, "iw": 1, "webs": 8}
+    spec = figure(kind="bar", x="webs", quantity="page_delay", series=["run"], where=where)
+    svg = draw(spec, overlay(WEB, WEB, SOURCES)).svg
+    bars = re.findall(r'series: (\w+)"[^>]* d="M([\d.]+),[\d.]+h([\d.]+)[^>]*?(fill="[^"]*")? stroke=', svg)
+    (kernel, left, width, filled), (simulator, right, _, hollow) = bars
+    assert (kernel, simulator) == SOURCES
+    assert filled and not hollow  # what Vega leaves out inherits "none"
+    assert float(right) - float(left) > float(width) + 2
 
 
 def _tick_places(svg: str) -> dict[str, float]:

@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cwndlab.report.converter import Conversion, submit
 from cwndlab.spec.outputs import Figure
 
-from .overlay import SIMULATOR, without_source
-from .palette import PALETTE, PLAIN, SHADES
-
 if TYPE_CHECKING:
     import altair as alt
 
@@ -87,8 +84,6 @@ PANELS = 12
 
 CROWD = 200
 """As many packets in one panel want smaller marks."""
-
-DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
 
 def interactive_chart(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str) -> alt.TopLevelMixin:
@@ -216,29 +211,6 @@ def flat_title(title: str, spec: Figure) -> Spec:
     """The title of a vertical axis above it, written as everything else is, in as many lines as it needs."""
     lines = title_lines(title, spec)
     return {"title": lines or None, "axis": {"titleY": TITLE_Y - LINE * (len(lines) - 1)}}
-
-
-def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars: bool = False) -> list[str]:
-    """A colour for each series: that of the flow of this name, which it has in the whole report.
-
-    Where flows have colours, several numbers of the whole network, as a mean and a percentile, have none. A
-    kernel's series has the colour of the simulator's.
-    """
-    bases = [without_source(name) for name in names]
-    order = list(dict.fromkeys(bases))
-    plain = flows and len(spec.quantities) > 1 and not set(order) & set(flows)
-    looks = SHADES if bars else [PLAIN] * len(DASHES)
-    if plain and order == list(names) and len(names) <= len(looks):
-        return looks[: len(names)]
-    order = list(flows) if set(order) <= set(flows) else order
-    return [PALETTE[order.index(base) % len(PALETTE)] for base in bases]
-
-
-def dashes_of(names: Sequence[str]) -> list[list[int]]:
-    """The dashes of each series; of a kernel's and the simulator's, the simulator's are dashed."""
-    if any(without_source(name) != name for name in names):
-        return [DASHES[name.endswith(SIMULATOR)] for name in names]
-    return DASHES
 
 
 def panel_of_size(chart: Spec, title: str, spec: Figure) -> Spec:

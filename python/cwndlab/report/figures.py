@@ -27,14 +27,11 @@ from . import lines as line_figure
 from .canvas import (
     BROAD,
     CROWD,
-    DASHES,
     INK,
     LOG,
     PANELS,
     Row,
     Spec,
-    colours_of,
-    dashes_of,
     field,
     in_columns,
     interactive_chart,
@@ -51,6 +48,7 @@ from .canvas import (
     to_svg,
 )
 from .lines import quantity_title
+from .looks import DASHES, colours_of, dashes_of
 from .palette import PALETTE
 from .svg import inline_svg, on_white
 
@@ -182,7 +180,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             "x": field("x:Q", title=x_title, scale=LOG if spec.log_x else {}),
             "y": field("y:Q", title=spec.y_title or "share at most", scale={"domain": [0, 1]}),
             "color": look_by_name("series:N", names, colours_of(names, results.flows, spec), legend=legend),
-            "strokeDash": look_by_name("series:N", names, dashes_of(names), legend=legend),
+            "strokeDash": look_by_name("series:N", names, dashes_of(names, spec), legend=legend),
         }
         chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.8))
         charts.append(panel_of_size(chart, series.panel_title(spec, results, panel), spec))

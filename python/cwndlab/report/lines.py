@@ -21,8 +21,6 @@ from .canvas import (
     LONGEST_TITLE,
     Row,
     Spec,
-    colours_of,
-    dashes_of,
     field,
     flat_title,
     layer_chart,
@@ -35,6 +33,7 @@ from .canvas import (
     panel_width,
     stack,
 )
+from .looks import colours_of, dashes_of, fills_of
 from .palette import SHADES
 
 #: Up to so many places on an axis each have a tick.
@@ -45,6 +44,8 @@ MANY_NAMES = 12
 ALIKE = 1.6
 #: Points per line from which on single points are not marked.
 MANY = 60
+#: Between the bars of one place, as a share of their distance.
+GAP = 0.15
 #: Lines that are named at their ends; more of them have a legend.
 NAMED = 5
 #: Pixels from the end of the axis to a name, and between the middles of two names.
@@ -70,7 +71,7 @@ def draw(
     legend = None if room else legend_of(names, "square" if bars else "stroke", spec, y_title)
     colours = colours_of(names, results.flows, spec, bars=bars)
     colour = look_by_name("series:N", names, colours, legend=legend)
-    dash = look_by_name("series:N", names, dashes_of(names), legend=legend)
+    dash = look_by_name("series:N", names, dashes_of(names, spec), legend=legend)
     rows: dict[str, list[Row]] = {}
     charts = []
     for number, panel in enumerate(panels):
@@ -86,22 +87,22 @@ def draw(
         along = Vertical.of_rows(rows[name], spec)
         over = flat_title(y_title, spec)
         y = field("y:Q", **{**over, "scale": along.scale, "axis": {**over["axis"], **along.axis}})
-        at = {"x": x, "xOffset": field("series:N", sort=names)} if bars and len(names) > 1 else {"x": x}
+        at = {"x": x}
+        if bars and len(names) > 1:
+            at["xOffset"] = field("series:N", sort=names, scale={"paddingInner": GAP})
         shown = {**at, "y": y, "color": colour}
         ends = {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
         spread = any(r["high"] > r["low"] for r in rows[name])
         layers = []
         if bars:
-            layers.append(mark("bar", shown, opacity=0.85, **outline_of(colours)))
+            layers.append(_bars({**at, "y": y}, names, colours, spec, legend))
             layers += [mark("rule", ends, strokeWidth=1.2, color=INK)] if spread else []
         else:
             if spread and len(places) > 1:
                 layers.append(mark("area", {**ends, "color": colour}, opacity=0.16))
             elif spread:
                 layers.append(mark("rule", {**ends, "color": colour}, strokeWidth=1.4, opacity=0.7))
-            lines = {**shown, "strokeDash": dash} if len(names) > 1 else shown
-            layers.append(mark("line", lines, strokeWidth=2))
-            layers += [] if many else [mark("point", shown, filled=True, size=36, opacity=1)]
+            layers += _lines(shown, dash if len(names) > 1 else None, points=not many)
         if room:
             rows["ends"] = along.ends(rows[name], names, panel_height(spec))
             layers += _names(panel_width(spec) - room, colour, dash)
@@ -173,9 +174,22 @@ def _named_x(title: str, names: Sequence[str]) -> Spec:
     return field("x:N", title=title, sort=list(names), axis=labels)
 
 
-def outline_of(colours: Sequence[str]) -> Spec:
-    """The outline of bars in shades, which not all stand out from a page."""
-    return {"stroke": INK, "strokeWidth": 0.4} if set(colours) <= set(SHADES) else {}
+def _lines(at: Spec, dash: Spec | None, *, points: bool) -> list[Spec]:
+    """Lines, with dashes if there are several, and with their points."""
+    made = [mark("line", {**at, "strokeDash": dash} if dash else at, strokeWidth=2)]
+    return [*made, mark("point", at, filled=True, size=36, opacity=1)] if points else made
+
+
+def _bars(at: Spec, names: Sequence[str], colours: Sequence[str], spec: Figure, legend: Spec | None) -> Spec:
+    """Bars in these colours, or outlined in them where colours alone do not distinguish the series."""
+    fills = fills_of(names, colours, spec)
+    if fills is not None:
+        fill, stroke = (look_by_name("series:N", names, looks, legend=legend) for looks in (fills, colours))
+        return mark("bar", {**at, "fill": fill, "stroke": stroke}, opacity=0.85, strokeWidth=1.6)
+    # Not all shades stand out from a page.
+    outline: Spec = {"stroke": INK, "strokeWidth": 0.4} if set(colours) <= set(SHADES) else {}
+    colour = look_by_name("series:N", names, colours, legend=legend)
+    return mark("bar", {**at, "color": colour}, opacity=0.85, **outline)
 
 
 def _by_ratios(at: Sequence[float]) -> bool:
