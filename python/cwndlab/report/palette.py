@@ -8,6 +8,9 @@ PALETTE = ["#1754d8", "#fd5b2a", "#388754", "#734daa", "#e16d70", "#6d7883", "#9
 """Neighbours differ in lightness, so a grey print tells them apart; no two look alike to readers with colour
 blindness; at least 3:1 on white and on black."""
 
+DARK = {0: "#4a7dff", 3: "#9470d0", 6: "#b8522c"}
+"""Lighter forms, by place, of the colours that have less than 3:1 on a dark page."""
+
 PLAIN = PALETTE[5]
 """Of series that are no flow's; they differ in their dashes."""
 

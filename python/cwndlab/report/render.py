@@ -16,7 +16,7 @@ from markupsafe import Markup
 from cwndlab.writing import user_cache
 
 from .model import ReportView
-from .palette import PALETTE
+from .palette import DARK, PALETTE
 
 if TYPE_CHECKING:
     from jinja2 import Environment, FileSystemBytecodeCache
@@ -62,6 +62,18 @@ def style(name: str) -> str:
     return environment.loader.get_source(environment, f"{name}.css")[0]
 
 
+def _colours() -> str:
+    """The style of flows' colours: variables for tables and graphs, rules for figures on a dark page."""
+    light = "".join(f"--s{k}: {colour}; " for k, colour in enumerate(PALETTE))
+    dark = "".join(f"--s{k}: {colour}; " for k, colour in DARK.items())
+    figures = "".join(
+        f'[{a}="{PALETTE[k]}"] {{ {a}: {c}; }} ' for k, c in DARK.items() for a in ("fill", "stroke")
+    )
+    return (
+        f":root {{ {light}}}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark}}} {figures}}}"
+    )
+
+
 def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **content: Any) -> bytes:
     """A self-contained page: no request to anywhere. `css` is added to the style that all pages have."""
     svg = {}
@@ -75,8 +87,7 @@ def page(template: str, *, css: str = "", drawings: Sequence[Drawing] = (), **co
             )
             for f in drawings
         }
-    colours = "".join(f"--s{k}: {colour}; " for k, colour in enumerate(PALETTE))
-    css = f":root {{ {colours}}}\n{style('style')}{css}"
+    css = f"{_colours()}\n{style('style')}{css}"
     made = _environment(False).get_template(f"{template}.j2")
     # The engine, most of a small page, is ASCII: on its own it is encoded faster than in a page that is not.
     parts = made.generate(css=Markup(css), svg=svg, drawings=drawings, **content)
