@@ -65,6 +65,8 @@ def test_published_numbers_stand_beside_both_and_the_first_differing_event_is_to
         assert "packet 7 sent again" in text
         assert "First line that differs, as traced: dupack 6" in text
     assert "First event that differs in the first replicate: simulator: at 8.277926 s packet 7" in text
+    spans = [int(rows) for rows in re.findall(r'<th scope="rowgroup" rowspan="(\d+)">', text)]
+    assert spans and min(spans) > 1, "a cell's heading covers all of its rows"
 
 
 def test_the_simulators_key_figure_is_next_to_the_kernels(tmp_path: Path) -> None:
@@ -78,6 +80,17 @@ def test_the_simulators_key_figure_is_next_to_the_kernels(tmp_path: Path) -> Non
         "figure-time-sequence-simulator",
     ]
     assert (tmp_path / "report.md").read_text().count("time-sequence-simulator.svg") == 1
+
+
+def test_the_only_cell_of_a_table_has_no_column(tmp_path: Path) -> None:
+    """At 400 pixels, a column of the word "base" took half of the page."""
+    chosen = {"grid": "minute", "variant": "tahoe", "iw": 4, "size": "as-traced", "run.duration": "12s"}
+    study = Study.load("rfc2416").set(chosen)
+    two(study, study.set({"tcp.dup_thresh": 4}), tmp_path)
+    section = (tmp_path / "report.html").read_text().partition('<section id="beside">')[2]
+    section = section.partition("</section>")[0]
+    assert '<th scope="col">cell</th>' not in section and "rowgroup" not in section
+    assert '<p class="note">variant=tahoe,iw=4,size=as-traced</p>' in section
 
 
 def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path: Path) -> None:
@@ -104,9 +117,8 @@ def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path
     )
     tables = section.split("\n### ")[1:-1]
     assert tables and all(table.count(f"({reno})") == 1 for table in tables)
-    page = (tmp_path / "report.html").read_text()
-    spans = [int(rows) for rows in re.findall(r'<th scope="rowgroup" rowspan="(\d+)">', page)]
-    assert spans and min(spans) > 1, "a cell's heading covers all of its rows"
+    page = (tmp_path / "report.html").read_text().partition('<section id="beside">')[2]
+    assert page.count(f"({reno})</p>") == len(tables), "also where the only cell has no column"
 
 
 def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Path) -> None:
