@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from cwndlab.writing import plain_row
 
 from .arguments import JsonOption
 from .output import echo, echo_json
+
+if TYPE_CHECKING:
+    from cwndlab.stats.difference import DatasetComparison, NumberDifference
 
 
 def report(
@@ -109,22 +112,30 @@ def compare(
         echo_json(data)
         return
     for move in found.moved:
-        tested = not math.isnan(move.low)
-        sign = "moved" if move.significant else "within noise" if tested else "not tested"
-        between = f"difference {move.low:.3g} to {move.high:.3g}, " if tested else ""
-        echo(
-            f"{sign:<13}{move.cell}  {move.quantity}: {move.a:.6g} → {move.b:.6g} {move.unit}"
-            f"  ({between}{move.method})"
-        )
+        echo(_moved(move))
     for folder, cells in ((a, found.only_a), (b, found.only_b)):
         if cells:
             echo(f"only in {folder}: {len(cells)} cells, as {cells[0]}")
+    echo(_summary(found))
+
+
+def _moved(move: NumberDifference) -> str:
+    """What differs, and by how much."""
+    tested = not math.isnan(move.low)
+    sign = "moved" if move.significant else "within noise" if tested else "not tested"
+    between = f"difference {move.low:.3g} to {move.high:.3g}, " if tested else ""
+    values = f"{move.a:.6g} → {move.b:.6g} {move.unit}"
+    return f"{sign:<13}{move.cell}  {move.quantity}: {values}  ({between}{move.method})"
+
+
+def _summary(found: DatasetComparison) -> str:
+    """How much differs, and what chance alone would do."""
     significant = sum(move.significant for move in found.moved)
     tests = sum(not math.isnan(move.low) for move in found.moved)
     chance = f" (by chance alone about {0.05 * tests:.2g} would)" if tests > 1 else ""
     untested = len(found.moved) - tests
     left = f"; {untested} have too few runs for a test" if untested else ""
-    echo(
+    return (
         f"{found.same} numbers are equal, {len(found.moved)} differ, {significant} of them significantly"
         f"{chance}{left}"
     )
