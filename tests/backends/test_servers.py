@@ -177,7 +177,7 @@ QUINN_STUDY = Path(__file__).parents[2] / "docs/guide/quinn-program.toml"
 
 def test_the_documented_study_of_quinn_has_the_bottleneck_of_the_study_quic() -> None:
     cells = cwndlab.Study.load(QUINN_STUDY).plan().cells
-    assert len(cells) == 8
+    assert len(cells) == 10
     (alone,) = cwndlab.Study.load("quic").set({"question": "alone", "law": "cubic", "buffer": 4}).plan().cells
     bottleneck = link(alone.scenario, "r1>r2")
     assert all(
