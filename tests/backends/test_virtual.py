@@ -21,8 +21,9 @@ from cwndlab.backends.linux.real_kernel import find_router
 from cwndlab.backends.linux_virtual import boot, images, selftests
 from cwndlab.backends.linux_virtual.backend import seed_of
 from cwndlab.backends.protocol import Job
-from cwndlab.errors import RunError
+from cwndlab.errors import OutputError, RunError
 from cwndlab.evaluate import evaluation, pack, subjects
+from cwndlab.runs.export import export, export_qlog
 from cwndlab.runs.run_options import RunOptions
 
 
@@ -44,6 +45,13 @@ def contents(folder: Path) -> dict[str, bytes]:
 def first_run(virtual: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with seed 1, which tests compare with others and must not change."""
     return run(tmp_path_factory.mktemp("first"), seed=1)
+
+
+def test_a_kernels_run_is_exported_as_parquet_but_has_no_qlog(first_run: Path, tmp_path: Path) -> None:
+    assert "connections.parquet" in {file.name for file in export(first_run, tmp_path / "tables")}
+    with pytest.raises(OutputError, match="a kernel's run has no qlog"):
+        export_qlog(first_run, tmp_path / "qlog", "0.3")
+    assert not (tmp_path / "qlog").exists()
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_sequence_numbers(

@@ -25,8 +25,6 @@ def export(folder: Path, target: Path) -> list[Path]:
     """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
     with open_folder(folder) as (campaign, _), output_errors(target):
-        if campaign.backend:
-            raise OutputError("a kernel's run has no qlog; its packets are in kernel/ as pcapng if observed")
         target.mkdir(parents=True, exist_ok=True)
         try:
             for cell in campaign.cells:
@@ -64,6 +62,8 @@ def export_qlog(folder: Path, target: Path, version: str, flow: str | None = Non
         )
     written: list[Path] = []
     with open_folder(folder) as (campaign, _), output_errors(target):
+        if campaign.backend:
+            raise OutputError("a kernel's run has no qlog; its packets are in kernel/ as pcapng if observed")
         target.mkdir(parents=True, exist_ok=True)
         for cell in campaign.cells:
             for name, text in _qlogs(campaign, cell, version, flow):
