@@ -254,7 +254,11 @@ class Results:
     def compare(self, kind: str, a: str, b: str, quantity: str) -> Interval:
         """A quantity of cell `a` against that of cell `b` (see `intervals.compare`)."""
         n = min(len(self.values(cell, quantity)) for cell in (a, b))
-        x, y = (self.values_for_mean(cell, quantity, n) for cell in (a, b))
+        adjusted = [self.adjust_values(cell, quantity, n) for cell in (a, b)]
+        x, y = (
+            self.values(cell, quantity)[:n] if values is None else values
+            for cell, values in zip((a, b), adjusted, strict=True)
+        )
         found = intervals.compare(
             kind,
             x,
@@ -263,8 +267,9 @@ class Results:
             deterministic=a in self.deterministic and b in self.deterministic,
             statistic=self.statistic(quantity),
         )
-        adjusted = any(self.adjust_values(cell, quantity, n) is not None for cell in (a, b))
-        return found._replace(method=found.method + ADJUSTED) if adjusted else found
+        if any(values is not None for values in adjusted):
+            found = found._replace(method=found.method + ADJUSTED)
+        return found
 
     def values_for_mean(self, cell_id: str, quantity: str, n: int | None = None) -> Floats:
         """The values whose mean is the estimate: those of (the first `n`) runs, adjusted if possible."""
