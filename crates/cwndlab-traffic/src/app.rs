@@ -76,13 +76,6 @@ macro_rules! applications {
                 }
             }
 
-            /// The packet sizes and the ECN codepoint of an application that sends datagrams.
-            pub fn datagrams(&self) -> Option<(&Dist, EcnField)> {
-                match self {
-                    $(AppSpec::$spec(s) => s.datagrams(),)+
-                }
-            }
-
             /// Checks every value. `shared` contains the scenario's distributions, prepared for drawing.
             ///
             /// # Errors
@@ -146,5 +139,20 @@ applications! {
         Video(Box<VideoSpec>) => Datagrams,
         /// Unmodified programs, which run only with `--backend linux-virtual`.
         Program(Box<ProgramSpec>) => Program,
+    }
+}
+
+impl AppSpec {
+    /// The packet sizes and the ECN codepoint of an application that sends datagrams.
+    #[must_use]
+    pub fn datagrams(&self) -> Option<(&Dist, EcnField)> {
+        match self {
+            AppSpec::Cbr(s) => Some((&s.packet_bytes, s.ecn)),
+            AppSpec::OnOff(s) => Some((&s.packet_bytes, s.ecn)),
+            AppSpec::Poisson(s) => Some((&s.packet_bytes, s.ecn)),
+            AppSpec::Voip(s) => Some((&s.packet_bytes, s.ecn)),
+            AppSpec::Video(s) => Some((&s.packet_bytes, s.ecn)),
+            _ => None,
+        }
     }
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::datagrams::EcnField;
 use crate::dist::{Dist, Rng, Sampler};
 use crate::error::AppError;
 use crate::event::{Command, Event, Side};
@@ -30,11 +29,6 @@ pub(crate) trait Spec {
     /// Whether the application sends datagrams instead of using TCP connections.
     fn is_unresponsive(&self) -> bool {
         Self::App::IS_UNRESPONSIVE
-    }
-
-    /// The packet sizes and the ECN codepoint of an application that sends datagrams.
-    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
-        None
     }
 }
 

@@ -133,10 +133,6 @@ datagram_specs! {
 impl Spec for CbrSpec {
     type App = Datagrams;
 
-    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
-        Some((&self.packet_bytes, self.ecn))
-    }
-
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
     }
@@ -153,10 +149,6 @@ impl Spec for CbrSpec {
 
 impl Spec for OnOffSpec {
     type App = Datagrams;
-
-    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
-        Some((&self.packet_bytes, self.ecn))
-    }
 
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         let mut all = self.common_dists();
@@ -177,10 +169,6 @@ impl Spec for OnOffSpec {
 impl Spec for PoissonSpec {
     type App = Datagrams;
 
-    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
-        Some((&self.packet_bytes, self.ecn))
-    }
-
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
     }
@@ -197,10 +185,6 @@ impl Spec for PoissonSpec {
 
 impl Spec for VoipSpec {
     type App = Datagrams;
-
-    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
-        Some((&self.packet_bytes, self.ecn))
-    }
 
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         let mut all = self.common_dists();
@@ -231,10 +215,6 @@ impl Spec for VoipSpec {
 
 impl Spec for VideoSpec {
     type App = Datagrams;
-
-    fn datagrams(&self) -> Option<(&Dist, EcnField)> {
-        Some((&self.packet_bytes, self.ecn))
-    }
 
     fn dists(&self) -> Vec<(&'static str, &Dist)> {
         self.common_dists()
