@@ -10,6 +10,7 @@ from pathlib import Path
 
 from . import drawn, ecn, laws, web
 from .against_ns2 import Outcome, cases, compare
+from .page import replace_part
 from .row import Row
 
 HERE = Path(__file__).parent
@@ -76,10 +77,7 @@ def main() -> int:
     BUILD.mkdir(exist_ok=True)
     data = [*(row.to_json() for row in rows), *(outcome.to_json() for outcome in outcomes)]
     (BUILD / "validation.json").write_text(json.dumps(data, indent=1) + "\n")
-    readme = HERE / "README.md"
-    text = readme.read_text()
-    before, after = text.split(BEGIN)[0], text.split(END)[-1]
-    readme.write_text(f"{before}{BEGIN}\n{report(rows, outcomes)}\n{END}{after}")
+    replace_part(HERE / "README.md", BEGIN, END, report(rows, outcomes))
     failed = [row.check for row in rows if not row.passed] + [o.case.golden for o in outcomes if not o.passed]
     print(f"validation: {len(data) - len(failed)} of {len(data)} checks passed; build/validation.json")
     for name in failed:

@@ -21,6 +21,8 @@ from cwndlab.report.judge import judge
 from cwndlab.stats.verdict import Incompatible, Verdict
 from cwndlab.study import Study
 
+from .page import replace_part
+
 PAGE = Path(__file__).parent.parent / "docs" / "guide" / "verdicts.md"
 BEGIN, END = "<!-- made by python -m validation.discriminate --write -->", "<!-- end of the table -->"
 
@@ -218,13 +220,6 @@ def table(found: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def write(text: str, page: Path = PAGE) -> None:
-    """Puts the table into the guide."""
-    old = page.read_text()
-    before, after = old.split(BEGIN)[0], old.split(END)[-1]
-    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the table, and writes it if asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -241,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = table(found)
     print(text)
     if asked.write:
-        write(text)
+        replace_part(PAGE, BEGIN, END, text)
     return 0
 
 

@@ -26,6 +26,8 @@ from cwndlab.stats import intervals
 from cwndlab.stats.adjustment import adjust
 from cwndlab.stats.intervals import Interval
 
+from .page import replace_part
+
 Floats = NDArray[np.float64]
 
 PAGE = Path(__file__).parent.parent / "docs" / "guide" / "fewer-runs.md"
@@ -226,8 +228,7 @@ def main() -> None:
     if not options.write:
         print(made)
         return
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    PAGE.write_text(f"{before}{BEGIN}\n{made}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    replace_part(PAGE, BEGIN, END, made)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,11 @@
+"""Puts a made part into a page, between the comments that mark it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def replace_part(page: Path, begin: str, end: str, part: str) -> None:
+    """Replaces what stands between the lines `begin` and `end` of a page."""
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    page.write_text(f"{before}{begin}\n{part}\n{end}{rest.split(end)[1]}", encoding="utf-8")
