@@ -166,7 +166,10 @@ def _misfit(
     name = function.__name__
     wrong = {key: value for key, value in options.items() if key not in known}
     if not wrong:
-        return f"{function.__qualname__.removesuffix('.__init__')}(): {error}"
+        parameters = inspect.signature(function).parameters.values()
+        taken = [str(one.replace(annotation=one.empty)) for one in parameters if one.name != "self"]
+        called = function.__qualname__.removesuffix(".__init__")
+        return f"{called}(): {error}; its arguments: {', '.join(taken)}"
     first, right = next(iter(wrong)), nearest(next(iter(wrong)), [key for key in known if key != "self"])
     selected = getattr(args[0], "SELECTED", None) if args else None
     if selected is not None and not right.startswith("did you mean"):

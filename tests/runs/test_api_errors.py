@@ -42,6 +42,10 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "text that is none": (lambda _: Study.from_toml(3), "text must be text, not 3"),
     "too few arguments": (lambda _: Study.build(), r"Study\.build\(\): missing .* 'title'"),
     "too many arguments": (lambda _: RunOptions(1), r"RunOptions\(\): too many positional arguments"),
+    "key and value": (lambda r: r.study.set("iw", 4), r"too many .*; its arguments: changes=None, \*\*more"),
+    "results as a table": (lambda r: r["goodput"], r'write run\.estimate\("goodput"\), or run\.values'),
+    "results by number": (lambda r: list(r), r"has 0; write run\.estimate\(QUANTITY\) or run\.sel"),
+    "charts as a function": (lambda r: r.plot("goodput"), r"write run\.plot\.cwnd\(\) .* queue\(\)"),
     "replicates in words": (
         lambda r: cwndlab.run(r.study, replicates="three"),
         "a whole number, not 'three'",
@@ -113,3 +117,8 @@ def test_errors_of_names_and_types_are_also_pythons(result: RunResult) -> None:
     with pytest.raises(TypeError) as wrong:
         cwndlab.run(result.study, replicats=2)  # type: ignore[call-arg]
     assert isinstance(wrong.value, ArgumentError)
+    with pytest.raises(AttributeError, match=r"Plan has no `sel`; write study\.set\(AXIS=VALUE\)\.plan\(\)"):
+        _ = result.plan.sel  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"Plan has no `cell`$") as near:
+        _ = result.plan.cell  # type: ignore[attr-defined]
+    assert near.value.name == "cell"  # so that Python asks: did you mean 'cells'?

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cwndlab import _core
 from cwndlab._core import ScenarioRefused
@@ -137,6 +137,12 @@ class Plan:
 
     def __getitem__(self, index: int) -> Cell:
         return self.cells[index]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            right = "; write study.set(AXIS=VALUE).plan()" if name == "sel" else ""
+            raise AttributeError(f"Plan has no `{name}`{right}", name="" if right else name, obj=self)
 
     def __repr__(self) -> str:
         lines = [f"<Plan of {self.study.name}: {len(self.cells)} cells, seed {self.seed}"]

@@ -14,6 +14,7 @@ import numpy as np
 from cwndlab import metrics
 from cwndlab.spec.document import shipped_studies
 from cwndlab.spec.values import text
+from cwndlab.stats.adjustment import ADJUSTED
 
 from .model import Definition, Fact
 
@@ -246,10 +247,10 @@ def _words(quantity: Quantity, known: Mapping[str, Quantity], results: Results, 
 def _adjustment(quantity: Quantity, known: Mapping[str, Quantity], results: Results) -> str:
     """What the quantity's means are adjusted for, and how many runs that saves; else ""."""
     saved = [
-        (plain / adjusted) ** 2
-        for cell in results.cells
-        if results.adjust_values(cell.id, quantity.name) is not None
-        if (adjusted := results.estimate(cell.id, quantity.name).half_width) > 0.0
+        (plain / found.half_width) ** 2
+        for cell in (results.cells if quantity.adjust_for else ())
+        if (found := results.estimate(cell.id, quantity.name)).method.endswith(ADJUSTED)
+        if found.half_width > 0.0
         if (plain := results.plain_estimate(cell.id, quantity.name).half_width) > 0.0
     ]
     if not saved:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cwndlab.core import KeptRecords
-from cwndlab.errors import NotFoundError, check_arguments, nearest
+from cwndlab.errors import ArgumentError, NotFoundError, check_arguments, nearest
 from cwndlab.metrics import RunView
 from cwndlab.metrics._rows import connections_of
 from cwndlab.plan.scenario import bottleneck
@@ -56,6 +56,12 @@ class Plots:
     def __repr__(self) -> str:
         charts = [f"{name}()" for name, one in vars(Plots).items() if callable(one) and name[0] != "_"]
         return f"<Plots of single runs: {', '.join(charts)}>"
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, *_args: object, **_more: object) -> None:
+            """Raises ArgumentError, which names the charts."""
+            raise ArgumentError(f"write run.plot.cwnd() or another of {self!r}, or run.figure(ID)")
 
     @check_arguments
     def cwnd(self, flow: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:

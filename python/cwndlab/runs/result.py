@@ -235,8 +235,21 @@ class RunResult:
             if name in _OF_XARRAY:
                 right = f"; write run.to_xarray().{name}"
             elif name in getattr(self.__dict__.get("results"), "units", ()):
-                right = f'; write run.estimate("{name}"), or run.values for the value of each run'
+                right = f"; {self._how_to_get(name)}"
             raise AttributeError(f"RunResult has no `{name}`{right}", name="" if right else name, obj=self)
+
+        def __getitem__(self, name: object) -> Any:
+            right = "write run.estimate(QUANTITY) or run.sel({AXIS: …})"
+            if name in self.results.units:
+                right = self._how_to_get(str(name))
+            raise ArgumentError(f"results are no table that has {name!r}; {right}")
+
+    def _how_to_get(self, quantity: str) -> str:
+        """What to write for the numbers of a quantity."""
+        known = {one.name: one for one in self.study.outline.quantities}
+        if is_list(known[quantity], known):
+            return f'write run.samples("{quantity}")'
+        return f'write run.estimate("{quantity}"), or run.values for the value of each run'
 
     def to_xarray(self) -> xarray.Dataset:
         """Every value as an xarray Dataset: a variable for each quantity that is a number.
