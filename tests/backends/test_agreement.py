@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,8 +19,10 @@ from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.methods import describe_run
 from cwndlab.report.twin import Twin
 from cwndlab.report.write import Evidence, write
+from cwndlab.runs.compare import compare_traces
 from cwndlab.runs.kernel_twin import twin_of
 from cwndlab.runs.reporting import twin_budgets
+from cwndlab.runs.result_folder import open_folder
 from cwndlab.study import Study
 
 
@@ -168,7 +172,9 @@ def test_figures_come_in_pairs(tmp_path: Path) -> None:
     assert html.index(f'id="figure-{figure}"') < html.index(f'id="figure-{figure}-simulator"')
 
 
-def test_traces_whose_connection_only_opens_later_agree_from_the_first_data_on(tmp_path: Path) -> None:
+def test_traces_whose_connection_only_opens_later_agree_from_the_first_data_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On a kernel the receiver of a bulk transfer opens it, half a round trip later than a study's client."""
     text = """
         title = "One flow"
@@ -180,9 +186,24 @@ def test_traces_whose_connection_only_opens_later_agree_from_the_first_data_on(t
     study, other = (Study.from_toml(text.replace('"0s"', start)) for start in ('"0s"', '"21ms"'))
     found = twin_of(study.run(), other.run()).first_differences
     assert [(one.simulator, one.kernel) for one in found] == [("", "")]
-    assert re.fullmatch(
-        r"all \d{3,}, at the same times, the kernel's start 21.000 ms later left out", found[0].agree
-    )
+    same = "at the same times, the kernel's start 21.000 ms later left out"
+    assert re.fullmatch(rf"all \d{{3,}}, {same}", found[0].agree)
+    folders = [tmp_path / "simulator", tmp_path / "kernel"]
+    for one, folder in zip((study, other), folders, strict=True):
+        one.run(folder)
+    in_the_simulator = compare_traces(folders[0], folders[1], 0.002)["base"]
+    assert in_the_simulator.agree == 0 and "21.0" not in str(in_the_simulator)
+    monkeypatch.setattr("cwndlab.runs.compare.open_folder", _as_kernel)
+    for a, b in (folders, folders[::-1]):
+        assert re.fullmatch(rf"all \d{{3,}} events agree, {same}", str(compare_traces(a, b, 0.002)["base"]))
+
+
+@contextmanager
+def _as_kernel(folder: Path) -> Iterator[tuple[object, object]]:
+    """A result folder that says it is a kernel's if its name does."""
+    with open_folder(folder) as (campaign, content):
+        backend = folder.name if folder.name == "kernel" else ""
+        yield SimpleNamespace(cells=campaign.cells, records=campaign.records, backend=backend), content
 
 
 def test_of_several_kernels_each_is_next_to_the_simulator_once(

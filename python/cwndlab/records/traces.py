@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import dropwhile
 from typing import Any, Literal
 
 from .run_view import RunView
@@ -77,6 +78,11 @@ class Event:
             f" (connection {self.connection})" if self.connection else ""
         )
 
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is an ACK of no data."""
+        return self.segment == 0 and self.event in ("ack", "dupack")
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -92,17 +98,21 @@ class Difference:
     """The largest difference in time within these pairs."""
     tolerance_s: float
     """Events whose times differ by more are different events."""
+    start: str = ""
+    """How the starts differ, which are left out; empty if they do not."""
 
     def __str__(self) -> str:
         if self.a is None and self.b is None:
-            return f"all {self.agree} events agree, {self.times}"
-        return f"after {self.agree} events that agree ({self.times}): {self.side('a')} | {self.side('b')}"
+            return ", ".join(filter(None, (f"all {self.agree} events agree", self.times)))
+        times = f" ({self.times})" if self.times else ""
+        return f"after {self.agree} events that agree{times}: {self.side('a')} | {self.side('b')}"
 
     @property
     def times(self) -> str:
-        """How far the times of events that agree are apart."""
+        """How far the times of events that agree, if any, are apart."""
         apart = f"{self.apart_s * 1e3:.3f}"
-        return "at the same times" if float(apart) == 0 else f"their times within {apart} ms"
+        words = "at the same times" if float(apart) == 0 else f"their times within {apart} ms"
+        return ", ".join(filter(None, (words if self.agree else "", self.start)))
 
     def side(self, which: Literal["a", "b"], text: Callable[[Event], str] = str) -> str:
         """What one trace does at the difference, with each event written by `text`."""
@@ -151,6 +161,24 @@ def first_difference(a: Sequence[Event], b: Sequence[Event], tolerance_s: float)
         apart_s=max((abs(left[i].time_s - right[j].time_s) for i, j in agreed), default=0.0),
         tolerance_s=tolerance_s,
     )
+
+
+def first_difference_of_stacks(
+    a: Sequence[Event], b: Sequence[Event], tolerance_s: float, kernel: Literal["a", "b"]
+) -> Difference:
+    """`first_difference` of a simulator's trace and a kernel's, from the first packet with data on.
+
+    The handshakes before it are left out, as not every TCP of the simulator has one. Where the kernel opens
+    the connection otherwise, the times of B count from this packet.
+    """
+    a, b = (list(dropwhile(lambda event: event.is_bare, events)) for events in (a, b))
+    later_s = b[0].time_s - a[0].time_s if a and b and _key(a[0]) == _key(b[0]) else 0.0
+    if abs(later_s) <= tolerance_s:
+        return first_difference(a, b, tolerance_s)
+    b = [replace(event, time_s=event.time_s - later_s) for event in b]
+    word = "later" if (later_s > 0) == (kernel == "b") else "earlier"
+    start = f"the kernel's start {abs(later_s) * 1e3:.3f} ms {word} left out"
+    return replace(first_difference(a, b, tolerance_s), start=start)
 
 
 def _first_left_out(events: Sequence[Event], paired: Set[int]) -> Event | None:

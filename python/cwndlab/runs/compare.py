@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Literal
 
 from cwndlab.errors import OutputError
-from cwndlab.records.traces import Difference, Event, events_of_columns, first_difference
+from cwndlab.records.traces import (
+    Difference,
+    Event,
+    events_of_columns,
+    first_difference,
+    first_difference_of_stacks,
+)
 from cwndlab.report.overlay import overlay
 from cwndlab.report.pages import comparison
 from cwndlab.stats.difference import DatasetComparison, compare_datasets
@@ -39,27 +46,29 @@ def compare_page(a: Path, b: Path) -> str:
 
 
 def compare_traces(a: Path, b: Path, tolerance_s: float) -> dict[str, Difference]:
-    """The first difference of every cell that both have."""
-    left, right = _events(a), _events(b)
-    shared = [cell for cell in left if cell in right]
+    """The first difference of every cell that both have; of simulator and kernel, from the first data on."""
+    (left, of_kernel), (right, other) = _events(a), _events(b)
+    shared = [(cell, events, right[cell]) for cell, events in left.items() if cell in right]
     if not shared:
         raise OutputError(f"{a} and {b} have no cell in common")
-    return {cell: first_difference(left[cell], right[cell], tolerance_s) for cell in shared}
+    if of_kernel == other:
+        return {cell: first_difference(x, y, tolerance_s) for cell, x, y in shared}
+    side: Literal["a", "b"] = "a" if of_kernel else "b"
+    return {cell: first_difference_of_stacks(x, y, tolerance_s, side) for cell, x, y in shared}
 
 
-def _events(path: Path) -> dict[str, list[Event]]:
-    """Events of each cell of a result folder, or of a trace in CSV (under the name "")."""
+def _events(path: Path) -> tuple[dict[str, list[Event]], bool]:
+    """Events of the cells of a result folder, or of a trace in CSV (cell ""), and if they are a kernel's."""
     if path.is_dir():
         with open_folder(path) as (campaign, _):
             try:
-                return {
-                    cell: events_of_columns(campaign.records(cell, "segments")) for cell in campaign.cells
-                }
+                found = {cell: campaign.records(cell, "segments") for cell in campaign.cells}
+                return {cell: events_of_columns(one) for cell, one in found.items()}, bool(campaign.backend)
             except KeyError:
                 raise OutputError(f"{path}: holds no segments; probes.segments_at names a node") from None
     try:
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file))
-        return {"": [Event(float(r["time_s"]), r["event"], int(r["segment"])) for r in rows]}
+        return {"": [Event(float(r["time_s"]), r["event"], int(r["segment"])) for r in rows]}, False
     except (OSError, KeyError, ValueError) as error:
         raise OutputError(f"{path}: is no trace of `cwndlab trace --format csv`: {error}") from None

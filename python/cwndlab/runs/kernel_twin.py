@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import dropwhile
 
 import pyarrow as pa
 
@@ -15,7 +14,7 @@ from cwndlab.backends.threads import Threads
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
 from cwndlab.records.run_view import Columns
-from cwndlab.records.traces import DEFAULT_TOLERANCE_S, Event, events_of_columns, first_difference
+from cwndlab.records.traces import DEFAULT_TOLERANCE_S, Event, events_of_columns, first_difference_of_stacks
 from cwndlab.report.model import FirstDifference
 from cwndlab.report.twin import Twin
 
@@ -66,14 +65,8 @@ def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[Fi
             a, b = _traces(cell, simulated, measured)
         except KeyError:  # the first run of one of them failed
             continue
-        a, b = _from_first_data(a), _from_first_data(b)
-        later_s = _opened_later(a, b)
-        b = [replace(event, time_s=event.time_s - later_s) for event in b]
-        found = first_difference(a, b, DEFAULT_TOLERANCE_S)
-        within = f", {found.times}" if found.agree else ""
-        if later_s:
-            word = "later" if later_s > 0 else "earlier"
-            within += f", the kernel's start {abs(later_s) * 1e3:.3f} ms {word} left out"
+        found = first_difference_of_stacks(a, b, DEFAULT_TOLERANCE_S, kernel="b")
+        within = f", {found.times}" if found.times else ""
         if found.a is None and found.b is None:
             yield FirstDifference(cell.id, f"all {found.agree}{within}", "", "")
         else:
@@ -94,30 +87,12 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
     return _events(read_table(again.table("segments")).slice(0, FIRST_SEGMENTS_ROWS)), _events(b)
 
 
-def _from_first_data(events: list[Event]) -> list[Event]:
-    """Without the handshake, which not every TCP of the simulator has."""
-    return list(dropwhile(_is_bare, events))
-
-
-def _opened_later(a: Sequence[Event], b: Sequence[Event]) -> float:
-    """How much later b sends the first packet with data, if its connection is opened in another way."""
-    if not a or not b or replace(a[0], time_s=b[0].time_s) != b[0]:
-        return 0.0
-    later_s = b[0].time_s - a[0].time_s
-    return later_s if abs(later_s) > DEFAULT_TOLERANCE_S else 0.0
-
-
-def _is_bare(event: Event) -> bool:
-    """Whether it is an ACK of no data."""
-    return event.segment == 0 and event.event in ("ack", "dupack")
-
-
 def _events(segments: pa.Table) -> list[Event]:
     return events_of_columns(Columns(segments))
 
 
 def event_text(event: Event) -> str:
     """An event in words."""
-    what = "an ACK of no data" if _is_bare(event) else _WORDS[event.event].format(event.segment)
+    what = "an ACK of no data" if event.is_bare else _WORDS[event.event].format(event.segment)
     of = f" (connection {event.connection})" if event.connection else ""
     return f"at {event.time_s:.6f} s {what}{of}"
