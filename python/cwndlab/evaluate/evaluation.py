@@ -30,7 +30,7 @@ from cwndlab.study import Study
 from cwndlab.writing import save
 
 from .pack import Pack
-from .scorecard import MARKS, Scorecard, as_data, as_junit, judge
+from .scorecard import Scorecard, as_data, as_junit, judge
 from .subjects import Subject, refusal, with_subjects
 
 RULE = (
@@ -295,7 +295,6 @@ def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: floa
     content: dict[str, Any] = {
         "subjects": evaluation.subjects,
         "cards": evaluation.cards,
-        "marks": MARKS,
         "numbers": lambda row, names: [row.number(name) for name in names],
         "rule": RULE,
         "facts": _facts(evaluation, options, seconds),

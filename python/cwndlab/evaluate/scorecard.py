@@ -14,7 +14,6 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from cwndlab.errors import StudyError
-from cwndlab.report.model import VerdictMark
 from cwndlab.report.wording import estimate_text, interval_text
 from cwndlab.spec.grammar import ExpressionError
 from cwndlab.stats import field
@@ -37,6 +36,16 @@ class ThresholdOutcome(Enum):
     UNDECIDED = "undecided"
     NOT_APPLICABLE = "does not apply"
 
+    @property
+    def symbol(self) -> str:
+        """A sign next to the word."""
+        return {"met": "✓", "not met": "✗", "undecided": "?"}.get(self.value, "–")
+
+    @property
+    def style(self) -> str:
+        """A name for its colour: that of a verdict, if any."""
+        return {"met": "holds", "not met": "fails", "undecided": "undecided"}.get(self.value, "none")
+
 
 class Standing(Enum):
     """Where a subject's number lies, seen from a reference's; decided as a claim is, at 95 %."""
@@ -48,14 +57,6 @@ class Standing(Enum):
     OPEN = "no clear difference"
 
 
-MARKS = {
-    ThresholdOutcome.MET: VerdictMark("✓", "met", "holds"),
-    ThresholdOutcome.NOT_MET: VerdictMark("✗", "not met", "fails"),
-    ThresholdOutcome.UNDECIDED: VerdictMark("?", "undecided", "undecided"),
-    ThresholdOutcome.NOT_APPLICABLE: VerdictMark("–", "does not apply", "none"),
-}
-
-
 @dataclass(frozen=True)
 class ScoreView:
     """The number of one subject or reference in a row."""
@@ -63,7 +64,7 @@ class ScoreView:
     name: str
     value: str
     interval: str
-    mark: VerdictMark | None
+    mark: ThresholdOutcome | None
     #: "rank 2 of 5", by the estimate.
     place: str
     #: "0.97 (0.95 … 0.99)", the simulator's number next to a kernel's.
@@ -111,12 +112,12 @@ class CriterionRow:
 
     def number(self, name: str) -> ScoreView:
         """The number of a subject or a reference in words."""
-        interval, outcome = self.values.get(name), self.outcomes.get(name)
+        interval = self.values.get(name)
         return ScoreView(
             name,
             "not measured" if interval is None else estimate_text(interval),
             "" if interval is None or math.isnan(interval.value) else interval_text(interval, None),
-            None if outcome is None else MARKS[outcome],
+            self.outcomes.get(name),
             "rank {} of {}".format(*place) if (place := self.rank(name)) else "",
             _simulated_text(self.simulated.get(name)),
             self.refused.get(name) or _standings_text(self.standings.get(name, {})),
@@ -425,5 +426,5 @@ def _row_text(row: CriterionRow, subject: str) -> str:
     view = row.number(subject)
     unit = f" {row.criterion.unit}" if row.criterion.unit and subject in row.values else ""
     parts = [f"{row.criterion.shows}: {view.value}{unit}", f"({view.interval})" if view.interval else ""]
-    parts += [view.mark.word if view.mark else "", view.compared]
+    parts += [view.mark.value if view.mark else "", view.compared]
     return " ".join(part for part in parts if part)

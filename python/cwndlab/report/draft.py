@@ -220,17 +220,17 @@ def _text(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.9g}"
 
 
-def count_verdicts(path: Path) -> tuple[dict[str, int], dict[str, list[str]]]:
+def count_verdicts(path: Path) -> tuple[dict[Verdict, int], dict[str, list[str]]]:
     """The number of each verdict in a CSV file of verdicts or claims, and the claims of each verdict.
 
     Both are empty if there is no such file.
     """
     rows = _read(path)
-    numbers = {verdict.value: sum(row.get("verdict") == verdict.value for row in rows) for verdict in Verdict}
+    numbers = {verdict: sum(row.get("verdict") == verdict for row in rows) for verdict in Verdict}
     claims: dict[str, list[str]] = {}
     for row in rows:
         claims.setdefault(row.get("verdict", ""), []).append(row.get("claim", ""))
-    return {word: number for word, number in numbers.items() if number}, claims
+    return {verdict: number for verdict, number in numbers.items() if number}, claims
 
 
 def count_incompatible(path: Path) -> Incompatible | None:

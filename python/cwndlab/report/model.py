@@ -4,50 +4,17 @@ Named tuples, because every run imports them: a frozen dataclass takes four time
 `from __future__ import annotations`, because Python compiles each annotation that is a string.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
     from .figures import Drawing
 
-SYMBOLS: dict[Verdict, str] = {
-    Verdict.AGREES: "✓",
-    Verdict.COMPATIBLE: "∼",
-    Verdict.CLOSE: "≃",
-    Verdict.TREND: "↗",
-    Verdict.DIFFERS: "✗",
-    Verdict.SUSPECT: "?",
-    Verdict.FITTED: "◦",
-    Verdict.NOT_JUDGED: "–",
-    Verdict.HOLDS: "✓",
-    Verdict.FAILS: "✗",
-    Verdict.UNDECIDED: "≈",
-    Verdict.NOT_CHECKED: "–",
-}
-"""A sign next to each verdict, so that colour is never the only distinction."""
-
-
-class VerdictMark(NamedTuple):
-    """A verdict as shown: sign, word, and a name for its colour."""
-
-    symbol: str
-    word: str
-    style: str
-
-    @classmethod
-    def of_verdict(cls, verdict: Verdict) -> "VerdictMark":
-        """The mark of a verdict."""
-        return cls(SYMBOLS[verdict], verdict.value, verdict.value.replace(" ", "-"))
-
-
-class CountView(NamedTuple):
-    """How often a verdict was given."""
-
-    mark: VerdictMark
-    count: int  # type: ignore[assignment]
+#: How often each verdict was given, the plain ones first.
+Counts: TypeAlias = Mapping[Verdict, int]
 
 
 class WhyView(NamedTuple):
@@ -65,7 +32,7 @@ class NumberView(NamedTuple):
     interval: str
     published: str
     relative: str
-    mark: VerdictMark | None
+    mark: Verdict | None
     note: str
     """What else is known of the cell: where single runs lie, why it has this verdict."""
     footnotes: tuple[int, ...] = ()
@@ -103,7 +70,7 @@ class TableView(NamedTuple):
     has_published: bool
     figures: "tuple[Drawing, ...]" = ()
     """Those shown next to it."""
-    counts: tuple[CountView, ...] = ()
+    counts: Counts = MappingProxyType({})
     """Its verdicts, and how often each was given."""
 
 
@@ -112,7 +79,7 @@ class ListingEntry(NamedTuple):
 
     time: str
     difference: str
-    mark: VerdictMark | None
+    mark: Verdict | None
     note: str
 
 
@@ -138,7 +105,7 @@ class ListingView(NamedTuple):
     remarks: tuple[str, ...]
     figures: "tuple[Drawing, ...]" = ()
     """Those shown next to it."""
-    counts: tuple[CountView, ...] = ()
+    counts: Counts = MappingProxyType({})
     """Its verdicts, and how often each was given."""
 
 
@@ -149,7 +116,7 @@ class ClaimView(NamedTuple):
     section: str
     text: str
     expression: str
-    mark: VerdictMark
+    mark: Verdict
     detail: str
     parts: tuple[tuple[str, str], ...]
     """The numbers that it compares: their texts and values."""
@@ -161,7 +128,7 @@ class ClaimView(NamedTuple):
     """Whether those are other numbers of the same cells."""
     tables: tuple[tuple[str, str], ...] = ()
     """The tables that show them: id and title."""
-    conditions: tuple[tuple[VerdictMark, str], ...] = ()
+    conditions: tuple[tuple[Verdict, str], ...] = ()
     """The parts of an expression that is several conditions."""
 
 
@@ -209,9 +176,9 @@ class TwinRow(NamedTuple):
     cell: str
     quantity: str
     simulator: str
-    sim_mark: VerdictMark | None
+    sim_mark: Verdict | None
     kernel: str
-    kernel_mark: VerdictMark | None
+    kernel_mark: Verdict | None
     difference: str
     #: Whether the difference's interval leaves out 0.
     differs: bool
@@ -272,8 +239,8 @@ class ReportView(NamedTuple):
     source: str
     url: str
     about: tuple[str, ...]
-    counts: tuple[CountView, ...]
-    claim_counts: tuple[CountView, ...]
+    counts: Counts
+    claim_counts: Counts
     tables: tuple[TableView | ListingView, ...]
     figures: "tuple[Drawing, ...]"
     """Those that belong to no table."""
@@ -281,7 +248,7 @@ class ReportView(NamedTuple):
     sensitivity: SensitivityView | None
     omitted: tuple[str, ...]
     facts: tuple[Fact, ...]
-    rule: tuple[tuple[VerdictMark, str], ...]
+    rule: Sequence[tuple[Verdict, str]]
     claim_rule: str
     definitions: tuple[Definition, ...] = ()
     missing: str = ""

@@ -13,15 +13,13 @@ from cwndlab.errors import OutputError, StudyError
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats.difference import DatasetComparison
 from cwndlab.stats.results import Results
-from cwndlab.stats.verdict import Verdict
 from cwndlab.writing import save
 
 from . import render
 from .draft import count_verdicts
 from .figures import draw
-from .model import CountView
+from .model import Counts
 from .overlay import OVERLAID
-from .wording import count
 
 #: Where `cwndlab explore -o DIR/lessons` puts the lessons, and their list.
 #: Of each it has file, title, topic, picture and what that shows.
@@ -37,8 +35,8 @@ class IndexEntry(NamedTuple):
     source: str
     href: str
     """Path of the report, relative to the index."""
-    counts: tuple[CountView, ...]
-    claim_counts: tuple[CountView, ...]
+    counts: Counts
+    claim_counts: Counts
     ran: str
     """How much was run, and how long it took."""
     picture: str
@@ -67,8 +65,8 @@ def _entry(report: Path) -> IndexEntry:
         title,
         source,
         f"{quote(results.name)}/report.html",
-        _counts(results / "verdicts.csv"),
-        _counts(results / "claims.csv"),
+        count_verdicts(results / "verdicts.csv")[0],
+        count_verdicts(results / "claims.csv")[0],
         ran,
         _picture(results),
         LIVE in report.read_bytes(),
@@ -103,11 +101,6 @@ def _picture(results: Path) -> str:
     """The lightest of a report's figures."""
     found = sorted(results.glob("figures/*.svg"), key=lambda path: (path.stat().st_size, path.name))
     return f"{quote(results.name)}/figures/{quote(found[0].name)}" if found else ""
-
-
-def _counts(path: Path) -> tuple[CountView, ...]:
-    """The number of each verdict in a CSV file of verdicts or claims, in the reports' order."""
-    return count([Verdict(word) for word, number in count_verdicts(path)[0].items() for _ in range(number)])
 
 
 def comparison(

@@ -20,7 +20,7 @@ from cwndlab.writing import csv_text
 
 from .budget_figure import BudgetKey, MeanTimes, changes
 from .discrepancies import objects_of
-from .model import FirstDifference, TwinGroup, TwinRow, TwinView, VerdictMark
+from .model import FirstDifference, TwinGroup, TwinRow, TwinView
 from .wording import number
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ def _row(row: TwinNumber, results: Results, remark: str, why: str) -> TwinRow:
     name = results.title(quantity) if quantity in results.units else quantity
     if kind:
         name = f"{kind} {'of' if kind in ('ratio', 'quantile') else 'in'} {name}"
-    marks = [VerdictMark.of_verdict(Verdict(v)) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
+    marks = [Verdict(v) if v else None for v in (row.sim_verdict, row.kernel_verdict)]
     digits = (
         decimals(row.published)
         if row.published and math.isnan(row.difference.low) and row.unit == "s"

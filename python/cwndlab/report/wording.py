@@ -21,14 +21,13 @@ from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from .footnotes import Footnotes
 from .model import (
     ClaimView,
-    CountView,
+    Counts,
     ListingEntry,
     ListingRow,
     ListingView,
     NumberView,
     RowView,
     TableView,
-    VerdictMark,
     WhyView,
 )
 from .palette import place_of
@@ -305,7 +304,7 @@ def _number_view(table: JudgedTable, cell: JudgedCell, notes: Footnotes) -> Numb
     if cell.corrected is not None and cell.published is not None:
         published += f" (read {number(cell.corrected, decimals(cell.published.text))})"
     if cell.estimate is None:
-        mark = VerdictMark.of_verdict(cell.judgement.verdict) if cell.judgement else None
+        mark = cell.judgement.verdict if cell.judgement else None
         return NumberView(heading, "not run" if published else "", "", published, "", mark, cell.note)
     e = cell.estimate
     judgement = cell.judgement
@@ -319,7 +318,7 @@ def _number_view(table: JudgedTable, cell: JudgedCell, notes: Footnotes) -> Numb
         "" if math.isnan(e.value) else interval_text(e.interval, cell.digits),
         published,
         percent(judgement.relative_difference) if judgement else "",
-        VerdictMark.of_verdict(judgement.verdict) if judgement else None,
+        judgement.verdict if judgement else None,
         ". ".join(t for t in (cell.note, e.warning, _two_parts(judgement, cell.digits)) if t),
         notes.numbers("" if own_note else cell.note, e.warning),
         cell.cell,
@@ -396,7 +395,7 @@ def _time(cell: JudgedCell) -> str:
 
 
 def _entry(line: PublishedLine, cell: JudgedCell, notes: Footnotes) -> ListingEntry:
-    mark = VerdictMark.of_verdict(cell.judgement.verdict) if cell.judgement else None
+    mark = cell.judgement.verdict if cell.judgement else None
     note = "".join(f"[{footnote}]" for footnote in notes.numbers(cell.note))
     if cell.estimate is None or math.isnan(cell.estimate.value):
         return ListingEntry("none", "", mark, note)
@@ -443,7 +442,7 @@ def claim_view(
         f"section {claim.section}" if claim.section[:1].isdigit() else claim.section,
         claim.text,
         " ".join((claim.assert_ or "").split()),
-        VerdictMark.of_verdict(judged.verdict),
+        judged.verdict,
         " ".join(filter(None, (_detail_text(judged), ALONE if claim.id in alone else ""))),
         tuple(parts),
         note,
@@ -451,9 +450,7 @@ def claim_view(
         resting.total(),
         not any(key in judged.rests_on for key in ground),
         tuple(resting),
-        tuple(
-            (VerdictMark.of_verdict(verdict), " ".join(text.split())) for verdict, text in judged.conditions
-        ),
+        tuple((verdict, " ".join(text.split())) for verdict, text in judged.conditions),
     )
 
 
@@ -478,13 +475,6 @@ def _choices_text(single: Verdicts, combined: Verdicts) -> str:
     return f"Of what the paper leaves open, it {'; '.join(parts)}."
 
 
-_ORDER = (
-    *(Verdict.AGREES, Verdict.COMPATIBLE, Verdict.CLOSE, Verdict.TREND, Verdict.DIFFERS),
-    *(Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED),
-    *(Verdict.SUSPECT, Verdict.FITTED, Verdict.NOT_JUDGED, Verdict.NOT_CHECKED),
-)
-
-
-def count(verdicts: Sequence[Verdict]) -> tuple[CountView, ...]:
+def count(verdicts: Collection[Verdict]) -> Counts:
     """How often each verdict was given, the plain ones first."""
-    return tuple(CountView(VerdictMark.of_verdict(v), verdicts.count(v)) for v in _ORDER if v in verdicts)
+    return {verdict: n for verdict in Verdict if (n := sum(one is verdict for one in verdicts))}

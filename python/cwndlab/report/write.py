@@ -28,7 +28,6 @@ from .model import (
     SensitivityView,
     TableView,
     TwinView,
-    VerdictMark,
     WhyView,
 )
 from .wording import (
@@ -145,7 +144,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         omitted=omissions(judged.omitted),
         facts=tuple(evidence.facts),
         ran=tuple(evidence.ran),
-        rule=tuple((VerdictMark.of_verdict(v), text) for v, text in rule_text(margins)),
+        rule=rule_text(margins),
         claim_rule=" ".join(filter(None, (CLAIM_RULE, chance))),
         definitions=tuple(evidence.definitions),
         missing=evidence.missing,

@@ -24,14 +24,39 @@ class Verdict(StrEnum):
     CLOSE = "close only"
     TREND = "trend"
     DIFFERS = "differs"
-    SUSPECT = "source suspect"
-    FITTED = "fitted"
-    NOT_JUDGED = "not judged"
     HOLDS = "holds"
     FAILS = "fails"
     UNDECIDED = "undecided"
+    SUSPECT = "source suspect"
+    FITTED = "fitted"
+    NOT_JUDGED = "not judged"
     NOT_CHECKED = "not checked"
 
+    @property
+    def symbol(self) -> str:
+        """A sign next to the word, so that colour is never the only distinction."""
+        return SYMBOLS[self]
+
+    @property
+    def style(self) -> str:
+        """A name for its colour."""
+        return self.value.replace(" ", "-")
+
+
+SYMBOLS: dict[Verdict, str] = {
+    Verdict.AGREES: "✓",
+    Verdict.COMPATIBLE: "∼",
+    Verdict.CLOSE: "≃",
+    Verdict.TREND: "↗",
+    Verdict.DIFFERS: "✗",
+    Verdict.SUSPECT: "?",
+    Verdict.FITTED: "◦",
+    Verdict.NOT_JUDGED: "–",
+    Verdict.HOLDS: "✓",
+    Verdict.FAILS: "✗",
+    Verdict.UNDECIDED: "≈",
+    Verdict.NOT_CHECKED: "–",
+}
 
 RULE: tuple[tuple[Verdict, str], ...] = (
     (
