@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from cwndlab.errors import StudyError
+from cwndlab.runs.run_options import BACKENDS
 
 from .output import echo
 
@@ -63,9 +64,6 @@ def set_words(ctx: typer.Context, incomplete: str) -> list[str]:
     words += [f"grid={grid.name}" for grid in study.outline.grids if grid.name]
     found = [word for word in words if word.startswith(incomplete)]
     return found if "=" in incomplete else [word for word in found if word.endswith("=")]
-
-
-BACKENDS = ("simulator", "linux", "linux-virtual")
 
 
 StudyArgument = Annotated[

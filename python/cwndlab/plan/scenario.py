@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from cwndlab._core import ScenarioRefused
-from cwndlab.errors import Findings, KeyPath, StudyError, nearest, problem_at
+from cwndlab.errors import Findings, KeyPath, NotFoundError, StudyError, nearest, problem_at
 from cwndlab.laws import kernel_law
 from cwndlab.spec.engine_kinds import (
     DETERMINISTIC_QUEUES,
@@ -143,6 +143,24 @@ def kernel_run(completed: str) -> str:
 def watched_host(scenario: Mapping[str, Any]) -> int:
     """The host that is watched where the study observes none: the first traffic entry's sender."""
     return sender(scenario["traffic"][0])
+
+
+def flow_of(name: str) -> str:
+    """The name that a study gives a flow, of one of its instances: "web" of "web.1"."""
+    return name.split(".", 1)[0]
+
+
+def indices_of_flow(names: Sequence[str], flow: str | None, kinds: str = "") -> list[int]:
+    """Which of these names are a flow's, named as in the study or as one instance; None stands for all.
+
+    NotFoundError with the nearest if there are none; `kinds` says which flows have names: " of TCP".
+    """
+    found = [k for k, name in enumerate(names) if flow in (None, name, flow_of(name))]
+    if not found:
+        known = dict.fromkeys([*map(flow_of, names), *names])
+        which = f'no flow "{flow}"{kinds}; {nearest(str(flow), known)}'
+        raise NotFoundError(which if known else f"there is no flow{kinds}")
+    return found
 
 
 def has_connections(entry: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cwndlab._core import Table
 from cwndlab.core import Records
 from cwndlab.errors import NotFoundError, nearest
-from cwndlab.plan.scenario import bottleneck
+from cwndlab.plan.scenario import bottleneck, flow_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,7 +138,7 @@ class RunView:
     def _groups(self) -> dict[str, list[int]]:
         groups: dict[str, list[int]] = {}
         for index, entry in enumerate(self.scenario["traffic"]):
-            groups.setdefault(str(entry["name"]).split(".", 1)[0], []).append(index)
+            groups.setdefault(flow_of(str(entry["name"])), []).append(index)
         return groups
 
     def traffic(self, name: str | None = None) -> list[int]:

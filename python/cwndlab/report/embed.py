@@ -19,12 +19,6 @@ from .model import LiveView, Simulator
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis, Explanation
 
-#: A cell with more packet-hops is not offered: its reader would wait for ten seconds and more.
-MAX_HOPS = 40_000_000
-
-#: Packet-hops of the longest cell that is explained, and of all cells of a report that are.
-MAX_EXPLAINED, EXPLAINED = 20_000, 100_000
-
 #: On the page's own thread, each after those it uses; the others run in its Worker.
 GRAPH_SCRIPTS = ("axes.js", "plot.js", "panel.js", "graphs.js")
 PAGE_SCRIPTS = {"page.js": ("reading.js",)}

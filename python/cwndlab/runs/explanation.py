@@ -9,8 +9,8 @@ from typing import Any
 from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.diagnosis.from_outside import diagnose_outside
 from cwndlab.diagnosis.from_records import conversations
-from cwndlab.errors import NotFoundError, check_arguments, nearest
-from cwndlab.plan.scenario import has_connections, sender
+from cwndlab.errors import check_arguments
+from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
 from cwndlab.spec.units import seconds
 
 from .single_run import Repeatable, view_again
@@ -61,13 +61,6 @@ def explain_capture(path: str | Path, at: str | float | None = None, longest: in
 
 def _traffic(entries: Sequence[Mapping[str, Any]], flow: str | None) -> int:
     """The index of the traffic entry of this name, or the first instance; without a name, TCP before QUIC."""
-    names = [str(entry["name"]) for entry in entries]
-    chosen = [k for k, entry in enumerate(entries) if has_connections(entry)]
-    if flow is not None:
-        chosen = [k for k in chosen if flow in (names[k], names[k].split(".", 1)[0])]
-    if not chosen:
-        if flow is None:
-            raise NotFoundError("there is no flow of TCP or QUIC")
-        groups = dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names])
-        raise NotFoundError(f'no flow "{flow}" of TCP or QUIC; {nearest(flow, groups)}')
-    return min(chosen, key=lambda k: "stack" in entries[k])
+    found = [k for k, entry in enumerate(entries) if has_connections(entry)]
+    chosen = indices_of_flow([str(entries[k]["name"]) for k in found], flow, " of TCP or QUIC")
+    return min((found[k] for k in chosen), key=lambda k: "stack" in entries[k])

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cwndlab.errors import NotFoundError, OutputError, StudyError, nearest
-from cwndlab.plan.scenario import has_connections, sender
+from cwndlab.errors import OutputError, StudyError, nearest
+from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
 from cwndlab.records.qlog import VERSIONS, qlog
 from cwndlab.writing import output_errors, write_atomic
 
@@ -75,14 +75,9 @@ def export_qlog(folder: Path, target: Path, version: str, flow: str | None = Non
 def _qlogs(campaign: Campaign, cell: str, version: str, flow: str | None) -> Iterator[tuple[str, str]]:
     """Name and content of the file of each connection of a cell."""
     scenario = campaign.scenario(cell)
-    entries = {
-        index: entry
-        for index, entry in enumerate(scenario["traffic"])
-        if has_connections(entry) and flow in (None, entry["name"], entry["name"].split(".", 1)[0])
-    }
-    if not entries:
-        names = [str(entry["name"]) for entry in scenario["traffic"] if has_connections(entry)]
-        raise NotFoundError(f'no flow "{flow}" of TCP or QUIC; {nearest(str(flow), names)}')
+    found = [(k, entry) for k, entry in enumerate(scenario["traffic"]) if has_connections(entry)]
+    chosen = indices_of_flow([str(entry["name"]) for _, entry in found], flow, " of TCP or QUIC")
+    entries = dict(found[k] for k in chosen)
     for node in dict.fromkeys(sender(entry) for entry in entries.values()):
         probes = {"segments_at": node, "cwnd": True, "states": True, "connections": True}
         tables = with_probes(campaign, cell, 0, probes)

@@ -12,7 +12,7 @@ from cwndlab.core import KeptRecords
 from cwndlab.errors import ArgumentError, NotFoundError, check_arguments, nearest
 from cwndlab.metrics import RunView
 from cwndlab.metrics._rows import connections_of
-from cwndlab.plan.scenario import bottleneck
+from cwndlab.plan.scenario import bottleneck, flow_of
 from cwndlab.records.run_view import Columns
 from cwndlab.records.run_view import RunView as FullRun
 from cwndlab.report.canvas import (
@@ -173,7 +173,7 @@ class Plots:
     def _shares(self, cell: str, replicate: int, interval_s: float) -> Rows:
         tables, scenario = with_intervals(self.records.source, cell, replicate, interval_s)
         full = FullRun(KeptRecords(tables), scenario)
-        groups = list(dict.fromkeys(str(e["name"]).split(".", 1)[0] for e in scenario["traffic"]))
+        groups = list(dict.fromkeys(flow_of(str(e["name"])) for e in scenario["traffic"]))
         rows: Rows = []
         for part in RunView(full, 0, int(scenario["duration_ns"])).parts(interval_s):
             sent = [_delivered_bytes(connections_of(part, group)) for group in groups]

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from cwndlab.errors import NotFoundError, check_arguments, nearest
-from cwndlab.plan.scenario import bottleneck, sender, watched_host
+from cwndlab.plan.scenario import bottleneck, flow_of, indices_of_flow, sender, watched_host
 from cwndlab.spec.windows import interval_edges
 
 from .result_folder import with_cell
@@ -125,7 +125,7 @@ def _cells_text(cells: Sequence[str]) -> str:
 def segments(source: Recorded, cell: str, replicate: int, flow: str | None) -> pa.Table:
     """The named segments seen at the study's observation point; without one, at the flow's sender."""
     scenario = source.scenario(cell)
-    entries = [e for e in scenario["traffic"] if flow in (None, e["name"], e["name"].split(".", 1)[0])]
+    entries = [e for e in scenario["traffic"] if flow in (None, e["name"], flow_of(e["name"]))]
     tables = source.tables(cell, replicate)
     if scenario["probes"]["segments_at"] is None and entries:
         tables = with_probes(source, cell, replicate, {"segments_at": sender(entries[0])})
@@ -177,10 +177,7 @@ def rows_of_flow(table: pa.Table, flow: str | None) -> pa.Table:
         return table
     column = table.column("flow")
     names = column.chunk(0).dictionary.to_pylist() if column.num_chunks else []
-    wanted = [name for name in names if name == flow or name.split(".", 1)[0] == flow]
-    if not wanted:
-        groups = dict.fromkeys([*(name.split(".", 1)[0] for name in names), *names])
-        raise NotFoundError(f'no flow "{flow}"; {nearest(flow, groups)}')
+    wanted = [names[k] for k in indices_of_flow(names, flow)]
     return table.filter(np.isin(np.asarray(column.to_pylist(), dtype=object), wanted))
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from cwndlab.backends.linux.real_kernel import Kernel
     from cwndlab.laws import LawCode
-    from cwndlab.plan.plan import Cell
 
 
 #: The record tables of a run, by name.

@@ -88,11 +88,8 @@ def _keep_values(
     for step in above:
         here = here[step]
     old = here[last]
-    kept = []
-    for value in chosen:
-        index = next(k for k, name in enumerate(names) if same_value(name, value))
-        kept.append(old[index].unwrap() if index < len(old) else value)
-    here[last] = _item(kept)
+    positions = zip(_positions(names, chosen), chosen, strict=True)
+    here[last] = _item([old[k].unwrap() if k < len(old) else value for k, value in positions])
 
 
 def _keep_grids(document: TOMLDocument, chosen: Sequence[Scalar]) -> None:

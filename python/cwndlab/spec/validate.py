@@ -217,17 +217,13 @@ def _of_kind(models: list[Any], data: Any) -> list[Any]:
 
 def _example(model: type[BaseModel], path: KeyPath, data: Any) -> str | None:
     """The description or an example of a missing key."""
-    schema = model.model_json_schema()
-    here: Any = schema
-    for step in path:
-        if "$ref" in here:
-            here = schema["$defs"][here["$ref"].rsplit("/", 1)[-1]]
-        here = here.get("items", {}) if isinstance(step, int) else here.get("properties", {}).get(step, {})
-    examples = here.get("examples")
-    if examples:
-        return f'write for instance {path[-1]} = "{examples[0]}"'
-    text = here.get("description")
-    return f"it says: {text}" if text else None
+    for one in _models_at(model, path[:-1], data):
+        about = one.model_json_schema()["properties"].get(path[-1], {})
+        if "examples" in about:
+            return f'write for instance {path[-1]} = "{about["examples"][0]}"'
+        if "description" in about:
+            return f"it says: {about['description']}"
+    return None
 
 
 #: Stand for keys that do not fit and cannot be left out, while the rest is checked.
