@@ -110,6 +110,12 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     first = [row.criterion.id for row in made.cards[0].failed_first][: len(harms)]
     assert first == [row.criterion.id for row in made.cards[0].rows if row.criterion.id in harms]
     assert rows["5.2-starves"].rank("timid") == (6, 6)
+    worse = [row.criterion.id for row in made.cards[0].extremes("timid")["worse"]]
+    assert "5.2-starves" in worse
+    page, markdown = ((tmp_path / f"scorecard.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
+    said = f"worse than every reference in {len(worse)} of {len(rows)} rows"
+    assert f'timid</strong> {said}: <a href="#rfc9743-{worse[0]}">{worse[0]}</a>' in page
+    assert f"timid: {said} ({', '.join(worse)})" in markdown
     assert rows["5.2-starves-others"].rank("stubborn") == (6, 6)
 
 

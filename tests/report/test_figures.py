@@ -449,3 +449,42 @@ def test_panels_of_a_time_sequence_graph_have_marks_of_one_size(monkeypatch: pyt
     marks = [tag for tag in re.findall(r"<path[^>]*>", both) if "event: send" in tag]
     assert len(marks) > 20
     assert len({shape for tag in marks for shape in re.findall(r' d="([^"]*)"', tag)}) == 1
+
+
+def test_an_average_of_red_in_bytes_is_drawn_next_to_the_queue_in_kb() -> None:
+    """The two lines of a panel have one unit: that of RED's thresholds, which the average has."""
+    text = """
+        title = "RED"
+        measure = ["goodput"]
+        [dumbbell]
+        rate = "2Mbps"
+        rtt = "40ms"
+        buffer = "%s"
+        queue = { kind = "red", unit = "%s", min_th = %s, max_th = %s, max_p = 0.1, w_q = 0.02 }
+        flows = [{ cc = "reno", count = 2, start = "0s" }]
+        [run]
+        duration = "5s"
+        replicates = 1
+        [probes]
+        queues = ["left>right"]
+        queue_interval = "10ms"
+        [[figures]]
+        id = "f"
+        title = "F"
+        kind = "queue"
+    """
+    drawn = {}
+    for buffer, unit, low, high in (
+        ("40pkt", "packets", "3.0", "9.0"),
+        ("60KiB", "bytes", "4500.0", "13500.0"),
+    ):
+        run = Study.from_toml(text % (buffer, unit, low, high)).run(threads=1)
+        chart = run.chart("f").to_dict()
+        values = [row for rows in chart["datasets"].values() for row in rows]
+        most = {name: max(r["y"] for r in values if r["series"] == name) for name in ("queue", "average")}
+        drawn[unit] = (most, run.figure("f").alt)
+    assert drawn["packets"][1] == "queue (packets) against time: queue, average"
+    assert drawn["bytes"][1] == "queue (kB) against time: queue, average"
+    for most, _ in drawn.values():
+        assert 0.2 < most["average"] / most["queue"] <= 1
+    assert 5 < drawn["packets"][0]["queue"] <= 40 and 5 < drawn["bytes"][0]["queue"] <= 62

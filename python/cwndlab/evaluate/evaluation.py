@@ -36,7 +36,8 @@ from .subjects import Subject, refusal, with_subjects
 RULE = (
     "A row has a mark where the document itself states a limit: met, not met, undecided if the 95 % "
     "intervals do not decide, or does not apply. The other rows have no limit. They show the number, its "
-    "rank by estimate among all that were run, and the references from which it differs at 95 %."
+    "rank by estimate among all that were run, and the references from which it differs at 95 %. The head "
+    "lists the rows in which a subject differs so from every reference."
 )
 
 

@@ -152,6 +152,15 @@ class Scorecard:
         found = [row.outcomes.get(subject) for row in self.rows]
         return {outcome: found.count(outcome) for outcome in ThresholdOutcome if outcome in found}
 
+    def extremes(self, subject: str) -> dict[str, list[CriterionRow]]:
+        """The rows in which a subject is better or worse than every reference, of two or more, at 95 %."""
+        found: dict[str, list[CriterionRow]] = {}
+        for row in self.rows:
+            others = list(row.standings.get(subject, {}).values())
+            if len(others) > 1 and len(set(others)) == 1 and others[0] in (Standing.BETTER, Standing.WORSE):
+                found.setdefault(others[0].value, []).append(row)
+        return found
+
     def count_unmeasured(self, subject: str) -> int:
         """How many rows have no number of a subject, because its study was not run for it."""
         return sum(bool(row.missing) or subject in row.refused for row in self.rows)

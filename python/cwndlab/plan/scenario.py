@@ -116,6 +116,14 @@ def bottleneck(links: Sequence[Mapping[str, Any]]) -> int:
     return min(range(len(links)), key=lambda index: int(links[index]["rate_bps"]))
 
 
+def red_unit(queue: Mapping[str, Any]) -> str:
+    """The unit of the thresholds and the average of a queue's RED, or of that of one of its classes."""
+    for one in (queue, *(part.get("queue", {}) for part in queue.get("classes", ()))):
+        if one.get("kind") == "red":
+            return str(one.get("unit", "packets"))
+    return "packets"
+
+
 def snapshot_times(scenario: Mapping[str, Any]) -> list[int]:
     """The edges of the scenario's windows within the run, in order: when snapshots are taken."""
     edges = {int(edge) for window in scenario.get("windows", {}).values() for edge in window}

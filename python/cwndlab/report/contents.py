@@ -96,7 +96,7 @@ def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
         for quantity in outline.quantities
         if not metrics.is_list(quantity, known)
     ]
-    if not columns or not outline.axes or outline.grids:
+    if not columns or outline.grids:  # of which cells may have different axes
         return []
     return [Table(id="measured", title="Measured", rows=list(outline.axes), columns=columns)]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -312,8 +312,9 @@ def _cwnd(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], s
         cwnd = columns["cwnd_bytes"][mine].astype(np.float64)
         # An ssthresh not yet set is missing (-1) or endless; drawn, it would flatten everything else.
         ssthresh[(ssthresh < 0) | (ssthresh > 4 * max(1.0, float(cwnd.max(initial=1.0))))] = np.nan
-        panels.append((title, time, {"cwnd": cwnd / 1000, "ssthresh": ssthresh / 1000}))
-    return _against_time(spec, panels, _window(spec), "window (kB)")
+        lines = {"cwnd": cwnd / 1000, "ssthresh": ssthresh / 1000}
+        panels.append(_Panel(title, "window (kB)", time, lines))
+    return _against_time(spec, panels, _window(spec))
 
 
 def busy_side(columns: Columns, mine: Any) -> bool:
@@ -340,31 +341,42 @@ def _link(spec: Figure, results: Results, cell: str, recorded: Any) -> int:
 def _queue(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], str]:
     panels = []
     for cell, title, columns in _records(spec, results):
-        links = columns["link"]
-        mine = links == _link(spec, results, cell, links)
-        lines = {"queue": columns["packets"][mine].astype(np.float64)}
-        average = columns.get("average")
-        if average is not None:
-            values = np.asarray(average[mine], dtype=np.float64)
-            if np.isfinite(values).any() and np.nanmax(values) > 0:
-                lines["average"] = values
-        panels.append((title, columns["time_ns"][mine] / 1e9, lines))
-    return _against_time(spec, panels, _window(spec), "queue (packets)")
+        link = _link(spec, results, cell, columns["link"])
+        mine = columns["link"] == link
+        unit, size = "packets", 1
+        average = np.asarray(columns["average"][mine] if "average" in columns else (), dtype=np.float64)
+        has_average = bool(np.isfinite(average).any()) and np.nanmax(average) > 0
+        if has_average and results.records.average_unit(cell, link) == "bytes":
+            unit, size = "bytes", 1000
+        lines = {"queue": columns[unit][mine].astype(np.float64) / size}
+        if has_average:
+            lines["average"] = average / size
+        y_title = f"queue ({'kB' if unit == 'bytes' else unit})"
+        panels.append(_Panel(title, y_title, columns["time_ns"][mine] / 1e9, lines))
+    return _against_time(spec, panels, _window(spec))
+
+
+class _Panel(NamedTuple):
+    """Lines against time."""
+
+    title: str
+    y_title: str
+    time: Any
+    lines: dict[str, Any]
 
 
 def _against_time(
     spec: Figure,
-    panels: Sequence[tuple[str, Any, dict[str, Any]]],
+    panels: Sequence[_Panel],
     window: tuple[float, float],
-    y_title: str,
 ) -> tuple[Spec, dict[str, list[Row]], str]:
-    names = list(dict.fromkeys(name for _, _, lines in panels for name in lines))
+    names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     # One time scale for all panels, so that they can be compared.
-    last = max((float(time[-1]) for _, time, _ in panels if len(time)), default=1.0)
+    last = max((float(panel.time[-1]) for panel in panels if len(panel.time)), default=1.0)
     span = {"domain": [window[0], min(window[1], last)], "nice": False}
     rows: dict[str, list[Row]] = {}
     charts = []
-    for number, (title, time, lines) in enumerate(panels):
+    for number, (title, y_title, time, lines) in enumerate(panels):
         data = f"panel{number}"
         rows[data] = [
             {"time": float(t), "y": float(v), "series": name}
@@ -380,7 +392,8 @@ def _against_time(
         }
         chart = mark_chart(data, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         charts.append(panel_of_size(chart, title, spec))
-    return stack(charts, spec), rows, f"{y_title} against time: {', '.join(names)}"
+    shown = " and ".join(dict.fromkeys(panel.y_title for panel in panels))
+    return stack(charts, spec), rows, f"{shown} against time: {', '.join(names)}"
 
 
 _KINDS: dict[str, Callable[[Figure, Results], tuple[Spec, dict[str, list[Row]], str]]] = {

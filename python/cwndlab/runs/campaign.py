@@ -15,7 +15,7 @@ from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, is_repea
 from cwndlab.core import Value
 from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
-from cwndlab.plan.scenario import Compiled, kernel_run
+from cwndlab.plan.scenario import Compiled, kernel_run, red_unit
 from cwndlab.records.run_view import Columns
 from cwndlab.spec.choices import COMBINATIONS, describe_choices
 from cwndlab.spec.values import text
@@ -439,3 +439,6 @@ class _KeptRecords:
 
     def links(self, cell: str) -> list[str]:
         return [link["name"] for link in self.campaign.scenario(self.cells[cell])["links"]]
+
+    def average_unit(self, cell: str, link: int) -> str:
+        return red_unit(self.campaign.scenario(self.cells[cell])["links"][link]["queue"])

@@ -97,6 +97,9 @@ class CellRecords(Protocol):
     def links(self, cell: str) -> Sequence[str]:
         """The names of the links that `link` columns number."""
 
+    def average_unit(self, cell: str, link: int) -> str:
+        """The unit of RED's average at a link: "packets" or "bytes"."""
+
 
 class NoRecords:
     """The records of results without any (`CellRecords`)."""
@@ -108,6 +111,10 @@ class NoRecords:
     def links(self, cell: str) -> Sequence[str]:
         """None."""
         return ()
+
+    def average_unit(self, cell: str, link: int) -> str:
+        """Packets."""
+        return "packets"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
