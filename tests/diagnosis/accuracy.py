@@ -16,7 +16,7 @@ from cwndlab import Study
 from cwndlab.runs.execution import kernel_of
 from cwndlab.runs.explanation import explain_capture, explain_run
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.runs.single_run import OneCell, OneKernelCell, trace
+from cwndlab.runs.single_run import OneCell, trace
 
 VARIANTS: list[dict[str, Any]] = [
     {"topology.links.path.delay": delay, **change}
@@ -45,7 +45,7 @@ def cause_on_a_kernel(cause: str, variant: dict[str, Any]) -> str | None:
     kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared.plan())
     assert kernel is not None
     cell = prepared.plan(seed=1).cells[0]
-    return explain_run(OneKernelCell(cell, 1, kernel), cell.id, 0, "flow", None, 1).cause
+    return explain_run(OneCell(cell, 1, kernel), cell.id, 0, "flow", None, 1).cause
 
 
 def on_a_kernel() -> None:

@@ -20,7 +20,7 @@ from cwndlab.errors import StudyError
 from cwndlab.runs.execution import kernel_of
 from cwndlab.runs.explanation import explain_capture, explain_run
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.runs.single_run import OneCell, OneKernelCell, trace
+from cwndlab.runs.single_run import OneCell, trace
 
 
 def of_records(prepared: Study, at_s: float | None = None) -> Diagnosis:
@@ -345,7 +345,7 @@ def test_a_kernels_trace_names_the_cause_and_the_time_of_the_simulators_run() ->
     kernel = kernel_of(RunOptions(backend="linux-virtual"), prepared.plan())
     assert kernel is not None
     cell = prepared.plan(seed=1).cells[0]
-    found = explain_run(OneKernelCell(cell, 1, kernel), cell.id, 0, "flow", None, 1)
+    found = explain_run(OneCell(cell, 1, kernel), cell.id, 0, "flow", None, 1)
     assert found.cause == "lost-syn"
     simulated = of_records(prepared)
     for cause in ("lost-syn", "handshake"):

@@ -22,7 +22,7 @@ from cwndlab.backends.linux import senders
 from cwndlab.records.critical_path import PARTS, PROBES, time_budgets
 from cwndlab.runs.execution import kernel_of
 from cwndlab.runs.run_options import RunOptions
-from cwndlab.runs.single_run import OneKernelCell
+from cwndlab.runs.single_run import OneCell
 
 QUIET = ("application", "idle", "closed", "handshake")
 #: Runs whose budgets cover most of the parts.
@@ -206,7 +206,7 @@ def on_a_kernel() -> None:
     kernel = kernel_of(RunOptions(backend="linux-virtual", stack="linux-stock"), study.plan())
     assert kernel is not None
     probes = {**scenario["probes"], **PROBES}
-    tables = OneKernelCell(cell, 1, kernel).simulate_again(cell.id, 0, {"probes": probes})
+    tables = OneCell(cell, 1, kernel).simulate_again(cell.id, 0, {"probes": probes})
     compare("kernel", budgets(scenario, tables_of(scenario)), budgets(scenario, tables), paired=False)
     print()
     counters(tables)

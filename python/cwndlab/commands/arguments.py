@@ -15,8 +15,8 @@ from cwndlab.runs.run_options import BACKENDS
 from .output import echo
 
 if TYPE_CHECKING:
-    from cwndlab.plan.plan import Plan
     from cwndlab.runs.run_options import RunOptions
+    from cwndlab.runs.single_run import OneCell
     from cwndlab.study import Study
 
 T = TypeVar("T")
@@ -232,14 +232,17 @@ def load(
     return loaded.configure(changes_of([*(changes or []), *(more or []), *limits]), laws)
 
 
-def first_cell(plan: Plan, options: RunOptions) -> Plan:
-    """The first cell of a plan, which the backend can run; a note says which it is if there are others."""
+def one_cell(study: Study, options: RunOptions) -> OneCell:
+    """The first cell of a study, to be run so; a note says which it is if there are others."""
     from cwndlab.runs.backend_check import check_backend
+    from cwndlab.runs.execution import kernel_of
+    from cwndlab.runs.single_run import OneCell
 
+    plan = study.plan(seed=options.seed)
     cell = plan.cells[0]
     cell.check()
     if len(plan.cells) > 1:
         echo(f"note: {len(plan.cells)} cells match; this is {cell.id}", err=True)
     first = replace(plan, cells=(cell,))
     check_backend(first, options)
-    return first
+    return OneCell(cell, plan.seed_of(cell), kernel_of(options, first))

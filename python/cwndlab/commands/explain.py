@@ -11,13 +11,11 @@ import typer
 from cwndlab.errors import NotFoundError, StudyError
 
 from . import arguments as opt
-from .arguments import changes_of, first_cell, load, parse_option, reject_options
+from .arguments import changes_of, load, one_cell, parse_option, reject_options
 from .output import echo, echo_json
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
-    from cwndlab.runs.run_options import RunOptions
-    from cwndlab.study import Study
 
 
 #: Waits that are explained unless told otherwise.
@@ -64,6 +62,8 @@ def explain(
     Of a finished run (DIR): why numbers are not the paper's, as far as choices of --sensitivity were run.
     """
     from cwndlab.diagnosis.from_capture import is_capture
+    from cwndlab.runs.explanation import explain_capture, explain_run
+    from cwndlab.runs.run_options import RunOptions
     from cwndlab.spec.units import parse_seconds
 
     moment = None if at is None else parse_option(at, parse_seconds, "--at")
@@ -72,41 +72,18 @@ def explain(
     longest = longest or LONGEST
     if is_capture(Path(study)):
         reject_options(ctx, "a capture", ("--at", "--longest", "--json"))
-        from cwndlab.runs.explanation import explain_capture
-
         return _show(explain_capture(study, moment, longest), json_)
     if Path(study, "provenance.json").is_file():
         reject_options(ctx, "a finished run", ("--set", "--budgets", "--json"))
         return _differences(Path(study), changes_of([*(set_ or []), *(more or [])]), budgets, json_)
     if budgets:
         raise StudyError("a study has no --budgets", key="--budgets", right="they are of a finished run")
-    from cwndlab.runs.run_options import RunOptions
-
-    options = RunOptions(backend=backend, stack=stack, kernel=kernel)
-    loaded = load(study, set_, more, cc=cc, metrics=metric)
-    _show(_explain_cell(loaded, options, seed, replicate, flow, moment, longest), json_)
-
-
-def _explain_cell(
-    loaded: Study,
-    options: RunOptions,
-    seed: int | None,
-    replicate: int,
-    flow: str | None,
-    moment: float | None,
-    longest: int,
-) -> Diagnosis:
-    """The diagnosis of one run of the first cell of a study."""
-    from cwndlab.runs.execution import kernel_of
-    from cwndlab.runs.explanation import explain_run
-    from cwndlab.runs.single_run import OneCell, OneKernelCell
-
-    plan = first_cell(loaded.plan(seed=seed), options)
-    cell, kernel = plan.cells[0], kernel_of(options, plan)
-    own = plan.seed_of(cell)
-    source = OneCell(cell, own) if kernel is None else OneKernelCell(cell, own, kernel)
+    source = one_cell(
+        load(study, set_, more, cc=cc, metrics=metric),
+        RunOptions(backend=backend, stack=stack, kernel=kernel, seed=seed),
+    )
     try:
-        return explain_run(source, cell.id, replicate, flow, moment, longest)
+        _show(explain_run(source, source.cell.id, replicate, flow, moment, longest), json_)
     except NotFoundError as error:
         raise StudyError(error.text, key="--flow") from None
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import arguments as opt
-from .arguments import first_cell, load
+from .arguments import load, one_cell
 from .output import echo, printable
 
 
@@ -31,7 +31,6 @@ def shell(
     from cwndlab.backends.linux_virtual.backend import VirtualKernel
     from cwndlab.backends.linux_virtual.terminal import talk
     from cwndlab.errors import StudyError
-    from cwndlab.runs.execution import kernel_of
     from cwndlab.runs.run_options import RunOptions
 
     try:
@@ -40,11 +39,10 @@ def shell(
         kind, at_ns = "", 0
     if kind != "time":
         raise StudyError(f"{time!r} is no time", key="--time", right='a time with its unit, such as "2s"')
-    options = RunOptions(backend="linux-virtual", stack=stack, kernel=kernel)
-    plan = first_cell(load(study, set_, more).plan(seed=seed), options)
-    runner = kernel_of(options, plan)
-    assert isinstance(runner, VirtualKernel)
-    talk(runner, plan.cells[0], plan.seed_of(plan.cells[0]), at, int(at_ns), _ask, _show)
+    options = RunOptions(backend="linux-virtual", stack=stack, kernel=kernel, seed=seed)
+    one = one_cell(load(study, set_, more), options)
+    assert isinstance(one.kernel, VirtualKernel)
+    talk(one.kernel, one.cell, one.seed, at, int(at_ns), _ask, _show)
 
 
 def _show(text: str) -> None:

@@ -11,7 +11,7 @@ import typer
 from cwndlab.errors import OutputError, StudyError
 
 from . import arguments as opt
-from .arguments import first_cell, limits_of, load
+from .arguments import limits_of, load, one_cell
 
 FORMATS = ("csv", "text", "pcapng", "ns", "xplot")
 FormatOption = Annotated[
@@ -37,7 +37,6 @@ def trace(
     limit: opt.LimitOption = None,
 ) -> None:
     """Print the packets of one run, of the first cell that --set leaves, as seen at the observation point."""
-    from cwndlab.runs.execution import kernel_of
     from cwndlab.runs.run_options import RunOptions
     from cwndlab.runs.single_run import trace as make
     from cwndlab.writing import output_errors, write_atomic
@@ -47,11 +46,11 @@ def trace(
             f"write -o {Path(study).stem}.pcapng, or send it to a program: … --format pcapng | tshark -r -"
         )
         raise StudyError("pcapng is binary, and the output is a terminal", key="--format", right=right)
-    loaded = load(study, set_, more, limits_of(limit, backend), cc, metric)
-    options = RunOptions(backend=backend, stack=stack, kernel=kernel)
-    plan = first_cell(loaded.plan(seed=seed), options)
-    runner = kernel_of(options, plan)
-    data = make(plan.cells[0], format_, seed=plan.seed_of(plan.cells[0]), replicate=replicate, kernel=runner)
+    one = one_cell(
+        load(study, set_, more, limits_of(limit, backend), cc, metric),
+        RunOptions(backend=backend, stack=stack, kernel=kernel, seed=seed),
+    )
+    data = make(one.cell, format_, seed=one.seed, replicate=replicate, kernel=one.kernel)
     if out is None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()

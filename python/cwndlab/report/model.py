@@ -159,17 +159,6 @@ class Definition(NamedTuple):
     quantities: tuple[str, ...]
 
 
-class FirstDifference(NamedTuple):
-    """The first event that differs between the traces of a cell's first replicates."""
-
-    cell: str
-    #: How many events agree before, and within what.
-    agree: str
-    #: The first event that differs, on both sides.
-    simulator: str
-    kernel: str
-
-
 class TwinRow(NamedTuple):
     """A row as shown."""
 
@@ -202,7 +191,8 @@ class TwinView(NamedTuple):
 
     groups: tuple[TwinGroup, ...]
     lists: tuple[tuple[str, str, str], ...]
-    first_differences: tuple[FirstDifference, ...]
+    first_differences: tuple[tuple[str, str, str, str], ...]
+    """Cell, how many events of the traces agree, and the first that differs on both sides."""
     about: str
     count: str  # type: ignore[assignment]
     rule: str

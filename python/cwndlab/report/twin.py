@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,10 +20,11 @@ from cwndlab.writing import csv_text
 
 from .budget_figure import BudgetKey, MeanTimes, changes
 from .discrepancies import objects_of
-from .model import FirstDifference, TwinGroup, TwinRow, TwinView
+from .model import TwinGroup, TwinRow, TwinView
 from .wording import number
 
 if TYPE_CHECKING:
+    from cwndlab.records.traces import Difference, Event
     from cwndlab.spec.schema import Quantity
     from cwndlab.stats.results import Results
 
@@ -38,6 +39,15 @@ PAIRED = (
     "paired."
 )
 UNPAIRED = "Runs are missing, so differences are not paired by replicate."
+
+
+_EVENTS = {
+    "send": "packet {} sent",
+    "retransmit": "packet {} sent again",
+    "ack": "ACK up to packet {}",
+    "dupack": "duplicate ACK of packet {}",
+    "drop": "packet {} dropped",
+}
 
 
 class TwinNumber(NamedTuple):
@@ -77,7 +87,8 @@ class Twin:
     """The simulator's results of the same runs."""
 
     results: Results
-    first_differences: Sequence[FirstDifference] = ()
+    #: By cell, of the traces of the first replicates.
+    first_differences: Mapping[str, Difference] = field(default_factory=dict)
     #: How traces were compared, or why none were.
     about: str = ""
     #: Whether every replicate is there on both sides.
@@ -199,7 +210,7 @@ def view(
     `titles` are those of the tables; `budgets` have the mean times in the simulator and on the kernel by
     `budget_key`.
     """
-    traces = {found.cell: _trace_text(found) for found in twin.first_differences}
+    traces = {cell: _trace_text(found) for cell, found in twin.first_differences.items()}
     keys = {row: budget_key(row, quantities) for row in rows}
     # In the order of the rows; each sentence once, however many rows it explains.
     words = {
@@ -230,7 +241,7 @@ def view(
     return TwinView(
         tuple(groups),
         tuple(lists_of(twin.results, kernel)),
-        tuple(twin.first_differences),
+        tuple((cell, *_trace_row(found)) for cell, found in twin.first_differences.items()),
         twin.about,
         count,
         RULE.format(pairing=PAIRED if twin.paired else UNPAIRED),
@@ -256,14 +267,29 @@ def _budget_text(key: BudgetKey, simulator: MeanTimes, kernel: MeanTimes) -> str
     )
 
 
-def _trace_text(found: FirstDifference) -> str:
+def event_text(event: Event) -> str:
+    """An event of a trace in words."""
+    what = "an ACK of no data" if event.is_bare else _EVENTS[event.event].format(event.segment)
+    of = f" (connection {event.connection})" if event.connection else ""
+    return f"at {event.time_s:.6f} s {what}{of}"
+
+
+def _trace_row(found: Difference) -> tuple[str, str, str]:
+    """How many events agree, and the first that differs on both sides."""
+    agree = ", ".join(filter(None, (str(found.agree), found.times)))
+    if found.a is None and found.b is None:
+        return f"all {agree}", "", ""
+    return agree, found.side("a", event_text), found.side("b", event_text)
+
+
+def _trace_text(found: Difference) -> str:
     """Where the traces of a cell's first replicates differ first, in a sentence."""
-    if not (found.simulator or found.kernel):
+    agree, simulator, kernel = _trace_row(found)
+    if not simulator:
         return "The traces of the first replicates agree, so it comes from others."
-    count, _, times = found.agree.partition(", ")
-    before = f"{count} events agree before{f', {times}' if times else ''}"
-    before = "none agrees before" if count == "0" else before
-    sides = f"simulator: {found.simulator}; kernel: {found.kernel}"
+    times = agree.removeprefix(str(found.agree))
+    before = f"{found.agree} events agree before{times}" if found.agree else "none agrees before"
+    sides = f"simulator: {simulator}; kernel: {kernel}"
     return f"First event that differs in the first replicate: {sides} ({before})."
 
 

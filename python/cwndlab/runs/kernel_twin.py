@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
@@ -14,20 +15,17 @@ from cwndlab.backends.threads import Threads
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
 from cwndlab.records.run_view import Columns
-from cwndlab.records.traces import DEFAULT_TOLERANCE_S, Event, events_of_columns, first_difference_of_stacks
-from cwndlab.report.model import FirstDifference
+from cwndlab.records.traces import (
+    DEFAULT_TOLERANCE_S,
+    Difference,
+    Event,
+    events_of_columns,
+    first_difference_of_stacks,
+)
 from cwndlab.report.twin import Twin
 
 from .campaign import Campaign
 from .result import RunResult
-
-_WORDS = {
-    "send": "packet {} sent",
-    "retransmit": "packet {} sent again",
-    "ack": "ACK up to packet {}",
-    "dupack": "duplicate ACK of packet {}",
-    "drop": "packet {} dropped",
-}
 
 
 def simulate(kernel: Campaign) -> Campaign | None:
@@ -55,23 +53,15 @@ def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
         "Senders that pace send single segments on both, as the kernel's device takes no trains of them."
     )
     complete = not simulated.failures and not measured.failures
-    return Twin(simulated.results, tuple(_first_differences(simulated, measured)), about, complete)
+    return Twin(simulated.results, dict(_first_differences(simulated, measured)), about, complete)
 
 
-def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[FirstDifference]:
+def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[tuple[str, Difference]]:
     """Each cell's first event that differs between the traces of the first replicates."""
     for cell in simulated.plan.cells:
-        try:
+        with suppress(KeyError):  # the first run of one of them failed
             a, b = _traces(cell, simulated, measured)
-        except KeyError:  # the first run of one of them failed
-            continue
-        found = first_difference_of_stacks(a, b, DEFAULT_TOLERANCE_S, kernel="b")
-        within = f", {found.times}" if found.times else ""
-        if found.a is None and found.b is None:
-            yield FirstDifference(cell.id, f"all {found.agree}{within}", "", "")
-        else:
-            a_text, b_text = (found.side(side, event_text) for side in ("a", "b"))
-            yield FirstDifference(cell.id, f"{found.agree}{within}", a_text, b_text)
+            yield cell.id, first_difference_of_stacks(a, b, DEFAULT_TOLERANCE_S, kernel="b")
 
 
 def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list[Event], list[Event]]:
@@ -89,10 +79,3 @@ def _traces(cell: Cell, simulated: RunResult, measured: RunResult) -> tuple[list
 
 def _events(segments: pa.Table) -> list[Event]:
     return events_of_columns(Columns(segments))
-
-
-def event_text(event: Event) -> str:
-    """An event in words."""
-    what = "an ACK of no data" if event.is_bare else _WORDS[event.event].format(event.segment)
-    of = f" (connection {event.connection})" if event.connection else ""
-    return f"at {event.time_s:.6f} s {what}{of}"

@@ -67,15 +67,17 @@ class Recorded(Repeatable, Protocol):
 
 @dataclass(frozen=True)
 class OneCell:
-    """A cell whose runs are simulated when they are asked for (`Repeatable`)."""
+    """A cell whose runs are made when they are asked for (`Repeatable`)."""
 
     cell: Cell
     seed: int
+    #: Who runs it; None: the simulator.
+    kernel: Kernel | None = None
 
     @property
     def backend(self) -> str:
-        """The simulator."""
-        return ""
+        """Which kernel; "" is the simulator."""
+        return self.kernel.key if self.kernel is not None else ""
 
     def scenario(self, cell: str) -> Mapping[str, Any]:
         """The scenario."""
@@ -83,27 +85,16 @@ class OneCell:
         return found
 
     def simulate_again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
-        """The tables of a replicate, with these keys of the scenario changed."""
-        scenario = with_keys(self.cell.scenario, changes)
-        return simulate_tables(scenario, self.seed, replicate, self.cell.study.laws.values())
-
-
-@dataclass(frozen=True)
-class OneKernelCell(OneCell):
-    """A cell that runs on a kernel when it is asked for (`Repeatable`)."""
-
-    kernel: Kernel
-
-    @property
-    def backend(self) -> str:
-        """Which kernel."""
-        return self.kernel.key
-
-    def simulate_again(self, cell: str, replicate: int, changes: Mapping[str, object]) -> Tables:
         """The tables of a replicate, with these keys of the scenario changed; RunError if the run failed."""
+        records = self.records(replicate, changes)
+        return {name: read_table(records.table(name)) for name in records.names}
+
+    def records(self, replicate: int, changes: Mapping[str, object]) -> Records:
+        """The records of a replicate, likewise."""
         scenario = with_keys(self.cell.scenario, changes)
-        records = self.kernel.record(self.cell, self.seed, replicate, MeasuredRuns(()), scenario)
-        return {name: records.table(name) for name in records.names}
+        if self.kernel is None:
+            return run_here(scenario, self.seed, replicate, self.cell.study.laws.values())
+        return self.kernel.record(self.cell, self.seed, replicate, MeasuredRuns(()), scenario)
 
 
 def with_probes(source: Repeatable, cell: str, replicate: int, probes: Mapping[str, object]) -> Tables:
@@ -135,10 +126,7 @@ def trace(cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: Kerne
     if kind not in formats:
         where = "" if kernel is None else " of a kernel's run"
         raise StudyError(f'there is no format "{kind}"{where}', key="--format", right=nearest(kind, formats))
-    if kernel is None:
-        records: Records = run_here(cell.scenario, seed, replicate, cell.study.laws.values())
-    else:
-        records = kernel.record(cell, seed, replicate, MeasuredRuns(()))
+    records = OneCell(cell, seed, kernel).records(replicate, {})
     if kind in TEXTS:
         return TEXTS[kind](RunView(records, cell.compiled.scenario)).encode()
     with tempfile.TemporaryDirectory() as folder:
