@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from cwndlab.errors import ArgumentError, OutputError, StudyError, check_arguments
-from cwndlab.laws import codes_of
+from cwndlab.laws import LawCode, codes_of
 from cwndlab.metrics import unit_of
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs import execution
-from cwndlab.runs.result import overview
+from cwndlab.runs.result import RunResult, overview
 from cwndlab.runs.result_folder import files_of
 from cwndlab.spec import toml
 from cwndlab.spec.document import CLAIMS, Document, document_of_text, is_short, read_document
@@ -30,8 +30,6 @@ from cwndlab.writing import output_errors, write_atomic
 if TYPE_CHECKING:
     from cwndlab._core import CongestionControl
     from cwndlab.explore.page import ExplorePage
-    from cwndlab.laws import LawCode
-    from cwndlab.runs.result import RunResult
     from cwndlab.runs.run_options import FurtherOptions, RunOptions
     from cwndlab.runs.stream import Stream
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from cwndlab.errors import StudyError
-from cwndlab.runs.run_options import BACKENDS
+from cwndlab.runs.run_options import BACKENDS, RunOptions
 
 from .output import echo
 
 if TYPE_CHECKING:
-    from cwndlab.runs.run_options import RunOptions
     from cwndlab.runs.single_run import OneCell
     from cwndlab.study import Study
 

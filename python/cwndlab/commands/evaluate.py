@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cwndlab.errors import StudyError
-from cwndlab.runs.progress import span
+from cwndlab.runs.progress import Progress, span
 
 from . import arguments as opt
 from .arguments import cc_names, changes_of
@@ -20,7 +20,6 @@ from .output import columns, echo, number_of, progress
 if TYPE_CHECKING:
     from cwndlab.evaluate.evaluation import Evaluation
     from cwndlab.evaluate.subjects import Subject
-    from cwndlab.runs.progress import Progress
 
 
 def _pack_names(incomplete: str) -> list[str]:

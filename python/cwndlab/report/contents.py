@@ -23,7 +23,6 @@ from .wording import number
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity, Source
     from cwndlab.stats.claims import JudgedClaim
-    from cwndlab.stats.results import Results
 
 #: The page in a result folder.
 REPORT = "report.html"

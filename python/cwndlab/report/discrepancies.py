@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from cwndlab.stats.sensitivity import Move, Moves, moves_of
+from cwndlab.stats.sensitivity import ChoiceOutcome, Move, Moves, moves_of
 from cwndlab.stats.verdict import Verdict, relative_difference
 from cwndlab.writing import plain_row
 
@@ -16,7 +16,6 @@ from .wording import number, percent
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity
     from cwndlab.stats.results import Results
-    from cwndlab.stats.sensitivity import ChoiceOutcome
 
     from .judge import Judged
 

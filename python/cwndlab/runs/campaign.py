@@ -20,7 +20,7 @@ from cwndlab.records.run_view import Columns
 from cwndlab.spec.choices import COMBINATIONS, describe_choices
 from cwndlab.spec.values import text
 from cwndlab.stats.results import Results, Variation, results_of
-from cwndlab.stats.stopping import replicates_by_cell
+from cwndlab.stats.stopping import StoppingRule, replicates_by_cell
 from cwndlab.store.folder_store import FolderStore, Kept
 
 from .progress import Progress
@@ -28,8 +28,6 @@ from .work import MeasuredRuns, cell_key, replicate_key, with_needed_probes
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-    from cwndlab.stats.stopping import StoppingRule
 
 
 class Failure(NamedTuple):

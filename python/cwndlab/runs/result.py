@@ -18,7 +18,7 @@ from cwndlab.errors import ArgumentError, NotFoundError, OutputError, StudyError
 from cwndlab.metrics import is_list, unit_of
 from cwndlab.spec.units import seconds
 from cwndlab.spec.values import find_value, select_values, text
-from cwndlab.stats.results import Estimate, Results
+from cwndlab.stats.results import Estimate, Results, Variation
 
 from .records import RecordTables, rows_of_flow
 from .result_tables import Estimates, ResultTables
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from cwndlab.spec.outputs import Figure
     from cwndlab.spec.schema import Quantity, Scalar
     from cwndlab.spec.study_spec import StudySpec
-    from cwndlab.stats.results import Variation
 
     from .campaign import Campaign, Failure
     from .plot import Plots

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from cwndlab.stats.claims import truth_of_claim
+from cwndlab.stats.claims import JudgedClaim, truth_of_claim
 from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
-    from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.results import Results
 
 WRONG = (1.0 - LEVEL) / 2.0

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.errors import StudyError
 from cwndlab.stats.intervals import EXACT, NOT_MEASURABLE, Interval
-from cwndlab.stats.results import Estimate
+from cwndlab.stats.results import AxisValue, CellInfo, Columns, Estimate, Results
 from cwndlab.stats.tables import JudgedCell, Published, read_published
 from cwndlab.stats.verdict import Judgement, Verdict, decimals, half_unit, relative_difference
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Listing, Mark
-    from cwndlab.stats.results import AxisValue, CellInfo, Columns, Results
 
 COLUMNS = ("time_s", "event", "acked_packet", "sent_packets")
 

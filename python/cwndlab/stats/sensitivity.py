@@ -18,14 +18,13 @@ from cwndlab.metrics._numbers import median
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.tables import leave_one_out, reference
+from cwndlab.stats.tables import JudgedCell, JudgedTable, leave_one_out, reference
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Column
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
-    from cwndlab.stats.tables import JudgedCell, JudgedTable
 
 #: A number is near zero below this share of the largest of its quantity in the table.
 NEAR_ZERO = 0.05

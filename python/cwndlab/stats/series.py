@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import median
+from cwndlab.metrics._numbers import Floats, median
 from cwndlab.spec.values import as_list, same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
@@ -17,7 +17,6 @@ from cwndlab.stats.results import AxisValue, CellInfo, Results, is_name
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
-    from cwndlab.metrics._numbers import Floats
     from cwndlab.spec.outputs import Figure
     from cwndlab.stats.intervals import Interval
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cwndlab.metrics._numbers import ANY, Floats, Range
-from cwndlab.spec.outputs import Table
+from cwndlab.spec.outputs import Listing, Table
 from cwndlab.stats import intervals
 from cwndlab.stats.jackknife import centre
 from cwndlab.stats.results import NotRunError, Results
 from cwndlab.stats.tables import reference
 
 if TYPE_CHECKING:
-    from cwndlab.spec.outputs import Listing
     from cwndlab.stats.intervals import Interval
 
 FIRST_LOOK = 10
