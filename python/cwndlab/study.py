@@ -25,7 +25,7 @@ from cwndlab.spec.schema import Scalar
 from cwndlab.spec.sections import Keys, Sections, to_plain
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.stats.results import CellInfo, Results
-from cwndlab.writing import output_errors, write_atomic
+from cwndlab.writing import number_of, output_errors, write_atomic
 
 if TYPE_CHECKING:
     from cwndlab._core import CongestionControl
@@ -48,7 +48,7 @@ class Study(StudySpec):
         super().__init__(*parts, **named)
 
     def __repr__(self) -> str:
-        head = f"Study {self.name}: {self.title}; {len(make_plan(self))} cells"
+        head = f"Study {self.name}: {self.title}; {number_of(len(make_plan(self)), 'cell')}"
         return overview(head, self.axes, self.outline.quantities)
 
     if not TYPE_CHECKING:

@@ -44,6 +44,11 @@ def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
+def number_of(count: int, noun: str) -> str:
+    """As "1 run" or "3 runs"."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
 def user_cache() -> Path:
     """The folder for what is costly to make and can be made again."""
     base = os.environ.get("XDG_CACHE_HOME", "")

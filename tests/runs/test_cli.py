@@ -186,7 +186,7 @@ def test_several_changes_can_be_written_in_every_usual_way(
     capsys: pytest.CaptureFixture[str], study: Path, words: list[str]
 ) -> None:
     _, out, _ = call(capsys, "check", study, *words)
-    assert "1 cells, 3 replicates each\n3 runs of 0.08 s" in out
+    assert "1 cell, 3 replicates each\n3 runs of 0.08 s" in out
     assert "2 cells" in call(capsys, "check", study, "--set", "iw=2,10")[1]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from cwndlab.errors import StudyError
+from cwndlab.errors import CwndlabError, StudyError
 from cwndlab.runs.run_options import BACKENDS, RunOptions
 
 from .output import echo
@@ -45,7 +45,6 @@ def cc_names(incomplete: str) -> list[str]:
 
 def set_words(ctx: typer.Context, incomplete: str) -> list[str]:
     """What `--set` takes of the study: axes, parameters and keys; after the =, the values of an axis."""
-    from cwndlab.errors import CwndlabError
     from cwndlab.spec.values import text
     from cwndlab.study import Study
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cwndlab.errors import RunError
 from cwndlab.runs.progress import span
+from cwndlab.writing import number_of
 
 from . import arguments as opt
 from .arguments import load
@@ -54,12 +55,13 @@ def check(
     each += " replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
     if fixed == len(some.cells):
         each = "1 replicate each (nothing is random)"
-    echo(f"{len(plan.cells)} cells, {each}")
+    echo(f"{number_of(len(plan.cells), 'cell')}, {each}")
     if note := same_replicates(some):
         echo(f"note: {note}", err=True)
     spans = _range({cell.compiled.scenario["duration_ns"] / 1e9 for cell in some.cells})
     scale = len(plan.cells) / len(some.cells)
-    echo(f"{'' if some is plan else 'about '}{round(some.runs * scale)} runs of {spans} s, seed {plan.seed}")
+    runs = number_of(round(some.runs * scale), "run")
+    echo(f"{'' if some is plan else 'about '}{runs} of {spans} s, seed {plan.seed}")
     if any(cell.compiled.kernel_laws for cell in some.cells):
         echo("note: no estimate, as the simulator lacks a congestion control of a kernel's", err=True)
         return

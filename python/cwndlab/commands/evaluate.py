@@ -12,10 +12,11 @@ import typer
 
 from cwndlab.errors import StudyError
 from cwndlab.runs.progress import Progress, span
+from cwndlab.writing import number_of
 
 from . import arguments as opt
 from .arguments import cc_names, changes_of
-from .output import columns, echo, number_of, progress
+from .output import columns, echo, progress
 
 if TYPE_CHECKING:
     from cwndlab.evaluate.evaluation import Evaluation

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cwndlab.errors import StudyError
-from cwndlab.writing import plain_row
+from cwndlab.writing import output_errors, plain_row, write_atomic
 
 from .arguments import JsonOption
 from .output import echo, echo_json
@@ -96,7 +96,6 @@ def compare(
         return
     if html is not None:
         from cwndlab.runs.compare import compare_page
-        from cwndlab.writing import output_errors, write_atomic
 
         page = compare_page(a, b)
         with output_errors(html):

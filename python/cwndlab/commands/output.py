@@ -51,11 +51,6 @@ def estimate_text(value: float, low: float, high: float, unit: str) -> str:
     return f"{value:.4g}{interval} {unit}"
 
 
-def number_of(count: int, noun: str) -> str:
-    """As "1 run" or "3 runs"."""
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def columns(rows: list[tuple[str, str]]) -> str:
     """Names and what they are, one below the other."""
     width = 2 + max((len(name) for name, _ in rows), default=0)

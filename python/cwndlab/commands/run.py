@@ -14,10 +14,11 @@ from cwndlab.errors import StudyError
 from cwndlab.report import converter
 from cwndlab.runs.progress import span
 from cwndlab.spec.files import SHIPPED, STUDY
+from cwndlab.writing import number_of
 
 from . import arguments as opt
 from .arguments import limits_of, load, parse_option, several_kernels
-from .output import echo, number_of, progress, same_replicates
+from .output import echo, progress, same_replicates
 from .start import import_uncollected, without_collection
 
 if TYPE_CHECKING:

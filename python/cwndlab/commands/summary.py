@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from cwndlab.report.draft import count_incompatible, count_verdicts
 from cwndlab.runs.progress import span
 from cwndlab.stats.verdict import Incompatible, Verdict
-from cwndlab.writing import plain_row
+from cwndlab.writing import number_of, plain_row
 
-from .output import echo, echo_json, estimate_text, number_of
+from .output import echo, echo_json, estimate_text
 
 if TYPE_CHECKING:
     from cwndlab.runs.result import RunResult

@@ -20,6 +20,7 @@ from cwndlab.spec.resolve import Names
 from cwndlab.spec.schema import GRID
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.spec.values import is_among, label, same_value, text
+from cwndlab.writing import number_of
 
 from .compile import compile_model
 from .probes import find_simulator_only
@@ -145,8 +146,9 @@ class Plan:
             raise AttributeError(f"Plan has no `{name}`{right}", name="" if right else name, obj=self)
 
     def __repr__(self) -> str:
-        lines = [f"<Plan of {self.study.name}: {len(self.cells)} cells, seed {self.seed}"]
-        lines += [f"    {cell.id}: {self.requested_of(cell)} replicates" for cell in self.cells[:SHOWN]]
+        lines = [f"<Plan of {self.study.name}: {number_of(len(self.cells), 'cell')}, seed {self.seed}"]
+        shown = [(cell.id, number_of(self.requested_of(cell), "replicate")) for cell in self.cells[:SHOWN]]
+        lines += [f"    {name}: {replicates}" for name, replicates in shown]
         lines += [f"    … {len(self.cells) - SHOWN} more"] if len(self.cells) > SHOWN else []
         return "\n".join(lines) + ">"
 

@@ -19,6 +19,7 @@ from cwndlab.metrics import is_list, unit_of
 from cwndlab.spec.units import seconds
 from cwndlab.spec.values import find_value, select_values, text
 from cwndlab.stats.results import Estimate, Results, Variation
+from cwndlab.writing import number_of
 
 from .records import RecordTables, rows_of_flow
 from .result_tables import Estimates, ResultTables
@@ -88,7 +89,7 @@ class RunResult:
         return self.plan.study
 
     def __repr__(self) -> str:
-        size = f"{len(self.results.cells)} cells, {self.plan.runs} runs"
+        size = f"{number_of(len(self.results.cells), 'cell')}, {number_of(self.plan.runs, 'run')}"
         if self.of_all_cells is not None:
             size = f"{len(self.results.cells)} of {len(self.of_all_cells.cells)} cells"
         failed = f", {len(self.failures)} failed" if self.failures else ""

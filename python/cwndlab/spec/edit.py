@@ -5,7 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import tomlkit
+from tomlkit import TOMLDocument
 
 from cwndlab.errors import KeyPath, StudyError
 
@@ -14,9 +17,6 @@ from .resolve import steps
 from .schema import GRID, Scalar
 from .study_spec import SETTABLE, StudySpec
 from .values import same_value
-
-if TYPE_CHECKING:
-    from tomlkit import TOMLDocument
 
 
 def texts(study: StudySpec) -> Iterator[str]:
@@ -44,8 +44,6 @@ def content(study: StudySpec) -> Mapping[str, Any]:
 
 def _edited(study: StudySpec) -> str:
     """The file (or what would be it) with the changed keys and the chosen values written in."""
-    import tomlkit
-
     origin = study.document
     document = tomlkit.parse(origin.text if origin.text is not None else toml.dumps(origin.tables))
     for key, value in origin.changes.items():
@@ -62,8 +60,6 @@ def _edited(study: StudySpec) -> str:
 
 
 def _put(document: TOMLDocument, path: KeyPath, value: object) -> None:
-    import tomlkit
-
     here = cast(Any, document)
     for depth, step in enumerate(path[:-1]):
         if isinstance(step, str) and not isinstance(here.get(step), dict | list):
@@ -74,8 +70,6 @@ def _put(document: TOMLDocument, path: KeyPath, value: object) -> None:
 
 def _item(value: object) -> object:
     """A value as TOML writes it on one line."""
-    import tomlkit
-
     return tomlkit.parse(toml.line("value", value))["value"]
 
 
