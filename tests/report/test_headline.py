@@ -7,7 +7,7 @@ import math
 import pytest
 
 import synthetic
-from cwndlab.report.headline import Axes, headline, named_values, one_line, two_lines
+from cwndlab.report.headline import Axes, compared_lines, headline, named_values, one_line
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, Results
@@ -26,7 +26,7 @@ def plain(text: str) -> str:
 def test_the_higher_line_is_named_where_the_intervals_are_apart() -> None:
     cubic = {"0.5": around(11, 1), "1": around(12, 1), "2": around(45, 9), "4": around(69, 5)}
     bbr = {"0.5": around(89, 1), "1": around(88, 1), "2": around(55, 9), "4": around(31, 5)}
-    assert [plain(text) for text in two_lines({"cubic": cubic, "bbr1": bbr}, AXES)] == [
+    assert [plain(text) for text in compared_lines({"cubic": cubic, "bbr1": bbr}, AXES)] == [
         "At buffer = 0.5 and 1 BDP, bbr1 has the larger share of the goodput "
         "(88 to 89 against 11 to 12 %); "
         "at 4 BDP, cubic has (69 against 31 %).",
@@ -36,20 +36,34 @@ def test_the_higher_line_is_named_where_the_intervals_are_apart() -> None:
 
 def test_nothing_is_left_open_where_all_intervals_are_apart() -> None:
     lines = {"a": {"1": around(5, 1), "2": around(6, 1)}, "b": {"1": around(9, 1), "2": around(10, 1)}}
-    assert [plain(text) for text in two_lines(lines, AXES)] == [
+    assert [plain(text) for text in compared_lines(lines, AXES)] == [
         "At buffer = 1 and 2 BDP, b has the larger share of the goodput (9 to 10 against 5 to 6 %).",
         "",
     ]
 
 
+def test_of_three_lines_the_highest_is_named_where_it_is_apart_from_both_others() -> None:
+    lines = {
+        "cubic": {"0.5": around(20, 1), "1": around(30, 1), "2": around(50, 5), "4": around(60, 2)},
+        "bbr1": {"0.5": around(70, 1), "1": around(50, 2), "2": around(45, 5), "4": around(20, 2)},
+        "prague": {"0.5": around(10, 1), "1": around(20, 1), "2": around(5, 1), "4": around(20, 2)},
+    }
+    assert [plain(text) for text in compared_lines(lines, AXES)] == [
+        "At buffer = 0.5 and 1 BDP, bbr1 has the largest share of the goodput "
+        "(50 to 70 against at most 30 %); "
+        "at 4 BDP, cubic has (60 against at most 20 %).",
+        "At 2 BDP, the highest 95 % intervals overlap: the runs do not tell.",
+    ]
+
+
 def test_nothing_is_said_where_no_two_intervals_are_apart() -> None:
     lines = {"a": {"1": around(5, 2), "2": around(6, 2)}, "b": {"1": around(6, 2), "2": around(7, 2)}}
-    assert two_lines(lines, AXES) == ("", "")
+    assert compared_lines(lines, AXES) == ("", "")
 
 
 def test_a_single_run_says_nothing() -> None:
     single = Interval(5.0, math.nan, math.nan, 1, "1 replicate: no interval")
-    assert two_lines({"a": {"1": single}, "b": {"1": around(9, 1)}}, AXES) == ("", "")
+    assert compared_lines({"a": {"1": single}, "b": {"1": around(9, 1)}}, AXES) == ("", "")
     assert one_line({"1": single, "2": around(9, 1)}, AXES) == ""
 
 

@@ -18,7 +18,9 @@ pub use effect::WithoutEffect;
 pub use ends::{FinConfig, HandshakeConfig};
 pub use knobs::{all_knobs, Knob, RENAMED};
 pub use law_id::{LawId, LawIdError};
-pub use laws::{Bbr3Config, Bbr3Rules, CubicConfig, LedbatConfig, LedbatPlusPlusConfig, PragueConfig, WindowLawKind};
+pub use laws::{
+    Bbr3Config, Bbr3Rules, CubicConfig, LedbatConfig, LedbatPlusPlusConfig, PragueConfig, PragueVersion, WindowLawKind,
+};
 pub use recovery::{
     FackConfig, NewRenoConfig, PrrConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryKind, RecoveryRules,
     RenoConfig, RetransmitGuard, SackConfig,

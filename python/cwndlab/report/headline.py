@@ -1,4 +1,4 @@
-"""What a figure of two lines, or of one, shows, as a sentence that says no more than its intervals do."""
+"""What the lines of a figure show, as a sentence that says no more than its intervals do."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def headline(spec: Figure, results: Results) -> Headline:
     y = spec.y_title or results.title(spec.drawn_quantities[0])
     units = results.axis_units.get(spec.x, ""), series.unit_of(spec, results)
     axes = Axes(_without_unit(results.title(spec.x)), units[0], _without_unit(y), units[1])
-    if len(lines) == 2:
-        return two_lines(lines, axes)
-    if len(lines) != 1:
+    if not lines:
         return Headline()
+    if len(lines) > 1:
+        return compared_lines(lines, axes)
     one = named_values if any(is_name(point.x) for point in found) else one_line
     return Headline(one(next(iter(lines.values())), axes))
 
@@ -74,27 +74,45 @@ def _without_unit(title: str) -> str:
     return re.sub(r" \([^()]*\)$", "", title)
 
 
-def two_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:
-    """Which of two lines is higher, and where the runs do not tell."""
-    (first, a), (second, b) = lines.items()
-    places = [place for place in a if place in b]
-    above = [place for place in places if _is_below(b[place], a[place])]
-    below = [place for place in places if _is_below(a[place], b[place])]
-    open_ = [place for place in places if place not in (*above, *below) and _known(a[place], b[place])]
-    sides = [one for one in ((above, first, a, b), (below, second, b, a)) if one[0]]
-    parts: list[str] = []
-    for where, name, high, low in sorted(sides, key=lambda one: places.index(one[0][0])):
-        numbers = f"{_range(high, where)} against {_range(low, where)} {axes.y_unit}".rstrip()
-        what = "" if parts else f" the larger {axes.y}"
-        parts.append(f"{axes.describe_places(where, again=bool(parts))}, {name} has{what} ({numbers})")
-    if not parts:
+def compared_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:
+    """Which of two or more lines is the highest, and where the runs do not tell."""
+    places = [place for place in next(iter(lines.values())) if all(place in line for line in lines.values())]
+    leads: dict[str, list[str]] = {}
+    open_: list[str] = []
+    for place in places:
+        name = max(lines, key=lambda one: lines[one][place].value)
+        others = [line[place] for one, line in lines.items() if one != name]
+        if all(_is_below(other, lines[name][place]) for other in others):
+            leads.setdefault(name, []).append(place)
+        elif _known(lines[name][place], *others):
+            open_.append(place)
+    if not leads:
         return Headline()
+    larger, against = ("larger", "against") if len(lines) == 2 else ("largest", "against at most")
+    parts: list[str] = []
+    for name, where in leads.items():
+        rest = {place: _highest(lines, name, place) for place in where}
+        rival = _range(rest, where) if len(lines) == 2 else estimate_text(max(rest.values(), key=_value))
+        numbers = f"{_range(lines[name], where)} {against} {rival} {axes.y_unit}".rstrip()
+        what = "" if parts else f" the {larger} {axes.y}"
+        parts.append(f"{axes.describe_places(where, again=bool(parts))}, {name} has{what} ({numbers})")
     unclear = ""
     if open_:
+        which = "the" if len(lines) == 2 else "the highest"
         unclear = (
-            f"At {axes.describe_places(open_, again=True)}, the 95 % intervals overlap: the runs do not tell."
+            f"At {axes.describe_places(open_, again=True)}, {which} 95 % intervals overlap: "
+            "the runs do not tell."
         )
     return Headline(f"At {'; at '.join(parts)}.", unclear)
+
+
+def _highest(lines: Mapping[str, Line], apart_from: str, place: str) -> Interval:
+    """The highest number at a place but for one line's."""
+    return max((line[place] for name, line in lines.items() if name != apart_from), key=_value)
+
+
+def _value(number: Interval) -> float:
+    return number.value
 
 
 def one_line(line: Line, axes: Axes) -> str:
@@ -137,6 +155,6 @@ def _is_below(a: Interval, b: Interval) -> bool:
 
 def _range(line: Line, places: Iterable[str]) -> str:
     """The line's numbers at these places, from the least to the greatest."""
-    chosen = sorted((line[place] for place in places), key=lambda one: one.value)
+    chosen = sorted((line[place] for place in places), key=_value)
     ends = dict.fromkeys(estimate_text(one) for one in (chosen[0], chosen[-1]))
     return " to ".join(ends)

@@ -88,6 +88,36 @@ pub enum Bbr3Rules {
     GoogleV3,
 }
 
+/// Versions of `L4STeam`'s module for TCP Prague; docs/models/prague.md lists their differences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum PragueVersion {
+    /// Version 0.5, of 2020.
+    #[serde(rename = "v0.5")]
+    V05,
+    /// Version 0.6, of Linux 5.15.
+    #[serde(rename = "v0.6")]
+    V06,
+    /// Version 0.7, of Linux 6.
+    #[serde(rename = "v0.7")]
+    V07,
+}
+
+impl PragueVersion {
+    /// Whether cwnd is the window, with a carry of up to one segment each way (`cwnd_cnt`), and alpha starts at 1.
+    pub(crate) fn has_carry(self) -> bool {
+        self != PragueVersion::V07
+    }
+
+    /// The least number of segments sent at once (`prague_tso_segs`, `sysctl_tcp_min_tso_segs`).
+    pub(crate) fn least_train(self) -> u64 {
+        if self == PragueVersion::V06 {
+            2
+        } else {
+            1
+        }
+    }
+}
+
 knobs! {
 /// CUBIC's knobs, in both forms of the law.
 pub struct CubicConfig("window_law.cubic.") {
@@ -124,6 +154,13 @@ pub struct Bbr3Config("window_law.bbr3.") {
 knobs! {
 /// Knobs of TCP Prague, named after the parameters of `L4STeam`'s module (`net/ipv4/tcp_prague.c`).
 pub struct PragueConfig("window_law.prague.") {
+    /// Whose rules Prague follows where versions of the module differ (`MODULE_VERSION`; docs/models/prague.md has each
+    /// difference).
+    version: PragueVersion ["v0.5 | v0.6 | v0.7"; any] {
+        ns2_1998: PragueVersion::V07 => PRAGUE,
+        rfc5681: PragueVersion::V07 => PRAGUE,
+        linux_6: PragueVersion::V07 => PRAGUE,
+    }
     /// On paths with a shorter round trip, Prague opens and reduces its window as if the round trip were this long
     /// (`prague_rtt_target`); 0 for no independence of the round trip, as in the module of 2020 (`prague_rtt_scaling`).
     rtt_target_ns: Time ["time"; time] {

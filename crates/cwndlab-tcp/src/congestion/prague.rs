@@ -25,7 +25,8 @@ pub(super) struct Prague {
     knobs: PragueConfig,
     /// Size of a packet. The rate counts packets and paces their payloads, so it exceeds a window per round trip.
     mtu: u32,
-    /// The window in segments; cwnd is this value rounded up.
+    /// The window in segments. cwnd is this value rounded up or, before version 0.7, up to a segment apart from it
+    /// (`cwnd_cnt`).
     window: f64,
     /// Average share of marked packets.
     alpha: f64,
@@ -80,7 +81,7 @@ impl Prague {
             knobs,
             mtu: 0,
             window: cwnd as f64,
-            alpha: 0.0,
+            alpha: if knobs.version.has_carry() { 1.0 } else { 0.0 },
             now: Time::ZERO,
             rate: None,
             burst_bytes: 0,
@@ -130,7 +131,7 @@ impl Prague {
     /// `prague_update_cwnd` up to its label `adjust`. Returns whether slow start used the whole ACK.
     fn open(&mut self, ack: &AckReport, after: &AfterAck, delivered: u64, windows: &mut Segments) -> bool {
         if ack.ce_packets > 0 {
-            if !self.saw_ce {
+            if !self.saw_ce && !self.knobs.version.has_carry() {
                 self.window /= 2.0;
             }
             self.saw_ce = true;
@@ -141,21 +142,26 @@ impl Prague {
         }
         if windows.in_slow_start() {
             let room = windows.ssthresh - windows.cwnd;
-            windows.cwnd += unmarked.min(room);
-            self.window = windows.cwnd as f64;
+            let grown = unmarked.min(room);
+            windows.cwnd += grown;
+            self.window = if self.knobs.version.has_carry() { self.window + grown as f64 } else { windows.cwnd as f64 };
             unmarked = unmarked.saturating_sub(room);
             if unmarked == 0 {
                 return true;
             }
         }
-        self.window += unmarked as f64 * self.increase(ack.srtt) / self.window.max(1.0);
+        let divisor = if self.knobs.version.has_carry() { windows.cwnd as f64 } else { self.window.max(1.0) };
+        self.window += unmarked as f64 * self.increase(ack.srtt) / divisor;
         false
     }
 
     /// Moves cwnd towards the fractional window by one segment per ACK.
     fn adjust(&self, windows: &mut Segments) {
         let whole = self.window as u64;
-        let target = (whole + u64::from(self.window > whole as f64)).max(LEAST_SEGMENTS); // `ceil` would be a call
+        let ceiling = whole + u64::from(self.window > whole as f64); // `ceil` would be a call
+        let target =
+            if self.knobs.version.has_carry() && whole <= windows.cwnd { ceiling.min(windows.cwnd) } else { ceiling };
+        let target = target.max(LEAST_SEGMENTS);
         if windows.cwnd > target {
             windows.cwnd -= 1;
             windows.ssthresh = windows.cwnd;
@@ -187,7 +193,8 @@ impl Prague {
         if srtt == Time::ZERO {
             return;
         }
-        let paced_by = (srtt, (self.window as u64).max(in_flight), windows.cwnd < windows.ssthresh / 2);
+        let window = if self.knobs.version.has_carry() { windows.cwnd } else { self.window as u64 };
+        let paced_by = (srtt, window.max(in_flight), windows.cwnd < windows.ssthresh / 2);
         if std::mem::replace(&mut self.paced_by, paced_by) == paced_by {
             return; // nothing has changed, as at an end that only receives
         }
@@ -198,7 +205,7 @@ impl Prague {
             rate *= 2;
         }
         self.rate = Some(rate);
-        self.burst_bytes = (rate / mtu / BURSTS_PER_SECOND).max(1) * u64::from(mss);
+        self.burst_bytes = (rate / mtu / BURSTS_PER_SECOND).max(self.knobs.version.least_train()) * u64::from(mss);
     }
 
     /// Reduces the fractional window by alpha / 2 of its size, at the first mark of a window (`prague_enter_cwr`).
@@ -208,7 +215,8 @@ impl Prague {
             return;
         }
         self.reduced_at = Some(self.now);
-        self.window -= self.alpha * self.window / 2.0;
+        let reduced = if self.knobs.version.has_carry() { windows.cwnd as f64 } else { self.window };
+        self.window -= self.alpha * reduced / 2.0;
     }
 
     /// Halves the fractional window after a loss or a timeout (`prague_enter_loss`).

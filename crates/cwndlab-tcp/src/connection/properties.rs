@@ -398,7 +398,7 @@ proptest! {
     #![proptest_config(cases(400))]
     /// With RACK, every segment and every poll is also processed by the full path, and the results are compared.
     #[test]
-    fn racks_short_paths_do_what_the_long_ones_do((configs, pipe, plan) in case(), law in 0..7_usize, (extra, linux) in any::<(bool, bool)>()) {
+    fn racks_short_paths_do_what_the_long_ones_do((configs, pipe, plan) in case(), law in 0..8_usize, (extra, linux) in any::<(bool, bool)>()) {
         let laws = [
             WindowLawKind::Reno,
             WindowLawKind::CubicLinux(CubicConfig { fast_convergence: true }),
@@ -406,6 +406,7 @@ proptest! {
             WindowLawKind::Bbr1,
             WindowLawKind::Bbr3(Bbr3Config::of(Profile::Linux6)),
             WindowLawKind::Prague(PragueConfig::of(Profile::Linux6)),
+            WindowLawKind::Prague(PragueConfig { version: PragueVersion::V06, ..PragueConfig::of(Profile::Linux6) }),
             WindowLawKind::LedbatPlusPlus(LedbatPlusPlusConfig::of(Profile::Linux6)),
         ];
         let configs = configs.map(|cfg| TcpConfig {

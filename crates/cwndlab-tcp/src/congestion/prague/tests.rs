@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::Profile;
+use crate::config::{PragueVersion, Profile};
 
 const MSS: u32 = 1000;
 
@@ -125,7 +125,7 @@ fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
 
 #[test]
 fn a_target_of_0_makes_every_round_trip_grow_and_reduce_alike() {
-    let knobs = PragueConfig { rtt_target_ns: Time::ZERO, rtt_transition: 4 };
+    let knobs = PragueConfig { rtt_target_ns: Time::ZERO, rtt_transition: 4, ..PragueConfig::of(Profile::Linux6) };
     let (steady, windows) = steady(10.0);
     let mut prague = Prague { knobs, round: 500, alpha: 1.0, ..steady };
     assert!((prague.increase(Time::from_millis(5)) - 1.0).abs() < 1e-12);
@@ -149,6 +149,56 @@ fn a_loss_halves_and_growth_waits_for_the_end_of_recovery() {
     prague.takes_undo(MSS, &mut windows);
     assert_eq!(windows.cwnd, 40 * MSS);
     assert!(prague.window >= 40.0);
+}
+
+/// A sender of another version, and its windows.
+fn of_version(version: PragueVersion, window: f64) -> (Prague, Segments) {
+    let (steady, windows) = steady(window);
+    (Prague { knobs: PragueConfig { version, ..steady.knobs }, ..steady }, windows)
+}
+
+#[test]
+fn before_version_0_7_cwnd_grows_once_the_window_is_a_whole_segment_above_it() {
+    let (mut prague, mut windows) = of_version(PragueVersion::V06, 20.0);
+    for _ in 0..19 {
+        windows = prague.on_ack(&ack(1, 1, 2, 1, 0), &AfterAck::CALM, windows);
+    }
+    assert_eq!(windows.cwnd, 20, "{}", prague.window);
+    assert!((prague.window - 20.95).abs() < 1e-9, "each packet adds a cwnd's part of a segment");
+    windows = prague.on_ack(&ack(1, 1, 2, 2, 0), &AfterAck::CALM, windows);
+    assert_eq!(windows.cwnd, 21);
+    // A mark reduces by alpha/2 of cwnd, not of the window, and cwnd follows down to the window.
+    (prague.window, prague.alpha) = (20.5, 0.2);
+    prague.on_marks(windows);
+    assert!((prague.window - 18.4).abs() < 1e-9);
+    for expected in [20, 19, 19] {
+        windows = prague.on_ack(&ack(2, 1, 2, 1, 1), &AfterAck::CALM, windows);
+        assert_eq!(windows.cwnd, expected);
+    }
+}
+
+#[test]
+fn before_version_0_7_alpha_starts_at_1_and_the_first_mark_halves_by_it() {
+    let knobs = PragueConfig { version: PragueVersion::V06, ..PragueConfig::of(Profile::Linux6) };
+    let mut prague = Prague { mtu: MSS + 50, ..Prague::new(40, knobs) };
+    let windows = Segments { cwnd: 40, ssthresh: 40 };
+    prague.on_marks(windows);
+    prague.on_ack(&ack(1, 1, 2, 1, 1), &AfterAck::CALM, windows);
+    assert!((prague.window - 20.0).abs() < 1e-9, "once: {}", prague.window);
+}
+
+#[test]
+fn before_version_0_7_the_pace_is_that_of_cwnd_and_version_0_6_sends_pairs() {
+    for (version, paced, at_once) in
+        [(PragueVersion::V05, 12, 1), (PragueVersion::V06, 12, 2), (PragueVersion::V07, 10, 1)]
+    {
+        let (mut prague, _) = of_version(version, 10.5);
+        prague.mtu = MSS;
+        prague.pace(Time::from_millis(40), MSS, 0, Segments { cwnd: 12, ssthresh: 12 });
+        let grant = prague.grant(12_000);
+        assert_eq!(grant.pacing_rate, Some(paced * 25_000), "{version:?}");
+        assert_eq!(grant.quantum, Quantum::Bytes(at_once * u64::from(MSS)), "{version:?}");
+    }
 }
 
 #[test]
