@@ -31,6 +31,13 @@ def ids(plan_of: Study, **options: str) -> list[str]:
     return [cell.id for cell in plan_of.plan(**options).cells]  # type: ignore[arg-type]
 
 
+def test_a_change_of_a_key_that_an_axis_sets_in_every_cell_is_an_error() -> None:
+    assert len(study().set({"tcp.sack": False}).plan().cells) == 12, "it has an effect where variant is reno"
+    for changes in ({"tcp.recovery": "newreno"}, {"variant": "SACK", "tcp.sack": False}):
+        with pytest.raises(StudyError, match="no effect, as the axis variant sets the key"):
+            study().set(changes).plan()
+
+
 def test_without_grids_every_axis_is_crossed_with_every_other() -> None:
     names = ids(study())
     assert (

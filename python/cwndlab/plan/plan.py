@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,7 +18,7 @@ from cwndlab.spec.engine_kinds import is_program
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.resolve import Names
 from cwndlab.spec.schema import GRID
-from cwndlab.spec.study_spec import StudySpec
+from cwndlab.spec.study_spec import StudySpec, assignments
 from cwndlab.spec.values import is_among, label, same_value, text
 from cwndlab.writing import number_of
 
@@ -287,12 +287,35 @@ def make_plan(
         raise study.place.locate(
             StudyError("no cell is left", right="no combination fulfils `when`"), ("grids",)
         )
+    _check_effects(study, cells.values())
     for cell in list(cells.values()):
         for name, choices in variations_around(study, cell.axes, asked):
             axes = {**cell.axes, **choices}
             made = Cell(cell_id(axes), axes, study, name, cell.own_replicates)
             cells[made.id] = made
     return Plan(study, tuple(cells.values()), run.seed if seed is None else seed, replicates)
+
+
+def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
+    """StudyError for a changed key that an axis sets in every cell, so that the change has no effect."""
+    for key in study.document.changes:
+        setters = (next(_axes_that_set(key, study, cell.axes), None) for cell in cells)
+        axis = next(setters, None)
+        if axis is not None and all(setters):
+            raise StudyError(
+                f"this has no effect, as the axis {axis} sets the key in every cell that is run",
+                file=study.file,
+                key=f"--set {key}",
+                right=f"change what [axes.{axis}] sets, in a copy of the study file",
+            )
+
+
+def _axes_that_set(key: str, study: StudySpec, axes: Mapping[str, schema.Scalar]) -> Iterator[str]:
+    """The axes whose values set this key, or a table that holds it."""
+    for name, value in axes.items():
+        keys = (one for one, _ in assignments(study.outline.axes[name], value))
+        if any(f"{key}.".startswith(f"{one}.") for one in keys):
+            yield name
 
 
 def cell_id(axes: Mapping[str, schema.Scalar]) -> str:
