@@ -1,37 +1,47 @@
-"""The page on how well `cwndlab fit` finds known paths: `python tools/fit_table.py --paths 96 --seed 39`.
+"""The page on how well `cwndlab fit` finds known paths: `python tools/fit_table.py --paths 200 --seed 39`.
 
-Draws paths, simulates a transfer over each, writes it as pcapng, and fits that capture. Then compares the fit
-with the path, and what the fitted study says of BBR with BBR on the path.
+Draws paths, runs a transfer over each in the simulator or, every tenth, on Linux in virtual time, writes it
+as pcapng, and fits that capture. Then compares the fit with the path, and what the fitted study says of BBR
+with BBR on the path. Finished rows are kept in a file, and the same command continues with the rest.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import statistics
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fit_table_page import FINAL, page
+
+from cwndlab.arrow_tables import read_table
+from cwndlab.core import Records
 from cwndlab.diagnosis.from_capture import read
-from cwndlab.fit.fit_result import CaptureFit, markdown
-from cwndlab.fit.fitting import FitRefusedError, StatedParameters, fit_conversation
-from cwndlab.fit.flow_packets import of_segments
-from cwndlab.fit.replays import Replayed
-from cwndlab.runs.single_run import simulate_tables, trace
+from cwndlab.fit.fit_result import CaptureFit
+from cwndlab.fit.fitted_study import MODEL_ERROR
+from cwndlab.fit.fitting import FitRefusedError, fit_conversation
+from cwndlab.fit.stated_parameters import StatedParameters
+from cwndlab.runs.execution import kernel_of
+from cwndlab.runs.run_options import RunOptions
+from cwndlab.runs.work import MeasuredRuns, run_here
 from cwndlab.study import Study
 
-PAGE = Path(__file__).parents[1] / "docs/guide/fit-accuracy.md"
+ROOT = Path(__file__).parents[1]
+PAGE, ROWS = ROOT / "docs/guide/fit-accuracy.md", ROOT / "build/fit-rows.jsonl"
 SECONDS = 20
 #: A buffer holds at least so many packets.
 FEWEST_PACKETS = 6
-#: The law of the question "what if".
-WHAT_IF = "bbr3"
+#: The congestion control of the question "what if": in the simulator, and on Linux 6.12, which has version 1.
+WHAT_IF, WHAT_IF_LINUX = "bbr3", "bbr1"
+#: One path of so many is run on Linux.
+LINUX_EVERY = 10
 LIMITS = ("network", "network", "network", "network", "network", "network", "short", "reader")
 
 
@@ -45,9 +55,12 @@ class TruePath:
     buffer_bdp: float
     loss_percent: float
     cc: str
-    #: "none", "datagrams" (Poisson) or "tcp" (CUBIC), and the datagrams' share of the rate.
+    #: "none", "datagrams" (Poisson) or "tcp", and the datagrams' share of the rate.
     cross: str
     share: float
+    #: The congestion control of the other TCP flow, and its base round trip as a multiple of this one's.
+    rival_cc: str
+    rival_rtt: float
     #: What limits the transfer: "network", "short" (100 segments) or "reader" (it reads at half the rate).
     limit: str
 
@@ -55,13 +68,19 @@ class TruePath:
     def drawn(cls, seed: int) -> TruePath:
         """One path."""
         rng = random.Random(seed)
-        rate, rtt = 2 * 50 ** rng.random(), 10 * 20 ** rng.random()
+        rate, rtt = 2 * 25 ** rng.random(), 10 * 20 ** rng.random()
         least = FEWEST_PACKETS * 12 / (rate * rtt)
         buffer = max(0.25 * 16 ** rng.random(), least)
         loss, cc = rng.choice([0, 0.1]), rng.choice(["cubic", "reno", "bbr1"])
         cross = rng.choice(["none", "none", "datagrams", "tcp"])
         share, limit = rng.uniform(0.1, 0.4), rng.choice(LIMITS)
-        return cls(seed, rate, rtt, buffer, loss, cc, cross, share, limit)
+        rival, ratio = rng.choice(["cubic", "reno", "bbr1"]), 0.5 * 4 ** rng.random()
+        return cls(seed, rate, rtt, buffer, loss, cc, cross, share, rival, ratio, limit)
+
+    @property
+    def backend(self) -> str:
+        """Who runs it."""
+        return "simulator" if self.seed % LINUX_EVERY else "linux-virtual"
 
     @property
     def rate_bps(self) -> float:
@@ -90,7 +109,10 @@ class TruePath:
             app = {"kind": "poisson", "rate": f"{self.share * self.rate_mbps * 1e3:.0f}kbps"}
             flows.append({"name": "cross", "start": "0s", "app": app})
         elif self.cross == "tcp":
-            flows.append({"name": "cross", "cc": "cubic", "start": {"uniform": ["0s", "5s"]}})
+            rtt = f"{self.rtt_ms * self.rival_rtt * 1e3:.0f}us"
+            flows.append(
+                {"name": "cross", "cc": self.rival_cc, "rtt": rtt, "start": {"uniform": ["0s", "5s"]}}
+            )
         network = {
             "rate": f"{self.rate_mbps * 1e3:.0f}kbps",
             "rtt": f"{self.rtt_ms * 1e3:.0f}us",
@@ -101,9 +123,10 @@ class TruePath:
             network["loss"] = f"{self.loss_percent}%"
         tables = {
             "title": "a known path",
+            "measure": ["goodput", "queue_delay"],
             "dumbbell": network,
             "run": {"duration": f"{SECONDS}s"},
-            "probes": {"segments_at": "tested_sender"},
+            "probes": {"segments_at": "tested_sender", "queue_interval": "10ms"},
         }
         return Study.from_dict(tables)
 
@@ -122,17 +145,28 @@ class Row:
     #: Estimate over truth less one for rate and buffer, milliseconds for the round trip.
     errors: dict[str, float] = field(default_factory=dict)
     covered: dict[str, bool] = field(default_factory=dict)
+    #: Shares of the draws below the truth, and intervals of answers in percent of their middle.
+    ranks: dict[str, float] = field(default_factory=dict)
+    widths: dict[str, float] = field(default_factory=dict)
+    #: What of the cross traffic's response the fit says.
+    response: str = ""
     cpu_s: float = 0.0
 
 
 def measure(seed: int) -> Row:
     """Fits the capture of one path."""
     path = TruePath.drawn(seed)
-    cell = path.study(path.cc).plan().cells[0]
-    row = Row(path, _full_losses(simulate_tables(cell.scenario, seed, 0, ())["segments"]))
+    plan = path.study(path.cc).plan()
+    kernel = kernel_of(RunOptions(backend=path.backend), plan)
+    records: Records = (
+        run_here(plan.cells[0].scenario, seed, 0, ())
+        if kernel is None
+        else kernel.record(plan.cells[0], seed, 0, MeasuredRuns(()))
+    )
+    row = Row(path, _full_losses(read_table(records.table("segments"))))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "capture.pcapng"
-        file.write_bytes(trace(cell, "pcapng", seed=seed))
+        records.write_trace(str(file), "pcapng")
         conversation = read(file)[0]
         began = time.process_time()
         stated = StatedParameters()
@@ -142,11 +176,11 @@ def measure(seed: int) -> Row:
             except FitRefusedError as refused:
                 row.reasons = (*row.reasons, *refused.reasons)
                 stated = _stated(path, row.reasons)
-                if {"too-short", "held-back", "rate"} & set(row.reasons):
+                if FINAL & set(row.reasons):
                     break
             else:
                 row.cpu_s = time.process_time() - began
-                row.warned = any("TCP" in warning for warning in fit.fitted.warnings)
+                row.warned = bool(fit.fitted.warnings)
                 _compare(row, fit)
                 if path.limit == "network":
                     _what_if(row, fit)
@@ -183,6 +217,8 @@ def _compare(row: Row, fit: CaptureFit) -> None:
         "loss": path.loss_percent,
     }
     for one in fit.fitted.parameters:
+        if one.name == "response of cross traffic":
+            row.response = str(one.value or "either")
         if one.name == "cc" and not one.stated:
             row.law = str(one.value)
         if one.name not in truths or one.stated or one.low is None or one.high is None:
@@ -190,223 +226,76 @@ def _compare(row: Row, fit: CaptureFit) -> None:
         truth, value = truths[one.name], float(one.value or 0.0)
         row.errors[one.name] = value - truth if one.name in ("rtt", "loss") else 100 * (value / truth - 1)
         row.covered[one.name] = one.low <= truth <= one.high
-    for number in fit.fitted.compared:
-        row.covered[f"replay: {number.name}"] = number.inside
+    draws = [one["set"] for one in fit.study["axes"]["draw"]["values"]]
+    limits = [one["topology.links.bottleneck.forward"]["queue"]["limit"] for one in draws]
+    drawn = {
+        "rate": [float(one["topology.links.bottleneck.rate"].removesuffix("Mbps")) for one in draws],
+        "rtt": [float(one["topology.rtt"].removesuffix("ms")) for one in draws],
+        "buffer": [float(limit.removesuffix("B")) / 1e3 for limit in limits],
+    }
+    for name, values in drawn.items():
+        if name in row.covered:
+            row.ranks[name] = _rank(values, truths[name])
 
 
 def _what_if(row: Row, fit: CaptureFit) -> None:
     """Whether what the fitted study says of another law covers a run on the path itself."""
     path = row.path
-    cell = path.study(WHAT_IF).plan().cells[0]
-    true = Replayed.of_packets(
-        of_segments(simulate_tables(cell.scenario, path.seed + 1, 0, ())["segments"], 0)
-    )
-    study = Study.from_dict({**fit.study, "probes": {"segments_at": "flow_sender"}}).set({"cc": WHAT_IF})
-    plan = study.plan()
-    said = [
-        Replayed.of_packets(
-            of_segments(simulate_tables(cell.scenario, plan.seed_of(cell), 0, ())["segments"], 0)
-        )
-        for cell in plan.cells
-    ]
-    for name in ("throughput_mbps", "round_trip_ms"):
-        values = [getattr(one, name) for one in said]
-        row.covered[f"what if: {name}"] = min(values) <= getattr(true, name) <= max(values)
-        middle = statistics.median(values)
-        row.errors[f"what if: {name}"] = 100 * (middle / getattr(true, name) - 1)
+    law = WHAT_IF if path.backend == "simulator" else WHAT_IF_LINUX
+    true = _answers(path.study(law), path.seed + 1, path.backend)[0]
+    said = _answers(Study.from_dict(fit.study).set({"cc": law}))
+    for name, truth in true.items():
+        values = [one[name] for one in said]
+        wider = MODEL_ERROR if name == "goodput" else 0.0
+        row.covered[name] = (1 - wider) * min(values) <= truth <= (1 + wider) * max(values)
+        row.errors[name] = 100 * (statistics.median(values) / truth - 1) if truth else 0.0
+        row.ranks[name] = _rank(values, truth)
+        row.widths[name] = 100 * (max(values) - min(values)) / statistics.median(values)
 
 
-# ── the page ──────────────────────────────────────────────────────────────────────────────────────────────
-
-_TOLD = {"rate": "rate", "rtt": "base round trip", "buffer": "buffer", "loss": "random loss"}
-_SAID = {"what if: throughput_mbps": "BBR's throughput", "what if: round_trip_ms": "BBR's mean round trip"}
-_OUTSIDE = {True: "", False: " (outside)"}
-_CROSS = {"none": "none", "datagrams": "datagrams, Poisson, 10 to 40 %", "tcp": "a CUBIC flow"}
-
-
-def page(rows: Sequence[Row], seed: int) -> str:
-    """The page in Markdown."""
-    fitted = [row for row in rows if row.errors and row.path.limit == "network"]
-    lines = [
-        "# How well a fit finds known paths",
-        "",
-        f"{len(rows)} known paths, drawn by seed {seed}: 2 to 100 Mb/s, 10 to 200 ms, a drop-tail "
-        f"buffer of 0.25 to 4 BDP (at least {FEWEST_PACKETS} packets), random loss of 0 or 0.1 %, "
-        "CUBIC, Reno or BBR, with and without cross traffic. "
-        f"{sum(row.path.limit != 'network' for row in rows)} of the transfers are too short or have a "
-        f"slow reader. Captures have at most {SECONDS} s. The estimators were developed on paths of other "
-        "seeds, but of the same kind, and captures and replays come from the same simulator.",
-        "",
-        "Where a capture did not show the buffer, the base round trip or the congestion control, the true "
-        "one was stated (`--buffer`, `--rtt`, `--cc`), and the fit repeated.",
-        "",
-        f"<!-- Made by `python tools/fit_table.py --paths {len(rows)} --seed {seed}`. -->",
-        "",
-        "## Parameters",
-        "",
-        *_summary(fitted),
-        "",
-        "The error is the median of its size.",
-        "",
-        *_goals(fitted),
-        "",
-        "## What if",
-        "",
-        f"The fitted study with `--set cc={WHAT_IF}`, compared with a run of {WHAT_IF} on the path itself: "
-        "how often the range of the draws covers it, and the median size of the error of their median.",
-        "",
-        *_what_if_table(fitted),
-        "",
-        "## Refusals and congestion controls",
-        "",
-        *_refusals(rows),
-        "",
-        "## Every path",
-        "",
-        *_all(rows),
-        "",
-        f"One fit took {statistics.median(row.cpu_s for row in fitted):.2g} s of CPU time at the median, "
-        f"{max(row.cpu_s for row in fitted):.2g} s at most.",
-        "",
-    ]
-    return "\n".join(lines)
+def _answers(study: Study, seed: int | None = None, backend: str = "simulator") -> list[dict[str, float]]:
+    """Goodput and mean queueing delay in each cell of a study."""
+    values = study.run(seed=seed, backend=backend, threads=1).values.to_pylist()
+    found: dict[str, dict[str, float]] = {}
+    for one in values:
+        if one["quantity"] in ("goodput", "goodput_tested", "goodput_flow"):
+            found.setdefault(one["cell"], {})["goodput"] = one["value"]
+        elif one["quantity"] == "queue_delay_mean":
+            found.setdefault(one["cell"], {})["delay"] = one["value"]
+    return list(found.values())
 
 
-def _cell(rows: Sequence[Row], name: str, unit: str, digits: str = ".2g") -> str:
-    errors = [abs(row.errors[name]) for row in rows if name in row.errors]
-    covered = [row.covered[name] for row in rows if name in row.covered]
-    if not errors:
-        return "–"
-    return f"{statistics.median(errors):{digits}} {unit}; {sum(covered)} of {len(covered)}"
+def _rank(values: Sequence[float], truth: float) -> float:
+    """The share of draws below a truth, of which those that are equal count half."""
+    below = sum(value < truth for value in values) + sum(value == truth for value in values) / 2
+    return below / len(values)
 
 
-def _summary(rows: Sequence[Row]) -> list[str]:
-    units = {"rate": "%", "rtt": "ms", "buffer": "%", "loss": "points"}
-    groups: list[tuple[str, list[Row]]] = [
-        (words, [row for row in rows if row.path.cross == cross]) for cross, words in _CROSS.items()
-    ]
-    lines = [
-        [words, str(len(group)), *(_cell(group, name, units[name]) for name in _TOLD)]
-        for words, group in [*groups, ("**all**", list(rows))]
-    ]
-    head = ["cross traffic", "paths", *(f"{words}: error; covered" for words in _TOLD.values())]
-    covered = ([row.covered[name] for row in rows if name in row.covered] for name in _TOLD)
-    lines.append(["coverage", "", *map(_percent, covered)])
-    return markdown(head, lines)
-
-
-#: The largest median error that is aimed at, and the coverage.
-_GOALS = {"rate": (2.0, "%"), "rtt": (1.0, "ms"), "buffer": (10.0, "%")}
-_COVERAGE = (93, 97)
-
-
-def _goals(rows: Sequence[Row]) -> list[str]:
-    """Which goals are reached."""
-    errors = []
-    for name, (goal, unit) in _GOALS.items():
-        size = statistics.median(abs(row.errors[name]) for row in rows if name in row.errors)
-        errors.append(f"{_TOLD[name]} {goal:g} {unit} ({'reached' if size <= goal else 'not reached'})")
-    sure = [row for row in rows if not row.warned]
-    covered = []
-    for name, words in {**_TOLD, **_SAID}.items():
-        group = sure if name in _SAID else rows
-        share = round(statistics.mean(100 * row.covered[name] for row in group if name in row.covered))
-        low = "not reached" if share < _COVERAGE[0] else "reached"
-        covered.append(f"{words} {share} % ({'wider than needed' if share > _COVERAGE[1] else low})")
-    return [
-        f"Goals for median errors: {', '.join(errors)}.",
-        "",
-        f"Goal for coverage, {_COVERAGE[0]} to {_COVERAGE[1]} %: {', '.join(covered)}. BBR's numbers are "
-        "those of the next table without a warning.",
-    ]
-
-
-def _percent(truths: Sequence[bool]) -> str:
-    return f"{100 * sum(truths) / len(truths):.0f} %" if truths else "–"
-
-
-def _what_if_table(rows: Sequence[Row]) -> list[str]:
-    groups = [(words, [row for row in rows if row.path.cross == cross]) for cross, words in _CROSS.items()]
-    groups.append(("**all without a warning**", [row for row in rows if not row.warned]))
-    lines = []
-    for words, group in groups:
-        warned = sum(row.warned for row in group)
-        count = f"{len(group)} ({warned} with a warning)" if warned else str(len(group))
-        lines.append([words, count, *(_cell(group, name, "%") for name in _SAID)])
-    return markdown(["cross traffic", "paths", *(f"{w}: error; covered" for w in _SAID.values())], lines)
-
-
-def _refusals(rows: Sequence[Row]) -> list[str]:
-    counts: Counter[str] = Counter()
-    network = [row for row in rows if row.path.limit == "network"]
-    for row in rows:
-        if row.path.limit != "network":
-            counts["limited", bool({"too-short", "held-back", "rate"} & set(row.reasons))] += 1
-    for row in network:
-        held = bool({"too-short", "held-back", "rate"} & set(row.reasons))
-        counts["held", held] += 1
-        if not held:
-            counts["buffer", "buffer" in row.reasons, row.full_losses > 0] += 1
-            counts["law", "told" if row.law else "not", row.law == row.path.cc] += 1
-    told, wrong = counts["law", "told", True] + counts["law", "told", False], counts["law", "told", False]
-    table = [
-        ("short, or with a slow reader", counts["limited", True], counts["limited", False]),
-        ("limited by the network", counts["held", True], counts["held", False]),
-        ("… without a loss at the full queue", counts["buffer", True, False], counts["buffer", False, False]),
-        ("… with losses at the full queue", counts["buffer", True, True], counts["buffer", False, True]),
-    ]
-    return [
-        *markdown(["transfers", "no fit", "fit"], [[words, str(no), str(yes)] for words, no, yes in table]),
-        "",
-        "The last two rows are about the buffer alone, which only losses at the full queue show. A slow "
-        "reader limits only where the network would give the flow more than half of the rate.",
-        "",
-        f"The congestion control was identified in {told} of {told + counts['law', 'not', False]} captures "
-        f"that the network limits, wrongly in {wrong}.",
-    ]
-
-
-def _all(rows: Sequence[Row]) -> list[str]:
-    lines = []
-    for row in rows:
-        path = row.path
-        found = [
-            f"{row.errors[name]:+.2g}{'' if row.covered[name] else ' (outside)'}"
-            if name in row.errors
-            else "–"
-            for name in ("rate", "rtt", "buffer", *_SAID)
-        ]
-        what = f"{path.cc}, {path.limit}" if path.limit != "network" else path.cc
-        lines.append(
-            [
-                str(path.seed),
-                f"{path.rate_mbps:.3g}",
-                f"{path.rtt_ms:.3g}",
-                f"{path.buffer_bdp:.2g}",
-                f"{path.loss_percent:g}",
-                what,
-                path.cross,
-                ", ".join(dict.fromkeys(row.reasons)) or "–",
-                row.law or "–",
-                *found,
-            ]
-        )
-    head = ["seed", "Mb/s", "ms", "BDP", "loss %", "sender", "cross", "refused", "law found"]
-    return markdown([*head, "rate %", "RTT ms", "buffer %", "BBR's throughput %", "BBR's RTT %"], lines)
+def row_of(found: dict[str, Any]) -> Row:
+    """A row that was kept."""
+    return Row(**{**found, "path": TruePath(**found["path"]), "reasons": tuple(found["reasons"])})
 
 
 def main() -> None:
     """Makes the page."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--paths", type=int, default=96)
+    parser.add_argument("--paths", type=int, default=200)
     parser.add_argument("--seed", type=int, default=39)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--rows", type=Path, default=ROWS, help="finished rows, one a line")
     parser.add_argument("--out", type=Path, default=PAGE)
     asked = parser.parse_args()
     seeds = [asked.seed * 10_000 + k for k in range(asked.paths)]
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        rows = list(pool.map(measure, seeds))
-    asked.out.write_text(page(rows, asked.seed), encoding="utf-8")
+    lines = asked.rows.read_text(encoding="utf-8").splitlines() if asked.rows.exists() else []
+    rows = {row.path.seed: row for row in map(row_of, map(json.loads, lines)) if row.path.seed in seeds}
+    asked.rows.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(asked.jobs) as pool, asked.rows.open("a", encoding="utf-8") as kept:
+        # One by one: a path takes a second or a minute.
+        for row in pool.map(measure, [seed for seed in seeds if seed not in rows]):
+            rows[row.path.seed] = row
+            kept.write(json.dumps(asdict(row)) + "\n")
+            kept.flush()
+    asked.out.write_text(page([rows[seed] for seed in seeds], asked.seed), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -170,3 +170,16 @@ def test_damaged_captures_are_read_as_far_as_they_go(
         assert explain_capture(file).waited_s is not None
     except StudyError as error:
         assert str(error).startswith(str(file))
+
+
+def test_segments_merged_by_offload_are_those_of_a_size_without_their_timestamps(tmp_path: Path) -> None:
+    mss, stamps = b"\x02\x04\x04\xb0", b"\x01\x01\x08\x0a" + bytes(8)
+    packets = [
+        (0.0, segment(1, 0, 0, 2, options=mss + stamps)),
+        (0.04, segment(2, 0, 1, 18, options=mss + stamps)),
+        (0.0401, segment(1, 1, 1, 16, bytes(2376), options=stamps)),
+        (0.08, segment(2, 1, 2377, 16, options=stamps)),
+    ]
+    (tmp_path / "merged.pcap").write_bytes(pcap(packets))
+    [one] = from_capture.read(tmp_path / "merged.pcap")
+    assert one.mss == 1200 - 12

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -13,9 +16,13 @@ from cwndlab.commands.registry import command_line
 from cwndlab.diagnosis.from_capture import read
 from cwndlab.fit.deliveries import Deliveries
 from cwndlab.fit.fit_result import CaptureFit, Parameter
-from cwndlab.fit.fitting import FitRefusedError, StatedParameters, fit_capture
+from cwndlab.fit.fitting import FitRefusedError, fit_capture
 from cwndlab.fit.flow_packets import of_conversation, of_segments
 from cwndlab.fit.path_estimates import PathEstimates, estimate_path
+from cwndlab.fit.random_loss import RandomLoss
+from cwndlab.fit.refusals import of_path
+from cwndlab.fit.sender_estimates import estimate_sender
+from cwndlab.fit.stated_parameters import StatedParameters
 from cwndlab.runs.single_run import simulate_tables, trace
 from cwndlab.study import Study
 
@@ -92,12 +99,19 @@ def test_the_fitted_study_runs_with_another_law_over_its_draws(fitted: CaptureFi
     [
         ({"flows": [{**TESTED, "bytes": "100kB"}]}, "too-short"),
         ({"flows": [{**TESTED, "app": {"kind": "bulk", "read_rate": "2Mbps"}}]}, "held-back"),
+        (
+            {
+                **{"rate": "27Mbps", "rtt": "74ms", "buffer": 0.44, "loss": "0.1%", "seconds": 12},
+                "flows": [{**TESTED, "app": {"kind": "bulk", "read_rate": "13Mbps"}}],
+            },
+            "held-back",
+        ),
         ({"flows": [{**TESTED, "cc": "bbr1"}], "buffer": 4}, "buffer"),
         ({"flows": [{**TESTED, "cc": "bbr3"}]}, "cc"),
         ({"at": "tested_receiver"}, "receiver"),
         ({"loss": "0.5%", "buffer": 4}, "buffer"),
     ],
-    ids=["short", "reader", "no loss", "law", "receiver", "random loss"],
+    ids=["short", "reader", "reader at times", "no loss", "law", "receiver", "random loss"],
 )
 def test_what_a_capture_does_not_show_is_an_error_that_says_what_would(
     tmp_path: Path, changes: dict[str, Any], reason: str
@@ -121,6 +135,66 @@ def test_datagrams_in_the_queue_are_not_taken_for_a_slower_link() -> None:
     assert path.rate_bps == pytest.approx(8e6, rel=0.01)
     assert path.cross == pytest.approx(0.25, abs=0.03)
     assert path.queue.buffer_bytes == pytest.approx(39e3, rel=0.1)
+
+
+def fit_next_to(folder: Path, cross: dict[str, Any]) -> CaptureFit:
+    """The fit of a capture next to other traffic."""
+    other = {"name": "other", "start": "0s", **cross}
+    file = capture(folder, rate="4Mbps", flows=[TESTED, other], seconds=12)
+    return fit_capture(file, StatedParameters(cc="cubic", buffer_bdp=1.3), threads=1)
+
+
+def test_another_tcp_flow_is_told_from_datagrams_and_is_part_of_the_study(tmp_path: Path) -> None:
+    fit = fit_next_to(tmp_path, {"cc": "cubic", "start": "2s"})
+    assert found(fit)["response of cross traffic"].value == "as TCP"
+    assert fit.fitted.warnings == []
+    tested = Study.from_dict(fit.study).set({"cc": "bbr3", "draw": ["1", "2", "3", "4", "5"]})
+    result = tested.run()
+    assert min(result.sel(draw=str(k)).estimate("goodput_flow").value for k in range(1, 6)) < 3.0
+
+
+def test_datagrams_are_told_from_another_tcp_flow(tmp_path: Path) -> None:
+    fit = fit_next_to(tmp_path, {"app": {"kind": "poisson", "rate": "1Mbps"}})
+    assert found(fit)["response of cross traffic"].value == "none"
+    assert "rival" not in json.dumps(fit.study)
+
+
+def test_losses_are_judged_by_a_stated_buffer() -> None:
+    cell = study(loss="0.1%", buffer=4, seconds=20, rate="20Mbps", rtt="20ms").plan().cells[0]
+    packets = of_segments(simulate_tables(cell.scenario, 7, 0, ())["segments"], 0)
+    unknown = estimate_path(Deliveries(packets)).queue
+    stated = estimate_path(Deliveries(packets), StatedParameters(buffer_bdp=0.5)).queue
+    assert stated.buffer_bytes == pytest.approx(25e3, rel=0.01)
+    assert stated.other_segments < unknown.other_segments
+
+
+def test_acknowledgments_in_bunches_show_no_rate() -> None:
+    cell = study().plan().cells[0]
+    packets = of_segments(simulate_tables(cell.scenario, 7, 0, ())["segments"], 0)
+    late = np.sort(packets.ack_s + np.random.default_rng(1).uniform(0, 0.002, len(packets.ack_s)))
+    bunches = np.ceil(packets.ack_s / 0.008) * 0.008 + np.arange(len(packets.ack_s)) * 1e-6
+    for times in (late, bunches):
+        path = estimate_path(Deliveries(replace(packets, ack_s=times)))
+        assert [one.reason for one in of_path(path)] == ["rate"]
+    assert "rate" not in [one.reason for one in of_path(estimate_path(Deliveries(packets)))]
+
+
+def test_slow_start_over_a_long_path_is_not_taken_for_a_probe_of_bbr(tmp_path: Path) -> None:
+    changes = {"flows": [{**TESTED, "cc": "bbr3"}], "rtt": "800ms", "rate": "20Mbps", "seconds": 30}
+    packets = of_conversation(read(capture(tmp_path, **changes))[0])
+    path = estimate_path(Deliveries(packets))
+    sender = estimate_sender(Deliveries(packets), path.rate_bps, path.base_s)
+    assert sender.paced
+    assert sender.law == ""
+
+
+def test_losses_that_replays_make_without_any_random_ones_are_no_random_losses() -> None:
+    assert RandomLoss(4, 1000, spurious=0.004).interval()[0] == 0.0
+    assert RandomLoss(40, 1000, spurious=0.004).share == pytest.approx(0.036)
+    low, high = RandomLoss(40, 1000, spurious=0.004).interval()
+    assert 0.02 < low < 0.036 < high < 0.055
+    rng = random.Random(1)
+    assert all(0 < RandomLoss(4, 1000, spurious=0.004).draw(rng) < 0.02 for _ in range(20))
 
 
 def test_a_server_that_sends_is_fitted_like_a_client(tmp_path: Path) -> None:

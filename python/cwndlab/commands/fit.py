@@ -14,7 +14,7 @@ from .arguments import load, parse_option, reject_options
 from .output import echo, echo_json, progress
 
 if TYPE_CHECKING:
-    from cwndlab.fit.fitting import StatedParameters
+    from cwndlab.fit.stated_parameters import StatedParameters
 
 CaptureArgument = Annotated[
     Path,
@@ -44,9 +44,12 @@ OverOption = Annotated[
 HeldOutOption = Annotated[
     str | None, typer.Option(metavar="TABLE,…", help="tables that do not decide which choices are nearest")
 ]
+MostOption = Annotated[
+    int | None, typer.Option(min=20, help="combinations to run at most; a model of some chooses the others")
+]
 #: Options for captures, and for studies.
 _OF_CAPTURES = ("--flow", "--cc", "--rtt", "--buffer", "--json")
-_OF_STUDIES = ("--to", "--over", "--held-out", "--set", "--replicates")
+_OF_STUDIES = ("--to", "--over", "--held-out", "--most", "--set", "--replicates")
 
 
 def fit(
@@ -60,6 +63,7 @@ def fit(
     to: ToOption = None,
     over: OverOption = None,
     held_out: HeldOutOption = None,
+    most: MostOption = None,
     set_: opt.SetOption = None,
     replicates: opt.ReplicatesOption = None,
     seed: opt.SeedOption = None,
@@ -79,7 +83,7 @@ def fit(
     common = ("--out", "--seed", "--threads")
     if to is not None:
         reject_options(ctx, "a study", (*common, *_OF_STUDIES))
-        return _fit_study(str(capture), to, over, held_out, set_, replicates, seed, threads, folder)
+        return _fit_study(str(capture), to, over, held_out, most, set_, replicates, seed, threads, folder)
     reject_options(ctx, "a capture", (*common, *_OF_CAPTURES))
     if not capture.is_file():
         right = "name a pcap or pcapng file, or fit a study --to published"
@@ -104,6 +108,7 @@ def _fit_study(
     to: str,
     over: str | None,
     held_out: str | None,
+    most: int | None,
     changes: list[str] | None,
     replicates: int | None,
     seed: int | None,
@@ -122,7 +127,7 @@ def _fit_study(
     options = RunOptions(seed=seed, replicates=replicates, threads=threads)
     tables = [] if held_out is None else [one.strip() for one in held_out.split(",")]
     with progress(quiet=False) as bar:
-        found = fit_published(study, parse_over(study, over), tables, options, bar)
+        found = fit_published(study, parse_over(study, over), tables, options, bar, most)
     found.write(folder)
     echo(found.table())
     echo()
@@ -132,7 +137,7 @@ def _fit_study(
 
 def _stated(cc: str | None, rtt: str | None, buffer: str | None) -> StatedParameters:
     """The parameters that options state."""
-    from cwndlab.fit.fitting import StatedParameters
+    from cwndlab.fit.stated_parameters import StatedParameters
     from cwndlab.spec.congestion import congestion_control
     from cwndlab.spec.units import parse_seconds
 

@@ -37,6 +37,9 @@ _MARGIN_NS = 500_000
 #: What follows a packet this soon may belong to the same burst.
 _BURST_NS = 2_000_000
 
+#: The timestamps option with its padding (RFC 7323, appendix A).
+_TIMESTAMPS = 12
+
 #: Where numbers of 32 bits begin again.
 _WRAP = 2**32
 
@@ -117,7 +120,10 @@ def _conversation(ends: tuple[str, str], segments: Sequence[CapturedSegment]) ->
     if one.scale is None or other.scale is None:
         notes.append("the handshake was not captured: windows may be larger than shown")
     largest = max((s.len for s in segments if s.from_first == first_sends), default=0)
-    offered = [side.mss for side in (one, other) if side.mss is not None]
+    # Options take their place from the segment size (RFC 6691, section 2).
+    stamped = any(s.len and s.ts is not None for s in segments if s.from_first == first_sends)
+    options = _TIMESTAMPS if stamped else 0
+    offered = [side.mss - options for side in (one, other) if side.mss is not None]
     sides = (one, other) if first_sends else (other, one)
     conversation = Conversation(
         name=" > ".join(ends if first_sends else ends[::-1]),

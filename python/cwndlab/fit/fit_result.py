@@ -14,8 +14,8 @@ from cwndlab.spec.base import Strict
 from cwndlab.spec.toml import dumps
 from cwndlab.writing import aligned_lines, save
 
+from .compared_numbers import DELAYED, VARIATION, ComparedNumbers, is_far
 from .fitted_study import DRAWS
-from .replays import VARIATION, Replayed
 
 STUDY, PARAMETERS, PAGE = "study.toml", "parameters.json", "fit.md"
 
@@ -67,8 +67,7 @@ class Compared(Strict):
     @property
     def far(self) -> bool:
         """Whether it lies so far from them that it is not chance."""
-        outside = max(self.low - self.capture, self.capture - self.high)
-        return outside > (0.0 if self.name == VARIATION else (self.high - self.low) / 2)
+        return is_far(self.name, self.capture, self.low, self.high)
 
 
 class Fitted(Strict):
@@ -86,13 +85,13 @@ class Fitted(Strict):
     def warnings(self) -> list[str]:
         """What of the capture the replays do not show: the study then explains it only in part."""
         found = [one.name for one in self.compared if one.far]
-        other = [name for name in found if name == VARIATION]
-        rest = [name for name in found if name != VARIATION]
+        other = [name for name in found if name in (VARIATION, DELAYED)]
+        rest = [name for name in found if name not in other]
         made = [f"the replays do not show the capture's {', '.join(rest)}"] if rest else []
         if other:
             made.append(
-                "other traffic varied as the study's does not: it may be TCP, which would answer to another "
-                "congestion control, so do not rely on what the study says of one"
+                "other traffic is neither like datagrams nor like TCP flows of the study, so do not rely on "
+                "what the study says of another congestion control"
             )
         return made
 
@@ -159,7 +158,7 @@ class CaptureFit:
         save(folder / PAGE, self.fitted.page())
 
 
-def compare(capture: Replayed, replays: Sequence[Replayed]) -> list[Compared]:
+def compare(capture: ComparedNumbers, replays: Sequence[ComparedNumbers]) -> list[Compared]:
     """The numbers of a capture next to those of replays."""
     found = []
     for name, value in capture.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from .flow_packets import TIMESTAMPS
 from .path_estimates import LEAST_CROSS
@@ -12,10 +12,25 @@ from .path_estimates import LEAST_CROSS
 #: Draws of the parameters. If 39 values and the true one are exchangeable, the true one lies between the
 #: smallest and the largest in 38 of 40 cases: 95 %.
 DRAWS = 39
-#: The axis of the draws, the flow's name, and that of the cross traffic.
-DRAW, FLOW, CROSS = "draw", "flow", "cross"
+#: The axis of the draws, and the names of the flow, of datagrams, and of TCP flows as cross traffic.
+DRAW, FLOW, CROSS, RIVAL = "draw", "flow", "cross", "rival"
+#: How far the goodput of a simulated sender is from that of Linux at most, as a share.
+MODEL_ERROR = 0.005
+#: The congestion control of other TCP flows where a draw does not set it.
+RIVAL_CC = "cubic"
 #: What is measured of a fitted study.
 MEASURED = ("goodput", "loss_rate", "queue_delay")
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Other TCP flows through the bottleneck: a transfer without end, or several."""
+
+    cc: str
+    count: int
+    start_s: float
+    #: Their base round trip, as a multiple of the fitted flow's.
+    rtt_ratio: float
 
 
 @dataclass(frozen=True)
@@ -26,9 +41,11 @@ class PathParameters:
     base_s: float
     buffer_bytes: float
     loss: float = 0.0
+    #: Share of the rate that datagrams use.
     cross: float = 0.0
+    rival: Rival | None = None
 
-    def with_changes(self, **values: float) -> PathParameters:
+    def with_changes(self, **values: Any) -> PathParameters:
         """The same with other values, kept within what a study accepts."""
         new = replace(self, **values)
         return replace(
@@ -69,8 +86,8 @@ class PathParameters:
         """The mean rate of the cross traffic."""
         return _in_mbps(max(1000, round(self.cross * self.rate_bps)))
 
-    def sets(self, *, cross: bool) -> dict[str, Any]:
-        """The keys of the full study that this path sets."""
+    def sets(self, present: Present) -> dict[str, Any]:
+        """The keys of the full study that this path sets. Cross traffic that it lacks starts too late."""
         forward: dict[str, Any] = {"queue": {"kind": "drop-tail", "limit": self.buffer}}
         if self.loss > 0:
             forward["impairments"] = [{"kind": "bernoulli", "p": float(f"{self.loss:.4g}")}]
@@ -80,10 +97,24 @@ class PathParameters:
             "topology.rtt": self.rtt,
             f"topology.links.{FLOW}_access.delay": self.half,
         }
-        if cross:
+        if present.datagrams:
+            found[f"topology.links.{CROSS}_access.delay"] = self.half
+            if self.rival is None:
+                found[f"traffic.{CROSS}.app.rate"] = self.cross_rate
+            elif present.tcp:
+                found[f"traffic.{CROSS}.start"] = present.never
+        if present.tcp and self.rival is not None:
+            half_ms = self._half_us * self.rival.rtt_ratio / 1000
             found |= {
-                f"topology.links.{CROSS}_access.delay": self.half,
-                f"traffic.{CROSS}.app.rate": self.cross_rate,
+                f"topology.links.{RIVAL}_access.delay": f"{half_ms:.6g}ms",
+                f"traffic.{RIVAL}.count": self.rival.count,
+                f"traffic.{RIVAL}.start": f"{1000 * self.rival.start_s:.0f}ms",
+                f"tcp.groups.{RIVAL}.cc": self.rival.cc,
+            }
+        elif present.tcp:
+            found |= {
+                f"topology.links.{RIVAL}_access.delay": self.half,
+                f"traffic.{RIVAL}.start": present.never,
             }
         return found
 
@@ -91,6 +122,14 @@ class PathParameters:
 def _in_mbps(bps: int) -> str:
     """A rate in bit/s as a study writes it, exactly."""
     return f"{bps // 10**6}.{bps % 10**6:06}".rstrip("0").rstrip(".") + "Mbps"
+
+
+class Present(NamedTuple):
+    """Which cross traffic some draw of a study has, and a time after the end of its runs."""
+
+    datagrams: bool
+    tcp: bool
+    never: str
 
 
 @dataclass(frozen=True)
@@ -122,24 +161,33 @@ def tables(
     title: str, middle: PathParameters, draws: Sequence[PathParameters], flow: FittedFlow, about: str = ""
 ) -> dict[str, Any]:
     """The tables of a study file with these draws of a path around a middle."""
-    cross = max([middle.cross, *(one.cross for one in draws)]) >= LEAST_CROSS
+    every = [middle, *draws]
+    alone = [one for one in every if one.rival is None]
+    duration = max(1, round(flow.seconds * 1000))
+    present = Present(
+        datagrams=max((one.cross for one in alone), default=0.0) >= LEAST_CROSS,
+        tcp=len(alone) < len(every),
+        never=f"{duration + 1000}ms",
+    )
     flows: list[dict[str, Any]] = [{"name": FLOW, "cc": "$cc", "start": "0s", "tcp": flow.tcp()}]
-    if cross:
+    if present.datagrams:
         app = {"kind": "poisson", "rate": middle.cross_rate}
         flows.append({"name": CROSS, "start": "0s", "app": app})
+    if present.tcp:
+        flows.append({"name": RIVAL, "cc": RIVAL_CC, "start": "0s"})
     network: dict[str, Any] = {"rate": middle.rate, "rtt": middle.rtt, "buffer": middle.buffer}
     if middle.loss > 0:
         network["loss"] = f"{100 * middle.loss:.4g}%"
-    goodput = f"goodput_{FLOW}" if cross else "goodput"
-    loss = f"loss_rate_{FLOW}" if cross else "loss_rate"
+    goodput, loss = (f"{name}_{FLOW}" if len(flows) > 1 else name for name in ("goodput", "loss_rate"))
     finding = (
         f"Over the draws of the path the goodput of the flow is {{median({goodput}):2}} Mbit/s "
-        f"(95 %: {{min({goodput}):2}} to {{max({goodput}):2}}), its loss rate {{median({loss}):2}} % "
-        f"({{min({loss}):2}} to {{max({loss}):2}})."
+        f"(95 %: {{{1 - MODEL_ERROR:g} * min({goodput}):2}} to {{{1 + MODEL_ERROR:g} * max({goodput}):2}}), "
+        f"its loss rate {{median({loss}):2}} % ({{min({loss}):2}} to {{max({loss}):2}}), and the mean "
+        "queueing delay {median(queue_delay_mean):1} ms "
+        "({min(queue_delay_mean):1} to {max(queue_delay_mean):1})."
     )
     values = [
-        {"name": str(k + 1), "set": {**one.sets(cross=cross), "run.seed": k + 1}}
-        for k, one in enumerate(draws)
+        {"name": str(k + 1), "set": {**one.sets(present), "run.seed": k + 1}} for k, one in enumerate(draws)
     ]
     return {
         "title": title,
@@ -149,5 +197,5 @@ def tables(
         "parameters": {"cc": flow.cc},
         "dumbbell": {**network, "flows": flows},
         "axes": {DRAW: {"title": "draw", "values": values}},
-        "run": {"duration": f"{max(1, round(flow.seconds * 1000))}ms", "replicates": 1},
+        "run": {"duration": f"{duration}ms", "replicates": 1},
     }

@@ -19,6 +19,8 @@ _BURSTS = 2.5, 4.5
 _ABOVE = 0.005
 #: The quantile of the waits before losses at a full queue that is taken: before some, the queue had room.
 _USUAL = 0.75
+#: Packets that the full queue holds beyond the wait of the last one with room.
+_PART = 1.5
 #: The chance below which losses in a full queue are no coincidence.
 _CHANCE = 0.01
 #: Losses of one episode that show a full queue.
@@ -51,8 +53,8 @@ class QueueEstimates:
         return self.other_losses / max(self.other_segments, 1)
 
 
-def queue_of(of: Deliveries, base: float, rate: float) -> QueueEstimates:
-    """The estimates on a path of this base round trip (s) and rate (bit/s)."""
+def queue_of(of: Deliveries, base: float, rate: float, stated_bytes: float | None = None) -> QueueEstimates:
+    """The estimates on a path of this base round trip (s), rate (bit/s) and, if stated, buffer."""
     at, trips = of.trips(prompt=True)
     segments, lost = len(of.sent_s), int(of.lost.sum())
     if math.isnan(rate) or not len(at):
@@ -63,11 +65,15 @@ def queue_of(of: Deliveries, base: float, rate: float) -> QueueEstimates:
     episodes = of.episodes(_EPISODE * packet)
     longest = float(np.quantile(waits, 1 - _ABOVE)) * rate / 8
     losses = _Losses.of_episodes(of.lost, met, episodes)
-    level = losses.full_level(np.sort(waits), packet)
+    # The last packet with room waited for those before it; a part of a packet holds none.
+    part = _PART * of.packets.wire_bytes
+    if stated_bytes is None:
+        level = losses.full_level(np.sort(waits), packet)
+        room = level * rate / 8 + part
+    else:
+        level, room = max(0.0, stated_bytes - part) * 8 / rate, stated_bytes
     if math.isnan(level):
         return QueueEstimates(math.nan, longest, lost, segments, len(episodes), 0)
-    # The last packet with room waited for those before it; a part of a packet holds none.
-    room = level * rate / 8 + 1.5 * of.packets.wire_bytes
     free = met < level - _slack(level, packet)
     full = int(np.sum(losses.waits >= level - _slack(level, packet)))
     others = int(np.sum(free & of.lost))

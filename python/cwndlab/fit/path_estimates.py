@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from .deliveries import Deliveries
 from .flow_packets import Floats
 from .full_queue import QueueEstimates, queue_of
+from .stated_parameters import NOTHING_STATED, StatedParameters
 
 #: Pairs of acknowledgments with a queue between them below which the spacing shows no rate.
 FEWEST_PAIRS = 30
@@ -17,6 +19,10 @@ FEWEST_PAIRS = 30
 _WIDTH, _BINS = 0.015, 8
 #: Acknowledgments this many times later than at the rate did not wait for other packets, but for a timer.
 _PAUSE = 20
+#: Segments faster than the bottleneck by so much were not paced by it.
+_FASTER = 0.03
+#: The least base round trip that the clocks of a capture show.
+_LEAST_BASE_S = 1e-6
 #: A peak has this share of all, and of the largest peak, at least.
 _PEAK = 0.1
 #: A span of acknowledgments that is long enough to average over other flows' packets.
@@ -36,43 +42,71 @@ class PathEstimates:
     cross: float
     #: Round trips in which the shortest time was reached: few of them may all have met a queue.
     touches: int
+    #: Share of the bytes that arrived faster than this rate.
+    faster: float
+    #: Share of the rate that was not this flow's while it had a queue, pauses included.
+    not_used: float
 
 
-def estimate_path(of: Deliveries, stated_base_s: float | None = None) -> PathEstimates:
-    """The direct estimates, with the base round trip as it is stated, if it is."""
+def estimate_path(of: Deliveries, stated: StatedParameters = NOTHING_STATED) -> PathEstimates:
+    """The direct estimates, with the base round trip and the buffer as they are stated, if they are."""
     handshake = of.packets.handshake_s
     at, trips = of.trips(prompt=False)
     shortest = float(trips.min()) if len(trips) else math.nan
-    base, rate, cross = stated_base_s or _finite_min(handshake, shortest), math.nan, 0.0
+    base, found = stated.rtt_s or _finite_min(handshake, shortest), _NO_RATE
     for _ in range(2):  # the base round trip needs the rate, and the spacing the base round trip
-        rate, cross = _rate(*of.spacing(base))
-        if math.isnan(rate):
+        found = _rate(*of.spacing(base))
+        if math.isnan(found.rate_bps):
             break
-        base = stated_base_s or _finite_min(handshake, shortest - of.packets.wire_bytes * 8 / rate)
-    queue = queue_of(of, base, rate)
+        less = shortest - of.packets.wire_bytes * 8 / found.rate_bps
+        base = stated.rtt_s or max(_finite_min(handshake, less), _LEAST_BASE_S)
+    rate = found.rate_bps
+    queue = queue_of(of, base, rate, stated.buffer_of(rate, base))
     near = at[trips - base < 2.5 * of.packets.wire_bytes * 8 / rate + 5e-4]
-    return PathEstimates(rate, base, queue, cross, _touches(near, base))
+    return PathEstimates(rate, base, queue, found.cross, _touches(near, base), found.faster, found.not_used)
 
 
 def _finite_min(*values: float) -> float:
     return float(np.nanmin(np.array(values))) if not all(map(math.isnan, values)) else math.nan
 
 
-def _rate(size: Floats, gap: Floats, times: Floats) -> tuple[float, float]:
-    """The bottleneck's rate in bit/s, and the share of it that others use; NaN if there are too few pairs."""
-    if len(size) < FEWEST_PAIRS:
-        return math.nan, 0.0
-    single = np.log(8 * size / gap)
-    mode = _mode(single, size)
+class _Rate(NamedTuple):
+    """The bottleneck's rate, and what `PathEstimates` has of it."""
+
+    rate_bps: float
+    cross: float
+    faster: float
+    not_used: float
+
+
+_NO_RATE = _Rate(math.nan, 0.0, 0.0, 0.0)
+
+
+def _rate(size: Floats, gap: Floats, times: Floats) -> _Rate:
+    """The rate by the spacing of acknowledgments; NaN if there are too few pairs."""
+    single, mode = gap_rates(size, gap)
+    if not len(single):
+        return _NO_RATE
+    faster = float(size[single > mode + _FASTER].sum() / size.sum())
     long, weights = _spans(size, gap, times)
     middle = _weighted_median(long, weights)
-    cross = 1.0 - math.exp(middle - mode)
-    if cross < LEAST_CROSS:
-        return math.exp(middle), 0.0
     near = np.abs(single - mode) < _WIDTH
     rate = 8 * float(size[near].sum() / gap[near].sum())
+    not_used = 1.0 - 8 * float(size.sum() / gap.sum()) / rate
     usual = 8 * size / gap > rate / _PAUSE
-    return rate, max(0.0, 1.0 - 8 * float(size[usual].sum() / gap[usual].sum()) / rate)
+    # The packets of another TCP flow come in trains, which most spans are free of.
+    cross = 1.0 - 8 * float(size[usual].sum() / gap[usual].sum()) / rate
+    if max(cross, 1.0 - math.exp(middle - mode)) < LEAST_CROSS:
+        return _Rate(math.exp(middle), 0.0, faster, not_used)
+    return _Rate(rate, max(0.0, cross), faster, not_used)
+
+
+def gap_rates(size: Floats, gap: Floats) -> tuple[Floats, float]:
+    """Logarithms of the rate of each pair, and of the bottleneck's; none if there are too few pairs."""
+    if len(size) < FEWEST_PAIRS:
+        return np.array([]), math.nan
+    single = np.log(8 * size / gap)
+    return single, _mode(single, size)
 
 
 def _mode(values: Floats, weights: Floats) -> float:

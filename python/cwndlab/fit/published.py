@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from cwndlab.stats.verdict import Verdict
 from cwndlab.study import Study
 from cwndlab.writing import aligned_lines, csv_text, save
 
+from .additive_model import AdditiveModel, Choices, Search, latin_hypercube, nearest_predicted
 from .fit_result import markdown
 
 #: The scale of a difference contains this share of the published number, since no model is exact.
@@ -40,8 +41,6 @@ MOST = 5000
 #: Fewer replicates give no scatter.
 FEWEST_REPLICATES = 3
 _OVER = "--over"
-
-Choices = Mapping[str, Scalar]
 
 
 def parse_over(study: Study, text_: str) -> dict[str, list[Scalar]]:
@@ -60,17 +59,14 @@ def parse_over(study: Study, text_: str) -> dict[str, list[Scalar]]:
                 right = nearest(value, list(map(text, names)))
                 raise StudyError(f'{name} has no value "{value}"', key=_OVER, right=right)
         found[name] = [one for one in names if text(one) in wanted]
-    total = math.prod(map(len, found.values()))
-    if total > MOST:
-        raise StudyError(f"{total:,} combinations are too many", key=_OVER, right=f"at most {MOST:,}")
     return found
 
 
-def plan_of(study: Study, over: Mapping[str, Sequence[Scalar]], options: RunOptions) -> Plan:
-    """The plan of a study with every combination of choices in each of its cells that has them."""
+def plan_of(study: Study, combinations: Sequence[Choices], options: RunOptions) -> Plan:
+    """The plan of a study with combinations of choices in each of its cells that has them."""
     base = make_plan(study, replicates=options.replicates, seed=options.seed)
     cells = {cell.id: cell for cell in base.cells}
-    asked = Wanted(combinations=tuple(_combinations(over)))
+    asked = Wanted(combinations=tuple(combinations))
     for cell in base.cells:
         for name, choices in variations_around(study, cell.axes, asked):
             axes = {**cell.axes, **choices}
@@ -101,6 +97,10 @@ class Number(NamedTuple):
     runs: Floats
 
 
+#: The numbers of each table.
+NumbersOfTables: TypeAlias = Mapping[str, Sequence[Number]]
+
+
 @dataclass(frozen=True)
 class Combination:
     """A combination of choices, and how far the tables are from the published ones with it."""
@@ -126,6 +126,8 @@ class PublishedFit:
     #: The distance of a combination from single replicates of its own: median and largest.
     floor: tuple[float, float]
     own: Combination
+    #: How the combinations were chosen, if not all were run.
+    search: Search | None = None
 
     @property
     def best(self) -> Combination:
@@ -162,6 +164,8 @@ class PublishedFit:
         )
         if against:
             lines.append(f"Excluded with every other choice: {', '.join(against)}.")
+        if self.search is not None:
+            lines.append(self.search.sentence())
         lines.append("A fitted value is not a reproduction: its verdict stays `fitted`.")
         return "\n".join(lines)
 
@@ -186,9 +190,9 @@ class PublishedFit:
         near = [[one.name, f"{one.distance:.2f}", _number(one.held_out)] for one in self.combinations[:10]]
         costs = [[name, value, f"{cost:.2f}"] for name, value, cost in self.costs()]
         held = f", held out: {', '.join(self.held_out)}" if self.held_out else ""
-        size = (
-            f"{len(self.combinations)} combinations of {', '.join(self.over)}, {self.replicates} replicates."
-        )
+        run = len(self.combinations)
+        count = f"{run}" if self.search is None else self.search.share(run)
+        size = f"{count} combinations of {', '.join(self.over)}, {self.replicates} replicates."
         return "\n".join(
             [
                 f"# Choices fitted to the tables of {self.study}",
@@ -213,70 +217,131 @@ def _number(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.2f}"
 
 
+@dataclass(frozen=True)
+class _Tables:
+    """The published tables of a study that a fit compares, and how it runs combinations of choices."""
+
+    study: Study
+    fitted: tuple[str, ...]
+    held_out: tuple[str, ...]
+    options: RunOptions
+    progress: Progress | None
+
+    def run(self, combinations: Sequence[Choices]) -> dict[str, NumbersOfTables]:
+        """The numbers of all tables with each combination, by its name."""
+        plan = plan_of(self.study, combinations, self.options)
+        result = run_plan(plan, self.options, progress=self.progress)
+        changed = {one.value: one.results for one in result.variations if one.combined}
+        if self.study.folder is None:
+            raise StudyError("the study has no published tables")
+        outputs = outputs_of(self.study, self.study.folder)
+        found: dict[str, NumbersOfTables] = {}
+        for choices in combinations:
+            name = describe_choices(self.study, choices)
+            # Combinations that are the study itself are no variations of it.
+            results = changed.get(name, result.results)
+            tables = [table for table in judge(outputs, results).tables if isinstance(table, JudgedTable)]
+            found[name] = {table.id: list(_numbers(table, results)) for table in tables}
+        return found
+
+    def with_known(self, numbers: NumbersOfTables) -> _Tables:
+        """The same with the tables that were run."""
+        known = [table for table, found in numbers.items() if found]
+        for table in self.held_out:
+            if table not in known:
+                raise StudyError(
+                    f'no published table "{table}" was run', key="--held-out", right=nearest(table, known)
+                )
+        fitted = tuple(table for table in known if table not in self.held_out)
+        if not fitted:
+            raise StudyError("every table is held out", key="--held-out", right="leave one out")
+        return replace(self, fitted=fitted)
+
+
 def fit_published(
     study: Study,
     over: Mapping[str, Sequence[Scalar]],
     held_out: Sequence[str],
     options: RunOptions,
     progress: Progress | None = None,
+    most: int | None = None,
 ) -> PublishedFit:
-    """Runs every combination of choices, and compares its tables with the published ones.
+    """Runs combinations of choices, and compares their tables with the published ones.
 
-    The tables in `held_out` are compared, too, but do not decide which combination is nearest.
+    The tables in `held_out` are compared, too, but do not decide which combination is nearest. With `most`,
+    so many combinations are run at most: half of them drawn, the others those that an additive model of the
+    drawn ones predicts to be nearest.
     """
-    plan = plan_of(study, over, options)
-    result = run_plan(plan, options, progress=progress)
-    own = {name: axis.names[0] for name, axis in study.outline.sensitivity.items() if name in over}
-    results: dict[str, Results] = {describe_choices(study, own): result.results}
-    results |= {one.value: one.results for one in result.variations if one.combined}
-    folder = study.folder
-    if folder is None:
-        raise StudyError("the study has no published tables")
-    outputs = outputs_of(study, folder)
-    numbers: dict[str, dict[str, list[Number]]] = {}
-    for name, one in results.items():
-        tables = [table for table in judge(outputs, one).tables if isinstance(table, JudgedTable)]
-        numbers[name] = {table.id: list(_numbers(table, one)) for table in tables}
-    known = [table for table, found in next(iter(numbers.values())).items() if found]
-    for table in held_out:
-        if table not in known:
-            raise StudyError(
-                f'no published table "{table}" was run', key="--held-out", right=nearest(table, known)
-            )
-    fitted = [table for table in known if table not in held_out]
-    if not fitted:
-        raise StudyError("every table is held out", key="--held-out", right="leave one out")
-    return _compare(study, over, fitted, held_out, numbers)
+    tables = _Tables(study, (), tuple(held_out), options, progress)
+    every, own = list(_combinations(over)), _own_choices(study, over)
+    if most is None or len(every) <= most:
+        if len(every) > MOST:
+            right = f"at most {MOST:,}, or --most 120 of them"
+            raise StudyError(f"{len(every):,} combinations are too many", key=_OVER, right=right)
+        numbers = tables.run([own, *every])
+        tables = tables.with_known(next(iter(numbers.values())))
+        return _compare(tables, over, every, numbers)
+    drawn = latin_hypercube(over, max(most // 2, 1), seed=study.base.run.seed)
+    numbers = tables.run([own, *drawn])
+    tables = tables.with_known(next(iter(numbers.values())))
+
+    def distance_of(estimates: Floats) -> float:
+        base = _of_tables(numbers[describe_choices(study, own)], tables.fitted)
+        made = [one._replace(estimate=float(value)) for one, value in zip(base, estimates, strict=True)]
+        return _mean(block_distances(made, _variances(numbers, tables.fitted)))
+
+    found = [_of_tables(numbers[describe_choices(study, one)], tables.fitted) for one in drawn]
+    model = AdditiveModel.of_runs(over, drawn, [[number.estimate for number in one] for one in found])
+    predicted = [distance_of(model.estimates(one)) for one in every]
+    chosen = nearest_predicted(over, every, predicted, most - len(drawn), drawn)
+    numbers |= tables.run([every[k] for k in chosen])
+    fit = _compare(tables, over, [*drawn, *(every[k] for k in chosen)], numbers)
+    near = {one.name: one.distance for one in fit.combinations}
+    pairs = [(predicted[k], near[describe_choices(study, every[k])]) for k in chosen]
+    return replace(fit, search=Search(len(every), len(drawn), tuple(pairs)))
+
+
+def _of_tables(numbers: NumbersOfTables, tables: Sequence[str]) -> list[Number]:
+    return [number for table in tables for number in numbers[table]]
+
+
+def _variances(numbers: Mapping[str, NumbersOfTables], tables: Sequence[str]) -> Sequence[float]:
+    """The variance between runs of each number, the mean over combinations."""
+    rows = [[_variance(number.runs) for number in _of_tables(one, tables)] for one in numbers.values()]
+    return [float(value) for value in np.mean(rows, axis=0)]
 
 
 def _compare(
-    study: Study,
+    tables: _Tables,
     over: Mapping[str, Sequence[Scalar]],
-    fitted: Sequence[str],
-    held_out: Sequence[str],
-    numbers: Mapping[str, Mapping[str, Sequence[Number]]],
+    run: Sequence[Choices],
+    numbers: Mapping[str, NumbersOfTables],
 ) -> PublishedFit:
-    def of_tables(name: str, tables: Sequence[str]) -> list[Number]:
-        return [number for table in tables for number in numbers[name][table]]
+    study = tables.study
 
-    variances = {
-        tables: np.mean([[_variance(n.runs) for n in of_tables(name, tables)] for name in numbers], axis=0)
-        for tables in (tuple(fitted), tuple(held_out))
-    }
-    own = describe_choices(study, {key: study.outline.sensitivity[key].names[0] for key in over})
-    combinations = []
-    for choices in _combinations(over):
+    variances = {wanted: _variances(numbers, wanted) for wanted in (tables.fitted, tables.held_out)}
+    combinations = {}
+    own = describe_choices(study, {})
+    for choices in [_own_choices(study, over), *run]:
         name = describe_choices(study, choices)
-        run = name if name in numbers else own
-        blocks = block_distances(of_tables(run, fitted), variances[tuple(fitted)])
-        held = block_distances(of_tables(run, held_out), variances[tuple(held_out)])
-        combinations.append(Combination(choices, name, _mean(blocks), _mean(held), blocks))
-    ordered = sorted(combinations, key=lambda one: one.distance)
-    nearest = of_tables(ordered[0].name if ordered[0].name in numbers else own, fitted)
-    floor = floor_of(nearest, variances[tuple(fitted)])
-    runs = max(len(number.runs) for number in nearest)
-    mine = next((one for one in combinations if one.name == own), ordered[0])
-    return PublishedFit(study.name, over, fitted, held_out, runs, ordered, floor, mine)
+        blocks = block_distances(_of_tables(numbers[name], tables.fitted), variances[tables.fitted])
+        held = block_distances(_of_tables(numbers[name], tables.held_out), variances[tables.held_out])
+        combinations[name] = Combination(choices, name, _mean(blocks), _mean(held), blocks)
+    asked = {describe_choices(study, choices) for choices in run}
+    ordered = sorted(
+        (one for one in combinations.values() if one.name in asked), key=lambda one: one.distance
+    )
+    best = _of_tables(numbers[ordered[0].name], tables.fitted)
+    floor = floor_of(best, variances[tables.fitted])
+    runs = max(len(number.runs) for number in best)
+    return PublishedFit(
+        study.name, over, tables.fitted, tables.held_out, runs, ordered, floor, combinations[own]
+    )
+
+
+def _own_choices(study: Study, over: Mapping[str, Sequence[Scalar]]) -> Choices:
+    """The study's own choices, which are the first of each."""
+    return {name: study.outline.sensitivity[name].names[0] for name in over}
 
 
 def _numbers(table: JudgedTable, results: Results) -> Iterator[Number]:

@@ -21,6 +21,9 @@ FEWEST_SEGMENTS, FEWEST_TRIPS = 200, 10
 _HELD_BACK = 0.15
 #: And so is one that fills the receiver's window after this share of acknowledgments.
 _AT_WINDOW = 0.5
+#: And so is one whose receiver has less than half of its window after this share of acknowledgments, as data
+#: waits to be read. The acknowledgments then come at the speed of the reader.
+_SLOW_READER = 0.01
 #: Causes of waits that are not of the path, and in words.
 _HELD_BY = {
     "application": "the application had nothing to send",
@@ -29,6 +32,10 @@ _HELD_BY = {
     "nagle": "small segments waited for acknowledgments",
     "nagle-delayed-ack": "small segments waited for acknowledgments",
 }
+#: Share of the data that arrives faster than the bottleneck's rate at most.
+_MOST_FASTER = 0.05
+#: Share of the rate that a flow with a queue leaves unused at most.
+_MOST_UNUSED = 0.95
 #: So many round trips without a queue exclude that another flow always had one.
 _TOUCHES = 2
 
@@ -61,6 +68,14 @@ def of_capture(conversation: Conversation, deliveries: Deliveries) -> Iterator[R
     if conversation.scale_known and _window_share(deliveries) > _AT_WINDOW:
         yield _held_back("receive-window", _window_share(deliveries))
         return
+    if (slow := _slow_reader(deliveries)) > _SLOW_READER:
+        yield Refusal(
+            "held-back",
+            "the receiver's application read more slowly than the path delivered: its window was below half "
+            f"of its largest after {100 * slow:.1f} % of the acknowledgments",
+            "capture a transfer that the network limits, such as the download of a large file",
+        )
+        return
     waited: dict[str, float] = {}
     for wait in find_waits(conversation):
         if wait.cause in _HELD_BY:
@@ -87,6 +102,12 @@ def _window_share(of: Deliveries) -> float:
     return float(np.mean(sent + packets.mss > packets.allowed))
 
 
+def _slow_reader(of: Deliveries) -> float:
+    """The share of acknowledgments with a window below half of the largest until then."""
+    windows = of.packets.allowed - of.packets.ack
+    return float(np.mean(windows < np.maximum.accumulate(windows) / 2)) if len(windows) else 0.0
+
+
 def of_path(path: PathEstimates) -> Iterator[Refusal]:
     """What of the path is not identifiable."""
     if math.isnan(path.rate_bps):
@@ -95,6 +116,16 @@ def of_path(path: PathEstimates) -> Iterator[Refusal]:
             f"fewer than {FEWEST_PAIRS} pairs of segments waited behind each other, so that the spacing of "
             "their acknowledgments shows no rate",
             "capture a transfer that fills the path",
+        )
+        return
+    if path.faster > _MOST_FASTER or path.not_used > _MOST_UNUSED:
+        yield Refusal(
+            "rate",
+            "the spacing of acknowledgments shows no rate: at the highest frequent one, "
+            f"{path.rate_bps / 1e6:.4g} Mbit/s, {100 * path.not_used:.0f} % would not have been used while "
+            f"segments waited, and {100 * path.faster:.0f} % of the data came faster. Acknowledgments come "
+            "in bunches, as over Wi-Fi and LTE or with receive offload, or the rate varies",
+            "capture on a path with a bottleneck of constant rate, with receive offload switched off",
         )
         return
     if path.cross and path.touches < _TOUCHES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +15,11 @@ from cwndlab.runs.single_run import simulate_tables
 from cwndlab.study import Study
 
 from .deliveries import Deliveries
-from .fitted_study import DRAWS, FLOW, FittedFlow, PathParameters, tables
+from .fitted_study import FLOW, FittedFlow, PathParameters, tables
 from .flow_packets import Floats, FlowPackets, of_segments
 from .path_estimates import PathEstimates, estimate_path
+from .random_loss import RandomLoss
+from .stated_parameters import StatedParameters
 
 #: How far from the estimates the paths of replays lie at most, as a share; so that an error is not that of
 #: one path only.
@@ -26,11 +28,10 @@ _AROUND = {"rate_bps": 0.03, "base_s": 0.03, "buffer_bytes": 0.1}
 _AROUND_CROSS = 0.03
 #: Bytes by which buffers differ at least: a drop-tail queue holds whole packets.
 _AROUND_PACKET = 1800.0
-#: What is compared of other traffic.
-VARIATION = "rate while queued, variation (%)"
-_HALF_SECOND, _PAIRS, _HALF_SECONDS = 0.5, 10, 4
-#: The smallest interval to either side, as a share: clocks and headers of captures are no better.
-_FINEST = 1e-3
+#: The smallest interval to either side, as a share: a host's clock is off by that much.
+_CLOCK = 1e-4
+#: And of round trips, in seconds: hosts take that long to answer.
+HOST_DELAY_S = 5e-5
 
 
 @dataclass(frozen=True)
@@ -56,39 +57,16 @@ def replay(paths: Sequence[PathParameters], flow: FittedFlow, threads: int) -> l
         return list(pool.map(run, range(len(plan.cells))))
 
 
-def paths_around(
-    middle: PathParameters, found: PathEstimates, seed: int, count: int = DRAWS
-) -> list[PathParameters]:
-    """Paths near the estimates, one for each draw."""
-    rng = random.Random(seed)
+def path_around(middle: PathParameters, loss: RandomLoss, rng: random.Random) -> PathParameters:
+    """A path near the estimates."""
     shares = {**_AROUND, "buffer_bytes": max(_AROUND["buffer_bytes"], _AROUND_PACKET / middle.buffer_bytes)}
-    made = []
-    for _ in range(count):
-        values: dict[str, Any] = {
-            name: getattr(middle, name) * (1 + share * rng.uniform(-1, 1)) for name, share in shares.items()
-        }
-        values["loss"] = loss_draw(found, rng)
-        if middle.cross:
-            values["cross"] = middle.cross + _AROUND_CROSS * rng.uniform(-1, 1)
-        made.append(middle.with_changes(**values))
-    return made
-
-
-def loss_draw(found: PathEstimates, rng: random.Random) -> float:
-    """A share of random losses that explains those seen: Jeffreys' posterior; none if none was seen."""
-    seen = found.queue
-    if not seen.other_losses:
-        return 0.0
-    return rng.betavariate(seen.other_losses + 0.5, seen.other_segments - seen.other_losses + 0.5)
-
-
-def loss_interval(found: PathEstimates) -> DrawnInterval:
-    """The share of random losses, by Jeffreys' interval, which begins at 0 where none was seen."""
-    from scipy.stats import beta
-
-    a, b = found.queue.other_losses + 0.5, found.queue.other_segments - found.queue.other_losses + 0.5
-    low = float(beta.ppf(0.025, a, b)) if found.queue.other_losses else 0.0
-    return DrawnInterval(found.queue.loss, low, float(beta.ppf(0.975, a, b)))
+    values: dict[str, Any] = {
+        name: getattr(middle, name) * (1 + share * rng.uniform(-1, 1)) for name, share in shares.items()
+    }
+    values["loss"] = loss.draw(rng)
+    if middle.cross:
+        values["cross"] = middle.cross + _AROUND_CROSS * rng.uniform(-1, 1)
+    return middle.with_changes(**values)
 
 
 @dataclass(frozen=True)
@@ -102,18 +80,38 @@ class Errors:
     base: Floats
     buffer: Floats
     cross: Floats
+    #: Segments sent while the queue was not full, and losses among them beyond those of the path.
+    free_segments: Floats
+    excess_losses: Floats
 
     @classmethod
-    def of_replays(cls, paths: Sequence[PathParameters], packets: Sequence[FlowPackets]) -> Errors:
-        """The errors of these replays of these paths."""
-        found = [estimate_path(Deliveries(one)) for one in packets]
+    def of_replays(
+        cls, paths: Sequence[PathParameters], packets: Sequence[FlowPackets], stated: StatedParameters
+    ) -> Errors:
+        """The errors of these replays of these paths, with the parameters stated that were."""
+        found = [
+            estimate_path(Deliveries(one), stated.as_on(path.base_s, path.buffer_bytes))
+            for one, path in zip(packets, paths, strict=True)
+        ]
         pairs = list(zip(found, paths, strict=True))
         return cls(
             np.array([_log_ratio(one.rate_bps, path.rate_bps) for one, path in pairs]),
             np.array([one.base_s - path.base_s for one, path in pairs]),
             np.array([_log_ratio(one.queue.buffer_bytes, path.buffer_bytes) for one, path in pairs]),
             np.array([one.cross - path.cross for one, path in pairs]),
+            np.array([float(one.queue.other_segments) for one, _ in pairs]),
+            np.array([one.queue.other_losses - path.loss * one.queue.other_segments for one, path in pairs]),
         )
+
+    @property
+    def spurious_loss(self) -> float:
+        """Losses per segment that were taken for random ones and were not, over all replays."""
+        return max(0.0, float(self.excess_losses.sum()) / max(float(self.free_segments.sum()), 1.0))
+
+    @property
+    def buffer_shown(self) -> float:
+        """Share of the replays that show the buffer."""
+        return float(np.mean(~np.isnan(self.buffer)))
 
 
 def _log_ratio(a: float, b: float) -> float:
@@ -121,34 +119,31 @@ def _log_ratio(a: float, b: float) -> float:
 
 
 def draws_of(
-    middle: PathParameters, found: PathEstimates, errors: Errors, seed: int, *, buffer_known: bool
+    paths: Sequence[PathParameters], found: PathEstimates, errors: Errors, loss: RandomLoss, seed: int
 ) -> list[PathParameters]:
-    """Draws of the path: the estimate less the error of each replay, all parameters of the same replay."""
+    """Draws of the path: the estimate less the error of each replay, all parameters of the same replay.
+
+    What `paths`, those of the replays, have besides is kept.
+    """
     rng = random.Random(seed + 1)
     made = []
-    for k in range(len(errors.rate)):
+    for k, path in enumerate(paths):
         values = {
             "rate_bps": found.rate_bps * math.exp(-_known(errors.rate, k)),
             "base_s": found.base_s - _known(errors.base, k),
-            "loss": loss_draw(found, rng),
-            "cross": found.cross - _known(errors.cross, k) if middle.cross else 0.0,
+            "buffer_bytes": found.queue.buffer_bytes * math.exp(-_known(errors.buffer, k)),
+            "loss": loss.draw(rng),
+            "cross": found.cross - _known(errors.cross, k) if path.cross else 0.0,
         }
-        if not buffer_known:
-            values["buffer_bytes"] = found.queue.buffer_bytes * math.exp(-_known(errors.buffer, k))
-        made.append(middle.with_changes(**values))
+        made.append(path.with_changes(**values))
     return made
 
 
 def _known(errors: Floats, k: int) -> float:
-    """The error of a replay, or the middle one where it showed nothing."""
-    return float(errors[k]) if not math.isnan(errors[k]) else float(np.nanmedian(errors))
-
-
-def interval_of(values: Sequence[float], finest: float = _FINEST) -> DrawnInterval:
-    """The middle of draws, and their ends, but never closer than what a capture resolves."""
-    middle = float(np.median(values))
-    near = finest * abs(middle)
-    return DrawnInterval(middle, min(min(values), middle - near), max(max(values), middle + near))
+    """The error of a replay, or the middle one where it showed nothing; 0 if none did."""
+    if not math.isnan(errors[k]):
+        return float(errors[k])
+    return 0.0 if np.isnan(errors).all() else float(np.nanmedian(errors))
 
 
 def whole_packets(found: DrawnInterval, wire_bytes: int) -> DrawnInterval:
@@ -157,49 +152,8 @@ def whole_packets(found: DrawnInterval, wire_bytes: int) -> DrawnInterval:
     return DrawnInterval(found.value, float(low * wire_bytes), float(high * wire_bytes))
 
 
-@dataclass(frozen=True)
-class Replayed:
-    """What a capture and a replay have in common: numbers to compare."""
-
-    throughput_mbps: float
-    round_trip_ms: float
-    retransmitted_percent: float
-    #: How much the rate of this flow varies from half second to half second while it has a queue.
-    variation_percent: float
-
-    @classmethod
-    def of_packets(cls, packets: FlowPackets) -> Replayed:
-        """Of one run or capture."""
-        deliveries = Deliveries(packets)
-        _, trips = deliveries.trips(prompt=False)
-        acked = float(packets.ack.max()) if len(packets.ack) else 0.0
-        return cls(
-            acked * 8e-6 / packets.seconds if packets.seconds else math.nan,
-            1e3 * float(np.mean(trips)) if len(trips) else math.nan,
-            100 * len(deliveries.retransmitted_s) / max(len(packets.sent_s), 1),
-            100 * _variation(deliveries),
-        )
-
-    def items(self) -> Iterator[tuple[str, float]]:
-        """Each number with its name."""
-        yield "throughput (Mbit/s)", self.throughput_mbps
-        yield "round trip, mean (ms)", self.round_trip_ms
-        yield "segments retransmitted (%)", self.retransmitted_percent
-        yield VARIATION, self.variation_percent
-
-
-def _variation(of: Deliveries) -> float:
-    """Standard deviation of the logarithm of the rate at which segments that waited arrive, over half seconds
-    with enough of them; NaN if there are fewer than four.
-    """
-    _, trips = of.trips(prompt=False)
-    shortest = float(trips.min()) if len(trips) else math.nan
-    base = shortest if math.isnan(of.packets.handshake_s) else min(shortest, of.packets.handshake_s)
-    size, gap, times = of.spacing(base)
-    place = (times / _HALF_SECOND).astype(np.int64)
-    pairs = np.bincount(place)
-    enough = pairs >= _PAIRS
-    if enough.sum() < _HALF_SECONDS:
-        return math.nan
-    rates = np.bincount(place, size)[enough] / np.bincount(place, gap)[enough]
-    return round(float(np.std(np.log(rates))), 4)
+def interval_of(values: Sequence[float], finest: float = 0.0) -> DrawnInterval:
+    """The middle of draws, and their ends, but never closer than what a capture resolves."""
+    middle = float(np.median(values))
+    near = max(finest, _CLOCK * abs(middle))
+    return DrawnInterval(middle, min(min(values), middle - near), max(max(values), middle + near))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .deliveries import Deliveries
-from .flow_packets import Floats
+from .flow_packets import Floats, Truths
 
 #: Shares of the flight that a reduction leaves: Reno's half (RFC 5681, section 3.1), and CUBIC's 0.7
 #: (RFC 9438, section 4.6).
@@ -103,18 +103,25 @@ def _reductions(of: Deliveries, base_s: float) -> Floats:
     return np.array(found)
 
 
+def _under_way(of: Deliveries, times: Floats, flight: Floats) -> Truths:
+    """Times after slow start, in which any flight is small, and before the last segment."""
+    grown = np.maximum.accumulate(flight) > np.median(flight)
+    return np.asarray(grown & (times < of.sent_s[-1]))
+
+
 def _law(of: Deliveries, paced: bool | None, left: Floats, base_s: float) -> tuple[str, str]:
     """The congestion control, or why it is not identifiable."""
     if paced:
-        times = np.arange(2.0, of.packets.seconds, 0.02)
+        times = np.arange(0.0, of.packets.seconds, 0.02)
         flight = _flight(of, times)
-        low = flight <= _PROBE_SEGMENTS
+        low = (flight <= _PROBE_SEGMENTS) & _under_way(of, times, flight)
         held = np.convolve(low, np.ones(5), mode="valid") if len(low) >= 5 else np.array([0.0])
         if held.max() >= 5 and float(np.median(flight)) > 2 * _PROBE_SEGMENTS:
             return "bbr1", ""
         return (
             "",
-            "the sender paces, but its flight never fell to four segments, as BBR's does every 10 s",
+            "segments leave between acknowledgments, so the sender paces or its host is slow, and its flight "
+            "never fell to four segments, as that of BBR version 1 does every 10 s",
         )
     if paced is None:
         return "", "it is not clear whether the sender paces"

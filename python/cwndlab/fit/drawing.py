@@ -1,0 +1,179 @@
+"""Draws of a path: with datagrams or TCP flows as cross traffic, or both if a capture may be of either."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .compared_numbers import ComparedNumbers, Scatter, is_among
+from .fitted_study import DRAWS, FittedFlow, PathParameters, Rival
+from .flow_packets import FlowPackets
+from .path_estimates import LEAST_CROSS, PathEstimates
+from .random_loss import RandomLoss
+from .replays import Errors, draws_of, interval_of, path_around, replay
+from .stated_parameters import StatedParameters
+
+#: Replays that correct the middle, before those for the intervals.
+PILOTS = 13
+#: Paths with other TCP flows that are simulated, of which the nearest `DRAWS` count.
+CANDIDATES = 120
+#: A capture is no run of a kind of path if it is so much farther from its replays than these from each other.
+FARTHER = 1.25
+#: Nor if it is so much farther from them than from the replays of the other kind.
+UNLIKELIER = 2.0
+#: What other TCP flows may be.
+RIVAL_LAWS, RIVAL_COUNTS, RIVAL_RTTS = ("cubic", "reno", "bbr1"), (1, 1, 2), (0.5, 2.0)
+
+
+class BufferNotShownError(Exception):
+    """Fewer than half of the replays show the buffer."""
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """What draws are made from."""
+
+    path: PathEstimates
+    flow: FittedFlow
+    #: The numbers of the capture.
+    capture: ComparedNumbers
+    stated: StatedParameters
+    seed: int
+    threads: int
+
+    @property
+    def loss(self) -> RandomLoss:
+        """The random losses, as the capture shows them."""
+        return RandomLoss.of_queue(self.path.queue)
+
+    def middle(self, cross: float) -> PathParameters:
+        """The direct estimates."""
+        path = self.path
+        made = PathParameters(path.rate_bps, path.base_s, path.queue.buffer_bytes, self.loss.share, cross)
+        return made.with_changes()
+
+    def replay(self, paths: Sequence[PathParameters]) -> list[FlowPackets]:
+        """The packets of the flow on these paths."""
+        return replay(paths, self.flow, self.threads)
+
+    def numbers(self, paths: Sequence[PathParameters]) -> list[ComparedNumbers]:
+        """The numbers of replays of these paths."""
+        return [ComparedNumbers.of_packets(one) for one in self.replay(paths)]
+
+
+@dataclass(frozen=True)
+class DrawnPaths:
+    """Draws of a path of one kind, the numbers of their replays, and the estimate of random losses."""
+
+    draws: Sequence[PathParameters]
+    numbers: Sequence[ComparedNumbers]
+    loss: RandomLoss
+
+
+def draw_paths(task: FitTask) -> list[DrawnPaths]:
+    """The draws of each kind of path that explains the capture; if none does, those of the first kind.
+
+    Raises:
+        BufferNotShownError: too few replays show the buffer.
+
+    """
+    plain = _without_tcp(task)
+    if task.path.cross < LEAST_CROSS and is_among(task.capture, plain.numbers):
+        return [plain]
+    rivals = Candidates.simulate(task)
+    scatter = Scatter.of_replays(plain.numbers)
+    away = scatter.distance(task.capture, plain.numbers)
+    found = [plain] if away <= FARTHER * scatter.usual else []
+    near = scatter.distance(task.capture, rivals.numbers) <= UNLIKELIER * away
+    if near and is_among(task.capture, rivals.numbers):
+        found.append(rivals.draw(task))
+    return found or [plain]
+
+
+def _without_tcp(task: FitTask) -> DrawnPaths:
+    """Draws with datagrams as cross traffic, if there is any.
+
+    A few replays correct the middle first, around which all others lie.
+    """
+    middle, loss, draws = task.middle(task.path.cross), task.loss, [task.middle(task.path.cross)]
+    for count in (PILOTS, DRAWS):
+        rng = random.Random(task.seed + count)
+        around = [path_around(middle, loss, rng) for _ in range(count)]
+        errors = Errors.of_replays(around, task.replay(around), task.stated)
+        if errors.buffer_shown < 0.5 and not task.stated.has_buffer:
+            raise BufferNotShownError
+        loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss)
+        draws = draws_of(around, task.path, errors, loss, task.seed)
+        middle = centre_of(draws)
+    return DrawnPaths(draws, task.numbers(draws), loss)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Paths with other TCP flows whose replays are nearest to a capture, of many."""
+
+    paths: Sequence[PathParameters]
+    packets: Sequence[FlowPackets]
+    numbers: Sequence[ComparedNumbers]
+
+    @classmethod
+    def simulate(cls, task: FitTask) -> Candidates:
+        """Those for a capture."""
+        rng = random.Random(task.seed + CANDIDATES)
+        middle = task.middle(0.0)
+        paths = [
+            replace(path_around(middle, task.loss, rng), rival=_rival(rng, task.flow.seconds))
+            for _ in range(CANDIDATES)
+        ]
+        packets = task.replay(paths)
+        numbers = [ComparedNumbers.of_packets(one) for one in packets]
+        near = nearest(task.capture, numbers, DRAWS)
+        return cls([paths[k] for k in near], [packets[k] for k in near], [numbers[k] for k in near])
+
+    def draw(self, task: FitTask) -> DrawnPaths:
+        """Draws of the path by the errors of their replays."""
+        errors = Errors.of_replays(self.paths, self.packets, task.stated)
+        loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss)
+        draws = draws_of(self.paths, task.path, errors, loss, task.seed)
+        return DrawnPaths(draws, task.numbers(draws), loss)
+
+
+def _rival(rng: random.Random, seconds: float) -> Rival:
+    low, high = map(math.log, RIVAL_RTTS)
+    return Rival(
+        rng.choice(RIVAL_LAWS),
+        rng.choice(RIVAL_COUNTS),
+        round(rng.uniform(0, seconds / 2), 3),
+        math.exp(rng.uniform(low, high)),
+    )
+
+
+def nearest(capture: ComparedNumbers, replays: Sequence[ComparedNumbers], count: int) -> list[int]:
+    """The replays whose numbers are nearest to those of a capture, in units of their spread."""
+    rows = np.array([one.vector() for one in replays])
+    away = np.abs(rows - capture.vector())
+    spread = np.nanstd(rows, axis=0)
+    scaled = np.where(spread > 0, away / np.where(spread > 0, spread, 1.0), 0.0)
+    # A number that one of both lacks counts as one spread.
+    distance = np.sum(np.where(np.isnan(scaled), 1.0, scaled) ** 2, axis=1)
+    return [int(k) for k in np.argsort(distance, kind="stable")[:count]]
+
+
+def centre_of(draws: Sequence[PathParameters]) -> PathParameters:
+    """The middle of draws, parameter by parameter, with the cross traffic of the first."""
+
+    def middle(values: list[float]) -> float:
+        return interval_of(values).value
+
+    return replace(
+        draws[0],
+        rate_bps=middle([one.rate_bps for one in draws]),
+        base_s=middle([one.base_s for one in draws]),
+        buffer_bytes=middle([one.buffer_bytes for one in draws]),
+        loss=middle([one.loss for one in draws]),
+        cross=middle([one.cross for one in draws]),
+    )

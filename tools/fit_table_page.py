@@ -1,0 +1,250 @@
+"""The page on how well `cwndlab fit` finds known paths, of the rows that `fit_table.py` measures."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from cwndlab.fit.fit_result import markdown
+
+if TYPE_CHECKING:
+    from fit_table import Row
+
+#: Parameters and answers of a row, and what they are called.
+PARAMETERS = {"rate": "rate", "rtt": "base round trip", "buffer": "buffer", "loss": "random loss"}
+ANSWERS = {"goodput": "BBR's goodput", "delay": "BBR's mean queueing delay"}
+UNITS = {"rate": "%", "rtt": "ms", "buffer": "%", "loss": "points", "goodput": "%", "delay": "%"}
+#: The largest median error that is aimed at, and the coverage in percent.
+GOALS = {"rate": (2.0, "%"), "rtt": (1.0, "ms"), "buffer": (10.0, "%")}
+COVERAGE = (93, 97)
+#: Reasons for which nothing is fitted, whatever is stated.
+FINAL = {"too-short", "held-back", "rate", "receiver"}
+
+_CROSS = {"none": "none", "datagrams": "datagrams, Poisson, 10 to 40 %", "tcp": "a CUBIC, Reno or BBR flow"}
+_OUTSIDE = {True: "", False: " (outside)"}
+
+
+def page(rows: Sequence[Row], seed: int) -> str:
+    """The page in Markdown."""
+    fitted = [row for row in rows if row.errors and row.path.limit == "network"]
+    answered = [row for row in fitted if not row.warned]
+    return "\n".join(
+        [
+            "# How well a fit finds known paths",
+            "",
+            *_about(rows, seed),
+            "",
+            "## Parameters",
+            "",
+            *_groups(fitted, PARAMETERS),
+            "",
+            "The error is the median of its size.",
+            "",
+            *_goals(fitted, answered),
+            "",
+            "## What if",
+            "",
+            "The fitted study with BBR (version 3; version 1 on Linux 6.12, which has no other), compared "
+            "with a run of it on the path itself: how often the range of the draws covers it, the median "
+            "size of the error of their median, and the median width of the range.",
+            "",
+            *_groups(answered, ANSWERS),
+            "",
+            f"{len(fitted) - len(answered)} fits with a warning that the study does not explain the capture "
+            "are left out.",
+            "",
+            *_responses(fitted),
+            "",
+            "## Refusals and congestion controls",
+            "",
+            *_refusals(rows),
+            "",
+            "## Every path",
+            "",
+            *_all(rows),
+            "",
+            f"One fit took {statistics.median(row.cpu_s for row in fitted):.2g} s of CPU time at the median, "
+            f"{max(row.cpu_s for row in fitted):.2g} s at most.",
+            "",
+        ]
+    )
+
+
+def _about(rows: Sequence[Row], seed: int) -> list[str]:
+    unsuitable = sum(row.path.limit != "network" for row in rows)
+    linux = sum(row.path.backend != "simulator" for row in rows)
+    return [
+        f"{len(rows)} known paths, drawn by seed {seed}, which was not used in development: 2 to 50 Mb/s, 10 "
+        "to 200 ms, a drop-tail buffer of 0.25 to 4 BDP (at least 6 packets), random loss of 0 or 0.1 %, "
+        "CUBIC, Reno or BBR version 1, with and without cross traffic. Another TCP flow starts in the "
+        "first 5 s, and has half to twice the base round trip. "
+        f"{unsuitable} of the transfers are too short or have a slow reader. "
+        f"{linux} of the captures are of Linux 6.12 in virtual time, the others of the simulator, which the "
+        "replays use, too. They have at most 20 s.",
+        "",
+        "Where a capture did not show the buffer, the base round trip or the congestion control, the true "
+        "one was stated (`--buffer`, `--rtt`, `--cc`), and the fit repeated.",
+        "",
+        f"<!-- Made by `python tools/fit_table.py --paths {len(rows)} --seed {seed}`. -->",
+    ]
+
+
+def _groups(rows: Sequence[Row], names: dict[str, str]) -> list[str]:
+    """Errors and coverage by cross traffic and by who ran."""
+    kinds: list[tuple[str, Callable[[Row], bool]]] = [
+        *((words, _with_cross(cross)) for cross, words in _CROSS.items()),
+        ("all of the simulator", lambda row: row.path.backend == "simulator"),
+        ("all of Linux", lambda row: row.path.backend != "simulator"),
+        ("**all**", lambda _: True),
+    ]
+    lines = []
+    for words, belongs in kinds:
+        group = [row for row in rows if belongs(row)]
+        lines.append([words, str(len(group)), *(_cell(group, name) for name in names)])
+    lines.append(["coverage", "", *(_percent(_truths(rows, name)) for name in names)])
+    if names is PARAMETERS:
+        lines.append(["coverage of the draws", "", *(_percent(_inside(rows, name)) for name in names)])
+    head = ["cross traffic", "paths", *(f"{words}: error; covered" for words in names.values())]
+    return markdown(head, lines)
+
+
+def _with_cross(cross: str) -> Callable[[Row], bool]:
+    return lambda row: row.path.cross == cross
+
+
+def _truths(rows: Iterable[Row], name: str) -> list[bool]:
+    return [row.covered[name] for row in rows if name in row.covered]
+
+
+def _inside(rows: Iterable[Row], name: str) -> list[bool]:
+    """Whether the draws themselves cover the truth, before they are widened to what a capture resolves."""
+    return [0 < row.ranks[name] < 1 for row in rows if name in row.ranks]
+
+
+def _cell(rows: Sequence[Row], name: str) -> str:
+    errors = [abs(row.errors[name]) for row in rows if name in row.errors]
+    covered = _truths(rows, name)
+    if not errors:
+        return "–"
+    widths = [row.widths[name] for row in rows if name in row.widths]
+    width = f"; width {statistics.median(widths):.2g} %" if widths else ""
+    return f"{statistics.median(errors):.2g} {UNITS[name]}; {sum(covered)} of {len(covered)}{width}"
+
+
+def _percent(truths: Sequence[bool]) -> str:
+    return f"{100 * sum(truths) / len(truths):.0f} %" if truths else "–"
+
+
+def _goals(fitted: Sequence[Row], answered: Sequence[Row]) -> list[str]:
+    """Which goals are reached."""
+    errors = []
+    for name, (goal, unit) in GOALS.items():
+        size = statistics.median(abs(row.errors[name]) for row in fitted if name in row.errors)
+        reached = "reached" if size <= goal else "not reached"
+        errors.append(f"{PARAMETERS[name]} {goal:g} {unit} ({reached})")
+    covered = []
+    for name, words in {**PARAMETERS, **ANSWERS}.items():
+        truths = _truths(answered if name in ANSWERS else fitted, name)
+        covered.append(f"{words} {_percent(truths)} ({_judged(truths)})")
+    low, high = COVERAGE
+    return [
+        f"Goals for median errors: {', '.join(errors)}.",
+        "",
+        f"Goal for coverage, {low} to {high} %: {', '.join(covered)}.",
+        "",
+        "Intervals of the rate extend to 0.01 % on either side, the accuracy of a host's clock, those of the "
+        "base round trip to 0.05 ms, a host's delay, and those of buffers to whole packets. Simulated hosts "
+        "are exact, and drawn buffers are no whole packets, so these intervals are wider than needed here. "
+        "Intervals of the goodput have 0.5 % for the difference of the simulator from Linux.",
+    ]
+
+
+def _judged(truths: Sequence[bool]) -> str:
+    share = round(100 * statistics.mean(truths))
+    # The scatter of a share that is in the middle of the goal.
+    scatter = 100 * math.sqrt(0.95 * 0.05 / len(truths))
+    if share > COVERAGE[1]:
+        return "wider than needed"
+    if share >= COVERAGE[0]:
+        return "reached"
+    return f"not reached; 95 % would give {95 - 2 * scatter:.0f} % or more"
+
+
+def _responses(rows: Sequence[Row]) -> list[str]:
+    """What fits say of whether the cross traffic responds."""
+    words = {
+        "": "no cross traffic",
+        "none": "none",
+        "as TCP": "as TCP",
+        "either": "not identifiable",
+    }
+    counts = Counter((row.path.cross, "warning" if row.warned else row.response) for row in rows)
+    lines = [
+        [name, *(str(counts[cross, word]) for word in words), str(counts[cross, "warning"])]
+        for cross, name in _CROSS.items()
+    ]
+    return [
+        "What fits say of whether the cross traffic responds:",
+        "",
+        *markdown(["cross traffic", *words.values(), "with a warning"], lines),
+    ]
+
+
+def _refusals(rows: Sequence[Row]) -> list[str]:
+    counts: Counter[tuple[object, ...]] = Counter()
+    for row in rows:
+        held = bool(FINAL & set(row.reasons))
+        counts[row.path.limit, held] += 1
+        if row.path.limit == "network" and not held:
+            counts["buffer", "buffer" in row.reasons, row.full_losses > 0] += 1
+            counts["law", bool(row.law), row.law == row.path.cc] += 1
+    told, wrong = counts["law", True, True] + counts["law", True, False], counts["law", True, False]
+    table = [
+        ("short", counts["short", True], counts["short", False]),
+        ("with a slow reader", counts["reader", True], counts["reader", False]),
+        ("limited by the network", counts["network", True], counts["network", False]),
+        ("… without a loss at the full queue", counts["buffer", True, False], counts["buffer", False, False]),
+        ("… with losses at the full queue", counts["buffer", True, True], counts["buffer", False, True]),
+    ]
+    return [
+        *markdown(["transfers", "no fit", "fit"], [[words, str(no), str(yes)] for words, no, yes in table]),
+        "",
+        "The last two rows are about the buffer alone, which only losses at the full queue show.",
+        "",
+        f"The congestion control was identified in {told} of {told + counts['law', False, False]} captures "
+        f"that the network limits, wrongly in {wrong}.",
+    ]
+
+
+def _all(rows: Sequence[Row]) -> list[str]:
+    lines = []
+    for row in rows:
+        path = row.path
+        found = [
+            f"{row.errors[name]:+.2g}{_OUTSIDE[row.covered[name]]}" if name in row.errors else "–"
+            for name in ("rate", "rtt", "buffer", *ANSWERS)
+        ]
+        what = path.cc if path.limit == "network" else f"{path.cc}, {path.limit}"
+        cross = path.rival_cc if path.cross == "tcp" else path.cross
+        lines.append(
+            [
+                f"{path.seed}{'' if path.backend == 'simulator' else ', Linux'}",
+                f"{path.rate_mbps:.3g}",
+                f"{path.rtt_ms:.3g}",
+                f"{path.buffer_bdp:.2g}",
+                f"{path.loss_percent:g}",
+                what,
+                cross,
+                ", ".join(dict.fromkeys(row.reasons)) or "–",
+                row.law or "–",
+                row.response or "–",
+                *found,
+                "yes" if row.warned else "",
+            ]
+        )
+    head = ["seed", "Mb/s", "ms", "BDP", "loss %", "sender", "cross", "refused", "law found", "response"]
+    head += ["rate %", "RTT ms", "buffer %", "BBR's goodput %", "BBR's delay %", "warning"]
+    return markdown(head, lines)
