@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from cwndlab.commands.registry import command_line
 from cwndlab.errors import StudyError
+from cwndlab.fit.additive_model import AdditiveModel, Choices, latin_hypercube, nearest_predicted
 from cwndlab.fit.published import Number, block_distances, fit_published, floor_of, parse_over
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.study import Study
@@ -90,6 +91,39 @@ def test_the_command_says_when_no_choice_explains_the_tables(study: Study, tmp_p
     assert ran.exit_code == 0, ran.output
     assert "No combination explains the tables" in ran.output
     assert len((tmp_path / "fitted/choices.csv").read_text().splitlines()) == 3
+
+
+def test_of_many_combinations_those_are_run_that_are_predicted_to_be_near(study: Study) -> None:
+    over = parse_over(study, "window,acks")
+    fit = fit_published(study, over, ["rates"], RunOptions(threads=1), most=3)
+    assert len(fit.combinations) == 3
+    assert fit.search is not None
+    assert (fit.search.total, fit.search.drawn, len(fit.search.pairs)) == (4, 1, 2)
+    assert "were drawn" in fit.conclusion()
+
+
+def test_an_additive_model_predicts_what_is_additive() -> None:
+    over = {"a": [1, 2, 3], "b": ["x", "y"], "c": [True, False]}
+
+    def truth(one: Choices) -> list[float]:
+        return [10.0 * float(one["a"]) + 5.0 * (one["b"] == "x"), 3.0 * (one["c"] is True) + float(one["a"])]
+
+    drawn = latin_hypercube(over, 9, seed=1)
+    model = AdditiveModel.of_runs(over, drawn, [truth(one) for one in drawn])
+    for one in ({"a": 3, "b": "x", "c": False}, {"a": 1, "b": "y", "c": True}):
+        assert model.estimates(one).tolist() == pytest.approx(truth(one), abs=1.0)
+
+
+def test_each_value_of_a_choice_is_run_at_its_nearest() -> None:
+    over = {"a": [1, 2, 3], "b": ["x", "y"]}
+    every = [{"a": a, "b": b} for a in over["a"] for b in over["b"]]
+    chosen = nearest_predicted(over, every, [5.0, 4.0, 9.0, 8.0, 1.0, 2.0], 4, [])
+    assert [every[k] for k in chosen] == [
+        {"a": 1, "b": "y"},
+        {"a": 2, "b": "y"},
+        {"a": 3, "b": "x"},
+        {"a": 3, "b": "y"},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,9 @@ def variations_around(
     for name in asked.axes:
         if is_selected(axes, known[name].where):
             yield from ((name, {name: value}) for value in known[name].names)
-    if asked.combinations and all(is_selected(axes, axis.where) for axis in combined_axes(study).values()):
-        yield from ((COMBINATIONS, combination) for combination in asked.combinations)
+    for combination in asked.combinations:
+        if all(is_selected(axes, known[name].where) for name in combination):
+            yield COMBINATIONS, combination
 
 
 def describe_choices(study: StudySpec, made: Mapping[str, Scalar]) -> str:
