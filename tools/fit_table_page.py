@@ -53,8 +53,8 @@ def page(rows: Sequence[Row], seed: int) -> str:
             "",
             *_groups(answered, ANSWERS),
             "",
-            f"{len(fitted) - len(answered)} fits with a warning that the study does not explain the capture "
-            "are left out.",
+            f"Left out, as its fit warns that the study does not explain the capture: "
+            f"{len(fitted) - len(answered)} of {len(fitted)}.",
             "",
             *_responses(fitted),
             "",
