@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cwndlab.evaluate import pack
-from cwndlab.report.wording import number
+from cwndlab.report.digits import number
 
 FOLDER = Path(__file__).parents[1] / "docs/gallery"
 MARKS = {"met": "✓", "not met": "✗", "undecided": "?", "does not apply": "–"}

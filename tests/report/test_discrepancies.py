@@ -140,6 +140,8 @@ def test_the_command_explains_a_finished_run(tmp_path: Path, capsys: pytest.Capt
             app(["explain", str(tmp_path / "out"), *words])
         assert not caught.value.code
         shown.append(capsys.readouterr().out)
-    assert shown[0] == shown[2] == f"{one}\n{explained_text([one], 1, run=True)}\n"
+    [plain] = run.discrepancies()
+    assert shown[0] == shown[2] == f"{plain}\n{explained_text([one], 1, run=True)}\n"
+    assert str(one) == f"{plain}\n  {one.budgets}"
     [data] = json.loads(shown[1])
     assert data["moves"][0]["value"] == "2Mbps" and data["budgets"] == one.budgets

@@ -25,6 +25,7 @@ from cwndlab.errors import OutputError
 from cwndlab.report import canvas, methods, render
 from cwndlab.report.contents import Outputs
 from cwndlab.report.converter import submit
+from cwndlab.report.digits import estimate_text, interval_text
 from cwndlab.report.draft import CSV_COLUMNS, count_incompatible
 from cwndlab.report.judge import Omitted, judge, omissions
 from cwndlab.report.methods import definitions
@@ -32,7 +33,7 @@ from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.pages import write_index
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
-from cwndlab.report.wording import estimate_text, interval_text, table_view
+from cwndlab.report.wording import table_view
 from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval

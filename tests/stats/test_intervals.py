@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
-from cwndlab.report.wording import interval_text
+from cwndlab.report.digits import interval_text
 from cwndlab.stats import intervals
 
 TRIALS = 1000

@@ -103,8 +103,6 @@ def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: b
         return
     for one in found:
         echo(str(one))
-        if one.budgets:
-            echo(f"  {one.budgets}")
     text = explained_text(found, len(result.study.outline.sensitivity), run=bool(result.variations))
     echo(text or "no number differs from a published one that choices could explain")
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 
 from cwndlab.errors import StudyError
-from cwndlab.report.wording import estimate_text, interval_text
+from cwndlab.report.digits import estimate_text, interval_text
 from cwndlab.spec.grammar import ExpressionError
 from cwndlab.stats import field
 from cwndlab.stats.expression import Evaluator, every

@@ -18,7 +18,7 @@ from cwndlab.stats.results import AxisValue, Columns, NoRecords, Results, Value,
 from cwndlab.stats.tables import check_table, reference
 from cwndlab.stats.verdict import Verdict
 
-from .wording import number
+from .digits import number
 
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity, Source

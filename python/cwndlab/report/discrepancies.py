@@ -11,7 +11,7 @@ from cwndlab.stats.verdict import Verdict, relative_difference
 from cwndlab.writing import plain_row
 
 from .budget_figure import BudgetKey, MeanTimes, changes
-from .wording import number, percent
+from .digits import number, percent
 
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity
@@ -41,7 +41,7 @@ class Discrepancy:
     kind: str = ""
     #: Their traffic entry; empty: all.
     traffic: str = ""
-    #: `budget_text`, if it was asked for and the runs could be simulated again.
+    #: Where the mean time of its objects goes (`budget_text`), if that was asked for and is known.
     budgets: str | None = None
 
     @property
@@ -81,7 +81,7 @@ class Discrepancy:
         if farther:
             least = "" if len(farther) == 1 else f" ({len(farther)} choices; this one by least)"
             lines.append(f"Farther{least}: {self._words(farther[0])}.")
-        return tuple(lines)
+        return (*lines, self.budgets) if self.budgets else tuple(lines)
 
     @property
     def budget_key(self) -> BudgetKey | None:

@@ -14,7 +14,7 @@ from cwndlab.stats.field import INDEX
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, is_name
 
-from .wording import estimate_text
+from .digits import estimate_text
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,18 @@ class Judged:
     @property
     def judgements(self) -> list[Judgement]:
         """Of every published number."""
-        numbers = (cell for table in self.tables for row in table.cells for cell in row)
-        return [cell.judgement for cell in numbers if cell.judgement is not None]
+        return judgements_of(self.tables)
 
     @property
     def incompatible(self) -> Incompatible | None:
         """How many of the numbers that count are incompatible; None without such numbers."""
         return Incompatible.of_numbers([bool(j.compatible) for j in self.judgements if j.counts])
+
+
+def judgements_of(tables: Sequence[JudgedTable | JudgedListing]) -> list[Judgement]:
+    """Of every published number of these tables."""
+    numbers = (cell for table in tables for row in table.cells for cell in row)
+    return [cell.judgement for cell in numbers if cell.judgement is not None]
 
 
 def judge(outputs: Outputs, results: Results) -> Judged:

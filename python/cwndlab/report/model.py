@@ -11,17 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
+    from .discrepancies import Discrepancy
     from .figures import Drawing
 
 #: How often each verdict was given, the plain ones first.
 Counts: TypeAlias = Mapping[Verdict, int]
-
-
-class WhyView(NamedTuple):
-    """What was measured that may explain a number which is not the paper's."""
-
-    summary: str
-    lines: tuple[str, ...]
 
 
 class NumberView(NamedTuple):
@@ -42,7 +36,8 @@ class NumberView(NamedTuple):
     """The interval of single runs, in which a published number would be compatible."""
     claims: tuple[int, ...] = ()
     """The claims that rest on it: their numbers on the page, from 1."""
-    why: WhyView | None = None
+    why: "Discrepancy | None" = None
+    """What was measured that may explain it, if it is not the paper's."""
     bar: tuple[int, int, int, int | None] | None = None
     """The number and its interval in percent of its column's scale, and the place of its flow's colour."""
 

@@ -19,9 +19,9 @@ from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.writing import csv_text
 
 from .budget_figure import BudgetKey, MeanTimes, changes
+from .digits import number
 from .discrepancies import objects_of
 from .model import TwinGroup, TwinRow, TwinView
-from .wording import number
 
 if TYPE_CHECKING:
     from cwndlab.records.traces import Difference, Event

@@ -13,11 +13,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.stats.adjustment import ADJUSTED
-from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, Interval, unseen_share
+from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, unseen_share
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 
+from .digits import difference, estimate_text, interval_text, number, percent, with_true_minus
 from .footnotes import Footnotes
 from .model import (
     ClaimView,
@@ -28,7 +29,6 @@ from .model import (
     NumberView,
     RowView,
     TableView,
-    WhyView,
 )
 from .palette import place_of
 
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from cwndlab.stats.listing import JudgedListing, PublishedLine
     from cwndlab.stats.sensitivity import Verdicts
 
-MINUS = "\N{MINUS SIGN}"
+    from .discrepancies import Discrepancy
+
 Key: TypeAlias = tuple[str, str]
 """Cell and quantity of a number."""
 #: Calls every axis and every value as the study does.
@@ -62,76 +63,6 @@ def paragraphs(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split("\n\n") if part.strip())
 
 
-def with_true_minus(text: str) -> str:
-    """A number's text with a true minus sign."""
-    return text.replace("-", MINUS)
-
-
-def number(value: float, digits: int | None = None) -> str:
-    """A number with the digits given, else with three that count."""
-    if math.isnan(value):
-        return "n/a"
-    if math.isinf(value):
-        return with_true_minus(str(value))
-    if digits is None:
-        if value == int(value) and abs(value) < 1e6:
-            return with_true_minus(str(int(value)))
-        if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
-            return with_true_minus(f"{value:.2e}")
-        digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-    rounded = f"{value:.{digits}f}"
-    return with_true_minus(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
-
-
-def interval_text(interval: Interval, digits: int | None) -> str:
-    """The 95 % interval, `exact` without randomness, else why there is none."""
-    if interval.exact:
-        return "exact"
-    if math.isnan(interval.low):
-        if interval.method.startswith("no spread"):
-            return f"equal in {interval.n} runs"
-        return "one run" if interval.n == 1 else "no interval"
-    if digits is None:
-        scale = max(abs(interval.low), abs(interval.high))
-        if scale < 1e-4:  # with a fixed number of digits it would be a row of zeros
-            return f"{number(interval.low)} … {number(interval.high)}"
-        digits = max(0, 2 - math.floor(math.log10(scale)))
-    width = interval.high - interval.low
-    # One digit more where the interval would look like a point, up to a limit.
-    while width > 0 and width < 2 * 10.0**-digits and digits < 9:
-        digits += 1
-    return f"{number(interval.low, digits)} … {number(interval.high, digits)}"
-
-
-def estimate_text(interval: Interval, digits: int | None = None) -> str:
-    """The value of an interval, with more digits where it would lie outside the interval as shown."""
-    text = number(interval.value, digits)
-    if not interval.low < interval.high or "e" in text:
-        return text
-    ends = [float(end.replace(MINUS, "-")) for end in interval_text(interval, digits).split(" … ")]
-    more = decimals(text)
-    while not ends[0] <= float(text.replace(MINUS, "-")) <= ends[1] and more < 9:
-        more += 1
-        text = number(interval.value, more)
-    return text
-
-
-def percent(relative: float) -> str:
-    """A relative difference, with its sign."""
-    if math.isnan(relative):
-        return ""
-    if abs(relative) < 0.0005:
-        return "±0 %"
-    digits = 1 if abs(relative) < 0.1 else 0
-    return with_true_minus(f"{100 * relative:+.{digits}f} %")
-
-
-def difference(seconds: float) -> str:
-    """A time difference in milliseconds, with its sign."""
-    ms = 1000 * seconds
-    return "±0.0 ms" if abs(ms) < 0.05 else with_true_minus(f"{ms:+.1f} ms")
-
-
 # ── parts ────────────────────────────────────────────
 
 
@@ -139,7 +70,7 @@ def table_view(
     judged: JudgedTable,
     words: Results = NO_WORDS,
     grounds: Sequence[Collection[Key]] = (),
-    why: Mapping[tuple[int, int], WhyView] = MappingProxyType({}),
+    why: Mapping[tuple[int, int], Discrepancy] = MappingProxyType({}),
 ) -> TableView:
     """Lays out a table.
 

@@ -16,9 +16,10 @@ from cwndlab.writing import save
 
 from . import render
 from .contents import Outputs, count_claims, finding_text
+from .digits import number, percent
 from .draft import Draft
 from .headline import Headline, headline
-from .judge import Judged, Omitted, omissions
+from .judge import Judged, Omitted, judgements_of, omissions
 from .model import (
     Definition,
     Fact,
@@ -28,18 +29,8 @@ from .model import (
     SensitivityView,
     TableView,
     TwinView,
-    WhyView,
 )
-from .wording import (
-    claim_view,
-    count,
-    grounds_of,
-    listing_view,
-    number,
-    paragraphs,
-    percent,
-    table_view,
-)
+from .wording import claim_view, count, grounds_of, listing_view, paragraphs, table_view
 
 if TYPE_CHECKING:
     from cwndlab.stats.listing import JudgedListing
@@ -72,8 +63,6 @@ class Evidence(NamedTuple):
     definitions: Sequence[Definition] = ()
     runnable: Runnable | str = ""
     """What lets the page run the tables' cells, or why it cannot."""
-    discrepancy_budgets: Mapping[tuple[str, tuple[int, int]], tuple[MeanTimes, MeanTimes]] = NOTHING
-    """Of numbers that differ, by table and by row and column: the mean times without and with a choice."""
     twin_budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]] = NOTHING
     """The mean times in the simulator and on the kernel."""
 
@@ -100,8 +89,8 @@ def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = Fal
 
 def build_view(report: Draft, evidence: Evidence) -> ReportView:
     """The view model of a report."""
-    outputs, judged, drawings = report.outputs, report.judged, report.drawings
-    outcomes, results = report.outcomes, report.results
+    outputs, judged, outcomes = report.outputs, report.judged, report.outcomes
+    drawings, results = report.drawings, report.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((one for one in outputs.figures if key is not None and one.id == key.figure), None)
     finding = Headline(_finding(outputs, judged, results))
@@ -117,13 +106,12 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == table.id)
         made: TableView | ListingView
         if isinstance(table, JudgedTable):
-            made = table_view(table, results, grounds, _explanations(table.id, report, evidence))
+            why = report.discrepancies.get(table.id, {}) if outcomes else {}
+            made = table_view(table, results, grounds, why)
         else:
             made = listing_view(table, results)
-        verdicts = [
-            cell.judgement.verdict for row in table.cells for cell in row if cell.judgement is not None
-        ]
-        views.append(made._replace(figures=mine, counts=count(verdicts)))
+        verdicts = count([judgement.verdict for judgement in judgements_of([table])])
+        views.append(made._replace(figures=mine, counts=verdicts))
     shown = [view.id for view in views]
     chosen = _claim_verdicts(outcomes)
     margins = _margins([spec for spec in outputs.tables if isinstance(spec, Table)], results)
@@ -200,15 +188,6 @@ def _explained_line(report: Draft) -> str:
 
     found = in_table_order(report.discrepancies)
     return explained_text(found, report.outputs.choices, run=bool(report.outcomes))
-
-
-def _explanations(table: str, report: Draft, evidence: Evidence) -> dict[tuple[int, int], WhyView]:
-    """The explanations of a table's numbers, by row and column."""
-    budgets, made = evidence.discrepancy_budgets, {}
-    for at, one in report.discrepancies.get(table, {}).items() if report.outcomes else ():
-        more = (one.budget_text(*budgets[table, at]),) if (table, at) in budgets else ()
-        made[at] = WhyView(one.summary, (*one.lines, *more))
-    return made
 
 
 def _claims_together(judged: Judged, results: Results) -> tuple[str, Collection[str]]:

@@ -16,11 +16,12 @@ from cwndlab.report.write import Evidence, write
 from cwndlab.stats.verdict import Verdict
 
 from .result import RunResult
-from .time_budgets import discrepancy_budgets, mean_times, with_budgets
+from .time_budgets import mean_times, with_budgets, with_mean_times
 
 if TYPE_CHECKING:
     from cwndlab.diagnosis.diagnosis import Diagnosis
     from cwndlab.report.budget_figure import BudgetKey, MeanTimes
+    from cwndlab.report.discrepancies import Discrepancies
     from cwndlab.report.embed import Runnable, RunnableCell
     from cwndlab.stats.results import Results, Variation
 
@@ -64,6 +65,7 @@ def write_report(
     report = draft(outputs, results, result.variations, twin)
     write_verdicts(report, folder)
     on_verdicts()
+    found = discrepancies_in_time(campaign, report, result.variations)
     quantities = study.outline.quantities
     evidence = Evidence(
         facts(content),
@@ -71,10 +73,9 @@ def write_report(
         missing_runs(content),
         definitions(quantities, results, windows_of(campaign, results)),
         _runnable(campaign, report, content),
-        discrepancy_means(campaign, report, result.variations),
         twin_budgets(simulator, campaign, report) if simulator is not None else {},
     )
-    write(report, folder, evidence, png=png)
+    write(replace(report, discrepancies=found), folder, evidence, png=png)
     return folder / REPORT
 
 
@@ -91,16 +92,16 @@ def windows_of(campaign: Campaign, results: Results) -> dict[tuple[str, str], tu
 # ── time budgets ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def discrepancy_means(
+def discrepancies_in_time(
     campaign: Campaign, report: Draft, variations: Iterable[Variation]
-) -> dict[tuple[str, tuple[int, int]], tuple[MeanTimes, MeanTimes]]:
-    """Those of numbers that differ, not of those that follow the trend: they take time."""
+) -> Discrepancies:
+    """The report's; those that differ get time budgets, which take time, those that follow the trend none."""
     return {
-        (table, at): means
+        table: {
+            at: with_mean_times(campaign, one, variations) if one.verdict is Verdict.DIFFERS else one
+            for at, one in numbers.items()
+        }
         for table, numbers in report.discrepancies.items()
-        for at, one in numbers.items()
-        if one.verdict is Verdict.DIFFERS
-        and (means := discrepancy_budgets(campaign, one, variations)) is not None
     }
 
 

@@ -385,13 +385,9 @@ class RunResult:
         found = [one for one in found if one.cell in cells]
         if not budgets:
             return found
-        from .time_budgets import discrepancy_budgets
+        from .time_budgets import with_mean_times
 
-        means = [discrepancy_budgets(self.campaign, one, self.variations) for one in found]
-        return [
-            replace(one, budgets=pair and one.budget_text(*pair))
-            for one, pair in zip(found, means, strict=True)
-        ]
+        return [with_mean_times(self.campaign, one, self.variations) for one in found]
 
     @check_arguments
     def figure(self, id_: str) -> Drawing:

@@ -120,14 +120,12 @@ def mean_times(source: Recorded, key: BudgetKey, cell: str | None = None) -> Mea
     return {} if isinstance(found, str) else budget_figure.mean_times(found, (key.traffic,))[key.traffic]
 
 
-def discrepancy_budgets(
-    source: Recorded, one: Discrepancy, variations: Iterable[Variation]
-) -> tuple[MeanTimes, MeanTimes] | None:
-    """The mean times without and with the choice that explains most of a discrepancy; None if not known."""
+def with_mean_times(source: Recorded, one: Discrepancy, variations: Iterable[Variation]) -> Discrepancy:
+    """The discrepancy with where its objects' time goes, without and with the choice that explains most."""
     key = one.budget_key
     if key is None:
-        return None
+        return one
     best = one.moves.nearer[0]
     runs = next(v.runs for v in variations if (v.axis, v.value) == (best.axis, best.value))
     means = mean_times(source, key), mean_times(source, key, runs[one.cell])
-    return means if all(means) else None
+    return replace(one, budgets=one.budget_text(*means)) if all(means) else one

@@ -1,0 +1,80 @@
+"""Numbers and intervals as a report writes them: with as many digits as their uncertainty allows."""
+
+from __future__ import annotations
+
+import math
+
+from cwndlab.stats.intervals import Interval
+from cwndlab.stats.verdict import decimals
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def with_true_minus(text: str) -> str:
+    """A number's text with a true minus sign."""
+    return text.replace("-", MINUS)
+
+
+def number(value: float, digits: int | None = None) -> str:
+    """A number with the digits given, else with three that count."""
+    if math.isnan(value):
+        return "n/a"
+    if math.isinf(value):
+        return with_true_minus(str(value))
+    if digits is None:
+        if value == int(value) and abs(value) < 1e6:
+            return with_true_minus(str(int(value)))
+        if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
+            return with_true_minus(f"{value:.2e}")
+        digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    rounded = f"{value:.{digits}f}"
+    return with_true_minus(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
+
+
+def interval_text(interval: Interval, digits: int | None) -> str:
+    """The 95 % interval, `exact` without randomness, else why there is none."""
+    if interval.exact:
+        return "exact"
+    if math.isnan(interval.low):
+        if interval.method.startswith("no spread"):
+            return f"equal in {interval.n} runs"
+        return "one run" if interval.n == 1 else "no interval"
+    if digits is None:
+        scale = max(abs(interval.low), abs(interval.high))
+        if scale < 1e-4:  # with a fixed number of digits it would be a row of zeros
+            return f"{number(interval.low)} … {number(interval.high)}"
+        digits = max(0, 2 - math.floor(math.log10(scale)))
+    width = interval.high - interval.low
+    # One digit more where the interval would look like a point, up to a limit.
+    while width > 0 and width < 2 * 10.0**-digits and digits < 9:
+        digits += 1
+    return f"{number(interval.low, digits)} … {number(interval.high, digits)}"
+
+
+def estimate_text(interval: Interval, digits: int | None = None) -> str:
+    """The value of an interval, with more digits where it would lie outside the interval as shown."""
+    text = number(interval.value, digits)
+    if not interval.low < interval.high or "e" in text:
+        return text
+    ends = [float(end.replace(MINUS, "-")) for end in interval_text(interval, digits).split(" … ")]
+    more = decimals(text)
+    while not ends[0] <= float(text.replace(MINUS, "-")) <= ends[1] and more < 9:
+        more += 1
+        text = number(interval.value, more)
+    return text
+
+
+def percent(relative: float) -> str:
+    """A relative difference, with its sign."""
+    if math.isnan(relative):
+        return ""
+    if abs(relative) < 0.0005:
+        return "±0 %"
+    digits = 1 if abs(relative) < 0.1 else 0
+    return with_true_minus(f"{100 * relative:+.{digits}f} %")
+
+
+def difference(seconds: float) -> str:
+    """A time difference in milliseconds, with its sign."""
+    ms = 1000 * seconds
+    return "±0.0 ms" if abs(ms) < 0.05 else with_true_minus(f"{ms:+.1f} ms")
