@@ -165,12 +165,12 @@ class Scorecard:
         """How many rows have no number of a subject, because its study was not run for it."""
         return sum(bool(row.missing) or subject in row.refused for row in self.rows)
 
-    def failing(self, level: str = "MUST") -> list[tuple[CriterionRow, str]]:
-        """Rows of a level and the subjects that do not meet them."""
+    def failing(self) -> list[tuple[CriterionRow, str]]:
+        """Rows that the document says MUST be met, and the subjects that do not meet them."""
         return [
             (row, subject)
             for row in self.rows
-            if row.criterion.level == level
+            if row.criterion.level == "MUST"
             for subject in self.subjects
             if row.outcomes.get(subject) is ThresholdOutcome.NOT_MET
         ]

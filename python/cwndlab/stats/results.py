@@ -278,10 +278,10 @@ class Results:
             found = found._replace(method=found.method + ADJUSTED)
         return found
 
-    def values_for_mean(self, cell_id: str, quantity: str, n: int | None = None) -> Floats:
-        """The values whose mean is the estimate: those of (the first `n`) runs, adjusted if possible."""
-        adjusted = self.adjust_values(cell_id, quantity, n)
-        return self.values(cell_id, quantity)[:n] if adjusted is None else adjusted
+    def values_for_mean(self, cell_id: str, quantity: str) -> Floats:
+        """The values whose mean is the estimate: those of the runs, adjusted if possible."""
+        adjusted = self.adjust_values(cell_id, quantity)
+        return self.values(cell_id, quantity) if adjusted is None else adjusted
 
     def adjust_values(self, cell_id: str, quantity: str, n: int | None = None) -> Floats | None:
         """The values of (the first `n`) replicates, freed of what the controls explain (see `adjustment`).
