@@ -301,6 +301,8 @@ def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
     for key in study.document.changes:
         setters = (next(_axes_that_set(key, study, cell.axes), None) for cell in cells)
         axis = next(setters, None)
+        if f"axes.{axis}" in study.document.changes:  # added for this key, as by a search
+            continue
         if axis is not None and all(setters):
             raise StudyError(
                 f"this has no effect, as the axis {axis} sets the key in every cell that is run",
