@@ -72,6 +72,21 @@ pub(crate) struct Data<'a> {
     pub rtt: &'a RttEstimator,
 }
 
+/// What Linux's policy and buffer use about the next full segment at an end at rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Next<'a> {
+    pub now: Time,
+    pub seg: &'a Header,
+    /// The next expected position, after this segment.
+    pub nxt: u64,
+    /// The window advertised last.
+    pub window: u32,
+    /// The window that would be advertised now, and whether less than half of the largest possible window is free.
+    pub next: (u32, bool),
+    /// As [`Effect::asks`].
+    pub asks: bool,
+}
+
 /// The effect of a segment on the receive window, for policies that depend on the window.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Effect {

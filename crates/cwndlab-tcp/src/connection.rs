@@ -34,6 +34,7 @@ use crate::state::{CloseReason, State};
 use crate::stats::Stats;
 use crate::timers::{Timer, Timers};
 use crate::Rng;
+use fast::Rest;
 
 /// Maximum number of retransmissions of the same data (R2 of RFC 9293, section 3.8.3; Linux's default).
 const MAX_RETRIES: u8 = 15;
@@ -56,6 +57,7 @@ pub struct Connection {
     recovery: Recovery,
     /// The options on which both ends agreed.
     agreed: Agreed,
+    rest: Rest,
     /// When TS.Recent was set, in the units of [`stamp_unit`].
     stamped_at: u32,
     iss: u32,
@@ -174,6 +176,7 @@ impl Connection {
             timers: Timers::new(),
             recovery: Recovery::new(cfg, cfg.sack),
             agreed: Agreed::default(),
+            rest: Rest::Busy,
             stamped_at: 0,
             iss,
             irs: 0,
@@ -254,6 +257,7 @@ impl Connection {
     /// Handles the timers that have expired.
     #[inline(never)]
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {
+        self.rest = Rest::Busy;
         self.sender.cc.on_timer(now);
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
@@ -362,6 +366,7 @@ impl Connection {
 
     /// Appends bytes to the send stream. Ignored after [`Connection::close`].
     pub fn write(&mut self, bytes: u64) {
+        self.rest = Rest::Busy;
         if !self.closing {
             if self.sender.outstanding.measures_rate() {
                 self.sender.note_write(self.in_flight_measured());
@@ -382,7 +387,7 @@ impl Connection {
 
     /// Ends the stream: a FIN, if the configuration has one, follows the last byte.
     pub fn close(&mut self) {
-        self.closing = true;
+        (self.closing, self.rest) = (true, Rest::Busy);
         self.sender.fin = self.ends_by_fin && !self.sender.is_blocked();
         match self.state {
             State::Listen | State::SynSent => self.fail_quietly(),
@@ -392,6 +397,7 @@ impl Connection {
 
     /// Aborts the connection with a RST to the peer.
     pub fn abort(&mut self) {
+        self.rest = Rest::Busy;
         let synchronized = !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::TimeWait);
         self.fail(CloseReason::Aborted);
         if synchronized {
@@ -402,7 +408,7 @@ impl Connection {
     /// Sets whether received bytes count as read immediately (the default) or stay in the buffer until
     /// [`Connection::read`].
     pub fn set_auto_read(&mut self, auto: bool) {
-        self.receiver.auto_read = auto;
+        (self.receiver.auto_read, self.rest) = (auto, Rest::Busy);
     }
 
     /// Reads up to `bytes` of the data received in order. Returns how many were read.

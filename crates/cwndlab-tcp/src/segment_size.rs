@@ -31,6 +31,13 @@ impl SegmentSize {
         self.full
     }
 
+    /// As [`Self::measure`], for a segment of the estimated size.
+    #[inline]
+    pub fn measure_full(&mut self, len: u32) {
+        debug_assert_eq!(len, self.full);
+        self.last = 0;
+    }
+
     /// Updates the estimate for an arriving segment. Returns whether the segment is full: at least as long as the
     /// estimate, or the second in a row with the same smaller size, which then becomes the estimate. `mss` is the
     /// largest payload that the peer may send.

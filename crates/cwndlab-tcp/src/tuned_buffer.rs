@@ -8,7 +8,7 @@
 
 use cwndlab_units::Time;
 
-use crate::ack_policy::Arriving;
+use crate::ack_policy::Next;
 use crate::clock::Clock;
 use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;
@@ -31,6 +31,8 @@ pub(crate) const INITIAL_SEGMENTS: u32 = 10;
 /// Segments smaller than this do not open the window.
 const LEAST_TO_GROW: u32 = 128;
 const MICROSECOND: u64 = 1000;
+/// Binary digits of a time in ns in which a timestamp does not wrap: 18 of 71 minutes.
+const ECHO_UNIT_BITS: u32 = 40;
 
 /// Memory of a packet of this size including its IP header (`skb->truesize`).
 fn memory(packet_bytes: u32) -> u32 {
@@ -74,6 +76,8 @@ pub(crate) struct TunedBuffer {
     rtt_since: Option<Time>,
     /// The last timestamp echoed, ms.
     last_echo: Option<u64>,
+    /// The same as it was on the wire, and when it was, in units of [`ECHO_UNIT_BITS`].
+    last_stamp: (u32, u32),
     clock: Clock,
     /// The window when an ACK became due, before the application read.
     noted: Option<Window>,
@@ -217,12 +221,12 @@ impl TunedBuffer {
 
     /// Does what [`Self::on_in_order`] does if [`Self::calm_window`] returns a window.
     #[inline(always)]
-    pub fn on_calm(&mut self, now: Time, new: &Arriving, window: u32) {
-        if new.timestamps {
-            self.time_echo(now, new.seg, new.seg.ts_ecr);
+    pub fn on_next(&mut self, next: &Next<'_>, timestamps: bool) {
+        if timestamps {
+            self.time_echo(next.now, next.seg, next.seg.ts_ecr);
         }
-        self.size.measure(new.seg, new.mss);
-        self.time_window(now, new.end, window);
+        self.size.measure_full(next.seg.len);
+        self.time_window(next.now, next.nxt, next.window);
     }
 
     /// Processes a segment that has arrived out of order; `held` does not include it. `echo`: as for
@@ -308,7 +312,18 @@ impl TunedBuffer {
     }
 
     /// `tcp_rcv_rtt_measure_ts`: measures the round trip from the echoed timestamp, in whole milliseconds.
+    #[inline]
     fn time_echo(&mut self, now: Time, seg: &Header, echo: u32) {
+        let stamp = (echo, (now.as_nanos() >> ECHO_UNIT_BITS) as u32);
+        if self.last_echo.is_none() || self.last_stamp != stamp {
+            self.last_stamp = stamp;
+            self.time_other_echo(now, seg, echo);
+        }
+    }
+
+    /// As [`Self::time_echo`], for a timestamp other than the last one.
+    #[inline(never)]
+    fn time_other_echo(&mut self, now: Time, seg: &Header, echo: u32) {
         let echo = self.clock.stamped_ms(now, echo);
         if self.last_echo == Some(echo) {
             return;
@@ -323,10 +338,16 @@ impl TunedBuffer {
     }
 
     /// `tcp_rcv_rtt_measure`: measures the time in which a window of data arrives.
+    #[inline]
     fn time_window(&mut self, now: Time, nxt: u64, window: u32) {
-        if self.rtt_since.is_some() && nxt < self.rtt_until {
-            return;
+        if self.rtt_since.is_none() || nxt >= self.rtt_until {
+            self.time_next_window(now, nxt, window);
         }
+    }
+
+    /// As [`Self::time_window`], at the beginning or end of a window.
+    #[inline(never)]
+    fn time_next_window(&mut self, now: Time, nxt: u64, window: u32) {
         let now = self.clock.whole(now);
         if let Some(since) = self.rtt_since {
             let us = (now.saturating_sub(since).as_nanos() / MICROSECOND).clamp(1, 1 << 28);
@@ -352,11 +373,23 @@ impl TunedBuffer {
 
     /// Processes a read: the application has read up to `read` of the data received up to `nxt`
     /// (`tcp_rcv_space_adjust`).
+    #[inline]
     pub fn on_read(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
-        let (now, rtt) = (self.clock.whole(now), self.rtt());
-        if rtt == Time::ZERO || now.saturating_sub(self.space_since) < rtt {
-            return;
+        if self.ends_round(now) {
+            self.adjust_space(self.clock.whole(now), mss, read, nxt);
         }
+    }
+
+    /// Whether a round trip has passed since the space was last adjusted. Both times are whole microseconds, so that the
+    /// time need not be rounded.
+    #[inline]
+    pub fn ends_round(&self, now: Time) -> bool {
+        let rtt = self.rtt();
+        rtt != Time::ZERO && self.clock.at(now) >= self.space_since + rtt
+    }
+
+    #[inline(never)]
+    fn adjust_space(&mut self, now: Time, mss: u32, read: u64, nxt: u64) {
         let copied = (read - self.space_from).saturating_sub(nxt - read);
         if copied > u64::from(self.space) {
             self.enlarge(copied, mss);

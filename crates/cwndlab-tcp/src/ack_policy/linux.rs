@@ -4,7 +4,7 @@
 //! The kernel's function is named next to each rule. Delays are in ticks of `rto.timer_hz` (jiffies); without such a
 //! clock a tick is a nanosecond.
 
-use super::{Arrival, Data, Due};
+use super::{Arrival, Data, Due, Next};
 use crate::clock::Clock;
 use crate::config::{RtoConfig, TcpConfig};
 use crate::reassembly::Reassembly;
@@ -106,7 +106,7 @@ impl Linux {
             }
             Arrival::Beyond => {
                 self.measure(data);
-                self.note_codepoint(cfg, data);
+                self.note_codepoint(cfg, data.new.seg.ecn, data.effect.window);
             }
             Arrival::Filling(_) => self.note_in_order(cfg, data),
         }
@@ -119,7 +119,7 @@ impl Linux {
             Arrival::Beyond => data.beyond.is_some_and(Reassembly::reports_before),
             _ => false,
         };
-        if complete || self.is_due(data) {
+        if complete || self.is_due_for(data) {
             Due::Now
         } else {
             self.compressed(cfg, data)
@@ -131,16 +131,29 @@ impl Linux {
         self.compressed > 0
     }
 
-    /// As [`Self::on_data`], for a segment in order while no data beyond a hole is stored.
+    /// As [`Self::on_data`], for the next full segment at an end at rest.
     #[inline(always)]
-    pub fn on_in_order(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
+    pub fn on_next(&mut self, cfg: &TcpConfig, next: &Next<'_>, rtt: &RttEstimator) -> Due {
+        let &Next { now, seg, nxt, window, next: (opened, tight), asks } = next;
         self.scheduled = true;
+        self.size.measure_full(seg.len);
+        self.note_time(cfg, now, rtt, window);
+        self.note_codepoint(cfg, seg.ecn, window);
+        if self.is_due(nxt, tight, opened >= window, asks) {
+            Due::Now
+        } else {
+            self.delayed(cfg, now, rtt)
+        }
+    }
+
+    /// As [`Self::on_data`], for a segment in order while no data beyond a hole is stored.
+    fn on_in_order(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.note_in_order(cfg, data);
         self.interactive |= data.effect.ends;
         if data.effect.window_grew {
             self.quick |= 1; // as above
         }
-        if self.is_due(data) {
+        if self.is_due_for(data) {
             Due::Now
         } else {
             self.delayed(cfg, data.now, data.rtt)
@@ -158,19 +171,24 @@ impl Linux {
     }
 
     /// Updates the delay and the estimated segment size for data at the next position (`tcp_event_data_recv`).
-    #[inline(always)]
     fn note_in_order(&mut self, cfg: &TcpConfig, data: &Data) {
         self.measure(data);
-        let now = clock(&cfg.rto, data.now);
+        self.note_time(cfg, data.now, data.rtt, data.effect.window);
+        self.note_codepoint(cfg, data.new.seg.ecn, data.effect.window);
+    }
+
+    /// Updates the delay for data at the next position.
+    #[inline(always)]
+    fn note_time(&mut self, cfg: &TcpConfig, now: Time, rtt: &RttEstimator, window: u32) {
+        let now = clock(&cfg.rto, now);
         let least = ticks(&cfg.rto, DELAY_MIN) as u32;
         let gap = now - self.last_data;
         if self.delay != 0 && gap <= u64::from(least / 2) {
             self.delay = self.delay / 2 + least / 2;
         } else {
-            self.note_gap(cfg, data.rtt, (gap, least), data.effect.window);
+            self.note_gap(cfg, rtt, (gap, least), window);
         }
         self.last_data = now;
-        self.note_codepoint(cfg, data);
     }
 
     /// Adapts the delay to the first data, or to data after a pause of more than half the minimum delay
@@ -191,11 +209,12 @@ impl Linux {
 
     /// If data arrives without ECT after data with ECT, starts quick ACKs, because the data is probably a
     /// retransmission (`__tcp_ecn_check_ce`).
-    fn note_codepoint(&mut self, cfg: &TcpConfig, data: &Data) {
-        if data.new.seg.ecn != 0 {
+    #[inline]
+    fn note_codepoint(&mut self, cfg: &TcpConfig, codepoint: u8, window: u32) {
+        if codepoint != 0 {
             self.saw_ect = true;
         } else if self.saw_ect {
-            self.quicken(cfg, QUICK_FOR_MARK, data.effect.window);
+            self.quicken(cfg, QUICK_FOR_MARK, window);
         }
     }
 
@@ -216,13 +235,19 @@ impl Linux {
         self.acks_before
     }
 
-    /// Whether an ACK is due now (the first half of `__tcp_ack_snd_check`).
-    fn is_due(&mut self, data: &Data) -> bool {
-        let more = self.more_than_one_segment(data.nxt);
-        if more && data.effect.window_tight {
+    /// Whether an ACK is due now (the first half of `__tcp_ack_snd_check`). `tight`, `holds` and `asks`: see [`super::Effect`].
+    #[inline(always)]
+    fn is_due(&mut self, nxt: u64, tight: bool, holds: bool, asks: bool) -> bool {
+        let more = self.more_than_one_segment(nxt);
+        if more && tight {
             self.on_tight_window();
         }
-        more && data.effect.window_holds || self.quick > 0 && !self.interactive || data.effect.asks
+        more && holds || self.quick > 0 && !self.interactive || asks
+    }
+
+    /// As [`Self::is_due`], for any segment.
+    fn is_due_for(&mut self, data: &Data) -> bool {
+        self.is_due(data.nxt, data.effect.window_tight, data.effect.window_holds, data.effect.asks)
     }
 
     fn more_than_one_segment(&self, nxt: u64) -> bool {

@@ -31,6 +31,11 @@ impl Connection {
         self.sender.extra.as_mut()?.accecn.as_mut()
     }
 
+    /// As [`Self::accecn`], read-only.
+    pub(super) fn accecn_ref(&self) -> Option<&AccEcn> {
+        self.sender.extra.as_ref()?.accecn.as_ref()
+    }
+
     /// Agrees on the kind of ECN when a SYN or SYN-ACK arrives at an end that requests AccECN.
     pub(super) fn agree_accurate(&mut self, cfg: &TcpConfig, seg: &Segment) {
         let Some(accecn) = self.accecn() else { return };

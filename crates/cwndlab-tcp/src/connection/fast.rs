@@ -28,3 +28,4 @@ mod receive;
 
 pub(super) use poll::Outlook;
 pub use poll::{Polled, Quick};
+pub(super) use receive::Rest;

@@ -2,6 +2,7 @@
 
 use cwndlab_units::Time;
 
+use super::fast::Rest;
 use super::{schedule_ack, stamp_unit, Agreed, Connection, Control, OUTDATED};
 use crate::ack_policy::Arriving;
 use crate::config::{AckPolicy, TcpConfig};
@@ -17,6 +18,9 @@ impl Connection {
         if seg.sack.len == 0 && seg.accecn.is_none() {
             return self.handle_bare(cfg, now, &seg.header);
         }
+        if self.rest != Rest::Busy && self.take_at_rest(cfg, now, &seg.header, Some(seg)) {
+            return;
+        }
         self.stats.segments_received += 1;
         if self.is_expected_accurate(seg) && self.take_expected(cfg, now, &seg.header, Some(seg)) {
             return;
@@ -27,6 +31,9 @@ impl Connection {
     /// As [`Connection::handle_segment`], for a segment without SACK blocks and AccECN option.
     #[inline(always)]
     pub fn handle_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
+        if self.rest != Rest::Busy && self.take_at_rest(cfg, now, seg, None) {
+            return;
+        }
         self.stats.segments_received += 1;
         if self.is_expected(seg) && self.take_expected(cfg, now, seg, None) {
             return;
@@ -72,6 +79,7 @@ impl Connection {
 
     /// Handles a segment by the full path, in any state.
     pub(super) fn take_any(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+        self.rest = Rest::Busy;
         match self.state {
             // If the connection ends without FIN, the peer does not learn that this end has finished, so the peer's
             // data is still acknowledged.
@@ -110,7 +118,7 @@ impl Connection {
             // An empty segment is not answered (see below).
             let end = start + i64::from(seg.len);
             if seg.len > 0 && end > 0 && end <= self.receiver.nxt as i64 {
-                self.on_payload::<false>(cfg, now, seg, start.max(1) as u64, end as u64);
+                self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
             // DSACK reports it
             } else {
                 self.receiver.ack_now |= seg.len > 0 || !plain;
@@ -153,7 +161,7 @@ impl Connection {
             if self.may_change_echo(cfg, seg) {
                 self.note_mark(cfg, seg, start == self.receiver.nxt as i64);
             }
-            self.on_payload::<false>(cfg, now, seg, start.max(1) as u64, end as u64);
+            self.on_payload(cfg, now, seg, start.max(1) as u64, end as u64);
         }
         // A FIN that follows payload beyond the window is cut off with this payload.
         if seg.flags.has(Flags::FIN) && end > 0 && end <= self.receiver.edge.max(self.receiver.nxt) as i64 {
@@ -175,30 +183,15 @@ impl Connection {
             self.on_peer_fin(cfg, now);
         }
     }
-    /// Processes payload. If `QUICK` is set, Linux's receiver may use its short path.
+    /// Processes payload.
     #[inline(always)]
-    pub(super) fn on_payload<const QUICK: bool>(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        seg: &Header,
-        start: u64,
-        end: u64,
-    ) {
+    pub(super) fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, start: u64, end: u64) {
         if self.ends_by_fin && !self.state.may_receive() && end > self.receiver.nxt {
             return;
         }
         let Agreed { sack, timestamps } = self.agreed;
         let new = Arriving { start, end, seg, sack, timestamps, mss: self.offered_mss(cfg) };
-        let quick = if QUICK && self.receiver.is_linux() {
-            self.receiver.take_next(cfg, now, &self.sender, &new)
-        } else {
-            None
-        };
-        let due = match quick {
-            Some(due) => due,
-            None => self.receiver.take(cfg, now, &self.sender, new),
-        };
+        let due = self.receiver.take(cfg, now, &self.sender, new);
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }
 

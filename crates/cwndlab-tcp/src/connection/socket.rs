@@ -60,6 +60,7 @@ impl Connection {
     }
 
     fn socket_options(&mut self) -> &mut SocketOptions {
+        self.rest = super::fast::Rest::Busy;
         self.sender.extra.get_or_insert_default().socket.get_or_insert_default()
     }
 

@@ -91,7 +91,8 @@ impl Connection {
             }
             self.note_window_update();
             self.share_timer(cfg);
-            self.on_payload::<true>(cfg, now, seg, start, start + u64::from(seg.len));
+            self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
+            self.note_rest();
         } else if !self.take_calm_ack(cfg, now, seg, accurate, ack) {
             self.take_new_ack(cfg, now, seg, accurate);
             self.share_timer(cfg);

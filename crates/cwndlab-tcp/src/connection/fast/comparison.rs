@@ -4,6 +4,7 @@
 use cwndlab_units::Time;
 
 use crate::config::TcpConfig;
+use crate::connection::fast::Rest;
 use crate::connection::{Connection, Polled, Quick};
 use crate::segment::Segment;
 
@@ -11,6 +12,7 @@ use crate::segment::Segment;
 pub fn state(end: &Connection) -> String {
     let mut end = end.clone();
     end.sender.outstanding.begin_ack();
+    end.rest = Rest::Busy;
     format!("{end:?}")
 }
 

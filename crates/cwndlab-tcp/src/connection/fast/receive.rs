@@ -1,63 +1,113 @@
-//! The short path of Linux's receiver for the next full segment, while the segment changes neither the buffer nor the
-//! window that may be advertised.
+//! The short path of Linux's receiver for the next full segment at an end that is at rest: nothing has happened to it
+//! but the arrival of data in order, and the segment changes neither the buffer nor the window that may be advertised.
 
 use cwndlab_units::Time;
 
-use crate::ack_policy::{AckState, Arrival, Arriving, Data, Due, Effect};
+use crate::ack_policy::{AckState, Due, Next};
 use crate::config::TcpConfig;
+use crate::connection::{schedule_ack, Connection};
 use crate::receiver::Receiver;
-use crate::sender::Sender;
+use crate::segment::{Flags, Header, Segment};
+use crate::sequence::to_wire;
 
-impl Receiver {
-    /// Accepts a segment, with the same effect as [`Receiver::take`]. Returns the time at which its acknowledgment is
-    /// due; `None`, with no effect, if the segment may do more than move RCV.NXT.
+/// Whether an end is at rest: it has nothing outstanding, RACK has nothing to do, and what the application receives is
+/// read at once. Whatever may change this resets it to `Busy`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(in crate::connection) enum Rest {
+    #[default]
+    Busy,
+    /// At rest.
+    Still,
+    /// At rest, with a law that gets each ACK.
+    Told,
+}
+
+impl Connection {
+    /// Notes whether this end is at rest, after it has taken a segment with data that needs no report.
+    #[inline]
+    pub(in crate::connection) fn note_rest(&mut self) {
+        self.rest = if !self.recovery.detects_by_time() || !self.receiver.rests() {
+            Rest::Busy
+        } else if self.sender.cc.needs().idle_acks {
+            Rest::Told
+        } else {
+            Rest::Still
+        };
+    }
+
+    /// Takes the next full segment at an end at rest, with the same effect as [`Connection::take_any`]. `accurate`: the
+    /// whole segment, if it has AccECN's option. Returns false, with no effect, if the segment may do more.
     #[inline(never)]
-    pub(in crate::connection) fn take_next(
+    pub(in crate::connection) fn take_at_rest(
         &mut self,
         cfg: &TcpConfig,
         now: Time,
-        sender: &Sender,
-        new: &Arriving,
-    ) -> Option<Due> {
-        let (shift, window) = (self.shift(), self.offered());
-        let expected = new.start == self.nxt
-            && new.end <= self.edge
-            && self.beyond.is_none()
-            && self.auto_read
-            && self.unread == 0;
-        let AckState::Linux(state) = &mut self.policy else { return None };
-        if !expected || state.counted.is_some() {
+        seg: &Header,
+        accurate: Option<&Segment>,
+    ) -> bool {
+        let Some(window) = self.calm_window(seg, accurate) else { return false };
+        if self.rest == Rest::Told {
+            self.is_unreported(cfg, now);
+        }
+        self.stats.segments_received += 1;
+        let (start, end) = (self.receiver.nxt, self.receiver.nxt + u64::from(seg.len));
+        if self.agreed.timestamps && seg.has_timestamps || cfg.packet_stamps {
+            self.note_timestamp(now, start as i64, seg.ts_val);
+        }
+        if let Some(seg) = accurate {
+            self.count_arrival(seg);
+            self.feedback_unmarked(cfg, now, seg, 0);
+        }
+        let r = &mut self.receiver;
+        let next = Next { now, seg, nxt: end, window: r.offered(), next: window, asks: r.ack_now };
+        let AckState::Linux(state) = &mut r.policy else { return false };
+        let Some(buffer) = &mut state.buffer else { return false };
+        (state.offered_at, state.unread) = (0, 0);
+        buffer.on_next(&next, self.agreed.timestamps);
+        r.nxt = end;
+        let due = state.linux.on_next(cfg, &next, &self.sender.snd.rtt);
+        if due == Due::Now {
+            buffer.note_ack(window);
+        }
+        let ends_round = buffer.ends_round(now);
+        let mss = if ends_round { self.offered_mss(cfg) } else { 0 };
+        let r = &mut self.receiver;
+        let due = if r.after_read(cfg, now, mss, end, false) { Due::Now } else { due };
+        schedule_ack(&mut self.timers, r, due);
+        true
+    }
+
+    /// Returns the window to advertise while the buffer holds a segment that [`Self::take_at_rest`] may take; `None` for
+    /// any other segment.
+    #[inline(always)]
+    fn calm_window(&self, seg: &Header, accurate: Option<&Segment>) -> Option<(u32, bool)> {
+        let (s, r) = (&self.sender.snd, &self.receiver);
+        let is_next = seg.seq == to_wire(self.irs, r.nxt)
+            && seg.ack == to_wire(self.iss, s.una)
+            && s.una + u64::from(seg.window) == s.edge
+            && r.nxt + u64::from(seg.len) <= r.edge
+            && !(self.agreed.timestamps && seg.is_older_than(r.ts_recent));
+        let is_plain = match accurate {
+            None => seg.flags == Flags::ACK && !s.ecn.is_accurate() && !s.ecn.affects_echo(seg),
+            Some(seg) => {
+                let other = (Flags::AE | Flags::CWR | Flags::ECE).0;
+                let reports_none = || self.accecn_ref().is_some_and(|accecn| accecn.reports_no_marks(seg, 0));
+                seg.flags.0 & !other == Flags::ACK.0 && seg.sack.len == 0 && s.ecn.is_accurate() && reports_none()
+            }
+        };
+        if !is_next || !is_plain {
             return None;
         }
-        let buffer = state.buffer.as_mut()?;
-        let (next, tight) = buffer.calm_window(new.seg, shift)?;
-        (state.offered_at, state.unread) = (0, 0);
-        buffer.on_calm(now, new, window);
-        self.nxt = new.end;
-        let data = Data {
-            now,
-            mss: sender.snd.mss,
-            arrival: Arrival::InOrder(new.seg.len),
-            new,
-            nxt: self.nxt,
-            beyond: None,
-            effect: Effect {
-                window,
-                asks: self.ack_now,
-                window_holds: next >= window,
-                window_tight: tight,
-                ..Effect::default()
-            },
-            rtt: &sender.snd.rtt,
-        };
-        let due = state.linux.on_in_order(cfg, &data);
-        if due == Due::Now {
-            buffer.note_ack((next, tight));
-        }
-        if self.after_read(cfg, now, new.mss, new.end, false) {
-            return Some(Due::Now);
-        }
-        Some(due)
+        let AckState::Linux(state) = &r.policy else { return None };
+        state.buffer.as_ref()?.calm_window(seg, r.shift())
+    }
+}
+
+impl Receiver {
+    /// Whether nothing is stored, and Linux's policy and buffer apply.
+    fn rests(&self) -> bool {
+        let AckState::Linux(state) = &self.policy else { return false };
+        self.beyond.is_none() && self.auto_read && self.unread == 0 && state.counted.is_none() && state.buffer.is_some()
     }
 }
 
@@ -66,7 +116,6 @@ mod tests {
     use super::*;
     use crate::connection::fast::comparison::{deliver, poll};
     use crate::connection::Connection;
-    use crate::segment::{Flags, Header, Segment};
     use crate::Profile;
 
     #[test]
@@ -88,9 +137,7 @@ mod tests {
                 ts_ecr: cfg.timestamp(now - Time::from_millis(50)),
                 ..Header::default()
             };
-            let (start, timestamps) = (end.receiver.nxt, true);
-            let new = Arriving { start, end: start + u64::from(mss), seg: &header, sack: true, timestamps, mss };
-            taken += u32::from(end.receiver.clone().take_next(&cfg, now, &end.sender, &new).is_some());
+            taken += u32::from(end.rest == Rest::Still && end.clone().take_at_rest(&cfg, now, &header, None));
             deliver(&cfg, &mut end, now, &Segment::from(header), true);
             while poll(&mut end, &cfg, now, true).is_some() {}
         }
