@@ -106,6 +106,11 @@ pub(crate) struct Held<'a> {
     pub beyond: Option<&'a Reassembly>,
 }
 
+impl Held<'_> {
+    /// An empty buffer.
+    pub const NOTHING: Self = Held { unread: 0, beyond: None };
+}
+
 impl TunedBuffer {
     /// Returns the state before the handshake; `None` if the buffer has its full size from the beginning.
     pub fn of(cfg: &TcpConfig) -> Option<Self> {
@@ -385,7 +390,7 @@ impl TunedBuffer {
     #[inline]
     pub fn ends_round(&self, now: Time) -> bool {
         let rtt = self.rtt();
-        rtt != Time::ZERO && self.clock.at(now) >= self.space_since + rtt
+        rtt != Time::ZERO && self.clock.at(now) >= self.space_since.plus(rtt)
     }
 
     #[inline(never)]

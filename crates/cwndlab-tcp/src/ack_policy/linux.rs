@@ -142,7 +142,7 @@ impl Linux {
         if self.is_due(nxt, tight, opened >= window, asks) {
             Due::Now
         } else {
-            self.delayed(cfg, now, rtt)
+            self.delayed_next(cfg, now, rtt)
         }
     }
 
@@ -271,7 +271,21 @@ impl Linux {
         self.delay = ticks(&cfg.rto, DELAY_MIN) as u32;
     }
 
+    /// As [`Self::delayed`], for the next full segment at an end at rest.
+    #[inline(always)]
+    fn delayed_next(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
+        let rto = &cfg.rto;
+        let delay = u64::from(self.delay).min(rto.min_ns.as_nanos().max(2) - 1);
+        if rto.timer_hz != 0 || self.due.is_some() || delay > DELAY_MIN.as_nanos() {
+            return self.delayed(cfg, at, rtt);
+        }
+        self.due = Some(clock(rto, at) + delay);
+        self.expires = cfg.expiry(at, Time::from_nanos(delay));
+        Due::By(self.expires)
+    }
+
     /// Returns the time at which a delayed ACK is due (`tcp_send_delayed_ack`).
+    #[inline(never)]
     fn delayed(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
         let mut delay = u64::from(self.delay);

@@ -9,6 +9,7 @@ use crate::connection::{schedule_ack, Connection};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::to_wire;
+use crate::tuned_buffer::Held;
 
 /// Whether an end is at rest: it has nothing outstanding, RACK has nothing to do, and what the application receives is
 /// read at once. Whatever may change this resets it to `Busy`.
@@ -69,11 +70,15 @@ impl Connection {
         if due == Due::Now {
             buffer.note_ack(window);
         }
-        let ends_round = buffer.ends_round(now);
-        let mss = if ends_round { self.offered_mss(cfg) } else { 0 };
-        let r = &mut self.receiver;
-        let due = if r.after_read(cfg, now, mss, end, false) { Due::Now } else { due };
-        schedule_ack(&mut self.timers, r, due);
+        if buffer.ends_round(now) {
+            let (mss, r) = (self.offered_mss(cfg), &mut self.receiver);
+            let due = if r.after_read(cfg, now, mss, end, false) { Due::Now } else { due };
+            schedule_ack(&mut self.timers, r, due);
+        } else {
+            let asks = state.linux.read_is_due(end, true)
+                || buffer.doubles(r.edge - end, (r.shift_plus_1.saturating_sub(1), next.window), Held::NOTHING);
+            schedule_ack(&mut self.timers, r, if asks { Due::Now } else { due });
+        }
         true
     }
 
