@@ -33,14 +33,28 @@ impl Packet {
     pub(crate) fn new(segment: &Segment, to: u32, route: u32, sacks: &mut SackTable) -> Packet {
         let bare = segment.sack.len == 0 && segment.accecn.is_none();
         let sack = if bare { 0 } else { sacks.store((segment.sack, segment.accecn)) };
-        Packet { sack, ..Packet::bare_of(&segment.header, to, route) }
+        Packet { header: segment.header, sack, ..Packet::to_end(to, route) }
     }
 
-    /// A packet for a segment that has neither SACK blocks nor an AccECN option, so that the header alone describes it.
-    #[allow(clippy::inline_always)]
+    /// A packet without a segment, to which the header is to be written of segments that have neither SACK blocks nor an
+    /// AccECN option, so that the header alone describes them.
+    #[inline]
+    pub(crate) fn to_end(to: u32, route: u32) -> Packet {
+        Packet { to, route, ..Packet::default() }
+    }
+
+    /// The header of the packet's segment.
+    #[inline]
+    pub(crate) fn header_mut(&mut self) -> &mut Header {
+        &mut self.header
+    }
+
+    /// Writes the packet for the next hop of its route.
+    #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
-    pub(crate) fn bare_of(header: &Header, to: u32, route: u32) -> Packet {
-        Packet { header: *header, to, route, sack: 0, ip_id: 0, traffic: 0, sent_at: 0 }
+    pub(crate) fn write_onward(&self, place: &mut Packet) {
+        *place = *self;
+        place.route += 1;
     }
 
     /// The segment as the endpoint sees it. The packet's options stay in the table.

@@ -111,6 +111,7 @@ impl Order {
 
     /// The time at which a packet whose own delay ends at `at` leaves the link. If packets keep their order, it may
     /// have to wait for the packet ahead of it.
+    #[inline]
     fn leave(&mut self, at: Time) -> Time {
         if !self.kept {
             return at;
@@ -219,19 +220,20 @@ impl Impairments {
         fate
     }
 
-    /// The extra delay of a packet that left the transmitter at `departure` and would otherwise reach the link's far
-    /// end at `arrival`.
+    /// When a packet reaches the link's far end that left the transmitter at `departure` and would reach it at `arrival`
+    /// without extra delays.
     #[inline]
-    pub fn extra_delay(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
+    pub fn delayed(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
         if let [Exit::Jitter { max, order }] = &mut self.exit[..] {
-            return jitter(*max, order, arrival, rng);
+            return jittered(*max, order, arrival, rng);
         }
-        self.extra_delays(departure, arrival, rng)
+        arrival + self.extra_delay(departure, arrival, rng)
     }
 
-    /// As [`Impairments::extra_delay`], for any impairments.
+    /// The extra delay of a packet that left the transmitter at `departure` and would otherwise reach the link's far
+    /// end at `arrival`.
     #[inline(never)]
-    fn extra_delays(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
+    pub fn extra_delay(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
         let mut extra = Time::ZERO;
         for exit in &mut self.exit {
             extra += exit.on_packet(departure, arrival + extra, rng);
@@ -314,7 +316,7 @@ impl Exit {
                     Time::ZERO
                 }
             }
-            Exit::Jitter { max, order } => jitter(*max, order, arrival, rng),
+            Exit::Jitter { max, order } => jittered(*max, order, arrival, rng) - arrival,
             Exit::Normal { mean, sigma, cut, order } => {
                 let normal = loop {
                     let z: f64 = StandardNormal.sample(rng);
@@ -345,10 +347,11 @@ impl Exit {
     }
 }
 
-/// An extra delay that is uniformly distributed up to `max`, and longer if the packet has to keep its place.
+/// The end of an extra delay from `arrival` that is uniformly distributed up to `max`, and longer if the packet has to
+/// keep its place.
 #[inline]
-fn jitter(max: Time, order: &mut Order, arrival: Time, rng: &mut Rng) -> Time {
-    order.leave(arrival + Time::from_nanos(rng.random_range(0..=max.as_nanos()))) - arrival
+fn jittered(max: Time, order: &mut Order, arrival: Time, rng: &mut Rng) -> Time {
+    order.leave(arrival + Time::from_nanos(rng.random_range(0..=max.as_nanos())))
 }
 
 /// Among the stream offsets whose low 32 bits are `low`, returns the one nearest to the flow's last offset. Stores it

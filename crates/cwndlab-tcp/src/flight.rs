@@ -12,7 +12,7 @@ mod scoreboard;
 
 pub(crate) use rate::LostSegment;
 pub use rate::RateSample;
-pub(crate) use record::{sent_after, Arrived, Keeps, Record, RoundTrips, Sent, Tally, REPEATED, SACKED};
+pub(crate) use record::{sent_after, Acknowledged, Arrived, Keeps, Record, RoundTrips, Sent, Tally, REPEATED, SACKED};
 pub(crate) use report::PlainAck;
 pub use report::{AckKind, AckReport, AfterAck};
 pub(crate) use scoreboard::Scoreboard;
@@ -139,7 +139,7 @@ impl Flight {
 
     /// As [`Flight::on_ack`], for the usual case: see [`Record::acknowledge_plain`].
     #[inline]
-    pub fn on_plain_ack(&mut self, una: u64) -> Option<(Sent, Sent)> {
+    pub fn on_plain_ack(&mut self, una: u64) -> Option<Acknowledged> {
         self.record.as_mut()?.acknowledge_plain(una)
     }
 

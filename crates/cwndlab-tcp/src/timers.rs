@@ -59,6 +59,7 @@ impl Timers {
         expired
     }
     /// The earliest expiry.
+    #[inline]
     pub fn next(&self) -> Time {
         self.0[0].min(self.0[1]).min(self.0[2])
     }

@@ -49,20 +49,22 @@ impl Exit<'_> {
     pub(super) fn send(&mut self, conn: &mut Conn, end: u32, config: &TcpConfig) -> Option<Packet> {
         let side = (end & 1) as usize;
         let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
-        let mut polled = Polled::default();
+        let (mut polled, mut bare) = (Polled::default(), Packet::to_end(peer(end), route));
         loop {
-            let (packet, last) = match tcp.poll_quick(config, self.now, &mut polled) {
+            let asked;
+            let (packet, last) = match tcp.poll_quick(config, self.now, &mut polled, bare.header_mut()) {
                 Quick::Nothing => return None,
-                Quick::Segment { header, last } => (Packet::bare_of(&header, peer(end), route), last),
+                Quick::Segment { last } => (&bare, last),
                 Quick::Ask => {
                     let segment = tcp.poll_asked(config, self.now, &polled)?;
-                    (Packet::new(&segment, peer(end), route, self.sacks), false)
+                    asked = Packet::new(&segment, peer(end), route, self.sacks);
+                    (&asked, false)
                 }
             };
             conn.in_network += 1;
             self.summary.injected += 1;
-            if self.summary.injected >= self.plain_below || !self.enter(route, &packet) {
-                return Some(packet);
+            if self.summary.injected >= self.plain_below || !self.enter(route, packet) {
+                return Some(*packet);
             }
             if last {
                 return None;
@@ -80,6 +82,6 @@ impl Exit<'_> {
         if !wire.ordinary {
             return wire.early && wire.take_early(self.events, self.now, hop, packet);
         }
-        wire.take(self.events, self.now, hop, packet.wire_bytes(), |place| *place = packet.onward())
+        wire.take(self.events, self.now, hop, packet.wire_bytes(), |place| packet.write_onward(place))
     }
 }

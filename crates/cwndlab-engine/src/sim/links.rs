@@ -30,10 +30,7 @@ impl<P: Probe> Simulation<P> {
             self.events.push_own(next, index);
         }
         self.summary.hops += 1;
-        let onward = |place: &mut Packet| {
-            *place = *packet;
-            place.route += 1;
-        };
+        let onward = |place: &mut Packet| packet.write_onward(place);
         if !to.ordinary || !to.take(&mut self.events, self.now, hop, packet.wire_bytes(), onward) {
             let packet = packet.onward();
             self.offer_any(hop, &packet);

@@ -253,7 +253,8 @@ impl<P: Probe> Simulation<P> {
         conn.in_network += 1;
         let route = conn.routes[side];
         let header = Header { seq, len, wire_bytes: len + UDP_HEADER_BYTES, ecn, ..Header::default() };
-        let mut packet = Packet::bare_of(&header, peer(end), route);
+        let mut packet = Packet::to_end(peer(end), route);
+        *packet.header_mut() = header;
         let content = is_recorded.then(|| pair.ends[side].describe(payload));
         let payload_slot = self.outside.payloads.store(payload);
         packet.set_payload_slot(payload_slot);

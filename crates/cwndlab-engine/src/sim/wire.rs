@@ -52,7 +52,7 @@ impl Wire {
     /// [`Wire::early`].
     #[inline(never)]
     pub(super) fn take_early(&mut self, events: &mut EventQueue, now: Time, index: u32, packet: &Packet) -> bool {
-        let write = |place: &mut Packet| *place = packet.onward();
+        let write = |place: &mut Packet| packet.write_onward(place);
         let Some(arrival) = self.link.offer_early(now, packet.wire_bytes(), write) else { return false };
         self.arm_first(events, arrival, index);
         true

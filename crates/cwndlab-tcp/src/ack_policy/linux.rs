@@ -275,10 +275,12 @@ impl Linux {
     #[inline(always)]
     fn delayed_next(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
-        let delay = u64::from(self.delay).min(rto.min_ns.as_nanos().max(2) - 1);
-        if rto.timer_hz != 0 || self.due.is_some() || delay > DELAY_MIN.as_nanos() {
+        let (delay, srtt) = (Time::from_nanos(u64::from(self.delay)), rtt.srtt(rto));
+        let is_within = delay <= DELAY_MIN || delay <= DELAY_MAX && (srtt == Time::ZERO || delay <= srtt);
+        if rto.timer_hz != 0 || self.due.is_some() || !is_within {
             return self.delayed(cfg, at, rtt);
         }
+        let delay = delay.as_nanos().min(rto.min_ns.as_nanos().max(2) - 1);
         self.due = Some(clock(rto, at) + delay);
         self.expires = cfg.expiry(at, Time::from_nanos(delay));
         Due::By(self.expires)

@@ -75,7 +75,11 @@ impl CubicLinux {
 
     /// Takes a round-trip sample, before its ACK opens the window of `cwnd` bytes. Returns whether slow start ends.
     pub fn on_rtt(&mut self, ack: &PlainAck, rtt: Time, cwnd: u32, slow_start: bool) -> bool {
-        if !self.epoch_start.is_never() && self.ms(ack.now).saturating_sub(self.ms(self.epoch_start)) < DEAF_MS {
+        let is_young = ack.now.saturating_sub(self.epoch_start) < Time::from_millis(DEAF_MS);
+        if is_young
+            && !self.epoch_start.is_never()
+            && self.ms(ack.now).saturating_sub(self.ms(self.epoch_start)) < DEAF_MS
+        {
             return false;
         }
         let us = (rtt.as_nanos() / 1000).max(1);

@@ -190,7 +190,8 @@ impl Connection {
             return;
         }
         let Agreed { sack, timestamps } = self.agreed;
-        let new = Arriving { start, end, seg, sack, timestamps, mss: self.offered_mss(cfg) };
+        let mss = if self.receiver.is_linux() { self.offered_mss(cfg) } else { 0 };
+        let new = Arriving { start, end, seg, sack, timestamps, mss };
         let due = self.receiver.take(cfg, now, &self.sender, new);
         schedule_ack(&mut self.timers, &mut self.receiver, due);
     }

@@ -55,6 +55,18 @@ pub(crate) struct Arrived {
     pub sacked: bool,
 }
 
+/// The segments that a plain ACK acknowledges: see [`Record::acknowledge_plain`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acknowledged {
+    /// When the first and the last of them were sent.
+    pub first_at: Time,
+    pub at: Time,
+    /// One past their last position.
+    pub end: u64,
+    /// Bytes of the segment, if it is only one.
+    pub only: Option<u64>,
+}
+
 /// Round trips of the first and of the last segment that an ACK newly shows to have arrived. Only segments sent once
 /// count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -290,31 +302,34 @@ impl Record {
     }
 
     /// As [`Self::acknowledge`], for the usual case: `una` is the end of a segment, and each acknowledged segment was
-    /// sent once and not reported by SACK. Returns the first and the last of these segments. Returns `None`, with no
-    /// effect, in any other case, or if the record also keeps round trips or acknowledged segments.
-    pub fn acknowledge_plain(&mut self, una: u64) -> Option<(Sent, Sent)> {
+    /// sent once and not reported by SACK. Returns `None`, with no effect, in any other case, or if the record also keeps
+    /// round trips or acknowledged segments.
+    #[inline]
+    pub fn acknowledge_plain(&mut self, una: u64) -> Option<Acknowledged> {
         if self.keeps.acknowledged || self.keeps.round_trips {
             return None;
         }
-        let first = *self.list.front()?;
-        let (mut last, mut next) = (first, self.list.head() + 1);
+        let first = self.list.front()?;
+        let (start, first_at, head) = (first.start, first.at, self.list.head());
+        let (mut last, mut next) = (first, head + 1);
         while last.end < una && last.flags == 0 {
             if next == self.list.tail() {
                 return None;
             }
-            last = *self.list.at(next);
+            last = self.list.at(next);
             next += 1;
         }
         if last.end != una || last.flags != 0 {
             return None;
         }
-        self.list.drop_below(next);
-        self.tally.pipe -= last.end - first.start;
+        let at = last.at;
         if let Some(rate) = &mut self.rate {
-            rate.arrive_in_order(next, first.start, &last);
+            rate.arrive_in_order(next, start, last);
         }
+        self.list.drop_below(next);
+        self.tally.pipe -= una - start;
         self.forget_order(una);
-        Some((first, last))
+        Some(Acknowledged { first_at, at, end: una, only: (next == head + 1).then_some(una - start) })
     }
 
     /// Removes the transmissions of acknowledged data.

@@ -353,7 +353,7 @@ impl Algorithm for Rack {
                 [only] if !only.sacked => Some(only.sent),
                 _ => None,
             };
-            self.least.note(v.cfg, v.s, ack.now, rtt, only);
+            self.least.note(v.cfg, v.s, ack.now, rtt, only.map(|sent| sent.end - sent.start));
         }
         let shrinks = |phase: Phase| matches!(phase, Phase::Recovery | Phase::Reduced);
         let (before, lost_before) = (self.phase, v.flight.tally().lost_bytes);
@@ -531,13 +531,13 @@ impl Rack {
         if !calm {
             return None;
         }
-        let (first, last) = flight.on_plain_ack(ack)?;
+        let last = flight.on_plain_ack(ack)?;
         (self.new_only, self.advanced) = (false, false);
         self.measured = true;
         self.fack = last.end;
         let rtt = cfg.elapsed(last.at, now);
         self.rtt = rtt;
-        self.least.note(cfg, s, now, rtt, (first.start == last.start).then_some(last));
+        self.least.note(cfg, s, now, rtt, last.only);
         if sent_after((last.at, last.end), self.newest) {
             self.newest = (last.at, last.end);
         }
@@ -546,7 +546,8 @@ impl Rack {
         }
         self.deadlines.probed_at = Time::MAX;
         s.dup_acks = 0;
-        Some((cfg.elapsed(first.at, now), rtt))
+        let first = if last.first_at == last.at { rtt } else { cfg.elapsed(last.first_at, now) };
+        Some((first, rtt))
     }
 }
 

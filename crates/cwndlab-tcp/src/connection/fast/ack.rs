@@ -21,6 +21,7 @@ impl Connection {
     /// other than ACK and PSH, the connection is established and has received no FIN, and the sender has no extra state
     /// that matters ([`Sender::is_plain`](crate::sender::Sender::is_plain)). The segment must have neither SACK blocks
     /// nor AccECN's option.
+    #[inline]
     pub(in crate::connection) fn is_expected(&self, seg: &Header) -> bool {
         self.is_predicted(seg, Flags::PSH) && !self.sender.snd.ecn.is_accurate()
     }
@@ -41,6 +42,7 @@ impl Connection {
     }
 
     /// Whether a segment passes header prediction, apart from ECN and these `other` flags.
+    #[inline]
     fn is_predicted(&self, seg: &Header, other: Flags) -> bool {
         self.state == State::Established
             && seg.flags.0 & !other.0 == Flags::ACK.0
@@ -50,6 +52,7 @@ impl Connection {
     }
 
     /// Distance from RCV.NXT to the beginning of a segment; a large number if the segment begins before RCV.NXT.
+    #[inline]
     fn distance_ahead(&self, seg: &Header) -> u64 {
         u64::from(seg.seq.wrapping_sub(to_wire(self.irs, self.receiver.nxt)))
     }
@@ -226,16 +229,24 @@ impl Connection {
             s.cc.on_feedback(&report);
             self.conclude(cfg, &report, &Outcome::GROW, true);
         }
-        let is_replaced = cfg.recovery.has_linux_timers() && self.timers.is_running(Timer::Retransmit);
-        if !is_replaced || self.sender.snd.una == self.sender.snd.max {
-            self.restart_timer(cfg, now); // with Linux's timers, `share_timer` replaces a running timer
+        let is_running = self.timers.is_running(Timer::Retransmit);
+        let rack = self.recovery.rack().filter(|_| is_running);
+        match rack.and_then(|rack| rack.set_calm_timer(&self.sender.view(cfg), now)) {
+            Some(at) => self.timers.set(Timer::Retransmit, at),
+            None => self.set_any_calm_timer(cfg, now),
         }
-        if let Some(rack) = self.recovery.rack() {
-            rack.set_calm_timer(&self.sender.view(cfg), now);
-        }
-        self.share_timer(cfg);
         self.after_new_ack(cfg, now);
         true
+    }
+
+    /// Sets the timers after a calm ACK by the full path.
+    #[inline(never)]
+    fn set_any_calm_timer(&mut self, cfg: &TcpConfig, now: Time) {
+        self.restart_timer(cfg, now);
+        if let Some(rack) = self.recovery.rack() {
+            rack.set_any_calm_timer(&self.sender.view(cfg), now);
+        }
+        self.share_timer(cfg);
     }
 
     /// Moves SND.UNA to `ack`. Returns the payload bytes acknowledged.

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 use crate::config::TcpConfig;
 use crate::connection::fast::Rest;
 use crate::connection::{Connection, Polled, Quick};
-use crate::segment::Segment;
+use crate::segment::{Header, Segment};
 
 /// The whole state of an end as text, except what is used only while an ACK is processed.
 pub fn state(end: &Connection) -> String {
@@ -40,9 +40,10 @@ pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) ->
     });
     let mut last = Polled::default();
     let mut is_held = false;
-    let polled = match end.poll_quick(cfg, now, &mut last) {
+    let mut header = Header::default();
+    let polled = match end.poll_quick(cfg, now, &mut last, &mut header) {
         Quick::Nothing => None,
-        Quick::Segment { header, last } => {
+        Quick::Segment { last } => {
             assert!(!last || end.clone().poll_any(cfg, now).is_none(), "something follows the last segment");
             is_held = last && header.len > 0;
             Some(header.into())

@@ -44,10 +44,9 @@ pub struct Polled(Outlook);
 pub enum Quick {
     /// Nothing is to be sent.
     Nothing,
-    /// A segment with neither SACK blocks nor an AccECN option, so its header describes it completely.
+    /// A segment with neither SACK blocks nor an AccECN option, so that the header that was passed describes it
+    /// completely.
     Segment {
-        /// The segment.
-        header: Header,
         /// Whether no other segment can follow now, so that the caller need not poll again.
         last: bool,
     },
@@ -56,11 +55,11 @@ pub enum Quick {
 }
 
 impl Connection {
-    /// As [`Connection::poll_transmit`], with less work. The caller must repeat the call until nothing is left to send,
-    /// and may call only [`Connection::poll_asked`] in between, because conditions that the last segment cannot have
-    /// changed are not tested again.
+    /// As [`Connection::poll_transmit`], with less work; a segment is written to `header`. The caller must repeat the call
+    /// until nothing is left to send, and may call only [`Connection::poll_asked`] in between, because conditions that the
+    /// last segment cannot have changed are not tested again.
     #[inline(always)]
-    pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
+    pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         let s = &self.sender;
         let mut outlook = match last.0 {
             Outlook::FullSegment if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end => self.window_outlook(cfg),
@@ -69,24 +68,22 @@ impl Connection {
         debug_assert_eq!(outlook, self.outlook(cfg));
         if outlook == Outlook::Open && self.control == Control::AskPacer {
             if !self.is_idle() {
-                return self.poll_paced(cfg, now, last);
+                return self.poll_paced(cfg, now, last, header);
             }
             outlook = self.idle_outlook(now);
         }
         *last = Polled(outlook);
-        self.quick(cfg, now, outlook)
+        self.quick(cfg, now, outlook, header)
     }
 
     /// As [`Self::poll_quick`], for a connection that paces.
     #[inline(never)]
-    fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled) -> Quick {
+    fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         let outlook = self.paced_outlook(cfg, now);
         *last = Polled(if outlook == Outlook::FullSegment { Outlook::PacedSegment } else { outlook });
-        let quick = self.quick(cfg, now, outlook);
+        let quick = self.quick(cfg, now, outlook, header);
         match quick {
-            Quick::Segment { header, .. } if header.len > 0 && self.is_held_next(cfg, now) => {
-                Quick::Segment { header, last: true }
-            }
+            Quick::Segment { .. } if header.len > 0 && self.is_held_next(cfg, now) => Quick::Segment { last: true },
             _ => quick,
         }
     }
@@ -103,16 +100,17 @@ impl Connection {
 
     /// Does what `outlook` predicts, if the segment to send has no options.
     #[inline(always)]
-    fn quick(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> Quick {
+    fn quick(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook, header: &mut Header) -> Quick {
         match outlook {
             Outlook::Nothing => Quick::Nothing,
             Outlook::PureAck if self.needs_no_options() => {
                 let position = self.sender.snd.nxt.max(self.sender.snd.max);
-                let header = self.bare(cfg, now, position, 0, cfg.ack_bytes);
-                Quick::Segment { header, last: !self.receiver.ack_now }
+                *header = self.bare(cfg, now, position, 0, cfg.ack_bytes);
+                Quick::Segment { last: !self.receiver.ack_now }
             }
             Outlook::FullSegment if self.needs_no_options() && self.is_simple() => {
-                Quick::Segment { header: self.full_segment(cfg, now), last: false }
+                *header = self.full_segment(cfg, now);
+                Quick::Segment { last: false }
             }
             Outlook::Held | Outlook::HeldByWindow if !self.receiver.ack_now => {
                 self.hold(cfg, now, outlook == Outlook::HeldByWindow);
@@ -317,14 +315,13 @@ impl Connection {
     /// retransmission timer is running and only the windows limit what is sent.
     #[inline(never)]
     fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
-        let sent = Transmission { now, piece, end, again: false, was_quiet: false };
         if let Some(rack) = self.recovery.rack() {
             self.sender.outstanding.on_next_sent(piece.start, end, now);
-            rack.on_next_sent(&mut self.sender.view(cfg), &sent, &mut self.timers);
+            rack.on_next_sent(&mut self.sender.view(cfg), now, &mut self.timers);
         } else if self.keeps_timer(cfg, now) {
             self.sender.outstanding.on_next_sent(piece.start, end, now);
         } else {
-            self.record_sent(cfg, &sent);
+            self.record_sent(cfg, &Transmission { now, piece, end, again: false, was_quiet: false });
         }
     }
 

@@ -3,7 +3,6 @@
 use cwndlab_units::Time;
 
 use crate::config::TcpConfig;
-use crate::flight::Sent;
 use crate::send_state::SendState;
 use crate::windowed_max::WindowedMax;
 
@@ -20,20 +19,24 @@ pub(super) struct LeastRtt {
 }
 
 impl LeastRtt {
-    /// Takes a round trip. `only`: the segment, if a single one was acknowledged. The ACK of a short one may have been
-    /// delayed, so that a longer round trip than the minimum does not count (`FLAG_ACK_MAYBE_DELAYED`).
-    #[inline]
-    pub fn note(&mut self, cfg: &TcpConfig, s: &mut SendState, now: Time, rtt: Time, only: Option<Sent>) {
-        if !cfg.linux_details || (rtt > s.rtt.min_rtt() && now < self.fresh_until) {
-            return;
+    /// Takes a round trip. `only`: the bytes of the segment, if a single one was acknowledged. The ACK of a short one may
+    /// have been delayed, so that a longer round trip than the minimum does not count (`FLAG_ACK_MAYBE_DELAYED`).
+    #[inline(always)]
+    pub fn note(&mut self, cfg: &TcpConfig, s: &mut SendState, now: Time, rtt: Time, only: Option<u64>) {
+        if cfg.linux_details && (rtt <= s.rtt.min_rtt() || now >= self.fresh_until) {
+            self.note_other(cfg, s, now, rtt, only);
         }
-        let is_short = only.is_some_and(|sent| sent.end - sent.start < u64::from(s.mss));
+    }
+
+    /// As [`Self::note`], for a round trip that may change the minimum.
+    #[inline(never)]
+    fn note_other(&mut self, cfg: &TcpConfig, s: &mut SendState, now: Time, rtt: Time, only: Option<u64>) {
+        let is_short = only.is_some_and(|bytes| bytes < u64::from(s.mss));
         if rtt <= s.rtt.min_rtt() || !is_short {
             self.update(cfg, s, now, rtt);
         }
     }
 
-    #[inline(never)]
     fn update(&mut self, cfg: &TcpConfig, s: &mut SendState, now: Time, rtt: Time) {
         let micros = |rtt: Time| (rtt.as_nanos() / 1000).min(u64::from(u32::MAX)) as u32;
         let (at, known) = ((cfg.clock().micros(now) / 1000) as u32, s.rtt.min_rtt());
@@ -62,8 +65,7 @@ mod tests {
         let mut s = SendState::new(&cfg, 1448);
         let mut least = LeastRtt::default();
         let mut after = |seconds: u64, ms: u64, bytes: u64| {
-            let only = Some(Sent { end: bytes, ..Sent::default() });
-            least.note(&cfg, &mut s, Time::from_secs(seconds), Time::from_millis(ms), only);
+            least.note(&cfg, &mut s, Time::from_secs(seconds), Time::from_millis(ms), Some(bytes));
             s.rtt.min_rtt().as_nanos() / 1_000_000
         };
         assert_eq!(after(1, 50, 1448), 50);

@@ -1,5 +1,7 @@
 //! What RACK sends: first retransmissions, then new data, as far as the window or PRR's allowance permits.
 
+use cwndlab_units::Time;
+
 use super::{counted, Phase, Rack};
 use crate::recovery::{Next, Transmission, View, ViewRef};
 use crate::send_state::{Piece, Room};
@@ -46,16 +48,23 @@ impl Rack {
 
     /// Does what [`Rack::note_sent`] and [`Rack::arm`] would after a full segment of new data was sent, if the
     /// retransmission timer is running and only the window limits what is sent.
-    pub fn on_next_sent(&mut self, v: &mut View<'_>, sent: &Transmission, timers: &mut Timers) {
-        if self.deadlines.probed_at == sent.now && v.flight.len() > 2 && self.deadlines.paced_until <= sent.now {
+    #[inline(always)]
+    pub fn on_next_sent(&mut self, v: &mut View<'_>, now: Time, timers: &mut Timers) {
+        if self.deadlines.probed_at == now && v.flight.len() > 2 && self.deadlines.paced_until <= now {
             return; // the wait differs only if a single segment is outstanding, or by what the pacer waits for
         }
         if v.cfg.recovery.has_linux_timers() {
-            if let Some(at) = self.probe_new_data(v, sent.now) {
+            if let Some(at) = self.probe_new_data(v, now) {
                 return timers.set(Timer::Retransmit, at);
             }
         }
-        self.set_timer_for(v, sent);
+        self.time_next_sent(v, now, timers);
+    }
+
+    /// The part of [`Self::on_next_sent`] for other timers, or if no probe may be scheduled.
+    #[inline(never)]
+    fn time_next_sent(&mut self, v: &mut View<'_>, now: Time, timers: &mut Timers) {
+        self.time_new_data(v, now, false);
         self.arm(v.cfg, v.s, timers);
     }
 

@@ -79,6 +79,15 @@ fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
     v.flight.first().map_or(Time::MAX, |first| v.s.rtt.rto(&v.cfg.rto).saturating_sub(v.cfg.elapsed(first.at, now)))
 }
 
+/// Whether a probe that waits for `wait` comes no later than the retransmission timeout `rto`.
+#[inline]
+fn is_before_timeout(v: &View<'_>, now: Time, wait: Time, rto: Time) -> bool {
+    let Some(first) = v.flight.first() else { return true };
+    // Times are rounded ([`TcpConfig::elapsed`]), which matters only if the difference is less than a microsecond.
+    let surely = wait + now.saturating_sub(first.at) + Time::from_micros(1) <= rto;
+    surely || wait <= left_of_timeout(v, now)
+}
+
 impl Rack {
     /// Sets the timer after an ACK; `advanced`: it acknowledges new data; `informed`: RACK's state has changed since
     /// losses were last looked for, which was done now.
@@ -106,13 +115,29 @@ impl Rack {
         };
         // Data sent now would set the timer to the same time, unless it is paced or the round trip is measured later.
         let is_measured = v.cfg.rto.samples == RttSamples::RoundTrip;
-        if is_measured && self.deadlines.paced_until <= now && wait <= left_of_timeout(v, now) {
+        let rto = v.s.rtt.rto(&v.cfg.rto);
+        if is_measured && self.deadlines.paced_until <= now && is_before_timeout(v, now, wait, rto) {
             self.deadlines.probed_at = now;
         }
     }
 
-    /// Sets the timer after an ACK that [`Rack::take_calm`] processed.
-    pub fn set_calm_timer(&mut self, v: &View<'_>, now: Time) {
+    /// Sets the timer after an ACK that [`Rack::take_calm`] processed. Returns when it is due; `None`, with no effect, if
+    /// [`Rack::arm`] has to decide.
+    #[inline(always)]
+    pub fn set_calm_timer(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
+        if !v.cfg.recovery.has_linux_timers() || v.s.una == v.s.max {
+            return None;
+        }
+        let (wait, rto) = (self.calm_probe_wait(v), v.s.rtt.rto(&v.cfg.rto));
+        self.set(v.cfg, now, Pending::Probe, wait.min(rto) + self.pacing_delay(v.cfg, now));
+        if self.deadlines.paced_until <= now && is_before_timeout(v, now, wait, rto) {
+            self.deadlines.probed_at = now;
+        }
+        Some(self.deadlines.armed)
+    }
+
+    /// As [`Self::set_calm_timer`], in any case.
+    pub fn set_any_calm_timer(&mut self, v: &View<'_>, now: Time) {
         let nothing = Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None };
         self.set_timer(v, &nothing, true, false);
     }
@@ -120,18 +145,14 @@ impl Rack {
     /// Sets the timer after a piece was sent.
     pub(super) fn set_timer_for(&mut self, v: &View<'_>, sent: &Transmission) {
         let Transmission { now, piece, again, was_quiet, .. } = *sent;
-        let new = !again;
+        if !again {
+            return self.time_new_data(v, now, was_quiet);
+        }
         if !v.cfg.recovery.has_linux_timers() {
-            if new && !self.probe_due {
-                self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
-            }
-        } else if self.probe_due {
+            return;
+        }
+        if self.probe_due {
             self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
-        } else if new {
-            let probed = self.probe_new_data(v, now).is_some();
-            if !probed && (was_quiet || self.deadlines.pending == Pending::Probe) {
-                self.reset_timeout(v, now);
-            }
         } else if piece.start == v.s.una && self.deadlines.pending != Pending::Reordering {
             // A segment that the timeout itself retransmits does not wait (`tcp_retransmit_timer`).
             let expired = self.deadlines.timed_out_at == now;
@@ -140,11 +161,35 @@ impl Rack {
         }
     }
 
+    /// As [`Self::set_timer_for`], for new data. `was_quiet`: nothing was outstanding before.
+    pub(super) fn time_new_data(&mut self, v: &View<'_>, now: Time, was_quiet: bool) {
+        if !v.cfg.recovery.has_linux_timers() {
+            if !self.probe_due {
+                self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
+            }
+        } else if self.probe_due {
+            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
+        } else {
+            let probed = self.probe_new_data(v, now).is_some();
+            if !probed && (was_quiet || self.deadlines.pending == Pending::Probe) {
+                self.reset_timeout(v, now);
+            }
+        }
+    }
+
     /// With Linux's timers: sets the timer for a probe of data sent now, as [`Self::schedule_probe`].
     #[inline]
     pub(super) fn probe_new_data(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
-        let left = left_of_timeout(v, now);
-        self.schedule_probe(v, now, if left == Time::ZERO { Time::MAX } else { left })?;
+        let wait = self.probe_wait(v)?;
+        let limit = if is_before_timeout(v, now, wait, v.s.rtt.rto(&v.cfg.rto)) {
+            Time::MAX
+        } else {
+            match left_of_timeout(v, now) {
+                Time::ZERO => Time::MAX,
+                left => left,
+            }
+        };
+        self.set(v.cfg, now, Pending::Probe, wait.min(limit) + self.pacing_delay(v.cfg, now));
         self.deadlines.probed_at = now;
         Some(self.deadlines.armed)
     }
@@ -194,6 +239,7 @@ impl Rack {
 
     /// Returns the time for which Linux's probe and retransmission timeout wait longer, in whole ticks, because the
     /// pacer holds the next segment back (`tcp_pacing_delay`).
+    #[inline]
     fn pacing_delay(&self, cfg: &TcpConfig, now: Time) -> Time {
         let held = self.deadlines.paced_until.saturating_sub(now).as_nanos();
         if held == 0 || !cfg.linux_details {
@@ -220,11 +266,17 @@ impl Rack {
         if !calm || !alone || v.s.una == v.s.max {
             return None;
         }
+        Some(self.calm_probe_wait(v))
+    }
+
+    /// As [`Self::probe_wait`], if a probe may be scheduled.
+    #[inline]
+    fn calm_probe_wait(&self, v: &View<'_>) -> Time {
         let srtt = v.s.rtt.srtt(&v.cfg.rto);
         if srtt == Time::ZERO {
-            return Some(FIRST_PTO);
+            return FIRST_PTO;
         }
-        Some(srtt * 2 + if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) })
+        srtt.plus(srtt) + if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) }
     }
 
     /// With Linux's timers: restarts the retransmission timeout after it has expired.
