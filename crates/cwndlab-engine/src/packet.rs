@@ -36,8 +36,8 @@ impl Packet {
         Packet { header: segment.header, sack, ..Packet::to_end(to, route) }
     }
 
-    /// A packet without a segment, to which the header is to be written of segments that have neither SACK blocks nor an
-    /// AccECN option, so that the header alone describes them.
+    /// A packet without a segment. The header of a segment with neither SACK blocks nor an AccECN option, which describes
+    /// it completely, is written to [`Self::header_mut`].
     #[inline]
     pub(crate) fn to_end(to: u32, route: u32) -> Packet {
         Packet { to, route, ..Packet::default() }
@@ -47,6 +47,12 @@ impl Packet {
     #[inline]
     pub(crate) fn header_mut(&mut self) -> &mut Header {
         &mut self.header
+    }
+
+    /// Stores a segment that has AccECN's option and no SACK blocks.
+    #[inline]
+    pub(crate) fn set_accurate(&mut self, header: &Header, option: &AccEcnOption, sacks: &mut SackTable) {
+        (self.header, self.sack) = (*header, sacks.store_option(option));
     }
 
     /// Writes the packet for the next hop of its route.
@@ -169,6 +175,15 @@ impl SackTable {
         }
         self.slots.push(options);
         self.slots.len() as u32
+    }
+
+    /// As [`Self::store`], for AccECN's option alone.
+    #[inline]
+    fn store_option(&mut self, option: &AccEcnOption) -> u32 {
+        let Some(slot) = self.free.pop() else { return self.store((SackBlocks::default(), Some(*option))) };
+        let (sack, accecn) = &mut self.slots[slot as usize - 1];
+        (sack.len, *accecn) = (0, Some(*option));
+        slot
     }
 
     /// Frees the options of a packet that was delivered or dropped.

@@ -243,11 +243,21 @@ impl AccEcn {
         (None, blocks)
     }
 
+    /// As [`Self::option`], for a segment without SACK blocks, if this end sends the option. All counters fit next to
+    /// timestamps.
+    #[inline]
+    pub fn option_alone(&mut self) -> AccEcnOption {
+        debug_assert!(self.counts_bytes());
+        self.least_fields = 0;
+        self.counters(3)
+    }
+
     /// Returns the option of a SYN-ACK.
     pub fn first_option() -> AccEcnOption {
         AccEcn::default().counters(3)
     }
 
+    #[inline]
     fn counters(&self, fields: usize) -> AccEcnOption {
         let counter = |field: usize| {
             let value = self.received_bytes[field].wrapping_add(FIRST_VALUES[field]) & ((1 << FIELD_BITS) - 1);

@@ -53,6 +53,12 @@ impl<T> Ring<T> {
         debug_assert!(!self.is_empty());
         self.head += 1;
     }
+    /// Removes the newest element. The ring must not be empty.
+    #[inline]
+    pub fn drop_last(&mut self) {
+        debug_assert!(!self.is_empty());
+        self.tail -= 1;
+    }
     /// Removes all elements at positions below this one, which must not be beyond the tail.
     #[inline]
     pub fn drop_below(&mut self, position: u64) {
@@ -202,6 +208,10 @@ mod tests {
                 if let Some(value) = step {
                     ring.push(value);
                     model.push_back(value);
+                    if value % 5 == 0 {
+                        ring.drop_last();
+                        model.pop_back();
+                    }
                 } else {
                     prop_assert_eq!(ring.pop(), model.pop_front());
                 }

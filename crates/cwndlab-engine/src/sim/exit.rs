@@ -2,7 +2,7 @@
 //! borrows only those other fields of the simulation that are needed.
 
 use cwndlab_net::Packet as _;
-use cwndlab_tcp::{Polled, Quick, TcpConfig};
+use cwndlab_tcp::{Connection, Header, Polled, Quick, TcpConfig};
 use cwndlab_units::Time;
 
 use super::conn::{peer, Conn};
@@ -60,6 +60,7 @@ impl Exit<'_> {
                     asked = Packet::new(&segment, peer(end), route, self.sacks);
                     (&asked, false)
                 }
+                Quick::Accurate => return self.send_accurate(conn, end, config, polled),
             };
             conn.in_network += 1;
             self.summary.injected += 1;
@@ -69,6 +70,40 @@ impl Exit<'_> {
             if last {
                 return None;
             }
+        }
+    }
+
+    /// Does what remains of [`Self::send`] after [`Quick::Accurate`].
+    #[inline(never)]
+    fn send_accurate(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, mut polled: Polled) -> Option<Packet> {
+        let side = (end & 1) as usize;
+        let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
+        let (mut quick, mut packet) = (Quick::Accurate, Packet::to_end(peer(end), route));
+        loop {
+            let ends = match quick {
+                Quick::Nothing => return None,
+                Quick::Segment { last } => last,
+                Quick::Ask => {
+                    let segment = tcp.poll_asked(cfg, self.now, &polled)?;
+                    packet = Packet::new(&segment, peer(end), route, self.sacks);
+                    false
+                }
+                Quick::Accurate => {
+                    let (header, option, ends) = tcp.poll_accurate(cfg, self.now, &polled);
+                    packet.set_accurate(&header, &option, self.sacks);
+                    ends
+                }
+            };
+            conn.in_network += 1;
+            self.summary.injected += 1;
+            if self.summary.injected >= self.plain_below || !self.enter(route, &packet) {
+                return Some(packet);
+            }
+            if ends {
+                return None;
+            }
+            packet = Packet::to_end(peer(end), route);
+            quick = poll_again(tcp, cfg, self.now, &mut polled, packet.header_mut());
         }
     }
 
@@ -84,4 +119,10 @@ impl Exit<'_> {
         }
         wire.take(self.events, self.now, hop, packet.wire_bytes(), |place| packet.write_onward(place))
     }
+}
+
+/// [`Connection::poll_quick`] as a function, for callers that seldom need it.
+#[inline(never)]
+fn poll_again(tcp: &mut Connection, cfg: &TcpConfig, now: Time, polled: &mut Polled, header: &mut Header) -> Quick {
+    tcp.poll_quick(cfg, now, polled, header)
 }

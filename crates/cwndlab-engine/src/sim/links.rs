@@ -58,6 +58,12 @@ impl<P: Probe> Simulation<P> {
         if conn.has_news(end) {
             return self.after_delivery(end);
         }
+        if conn.ends[(end & 1) as usize].sends_nothing() && !(P::ENABLED && self.samples_senders) {
+            if let Some(deadline) = conn.earlier_deadline(end) {
+                self.arm(end, deadline);
+            }
+            return;
+        }
         // For most packets, the application is not notified, the reply enters an ordinary link, and `send` returns
         // `None`.
         if let Some(mut packet) = exit_of!(self).send(conn, end, config) {

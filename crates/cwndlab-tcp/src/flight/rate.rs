@@ -2,8 +2,6 @@
 //! how much had been delivered when it was sent. Times are whole microseconds. The rate is measured only for
 //! controllers that request it.
 
-use std::collections::VecDeque;
-
 use cwndlab_units::{Ring, Time};
 
 use super::record::{Sent, Tally, REPEATED, SACKED};
@@ -251,17 +249,18 @@ struct WindowedMin {
     window: Time,
     /// Candidates for the minimum with the times at which they were noted, oldest first. Each is smaller than the later
     /// ones.
-    falling: VecDeque<(Time, Time)>,
+    falling: Ring<(Time, Time)>,
 }
 
 impl WindowedMin {
+    #[inline]
     fn note(&mut self, now: Time, value: Time) {
         while self.falling.back().is_some_and(|last| last.1 >= value) {
-            self.falling.pop_back();
+            self.falling.drop_last();
         }
-        self.falling.push_back((now, value));
-        while self.falling.front().is_some_and(|first| first.0 + self.window < now) {
-            self.falling.pop_front();
+        self.falling.push((now, value));
+        while self.falling.front().is_some_and(|first| first.0.plus(self.window) < now) {
+            self.falling.drop_first();
         }
     }
 

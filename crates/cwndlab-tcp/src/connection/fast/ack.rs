@@ -95,7 +95,9 @@ impl Connection {
             self.note_window_update();
             self.share_timer(cfg);
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
-            self.note_rest();
+            if self.recovery.detects_by_time() {
+                self.note_rest();
+            }
         } else if !self.take_calm_ack(cfg, now, seg, accurate, ack) {
             self.take_new_ack(cfg, now, seg, accurate);
             self.share_timer(cfg);

@@ -1,14 +1,16 @@
-//! Short paths for most segments that are sent: full segments of new data and pure ACKs, with neither SACK blocks nor
-//! an AccECN option.
+//! Short paths for most segments that are sent: full segments of new data and pure ACKs, without SACK blocks.
 //!
-//! Only the header of such a segment is returned. The simulator writes it directly into the packet.
+//! Only the header of such a segment and AccECN's option, if it has one, are returned. The simulator writes the header
+//! directly into the packet.
 
 use cwndlab_units::Time;
 
+use crate::accecn::AccEcn;
 use crate::config::TcpConfig;
+use crate::connection::fast::Rest;
 use crate::connection::{Connection, Control};
 use crate::recovery::Transmission;
-use crate::segment::{Flags, Header, Segment};
+use crate::segment::{AccEcnOption, Flags, Header, Segment};
 use crate::send_state::Piece;
 use crate::sequence::to_wire;
 use crate::timers::Timer;
@@ -52,25 +54,25 @@ pub enum Quick {
     },
     /// There may be a segment; call [`Connection::poll_asked`].
     Ask,
+    /// There is a segment with AccECN's option and no SACK blocks; call [`Connection::poll_accurate`].
+    Accurate,
 }
 
 impl Connection {
     /// As [`Connection::poll_transmit`], with less work; a segment is written to `header`. The caller must repeat the call
-    /// until nothing is left to send, and may call only [`Connection::poll_asked`] in between, because conditions that the
-    /// last segment cannot have changed are not tested again.
+    /// until nothing is left to send, and may call only [`Connection::poll_asked`] and [`Connection::poll_accurate`] in
+    /// between, because conditions that the last segment cannot have changed are not tested again.
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         let s = &self.sender;
-        let mut outlook = match last.0 {
+        let outlook = match last.0 {
+            _ if self.rest != Rest::Busy => self.idle_outlook(now),
             Outlook::FullSegment if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end => self.window_outlook(cfg),
             _ => self.outlook(cfg),
         };
-        debug_assert_eq!(outlook, self.outlook(cfg));
+        debug_assert!(self.rest != Rest::Busy || outlook == self.outlook(cfg));
         if outlook == Outlook::Open && self.control == Control::AskPacer {
-            if !self.is_idle() {
-                return self.poll_paced(cfg, now, last, header);
-            }
-            outlook = self.idle_outlook(now);
+            return self.poll_paced(cfg, now, last, header);
         }
         *last = Polled(outlook);
         self.quick(cfg, now, outlook, header)
@@ -81,10 +83,9 @@ impl Connection {
     fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         let outlook = self.paced_outlook(cfg, now);
         *last = Polled(if outlook == Outlook::FullSegment { Outlook::PacedSegment } else { outlook });
-        let quick = self.quick(cfg, now, outlook, header);
-        match quick {
+        match self.quick(cfg, now, outlook, header) {
             Quick::Segment { .. } if header.len > 0 && self.is_held_next(cfg, now) => Quick::Segment { last: true },
-            _ => quick,
+            quick => quick,
         }
     }
 
@@ -98,7 +99,7 @@ impl Connection {
         held
     }
 
-    /// Does what `outlook` predicts, if the segment to send has no options.
+    /// Does what `outlook` predicts, if the segment to send has no SACK blocks.
     #[inline(always)]
     fn quick(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook, header: &mut Header) -> Quick {
         match outlook {
@@ -116,6 +117,8 @@ impl Connection {
                 self.hold(cfg, now, outlook == Outlook::HeldByWindow);
                 Quick::Nothing
             }
+            Outlook::PureAck if self.has_option_alone(cfg) => Quick::Accurate,
+            Outlook::FullSegment if self.has_option_alone(cfg) && self.is_simple() => Quick::Accurate,
             _ => Quick::Ask,
         }
     }
@@ -222,6 +225,7 @@ impl Connection {
     }
 
     /// As [`Self::outlook`], if only the windows can prevent a full segment of new data from being sent.
+    #[inline(always)]
     fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
         let mss = u64::from(s.snd.mss);
@@ -249,6 +253,30 @@ impl Connection {
     #[inline(always)]
     pub fn poll_asked(&mut self, cfg: &TcpConfig, now: Time, last: &Polled) -> Option<Segment> {
         self.follow(cfg, now, last.0)
+    }
+
+    /// Whether the segments sent now carry AccECN's option with all counters, and no SACK blocks.
+    fn has_option_alone(&self, cfg: &TcpConfig) -> bool {
+        self.sender.snd.ecn.is_accurate()
+            && cfg.ecn.has_option()
+            && self.receiver.beyond.is_none()
+            && self.accecn_ref().is_some_and(AccEcn::counts_bytes)
+    }
+
+    /// Returns the segment to send after [`Quick::Accurate`]: its header, AccECN's option, and whether no other segment
+    /// can follow now.
+    #[inline]
+    pub fn poll_accurate(&mut self, cfg: &TcpConfig, now: Time, last: &Polled) -> (Header, AccEcnOption, bool) {
+        let is_ack = last.0 == Outlook::PureAck;
+        let mut header = if is_ack {
+            self.bare(cfg, now, self.sender.snd.nxt.max(self.sender.snd.max), 0, cfg.ack_bytes)
+        } else {
+            self.full_segment(cfg, now)
+        };
+        let option = self.accecn().map(AccEcn::option_alone).unwrap_or_default();
+        header.wire_bytes += option.padded_bytes();
+        let ends = if is_ack { !self.receiver.ack_now } else { self.is_held_next(cfg, now) };
+        (header, option, ends)
     }
 
     /// Whether the segments sent now carry neither SACK blocks nor the AccECN option.

@@ -5,14 +5,14 @@ use cwndlab_units::Time;
 
 use crate::ack_policy::{AckState, Due, Next};
 use crate::config::TcpConfig;
-use crate::connection::{schedule_ack, Connection};
+use crate::connection::{schedule_ack, Connection, Control};
 use crate::receiver::Receiver;
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::to_wire;
 use crate::tuned_buffer::Held;
 
-/// Whether an end is at rest: it has nothing outstanding, RACK has nothing to do, and what the application receives is
-/// read at once. Whatever may change this resets it to `Busy`.
+/// Whether an end is at rest: it has nothing outstanding or to send, RACK has nothing to do, and what the application
+/// receives is read at once. Whatever may change this resets it to `Busy`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(in crate::connection) enum Rest {
     #[default]
@@ -24,16 +24,24 @@ pub(in crate::connection) enum Rest {
 }
 
 impl Connection {
-    /// Notes whether this end is at rest, after it has taken a segment with data that needs no report.
-    #[inline]
+    /// Notes whether this end, which detects losses by time, is at rest, after it has taken a segment with data that needs
+    /// no report.
+    #[inline(never)]
     pub(in crate::connection) fn note_rest(&mut self) {
-        self.rest = if !self.recovery.detects_by_time() || !self.receiver.rests() {
+        let is_free = matches!(self.control, Control::None | Control::AskPacer);
+        self.rest = if !self.is_idle() || !is_free || !self.receiver.rests() {
             Rest::Busy
         } else if self.sender.cc.needs().idle_acks {
             Rest::Told
         } else {
             Rest::Still
         };
+    }
+
+    /// Whether [`Connection::poll_transmit`] would return nothing, with no effect. False if that is not obvious.
+    #[inline(always)]
+    pub fn sends_nothing(&self) -> bool {
+        self.rest != Rest::Busy && !self.receiver.ack_now
     }
 
     /// Takes the next full segment at an end at rest, with the same effect as [`Connection::take_any`]. `accurate`: the
