@@ -161,7 +161,13 @@ impl<P: Probe> Simulation<P> {
         let before = conn.ends[side].stats().timeouts;
         conn.ends[side].handle_timeout(config, self.now);
         let expired = conn.ends[side].stats().timeouts != before;
-        self.pump(end, expired);
+        if expired || !conn.live || conn.has_news(end) {
+            self.pump(end, expired);
+        } else if let Some(mut packet) = self.send(end) {
+            self.transmit_rest(end, &mut packet);
+        } else {
+            self.after_transmission(end);
+        }
         self.settle();
         self.retire(slot as u32);
     }

@@ -124,6 +124,7 @@ impl Connection {
     }
 
     /// As [`Self::outlook`], for a connection that paces. Asks the pacer.
+    #[inline(always)]
     pub(in crate::connection) fn paced_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
         if self.is_idle() {
             return self.idle_outlook(now);
