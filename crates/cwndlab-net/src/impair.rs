@@ -223,9 +223,9 @@ impl Impairments {
     /// When a packet reaches the link's far end that left the transmitter at `departure` and would reach it at `arrival`
     /// without extra delays.
     #[inline]
-    pub fn delayed(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
+    pub fn late_arrival(&mut self, departure: Time, arrival: Time, rng: &mut Rng) -> Time {
         if let [Exit::Jitter { max, order }] = &mut self.exit[..] {
-            return jittered(*max, order, arrival, rng);
+            return arrival_with_jitter(*max, order, arrival, rng);
         }
         arrival + self.extra_delay(departure, arrival, rng)
     }
@@ -316,7 +316,7 @@ impl Exit {
                     Time::ZERO
                 }
             }
-            Exit::Jitter { max, order } => jittered(*max, order, arrival, rng) - arrival,
+            Exit::Jitter { max, order } => arrival_with_jitter(*max, order, arrival, rng) - arrival,
             Exit::Normal { mean, sigma, cut, order } => {
                 let normal = loop {
                     let z: f64 = StandardNormal.sample(rng);
@@ -350,7 +350,7 @@ impl Exit {
 /// The end of an extra delay from `arrival` that is uniformly distributed up to `max`, and longer if the packet has to
 /// keep its place.
 #[inline]
-fn jittered(max: Time, order: &mut Order, arrival: Time, rng: &mut Rng) -> Time {
+fn arrival_with_jitter(max: Time, order: &mut Order, arrival: Time, rng: &mut Rng) -> Time {
     order.leave(arrival + Time::from_nanos(rng.random_range(0..=max.as_nanos())))
 }
 

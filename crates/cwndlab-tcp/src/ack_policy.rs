@@ -74,7 +74,7 @@ pub(crate) struct Data<'a> {
 
 /// What Linux's policy and buffer use about the next full segment at an end at rest.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Next<'a> {
+pub(crate) struct NextSegment<'a> {
     pub now: Time,
     pub seg: &'a Header,
     /// The next expected position, after this segment.
@@ -82,7 +82,7 @@ pub(crate) struct Next<'a> {
     /// The window advertised last.
     pub window: u32,
     /// The window that would be advertised now, and whether less than half of the largest possible window is free.
-    pub next: (u32, bool),
+    pub opened: (u32, bool),
     /// As [`Effect::asks`].
     pub asks: bool,
 }

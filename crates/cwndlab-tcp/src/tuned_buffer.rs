@@ -8,7 +8,7 @@
 
 use cwndlab_units::Time;
 
-use crate::ack_policy::Next;
+use crate::ack_policy::NextSegment;
 use crate::clock::Clock;
 use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;
@@ -226,7 +226,7 @@ impl TunedBuffer {
 
     /// Does what [`Self::on_in_order`] does if [`Self::calm_window`] returns a window.
     #[inline(always)]
-    pub fn on_next(&mut self, next: &Next<'_>, timestamps: bool) {
+    pub fn on_next(&mut self, next: &NextSegment<'_>, timestamps: bool) {
         if timestamps {
             self.time_echo(next.now, next.seg, next.seg.ts_ecr);
         }

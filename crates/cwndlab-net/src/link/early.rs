@@ -60,7 +60,7 @@ impl<P: Packet + Copy> Link<P> {
         let Some(departures) = &mut impaired.departures else { return arrival };
         departures.drop_below(self.ring.head());
         departures.push_with(|place| *place = self.free_at);
-        impaired.rules.delayed(self.free_at, arrival, &mut self.rng)
+        impaired.rules.late_arrival(self.free_at, arrival, &mut self.rng)
     }
 
     /// Advances `undeparted` past the packets whose last bit has left by `now`, so that they no longer count as queued.

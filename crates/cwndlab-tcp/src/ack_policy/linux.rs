@@ -4,7 +4,7 @@
 //! The kernel's function is named next to each rule. Delays are in ticks of `rto.timer_hz` (jiffies); without such a
 //! clock a tick is a nanosecond.
 
-use super::{Arrival, Data, Due, Next};
+use super::{Arrival, Data, Due, NextSegment};
 use crate::clock::Clock;
 use crate::config::{RtoConfig, TcpConfig};
 use crate::reassembly::Reassembly;
@@ -133,8 +133,8 @@ impl Linux {
 
     /// As [`Self::on_data`], for the next full segment at an end at rest.
     #[inline(always)]
-    pub fn on_next(&mut self, cfg: &TcpConfig, next: &Next<'_>, rtt: &RttEstimator) -> Due {
-        let &Next { now, seg, nxt, window, next: (opened, tight), asks } = next;
+    pub fn on_next(&mut self, cfg: &TcpConfig, next: &NextSegment<'_>, rtt: &RttEstimator) -> Due {
+        let &NextSegment { now, seg, nxt, window, opened: (opened, tight), asks } = next;
         self.scheduled = true;
         self.size.measure_full(seg.len);
         self.note_time(cfg, now, rtt, window);

@@ -3,7 +3,7 @@
 
 use cwndlab_units::Time;
 
-use crate::ack_policy::{AckState, Due, Next};
+use crate::ack_policy::{AckState, Due, NextSegment};
 use crate::config::TcpConfig;
 use crate::connection::{schedule_ack, Connection, Control};
 use crate::receiver::Receiver;
@@ -54,7 +54,7 @@ impl Connection {
         seg: &Header,
         accurate: Option<&Segment>,
     ) -> bool {
-        let Some(window) = self.calm_window(seg, accurate) else { return false };
+        let Some(window) = self.window_at_rest(seg, accurate) else { return false };
         if self.rest == Rest::Told {
             self.is_unreported(cfg, now);
         }
@@ -68,7 +68,7 @@ impl Connection {
             self.feedback_unmarked(cfg, now, seg, 0);
         }
         let r = &mut self.receiver;
-        let next = Next { now, seg, nxt: end, window: r.offered(), next: window, asks: r.ack_now };
+        let next = NextSegment { now, seg, nxt: end, window: r.offered(), opened: window, asks: r.ack_now };
         let AckState::Linux(state) = &mut r.policy else { return false };
         let Some(buffer) = &mut state.buffer else { return false };
         (state.offered_at, state.unread) = (0, 0);
@@ -93,7 +93,7 @@ impl Connection {
     /// Returns the window to advertise while the buffer holds a segment that [`Self::take_at_rest`] may take; `None` for
     /// any other segment.
     #[inline(always)]
-    fn calm_window(&self, seg: &Header, accurate: Option<&Segment>) -> Option<(u32, bool)> {
+    fn window_at_rest(&self, seg: &Header, accurate: Option<&Segment>) -> Option<(u32, bool)> {
         let (s, r) = (&self.sender.snd, &self.receiver);
         let is_next = seg.seq == to_wire(self.irs, r.nxt)
             && seg.ack == to_wire(self.iss, s.una)

@@ -7,7 +7,7 @@ proptest! {
     #[test]
     fn the_windowed_minimum_is_that_of_the_last_values(values in proptest::collection::vec((1_u64..50, 1_u64..100), 1..60)) {
         let (mut now, mut seen) = (0, Vec::new());
-        let mut least = WindowedMin { window: MS(100), falling: VecDeque::new() };
+        let mut least = WindowedMin { window: MS(100), falling: Ring::new() };
         for (after, value) in values {
             now += after;
             seen.push((now, value));

@@ -79,6 +79,16 @@ fn left_of_timeout(v: &View<'_>, now: Time) -> Time {
     v.flight.first().map_or(Time::MAX, |first| v.s.rtt.rto(&v.cfg.rto).saturating_sub(v.cfg.elapsed(first.at, now)))
 }
 
+/// Returns the probe timeout (`TLP_calc_PTO`; RFC 8985, section 7.2), if a probe may be scheduled.
+#[inline]
+fn probe_timeout(v: &View<'_>) -> Time {
+    let srtt = v.s.rtt.srtt(&v.cfg.rto);
+    if srtt == Time::ZERO {
+        return FIRST_PTO;
+    }
+    srtt.plus(srtt) + if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) }
+}
+
 /// Whether a probe that waits for `wait` comes no later than the retransmission timeout `rto`.
 #[inline]
 fn is_before_timeout(v: &View<'_>, now: Time, wait: Time, rto: Time) -> bool {
@@ -128,7 +138,7 @@ impl Rack {
         if !v.cfg.recovery.has_linux_timers() || v.s.una == v.s.max {
             return None;
         }
-        let (wait, rto) = (self.calm_probe_wait(v), v.s.rtt.rto(&v.cfg.rto));
+        let (wait, rto) = (probe_timeout(v), v.s.rtt.rto(&v.cfg.rto));
         self.set(v.cfg, now, Pending::Probe, wait.min(rto) + self.pacing_delay(v.cfg, now));
         if self.deadlines.paced_until <= now && is_before_timeout(v, now, wait, rto) {
             self.deadlines.probed_at = now;
@@ -254,7 +264,7 @@ impl Rack {
         self.deadlines.armed = cfg.expiry_again(self.deadlines.armed, now, wait);
     }
 
-    /// Returns the probe timeout (`TLP_calc_PTO`; RFC 8985, section 7.2); `None` if no probe may be scheduled.
+    /// Returns [`probe_timeout`]; `None` if no probe may be scheduled.
     #[inline]
     fn probe_wait(&self, v: &View<'_>) -> Option<Time> {
         let calm = match self.phase {
@@ -266,17 +276,7 @@ impl Rack {
         if !calm || !alone || v.s.una == v.s.max {
             return None;
         }
-        Some(self.calm_probe_wait(v))
-    }
-
-    /// As [`Self::probe_wait`], if a probe may be scheduled.
-    #[inline]
-    fn calm_probe_wait(&self, v: &View<'_>) -> Time {
-        let srtt = v.s.rtt.srtt(&v.cfg.rto);
-        if srtt == Time::ZERO {
-            return FIRST_PTO;
-        }
-        srtt.plus(srtt) + if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) }
+        Some(probe_timeout(v))
     }
 
     /// With Linux's timers: restarts the retransmission timeout after it has expired.
