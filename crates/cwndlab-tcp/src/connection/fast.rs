@@ -17,7 +17,8 @@
 //! | the same, if the pacer permits it | `poll.rs`, `poll_paced` | 13 % of `8-bbr3` |
 //! | an ACK with RACK's records, for laws that need its report | `ack.rs`, `take_calm_ack_by_record` | 9 % of `8-prague`, 8 % of `8-bbr3` |
 //! | segments with AccECN's option | `ack.rs`, `is_expected_accurate` | 28 % of `8-prague` |
-//! | the next full segment at Linux's receiver | `receive.rs`, `take_next` | 4 % of `8-cubic` |
+//! | the next full segment at an end at rest | `receive.rs`, `take_at_rest` | 9 % of `8-cubic`, next to a path of the receiver alone |
+//! | segments sent with AccECN's option | `poll.rs`, `poll_accurate` | 4 % of `8-prague` |
 //! | recording a full segment of new data | `poll.rs`, `record_next` | 4 % of `rfc2884-cell` |
 
 mod ack;
