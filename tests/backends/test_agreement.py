@@ -99,17 +99,8 @@ def test_the_only_cell_of_a_table_has_no_column(tmp_path: Path) -> None:
 
 def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path: Path) -> None:
     """A reader who sees `recovery=reno` next to a kernel's number would take it for Reno's."""
-    study = Study.load("rfc2884").set(
-        {
-            "grid": "fairness",
-            "background": "plain",
-            "flows": 2,
-            "max_p": 0.1,
-            "run.duration": "30s",
-            "run.replicates": 3,
-        }
-    )
-    made = study.run()
+    study = Study.load("rfc2884").set({"grid": "fairness", "background": "plain", "flows": 2, "max_p": 0.1})
+    made = study.run(replicates=3)
     default = made.plan.cells[0].compiled.scenario["tcp"][0]
     reno = stack.other_recovery(stack_file.load("linux-1998"), [default])
     assert reno == "reno in the study, NewReno with PRR on the kernel"

@@ -14,6 +14,7 @@ from cwndlab._core import ScenarioRefused
 from cwndlab.errors import KeyPath, StudyError, problem_at
 from cwndlab.spec import schema
 from cwndlab.spec.choices import Wanted, parse_choices, variations_around
+from cwndlab.spec.document import is_short
 from cwndlab.spec.engine_kinds import is_program
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.resolve import Names
@@ -298,12 +299,14 @@ def make_plan(
 
 def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
     """StudyError for a changed key that an axis sets in every cell, so that the change has no effect."""
-    for key in study.document.changes:
+    changes = study.document.changes
+    for key in changes:
+        if is_short(key):  # what it expands to may be an axis, as of `run.kernel`
+            continue
         setters = (next(_axes_that_set(key, study, cell.axes), None) for cell in cells)
         axis = next(setters, None)
-        if f"axes.{axis}" in study.document.changes:  # added for this key, as by a search
-            continue
-        if axis is not None and all(setters):
+        added = f"axes.{axis}" in changes  # for this key, as by a search
+        if axis is not None and not added and all(setters):
             raise StudyError(
                 f"this has no effect, as the axis {axis} sets the key in every cell that is run",
                 file=study.file,
