@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from cwndlab.commands.registry import command_line
 from cwndlab.diagnosis.from_capture import read
 from cwndlab.fit.deliveries import Deliveries
-from cwndlab.fit.fit_result import CaptureFit, Parameter
-from cwndlab.fit.fitting import FitRefusedError, fit_capture
+from cwndlab.fit.fit_result import CaptureFit, Compared, Parameter
+from cwndlab.fit.fitting import FitRefusedError, about_study, fit_capture
 from cwndlab.fit.flow_packets import of_conversation, of_segments
 from cwndlab.fit.path_estimates import PathEstimates, estimate_path
 from cwndlab.fit.random_loss import RandomLoss
@@ -195,6 +195,14 @@ def test_losses_that_replays_make_without_any_random_ones_are_no_random_losses()
     assert 0.02 < low < 0.036 < high < 0.055
     rng = random.Random(1)
     assert all(0 < RandomLoss(4, 1000, spurious=0.004).draw(rng) < 0.02 for _ in range(20))
+
+
+def test_a_study_that_does_not_explain_its_capture_says_so(fitted: CaptureFit) -> None:
+    far = Compared(name="throughput (Mbit/s)", capture=1.0, low=5.0, median=5.5, high=6.0)
+    assert "Warning" not in about_study(fitted.fitted)
+    assert "Warning: the replays do not show the capture's throughput" in about_study(
+        fitted.fitted.model_copy(update={"compared": [far]})
+    )
 
 
 def test_a_server_that_sends_is_fitted_like_a_client(tmp_path: Path) -> None:

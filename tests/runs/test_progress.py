@@ -75,3 +75,13 @@ def test_the_time_left_follows_from_what_is_done_of_runs_under_way(monkeypatch: 
     now[0] = 130.0
     shown.under_way(0.5)
     assert lines == ["62 %: 2 of 4 replicates, 0 of 1 cells finished, about 2 min left"]
+
+
+def test_a_second_run_of_a_search_counts_its_own_cells() -> None:
+    shown = progress.Lines([].append)
+    for _ in range(2):
+        shown.start(cells=2, replicates=2, done=0)
+        for _ in range(2):
+            shown.advance(1)
+            shown.cell_done()
+    assert (shown.finished, shown.cells, shown.share) == (2, 2, 1.0)

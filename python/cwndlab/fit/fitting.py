@@ -117,8 +117,15 @@ def fit_conversation(
         draws=len(draws),
         notes=[*conversation.notes, *_assumed(path)],
     )
-    about = f"Fitted to {file.name} by cwndlab fit. Each value of the axis draw is a path that fits it."
-    return CaptureFit(fitted, tables(f"A path fitted to {file.stem}", centre_of(draws), draws, ours, about))
+    title = f"A path fitted to {file.stem}"
+    return CaptureFit(fitted, tables(title, centre_of(draws), draws, ours, about_study(fitted)))
+
+
+def about_study(fitted: Fitted) -> str:
+    """What the fitted study says of itself, so that its reports repeat the warnings."""
+    warned = "".join(f" Warning: {warning}." for warning in fitted.warnings)
+    said = f"Fitted to {fitted.capture} by cwndlab fit. Each value of the axis draw is a path that fits it."
+    return said + warned
 
 
 def _unsteady() -> Refusal:

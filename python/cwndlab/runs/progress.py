@@ -32,9 +32,10 @@ class Shown(Progress):
             self.draw()
 
     def start(self, cells: int, replicates: int, done: int) -> None:
-        """Notes how much there is to do."""
-        self.cells, self.total, self.done = cells, replicates, done
+        """Notes how much there is to do; a search starts several runs, one after another."""
+        self.cells, self.total, self.done, self.finished = cells, replicates, done, 0
         self._known = done
+        self.began = time.monotonic()
 
     def advance(self, packets: int) -> None:
         """Counts a replicate."""
