@@ -285,10 +285,12 @@ def fit_published(
     numbers = tables.run([own, *drawn])
     tables = tables.with_known(next(iter(numbers.values())))
 
+    base = _of_tables(numbers[describe_choices(study, own)], tables.fitted)
+    variances = _variances(numbers, tables.fitted)
+
     def distance_of(estimates: Floats) -> float:
-        base = _of_tables(numbers[describe_choices(study, own)], tables.fitted)
         made = [one._replace(estimate=float(value)) for one, value in zip(base, estimates, strict=True)]
-        return _mean(block_distances(made, _variances(numbers, tables.fitted)))
+        return _mean(block_distances(made, variances))
 
     found = [_of_tables(numbers[describe_choices(study, one)], tables.fitted) for one in drawn]
     model = AdditiveModel.of_runs(over, drawn, [[number.estimate for number in one] for one in found])
