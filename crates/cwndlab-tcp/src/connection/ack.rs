@@ -54,7 +54,7 @@ impl Connection {
     /// Sets the peer's window to the one that a segment advertises; `ack` is the position that the segment
     /// acknowledges. Only the newest segment's window counts (RFC 9293, section 3.10.7.4); the caller recognizes older
     /// segments by their position.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_window(&mut self, ack: u64, seg: &Header) {
         self.sender.snd.edge = ack + u64::from(seg.window);
         self.sender.note_largest_window(seg.window);

@@ -7,7 +7,6 @@ use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
 use crate::config::TcpConfig;
-use crate::connection::fast::Rest;
 use crate::connection::{Connection, Control};
 use crate::recovery::Transmission;
 use crate::segment::{AccEcnOption, Flags, Header, Segment};
@@ -65,14 +64,16 @@ impl Connection {
     #[inline(always)]
     pub fn poll_quick(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         let s = &self.sender;
-        let outlook = match last.0 {
-            _ if self.rest != Rest::Busy => self.idle_outlook(now),
+        let mut outlook = match last.0 {
             Outlook::FullSegment if s.snd.nxt + u64::from(s.snd.mss) <= s.snd.end => self.window_outlook(cfg),
             _ => self.outlook(cfg),
         };
-        debug_assert!(self.rest != Rest::Busy || outlook == self.outlook(cfg));
+        debug_assert_eq!(outlook, self.outlook(cfg));
         if outlook == Outlook::Open && self.control == Control::AskPacer {
-            return self.poll_paced(cfg, now, last, header);
+            if !self.is_idle() {
+                return self.poll_paced(cfg, now, last, header);
+            }
+            outlook = self.idle_outlook(now);
         }
         *last = Polled(outlook);
         self.quick(cfg, now, outlook, header)
