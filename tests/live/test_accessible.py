@@ -61,8 +61,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 def _kernel_report(folder: Path) -> None:
     """A report of a kernel, with the simulator's results in its place, and the README of RFC 2884's study."""
-    study = Study.load("rfc2884").set({"grid": "fairness", "background": "plain", "flows": 2})
-    study = study.set({"max_p": [0.1, 0.2], "run.duration": "30s", "run.replicates": 3})
+    study = Study.load("rfc2884").set(
+        {"grid": "fairness", "background": "plain", "flows": 2, "max_p": [0.1, 0.2]}
+    )
     folder.mkdir()
     readme = outputs_of(study, study.folder or folder).readme
     figure = Figure(id="index", title="Fairness", kind="line", x="max_p", quantity="jain")

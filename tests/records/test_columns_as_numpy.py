@@ -69,7 +69,7 @@ def test_a_column_is_not_copied():
 @pytest.fixture(scope="module")
 def traced():
     """A run with segments, queue samples and files that its end cuts short."""
-    plan = make_plan(Study.load("rfc2884").set({"workload": "traced", "run.duration": "30s"}))
+    plan = make_plan(Study.load("rfc2884").set({"workload": "traced"}))
     (cell,) = plan.cells
     return _core.Scenario(cell.scenario).run(plan.seed, 0), cell.compiled.scenario
 
