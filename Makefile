@@ -140,7 +140,7 @@ gallery: setup
 	$(BIN)/cwndlab evaluate --pack l4s-queue $(addprefix --queue ,drop-tail pie fq-codel dualpi2) -o build/gallery/l4s-queues
 	$(BIN)/python tools/gallery.py build/gallery/cc build/gallery/queues build/gallery/l4s-queues
 
-# Numbers that others measured on hosts: docs/guide/trust.md and its figure; some half an hour of CPU time. A run that was
+# Numbers that others measured on hosts: docs/guide/trust.md and its figure; some fifty minutes of CPU time. A run that was
 # stopped goes on where it was.
 trust: setup
 	$(BIN)/cwndlab run bbr-shared --set law=bbr1,bbr3 -o build/trust/bbr-shared
