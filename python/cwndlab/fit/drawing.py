@@ -99,7 +99,8 @@ def _without_tcp(task: FitTask) -> DrawnPaths:
 
     A few replays correct the middle first, around which all others lie.
     """
-    middle, loss, draws = task.middle(task.path.cross), task.loss, [task.middle(task.path.cross)]
+    middle, loss = task.middle(task.path.cross), task.loss
+    draws: Sequence[PathParameters] = ()
     for count in (PILOTS, DRAWS):
         rng = random.Random(task.seed + count)
         around = [path_around(middle, loss, rng) for _ in range(count)]
