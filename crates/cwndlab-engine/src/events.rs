@@ -39,14 +39,15 @@ pub struct EventQueue {
     /// Events beyond the calendar's year. The key is the time in the upper 64 bits, then the value of `scheduled` when
     /// the event was added, then the source.
     overflow: BinaryHeap<Reverse<u128>>,
-    /// [`EventQueue::refill`] is due when this day comes: the day on which the heap's first event comes into the year.
-    /// [`u64::MAX`] if the heap is empty; 0 if a review is due.
-    refill_day: u64,
+    /// The week in which the heap's first event comes into the year; [`u64::MAX`] if the heap is empty.
+    refill_week: u64,
     /// Number of events scheduled into the heap so far.
     scheduled: u64,
-    /// Counts since the last review: events taken, list entries that insertions passed (`steps`), and events added to
-    /// the heap (`overflowed`).
-    taken: u64,
+    /// Number of events that may still be taken, now and at the last review ([`EventQueue::allow`]).
+    left: u64,
+    left_at_review: u64,
+    /// Counts since the last review: list entries that insertions passed (`steps`), and events added to the heap
+    /// (`overflowed`).
     steps: u64,
     overflowed: u64,
     /// The next review is due when `steps` or `overflowed` reaches `review_after`. `made_longer` says whether the last
@@ -61,9 +62,10 @@ impl EventQueue {
         EventQueue {
             calendar: Calendar::new(owners),
             overflow: BinaryHeap::new(),
-            refill_day: u64::MAX,
+            refill_week: u64::MAX,
             scheduled: 0,
-            taken: 0,
+            left: u64::MAX,
+            left_at_review: u64::MAX,
             steps: 0,
             overflowed: 0,
             review_after: REVIEW_AFTER,
@@ -97,7 +99,7 @@ impl EventQueue {
         }
     }
 
-    /// Schedules an event whose day is before today or beyond the year.
+    /// Schedules an event that is before the current week or beyond the year.
     #[inline(never)]
     fn push_outside(&mut self, time: u64, source: Source) {
         if self.calendar.is_past(time) {
@@ -106,9 +108,10 @@ impl EventQueue {
         }
         self.overflowed += 1;
         self.push_overflow(time, source);
-        let review = self.overflowed == self.review_after;
-        let day = Calendar::comes_into_view(self.calendar.day(time));
-        self.refill_day = if review { 0 } else { self.refill_day.min(day) };
+        self.refill_week = self.refill_week.min(self.calendar.comes_into_view(time));
+        if self.overflowed >= self.review_after {
+            self.review();
+        }
     }
 
     fn push_overflow(&mut self, time: u64, source: Source) {
@@ -120,33 +123,56 @@ impl EventQueue {
 
     #[inline]
     fn count_steps(&mut self, steps: u32) {
-        let before = self.steps;
         self.steps += u64::from(steps);
-        if before < self.review_after && self.steps >= self.review_after {
-            self.refill_day = 0;
+        if self.steps >= self.review_after {
+            self.review();
         }
+    }
+
+    /// Sets the number of events that may be taken from now on. The queue only counts them ([`EventQueue::left`]).
+    pub fn allow(&mut self, count: u64) {
+        self.left_at_review = (self.left_at_review - self.left).saturating_add(count);
+        self.left = count;
+    }
+
+    /// Number of events that may still be taken.
+    #[inline]
+    pub fn left(&self) -> u64 {
+        self.left
     }
 
     /// Removes and returns the earliest event at or before `until`.
     #[allow(clippy::inline_always)] // once per event
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, Source)> {
-        let days = match self.calendar.first() {
-            Some(days) => days,
-            None => self.jump(until)?,
+        let slot = match self.calendar.first() {
+            Some(slot) => slot,
+            None => self.next_week(until)?,
         };
-        let (time, source) = self.calendar.pop_until(days, until.as_nanos())?;
-        self.taken += 1;
-        if self.calendar.has_come(self.refill_day) {
-            self.refill();
-        }
+        let (time, source) = self.calendar.pop_until(slot, until.as_nanos())?;
+        self.left = self.left.wrapping_sub(1);
         Some((Time::from_nanos(time), source))
     }
 
-    /// Moves the empty calendar to the day of the heap's first event, unless this event is later than `until`. Returns
-    /// what [`Calendar::first`] then returns.
+    /// Moves the calendar, whose current week has no events, to the week of the first event. Returns what
+    /// [`Calendar::first`] then returns; `None` if the calendar has no events and the first event of the heap is later
+    /// than `until`.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    fn next_week(&mut self, until: Time) -> Option<usize> {
+        if self.calendar.is_empty() {
+            return self.jump(until);
+        }
+        let slot = self.calendar.advance();
+        if self.calendar.has_come(self.refill_week) {
+            self.refill(); // the events that it moves are not in this week
+        }
+        Some(slot)
+    }
+
+    /// As [`EventQueue::next_week`], if the calendar has no events.
     #[cold]
-    fn jump(&mut self, until: Time) -> Option<u64> {
+    fn jump(&mut self, until: Time) -> Option<usize> {
         let time = self.first_overflow().filter(|&time| time <= until.as_nanos())?;
         self.calendar.move_to(time);
         self.refill();
@@ -157,30 +183,27 @@ impl EventQueue {
         self.overflow.peek().map(|Reverse(key)| (key >> 64) as u64)
     }
 
-    /// Reviews the length of a day if due, then moves events that are now within the year from the heap to the
-    /// calendar.
+    /// Moves events that are now within the year from the heap to the calendar.
     #[inline(never)]
     fn refill(&mut self) {
-        if self.steps.max(self.overflowed) >= self.review_after {
-            self.review();
-        }
         while let Some(time) = self.first_overflow() {
             if !self.calendar.covers(time) && !self.calendar.is_past(time) {
-                self.refill_day = Calendar::comes_into_view(self.calendar.day(time));
+                self.refill_week = self.calendar.comes_into_view(time);
                 return;
             }
             if let Some(Reverse(key)) = self.overflow.pop() {
                 self.enter(time, key as u32 & (MAX_SOURCES - 1));
             }
         }
-        self.refill_day = u64::MAX;
+        self.refill_week = u64::MAX;
     }
 
     /// Makes days longer if more than a sixteenth of the events went through the heap. Makes them shorter if insertions
     /// passed more than one entry per five events and hardly any event went through the heap.
+    #[inline(never)]
     fn review(&mut self) {
-        let (taken, steps, overflowed) = (self.taken, self.steps, self.overflowed);
-        (self.taken, self.steps, self.overflowed) = (0, 0, 0);
+        let (taken, steps, overflowed) = (self.left_at_review - self.left, self.steps, self.overflowed);
+        (self.left_at_review, self.steps, self.overflowed) = (self.left, 0, 0);
         let bits = self.calendar.day_bits();
         if overflowed > taken / 16 && bits < LONGEST_DAY_BITS {
             self.change_days(bits + 1);
@@ -202,6 +225,7 @@ impl EventQueue {
                 self.push_overflow(time, source);
             }
         }
+        self.refill();
     }
 
     /// Adds an event that is not beyond the year to the calendar, without counting steps.

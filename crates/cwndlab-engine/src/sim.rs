@@ -176,20 +176,24 @@ impl<P: Probe> Simulation<P> {
 
     /// Handles at most `count` events, up to and including `until`. Returns the number handled.
     fn handle_events(&mut self, until: Time, count: u64) -> u64 {
+        if count == 0 {
+            return 0;
+        }
         let wires = self.wires.len() as u32;
-        let mut left = count;
-        while left > 0 {
-            let Some((time, source)) = self.events.pop_until(until) else { break };
+        self.events.allow(count);
+        while let Some((time, source)) = self.events.pop_until(until) {
             debug_assert!(time >= self.now, "the clock went back");
             self.now = time;
-            left -= 1;
             if source < wires {
                 self.on_arrival(source);
             } else {
                 self.on_other(source);
             }
+            if self.events.left() == 0 {
+                break;
+            }
         }
-        count - left
+        count - self.events.left()
     }
 
     /// Handles an event other than an arrival: the end of a service, or a timer of an application, of the queue sampler

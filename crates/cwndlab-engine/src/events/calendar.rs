@@ -1,11 +1,16 @@
 //! The calendar: a ring of days, each a list of its events in order of time.
+//!
+//! 64 days are a *week*, whose days with events are the bits of a word. The calendar knows the current week, not the
+//! current day: the first event is on the first day of this week that has events.
 
 use super::Source;
 
-/// Words in the bitmap of days: as many as a word has bits, so that one word summarizes the whole bitmap.
+/// Words in the bitmap of days, one for each week: as many as a word has bits, so that one word summarizes the bitmap.
 const WORDS: usize = 64;
-/// Days in a year.
-const DAYS: usize = WORDS * 64;
+/// Days in a year, which consists of the current week and the 63 weeks after it.
+const DAYS: usize = WORDS * WEEK;
+/// Days in a week.
+const WEEK: usize = 64;
 /// The end of a list.
 const NIL: u32 = u32::MAX;
 /// Time of an owned entry that is not in the calendar. Without debug assertions, a removed entry keeps its old time.
@@ -21,19 +26,19 @@ struct Entry {
     next: u32,
 }
 
-/// Events from today up to the end of the year, `DAYS` days later.
+/// Events from the current week up to the end of the year.
 #[derive(Debug)]
 pub(super) struct Calendar {
     /// A day lasts `2^day_bits` ns.
     day_bits: u32,
-    /// Day of the last event that was taken.
-    today: u64,
+    /// The current week, counted from time zero: that of the last event taken, or of the first event that is left.
+    week: u64,
     /// One bit for each word of `map` that is not zero.
     summary: u64,
     /// One bit for each day that has events.
     map: [u64; WORDS],
-    /// First entry of each day.
-    heads: Box<[u32; DAYS]>,
+    /// First entry of each day. Not on the heap, so that no pointer has to be loaded for each event.
+    heads: [u32; DAYS],
     /// Last entry of each day with several events, so that events of the same instant are added without a walk.
     tails: Box<[u32; DAYS]>,
     /// One entry for each source below `owners`, followed by those that all other sources share.
@@ -48,10 +53,10 @@ impl Calendar {
     pub(super) fn new(owners: u32) -> Calendar {
         Calendar {
             day_bits: FIRST_DAY_BITS,
-            today: 0,
+            week: 0,
             summary: 0,
             map: [0; WORDS],
-            heads: Box::new([NIL; DAYS]),
+            heads: [NIL; DAYS],
             tails: Box::new([NIL; DAYS]),
             entries: (0..owners).map(|source| Entry { time: IDLE, source, next: NIL }).collect(),
             owners,
@@ -66,38 +71,44 @@ impl Calendar {
 
     /// The day that contains `time`.
     #[inline]
-    pub(super) fn day(&self, time: u64) -> u64 {
+    fn day(&self, time: u64) -> u64 {
         time >> self.day_bits
     }
 
-    /// The earliest value of `today` for which `day` lies within the year.
+    /// The earliest week of whose year `time` is a part.
     #[inline]
-    pub(super) fn comes_into_view(day: u64) -> u64 {
-        day.saturating_sub(DAYS as u64 - 1)
+    pub(super) fn comes_into_view(&self, time: u64) -> u64 {
+        (self.day(time) / WEEK as u64).saturating_sub(WORDS as u64 - 1)
     }
 
-    /// Whether `day` is today or earlier.
+    /// Whether `week` is the current week or an earlier one.
     #[inline]
-    pub(super) fn has_come(&self, day: u64) -> bool {
-        day <= self.today
+    pub(super) fn has_come(&self, week: u64) -> bool {
+        week <= self.week
+    }
+
+    /// Whether `day` lies within the year.
+    #[inline]
+    fn covers_day(&self, day: u64) -> bool {
+        // A week before the current one wraps to a large number.
+        (day / WEEK as u64).wrapping_sub(self.week) < WORDS as u64
     }
 
     /// Whether `time` lies within the year.
     #[inline]
     pub(super) fn covers(&self, time: u64) -> bool {
-        // A day before today wraps to a large number.
-        self.day(time).wrapping_sub(self.today) < DAYS as u64
+        self.covers_day(self.day(time))
     }
 
-    /// Whether `time` lies before today.
+    /// Whether `time` lies before the current week.
     #[inline]
     pub(super) fn is_past(&self, time: u64) -> bool {
-        self.day(time) < self.today
+        self.day(time) / (WEEK as u64) < self.week
     }
 
-    /// Makes the day of `time` today. The calendar must be empty.
+    /// Makes the week of `time` the current one. The calendar must be empty.
     pub(super) fn move_to(&mut self, time: u64) {
-        self.today = self.day(time);
+        self.week = self.day(time) / WEEK as u64;
     }
 
     /// Adds an event after all events of the same or an earlier time. Returns the number of entries with which it was
@@ -106,7 +117,7 @@ impl Calendar {
     #[inline(always)]
     pub(super) fn insert(&mut self, time: u64, source: Source) -> Option<u32> {
         let day = self.day(time);
-        if day.wrapping_sub(self.today) >= DAYS as u64 {
+        if !self.covers_day(day) {
             return None;
         }
         Some(self.insert_on(day, time, source))
@@ -117,7 +128,7 @@ impl Calendar {
     #[inline(always)]
     pub(super) fn insert_own(&mut self, time: u64, source: Source) -> Option<u32> {
         let day = self.day(time);
-        if day.wrapping_sub(self.today) >= DAYS as u64 {
+        if !self.covers_day(day) {
             return None;
         }
         let own = &mut self.entries[source as usize];
@@ -126,11 +137,11 @@ impl Calendar {
         Some(self.enter_on(day, source, time))
     }
 
-    /// Adds an event whose day is before today to the list of today. Returns the number of entries with which it was
-    /// compared.
+    /// Adds an event before the current week to the list of this week's first day. Returns the number of entries with
+    /// which it was compared.
     #[cold]
     pub(super) fn insert_past(&mut self, time: u64, source: Source) -> u32 {
-        self.insert_on(self.today, time, source)
+        self.insert_on(self.week * WEEK as u64, time, source)
     }
 
     #[allow(clippy::inline_always)]
@@ -153,8 +164,8 @@ impl Calendar {
             return self.insert_in_list(slot, head, at, time);
         }
         self.heads[slot] = at;
-        self.map[slot / 64] |= 1 << (slot % 64);
-        self.summary |= 1 << (slot / 64);
+        self.map[slot / WEEK] |= 1 << (slot % WEEK);
+        self.summary |= 1 << (slot / WEEK);
         0
     }
 
@@ -194,39 +205,37 @@ impl Calendar {
         }
     }
 
-    /// Days from today to the first day that has events; `None` if there are no events.
+    /// The slot of the first day of the current week that has events; `None` if no day of this week has any.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn first(&self) -> Option<u64> {
-        let slot = self.today as usize % DAYS;
-        let here = self.map[slot / 64] >> (slot % 64);
-        if here != 0 {
-            return Some(u64::from(here.trailing_zeros()));
-        }
-        self.first_further()
+    pub(super) fn first(&self) -> Option<usize> {
+        let word = self.week as usize % WORDS;
+        let days = self.map[word];
+        (days != 0).then(|| word * WEEK + days.trailing_zeros() as usize)
     }
 
-    /// As [`Calendar::first`], if no day from today to the end of today's word of the bitmap has events.
+    /// Makes the next week that has events the current one. There must be events. Returns what [`Calendar::first`] then
+    /// returns.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn advance(&mut self) -> usize {
+        let ahead = self.summary.rotate_right(self.week as u32 % WORDS as u32).trailing_zeros();
+        self.week += u64::from(ahead);
+        let word = self.week as usize % WORDS;
+        word * WEEK + self.map[word].trailing_zeros() as usize
+    }
+
+    /// Whether there are no events.
     #[inline]
-    fn first_further(&self) -> Option<u64> {
-        if self.summary == 0 {
-            return None;
-        }
-        let slot = self.today as usize % DAYS;
-        // The search starts with the word after today's, wraps around, and ends with the days before today in today's
-        // word.
-        let ahead = self.summary.rotate_right(slot as u32 / 64 + 1).trailing_zeros() as usize + 1;
-        let bit = self.map[(slot / 64 + ahead) % WORDS].trailing_zeros() as usize;
-        Some((64 * ahead + bit - slot % 64) as u64)
+    pub(super) fn is_empty(&self) -> bool {
+        self.summary == 0
     }
 
-    /// Takes the first event of the day `days` after today, which [`Calendar::first`] returned, unless the event is
-    /// later than `until`. Its day becomes today.
+    /// Takes the first event of the day with this slot, which [`Calendar::first`] returned, unless the event is later
+    /// than `until`.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn pop_until(&mut self, days: u64, until: u64) -> Option<(u64, Source)> {
-        let day = self.today + days;
-        let slot = day as usize % DAYS;
+    pub(super) fn pop_until(&mut self, slot: usize, until: u64) -> Option<(u64, Source)> {
         let at = self.heads[slot];
         let entry = &mut self.entries[at as usize];
         let Entry { time, source, next } = *entry;
@@ -239,7 +248,6 @@ impl Calendar {
         } else if cfg!(debug_assertions) {
             entry.time = IDLE;
         }
-        self.today = day;
         self.set_head(slot, next);
         Some((time, source))
     }
@@ -249,19 +257,21 @@ impl Calendar {
     fn set_head(&mut self, slot: usize, head: u32) {
         self.heads[slot] = head;
         if head == NIL {
-            let word = self.map[slot / 64] & !(1 << (slot % 64));
-            self.map[slot / 64] = word;
-            if word == 0 {
-                self.summary &= !(1 << (slot / 64));
+            let days = self.map[slot / WEEK];
+            // The slot's day is the first one of its week that has events.
+            let others = days & (days - 1);
+            self.map[slot / WEEK] = others;
+            if others == 0 {
+                self.summary &= !(1 << (slot / WEEK));
             }
         }
     }
 
     /// Empties the calendar and changes the length of a day to `2^day_bits` ns. Returns the events in order.
     pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, Source)> {
-        let mut events = Vec::new();
-        while let Some(days) = self.first() {
-            let slot = (self.today + days) as usize % DAYS;
+        let (mut events, now) = (Vec::new(), (self.week * WEEK as u64) << self.day_bits);
+        while !self.is_empty() {
+            let slot = self.advance();
             let mut at = self.heads[slot];
             while at != NIL {
                 let entry = self.entries[at as usize];
@@ -273,9 +283,8 @@ impl Calendar {
         self.entries.truncate(self.owners as usize);
         self.entries.iter_mut().for_each(|own| own.time = IDLE);
         self.free = NIL;
-        let now = self.today << self.day_bits;
         self.day_bits = day_bits;
-        self.today = now >> day_bits;
+        self.move_to(now);
         events
     }
 

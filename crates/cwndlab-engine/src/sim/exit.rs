@@ -12,8 +12,9 @@ use crate::packet::{Packet, SackTable};
 
 /// The fields of [`super::Simulation`] that are needed to send a packet.
 pub(super) struct Exit<'a> {
-    pub(super) wires: &'a mut [Wire],
-    pub(super) hops: &'a [u32],
+    // Not slices: a slice's pointer and length would be kept on the stack while packets are sent.
+    pub(super) wires: &'a mut Vec<Wire>,
+    pub(super) hops: &'a Vec<u32>,
     pub(super) events: &'a mut EventQueue,
     pub(super) sacks: &'a mut SackTable,
     pub(super) summary: &'a mut Summary,
@@ -60,7 +61,7 @@ impl Exit<'_> {
                     asked = Packet::new(&segment, peer(end), route, self.sacks);
                     (&asked, false)
                 }
-                Quick::Accurate => return self.send_accurate(conn, end, config, polled),
+                Quick::Accurate => return self.reborrow().send_accurate(conn, end, config, polled),
             };
             conn.in_network += 1;
             self.summary.injected += 1;
@@ -71,6 +72,13 @@ impl Exit<'_> {
                 return None;
             }
         }
+    }
+
+    /// These fields for a function that is not inlined. Those of [`Self::send`] then stay in registers.
+    #[inline]
+    fn reborrow(&mut self) -> Exit<'_> {
+        let Exit { wires, hops, events, sacks, summary, now, plain_below } = self;
+        Exit { wires, hops, events, sacks, summary, now: *now, plain_below: *plain_below }
     }
 
     /// Does what remains of [`Self::send`] after [`Quick::Accurate`].

@@ -115,7 +115,9 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn break_off(&mut self, error: RunError) {
         self.watch.broken.get_or_insert(error);
         self.watch.look_at_packet = 0;
+        let left = self.events.left();
         self.events = EventQueue::new(self.wires.len() as u32);
+        self.events.allow(left);
     }
 
     fn check_memory(&self) -> Result<(), RunError> {
