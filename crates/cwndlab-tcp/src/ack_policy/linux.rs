@@ -4,7 +4,7 @@
 //! The kernel's function is named next to each rule. Delays are in ticks of `rto.timer_hz` (jiffies); without such a
 //! clock a tick is a nanosecond.
 
-use super::{Arrival, Data, Due, NextSegment};
+use super::{Arrival, Data, Due, Effect, NextSegment};
 use crate::clock::Clock;
 use crate::config::{RtoConfig, TcpConfig};
 use crate::reassembly::Reassembly;
@@ -119,7 +119,7 @@ impl Linux {
             Arrival::Beyond => data.beyond.is_some_and(Reassembly::reports_before),
             _ => false,
         };
-        if complete || self.is_due_for(data) {
+        if complete || self.is_due(data.nxt, &data.effect) {
             Due::Now
         } else {
             self.compressed(cfg, data)
@@ -139,7 +139,8 @@ impl Linux {
         self.size.measure_full(seg.len);
         self.note_time(cfg, now, rtt, window);
         self.note_codepoint(cfg, seg.ecn, window);
-        if self.is_due(nxt, tight, opened >= window, asks) {
+        let effect = Effect { window_tight: tight, window_holds: opened >= window, asks, ..Effect::default() };
+        if self.is_due(nxt, &effect) {
             Due::Now
         } else {
             self.delayed_next(cfg, now, rtt)
@@ -153,7 +154,7 @@ impl Linux {
         if data.effect.window_grew {
             self.quick |= 1; // as above
         }
-        if self.is_due_for(data) {
+        if self.is_due(data.nxt, &data.effect) {
             Due::Now
         } else {
             self.delayed(cfg, data.now, data.rtt)
@@ -235,19 +236,14 @@ impl Linux {
         self.acks_before
     }
 
-    /// Whether an ACK is due now (the first half of `__tcp_ack_snd_check`). `tight`, `holds` and `asks`: see [`super::Effect`].
+    /// Whether an ACK is due now (the first half of `__tcp_ack_snd_check`). `nxt` is the next expected position.
     #[inline(always)]
-    fn is_due(&mut self, nxt: u64, tight: bool, holds: bool, asks: bool) -> bool {
+    fn is_due(&mut self, nxt: u64, effect: &Effect) -> bool {
         let more = self.more_than_one_segment(nxt);
-        if more && tight {
+        if more && effect.window_tight {
             self.on_tight_window();
         }
-        more && holds || self.quick > 0 && !self.interactive || asks
-    }
-
-    /// As [`Self::is_due`], for any segment.
-    fn is_due_for(&mut self, data: &Data) -> bool {
-        self.is_due(data.nxt, data.effect.window_tight, data.effect.window_holds, data.effect.asks)
+        more && effect.window_holds || self.quick > 0 && !self.interactive || effect.asks
     }
 
     fn more_than_one_segment(&self, nxt: u64) -> bool {
