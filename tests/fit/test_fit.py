@@ -94,6 +94,25 @@ def test_the_fitted_study_runs_with_another_law_over_its_draws(fitted: CaptureFi
     assert all(7.0 < result.sel(draw=draw).estimate("goodput").value < 8.0 for draw in ("1", "2", "3"))
 
 
+@pytest.mark.parametrize("cc", ["cubic", "reno"])
+@pytest.mark.parametrize("stated", [None, 39_000.0])
+def test_behind_codel_there_is_no_fit_whatever_is_stated(
+    tmp_path: Path, cc: str, stated: float | None
+) -> None:
+    flow = {**TESTED, "cc": cc}
+    file = capture(tmp_path, rate="20Mbps", rtt="40ms", queue="codel", flows=[flow], seconds=20)
+    with pytest.raises(FitRefusedError, match="active queue management") as refused:
+        fit_capture(file, StatedParameters(cc=cc, buffer_bytes=stated), threads=1)
+    assert refused.value.reasons == ("queue",)
+
+
+@pytest.mark.parametrize("loss", ["0%", "0.1%", "1%"])
+def test_random_losses_are_no_queue_management(loss: str) -> None:
+    path = estimated(loss=loss, seconds=20)
+    assert not path.queue.managed
+    assert "queue" not in [one.reason for one in of_path(path)]
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -27,6 +27,9 @@ _CHANCE = 0.01
 _BURST = 3
 #: A loss so many packets' times after another belongs to the same episode.
 _EPISODE = 16
+#: Losses whose waits rank so many standard errors above the middle are not random, and those at a wait below
+#: this share of the longest are not at a full queue.
+_SKEW, _BELOW_FULL = 3.5, 0.6
 #: A segment met the queue of the one that was measured before it, if that was sent at most so many packets'
 #: times, and seconds, before.
 _STALE_PACKETS, _STALE_S = 6, 2e-3
@@ -46,6 +49,16 @@ class QueueEstimates:
     #: Loss episodes, and those at the full queue.
     episodes: int
     full_episodes: int
+    #: By how many standard errors segments that were lost while the queue was not full waited longer than
+    #: others. Random losses do not depend on the wait; those of active queue management do.
+    skew: float = 0.0
+    #: The wait before these losses, at the median, as a share of the longest wait.
+    loss_level: float = math.nan
+
+    @property
+    def managed(self) -> bool:
+        """Whether the queue drops packets before it is full: active queue management."""
+        return self.skew > _SKEW and self.loss_level < _BELOW_FULL
 
     @property
     def loss(self) -> float:
@@ -67,17 +80,33 @@ def queue_of(of: Deliveries, base: float, rate: float, stated_bytes: float | Non
     losses = _Losses.of_episodes(of.lost, met, episodes)
     # The last packet with room waited for those before it; a part of a packet holds none.
     part = _PART * of.packets.wire_bytes
+    shown = losses.full_level(np.sort(waits), packet)
+    # A buffer that is stated does not change whether losses depend on the wait.
+    top = math.inf if math.isnan(shown) else shown - _slack(shown, packet)
+    skew = _skew(losses.waits[losses.waits < top], waits[waits < top])
     if stated_bytes is None:
-        level = losses.full_level(np.sort(waits), packet)
-        room = level * rate / 8 + part
+        level, room = shown, shown * rate / 8 + part
     else:
         level, room = max(0.0, stated_bytes - part) * 8 / rate, stated_bytes
     if math.isnan(level):
-        return QueueEstimates(math.nan, longest, lost, segments, len(episodes), 0)
+        return QueueEstimates(math.nan, longest, lost, segments, len(episodes), 0, *skew)
     free = met < level - _slack(level, packet)
     full = int(np.sum(losses.waits >= level - _slack(level, packet)))
     others = int(np.sum(free & of.lost))
-    return QueueEstimates(room, max(longest, room), others, int(np.sum(free)), len(episodes), full)
+    return QueueEstimates(room, max(longest, room), others, int(np.sum(free)), len(episodes), full, *skew)
+
+
+def _skew(before_losses: Floats, waits: Floats) -> tuple[float, float]:
+    """How many standard errors the mean rank of waits before losses among all waits is above the middle, and
+    their median as a share of the longest.
+    """
+    known = before_losses[~np.isnan(before_losses)]
+    if not len(known) or not len(waits):
+        return 0.0, math.nan
+    ordered = np.sort(waits)
+    ranks = np.searchsorted(ordered, known, side="left") + np.searchsorted(ordered, known, side="right")
+    skew = (float(np.mean(ranks)) / (2 * len(ordered)) - 0.5) * math.sqrt(12 * len(known))
+    return skew, float(np.median(known)) / max(float(ordered[-1]), 1e-9)
 
 
 def _met(sent: Floats, at: Floats, waits: Floats, within: float) -> Floats:

@@ -43,7 +43,7 @@ _TOUCHES = 2
 class Refusal(NamedTuple):
     """A parameter that is not identifiable and without which there is no fit."""
 
-    #: "too-short", "held-back", "receiver", "rate", "rtt", "buffer" or "cc".
+    #: "too-short", "held-back", "receiver", "rate", "rtt", "queue", "buffer" or "cc".
     reason: str
     why: str
     #: What capture, or which option, would do.
@@ -135,10 +135,21 @@ def of_path(path: PathEstimates) -> Iterator[Refusal]:
             f"at most {path.base_s * 1e3:.4g} ms",
             "state it: --rtt 40ms; or capture while the path is idle at the start",
         )
-    if math.isnan(path.queue.buffer_bytes):
+    if path.queue.managed:
+        yield Refusal("queue", _managed(path), "capture behind a drop-tail queue; fits have no other kind")
+    elif math.isnan(path.queue.buffer_bytes):
         yield Refusal(
             "buffer", _no_buffer(path), "state it: --buffer 1BDP; or capture until the queue is full"
         )
+
+
+def _managed(path: PathEstimates) -> str:
+    queue = path.queue
+    return (
+        "the queue looks like active queue management (CoDel, PIE, RED): half of the losses met at most "
+        f"{100 * queue.loss_level:.0f} % of the longest wait, so it was not full, and the waits before them "
+        f"were longer than others by {queue.skew:.1f} standard errors, so they were not random"
+    )
 
 
 def _no_buffer(path: PathEstimates) -> str:
