@@ -225,6 +225,13 @@ def test_a_kernel_and_the_simulator_share_colours_and_differ_in_dashes() -> None
     assert dashes_of(["kernel", "simulator"], spec) == [solid, dashed]
 
 
+def test_numbers_of_the_network_have_no_colour_of_a_flow_next_to_a_kernel() -> None:
+    names = [f"{what}, {source}" for what in ("mean", "p95") for source in ("kernel", "simulator")]
+    spec = figure(kind="line", x="iw", quantities=["a", "b"])
+    mean, p95 = PALETTE[2:4]
+    assert colours_of(names, ("cubic", "bbr1"), spec) == [mean, mean, p95, p95]
+
+
 def _named(*parts: Sequence[str]) -> list[str]:
     return [", ".join(name) for name in itertools.product(*parts)]
 

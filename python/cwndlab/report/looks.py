@@ -21,13 +21,16 @@ _OPACITIES = ["", "80", "33"]
 def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars: bool = False) -> list[str]:
     """A colour for each series: that of the flow of this name, which it has in the whole report.
 
-    Where flows have colours, up to three numbers of the whole network, as a mean and a percentile, have none.
+    Where flows have colours, up to three numbers of the whole network, as a mean and a percentile, have none;
+    those of a kernel and the simulator have colours that no flow has.
     A kernel's series has the colour of the simulator's; several quantities of one law have that law's.
     """
     keys, _ = _groups(names, spec, bars=bars)
     order = list(dict.fromkeys(keys))
     if _is_plain(names, flows, spec):
         return (SHADES if bars else [PLAIN] * len(SHADES))[: len(names)]
+    if _has_sources(names) and not set(keys) & set(flows) and len(flows) + len(order) <= len(PALETTE):
+        return [PALETTE[len(flows) + order.index(key)] for key in keys]
     places = _places(order, flows)
     return [PALETTE[places[key] % len(PALETTE)] for key in keys]
 

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from .judge import Judged
 
 RULE = (
-    "{pairing} 95 % intervals in brackets, none where there is one run; a difference is set off where its "
-    "interval leaves out 0. All tables and claims further down are the kernel's; figures show both."
+    "{pairing} 95 % intervals are in brackets, if there are several runs. A difference is shaded if its "
+    "interval excludes 0. Figures show both; all tables and claims further down are the kernel's."
 )
 PAIRED = (
-    "The same runs on both: replicate k asks for the same objects after the same pauses, so differences are "
-    "paired."
+    "In each replicate, simulator and kernel request the same objects after the same pauses, so differences "
+    "are paired."
 )
 UNPAIRED = "Runs are missing, so differences are not paired by replicate."
 
@@ -233,7 +233,7 @@ def view(
         groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
     known = [row for row in rows if math.isfinite(row.difference.low)]
     count = (
-        f"Of {len(known)} differences with an interval {sum(row.leaves_out_0 for row in known)} leave out 0."
+        f"Of {len(known)} intervals of differences, {sum(row.leaves_out_0 for row in known)} exclude 0."
         if known
         else ""
     )

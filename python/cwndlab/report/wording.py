@@ -44,7 +44,7 @@ Key: TypeAlias = tuple[str, str]
 """Cell and quantity of a number."""
 #: Calls every axis and every value as the study does.
 NO_WORDS = Results((), {}, {})
-ALONE = "Decided on its own, but not if all comparisons of the report are to be right together."
+ALONE = "Decided on its own only."
 #: What the method of an interval does, where its name does not say it.
 METHODS = {
     "t": "Student's t over the runs",

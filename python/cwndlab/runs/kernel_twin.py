@@ -46,11 +46,12 @@ def simulate(kernel: Campaign) -> Campaign | None:
 def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
     """The simulator's side of a report of the kernel's results."""
     about = (
-        "What the host at the observation point sends and gets (without one, the sender of the first "
-        "traffic), first replicates, from the first packet with data until an event is not the same on both; "
-        f"times may be {DEFAULT_TOLERANCE_S * 1e3:g} ms apart. Where the kernel opens the connection "
-        "otherwise, times count from this packet. The earlier of the two is what the other does not do then. "
-        "Senders that pace send single segments on both, as the kernel's device takes no trains of them."
+        "The packets that one host sends and receives in the first replicate: the host of the observation "
+        "point or, without one, the sender of the first traffic. Both traces are compared from the first "
+        "packet with data until an event differs, or its times are more than "
+        f"{DEFAULT_TOLERANCE_S * 1e3:g} ms apart. If the kernel's connection starts later, this delay is "
+        "left out. Paced senders send single segments on both, because the kernel's device takes no trains "
+        "of segments."
     )
     complete = not simulated.failures and not measured.failures
     return Twin(simulated.results, dict(_first_differences(simulated, measured)), about, complete)
