@@ -132,7 +132,7 @@ images: setup
 paper: setup
 	$(BIN)/python tools/paper.py
 
-# It takes some 14 minutes of CPU time, so the pages are committed. A run that was stopped goes on where it was. The laws
+# It takes some 4 minutes of CPU time, so the pages are committed. A run that was stopped goes on where it was. The laws
 # reno-packets, reno-linux2 and cubic-linux are left out: they are Reno and CUBIC as older stacks compute them.
 gallery: setup
 	$(BIN)/cwndlab evaluate $(addprefix --cc ,reno cubic dctcp bbr1 bbr3 prague ledbat++ ledbat) -o build/gallery/cc
