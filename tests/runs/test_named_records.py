@@ -74,6 +74,8 @@ def test_axes_given_to_a_method_say_what_to_write(run: RunResult) -> None:
         run.performed  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(KeyError, match=r'no column "goodput"; .*; run\.estimate\("goodput"\) gives'):
         run.estimates["goodput"]
+    with pytest.raises(TypeError, match=r"is a table, not a method; write run\.estimates"):
+        run.estimates("goodput")  # type: ignore[operator]
 
 
 def test_selected_results_are_those_of_fewer_cells(run: RunResult) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from cwndlab.errors import ExtraError, NotFoundError, nearest
+from cwndlab.errors import ArgumentError, ExtraError, NotFoundError, nearest
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results
 from cwndlab.writing import aligned_lines
@@ -54,6 +54,13 @@ class Estimates:
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, *_: object, **__: object) -> Any:
+            """Says what to write instead."""
+            right = "write run.estimates, or run.estimate(QUANTITY) for one of them"
+            raise ArgumentError(f"run.estimates is a table, not a method; {right}")
 
     def __getitem__(self, column: str | int) -> pa.ChunkedArray:
         if column not in self.table.column_names and not isinstance(column, int):
