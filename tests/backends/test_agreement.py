@@ -137,7 +137,7 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
     gains = [row for row in rows if row["table"] == "table1" and row["quantity"] == "decrease(page_delay)"]
     assert gains and all(row["difference_low"] for row in gains)
     text = (tmp_path / "report.md").read_text()
-    assert "differences with an interval" in text
+    assert "intervals of differences" in text
     assert "| decrease in median page delay (%) |" in text
     # A number that differs has the time budgets of both sides, of the objects that it measures.
     cell = "model=reconstructed,http=1.0,webs=8,ftps=1,iw=1"
