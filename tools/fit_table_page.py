@@ -166,9 +166,9 @@ def _goals(fitted: Sequence[Row], answered: Sequence[Row]) -> list[str]:
 
 def _of_draws(fitted: Sequence[Row]) -> str:
     """Whether the draws themselves, without what hosts add, cover as they should."""
-    names = ("rate", "rtt", "buffer")
-    shares = [f"{PARAMETERS[name]} {_percent(_inside(fitted, name))}" for name in names]
-    least = min(len(_inside(fitted, name)) for name in names)
+    inside = {name: _inside(fitted, name) for name in ("rate", "rtt", "buffer")}
+    shares = [f"{PARAMETERS[name]} {_percent(one)}" for name, one in inside.items()]
+    least = min(len(one) for one in inside.values())
     scatter = 200 * math.sqrt(0.95 * 0.05 / least)
     usual = f"{95 - scatter:.0f} to {95 + scatter:.0f} %"
     return (

@@ -80,10 +80,11 @@ def queue_of(of: Deliveries, base: float, rate: float, stated_bytes: float | Non
     losses = _Losses.of_episodes(of.lost, met, episodes)
     # The last packet with room waited for those before it; a part of a packet holds none.
     part = _PART * of.packets.wire_bytes
-    shown = losses.full_level(np.sort(waits), packet)
+    ordered = np.sort(waits)
+    shown = losses.full_level(ordered, packet)
     # A buffer that is stated does not change whether losses depend on the wait.
     top = math.inf if math.isnan(shown) else shown - _slack(shown, packet)
-    skew = _skew(losses.waits[losses.waits < top], waits[waits < top])
+    skew = _skew(losses.waits[losses.waits < top], ordered[ordered < top])
     if stated_bytes is None:
         level, room = shown, shown * rate / 8 + part
     else:
@@ -96,14 +97,13 @@ def queue_of(of: Deliveries, base: float, rate: float, stated_bytes: float | Non
     return QueueEstimates(room, max(longest, room), others, int(np.sum(free)), len(episodes), full, *skew)
 
 
-def _skew(before_losses: Floats, waits: Floats) -> tuple[float, float]:
-    """How many standard errors the mean rank of waits before losses among all waits is above the middle, and
-    their median as a share of the longest.
+def _skew(before_losses: Floats, ordered: Floats) -> tuple[float, float]:
+    """How many standard errors the mean rank of waits before losses among all waits, in order, is above the
+    middle, and their median as a share of the longest.
     """
     known = before_losses[~np.isnan(before_losses)]
-    if not len(known) or not len(waits):
+    if not len(known) or not len(ordered):
         return 0.0, math.nan
-    ordered = np.sort(waits)
     ranks = np.searchsorted(ordered, known, side="left") + np.searchsorted(ordered, known, side="right")
     skew = (float(np.mean(ranks)) / (2 * len(ordered)) - 0.5) * math.sqrt(12 * len(known))
     return skew, float(np.median(known)) / max(float(ordered[-1]), 1e-9)
