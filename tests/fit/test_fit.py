@@ -219,6 +219,8 @@ def test_losses_that_replays_make_without_any_random_ones_are_no_random_losses()
 def test_a_study_that_does_not_explain_its_capture_says_so(fitted: CaptureFit) -> None:
     far = Compared(name="throughput (Mbit/s)", capture=1.0, low=5.0, median=5.5, high=6.0)
     assert "Warning" not in about_study(fitted.fitted)
+    own = fitted.fitted.compared[0]
+    assert f"throughput (Mbit/s) {own.capture:.4g}, round trip" in about_study(fitted.fitted)
     assert "Warning: the replays do not show the capture's throughput" in about_study(
         fitted.fitted.model_copy(update={"compared": [far]})
     )
@@ -248,5 +250,19 @@ def test_the_command_writes_a_study_and_what_it_rests_on(tmp_path: Path) -> None
     assert "95 % interval" in ran.output
     names = [one["name"] for one in json.loads((out / "parameters.json").read_text())["parameters"]]
     assert names[:4] == ["rate", "rtt", "buffer", "loss"]
-    assert "## The capture next to replays" in (out / "fit.md").read_text()
+    page = (out / "fit.html").read_text()
+    assert "The capture and its replays" in page and page.count("<figure>") == 4
     assert len(Study.load(out).plan()) == 39
+
+
+def test_the_course_of_a_flow_over_time_adds_up_to_the_whole(fitted: CaptureFit) -> None:
+    numbers = {one.name: one.capture for one in fitted.fitted.compared}
+    own = fitted.capture
+    assert own.throughput_mbps.mean() == pytest.approx(numbers["throughput (Mbit/s)"], rel=0.01)
+    base = next(one.value for one in fitted.fitted.parameters if one.name == "rtt")
+    assert isinstance(base, float) and np.nanmin(own.round_trip_ms) > 0.99 * base
+    # What is in flight has been sent within the last round trip.
+    high = np.nanmax(own.round_trip_ms) * 1e-3 * own.throughput_mbps.max() / 8e-3
+    assert 0 < own.in_flight_kb.max() < 1.2 * high
+    assert (np.diff(own.retransmitted) >= 0).all() and own.retransmitted[-1] > 0
+    assert len(fitted.replays) == fitted.fitted.draws

@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 
 from cwndlab.commands.registry import command_line
 from cwndlab.errors import StudyError
-from cwndlab.fit.additive_model import AdditiveModel, Choices, latin_hypercube, nearest_predicted
-from cwndlab.fit.published import Number, block_distances, fit_published, floor_of, parse_over
+from cwndlab.fit import published
+from cwndlab.fit.choice_model import ChoiceModel, Choices, latin_hypercube, nearest_predicted
+from cwndlab.fit.published import fit_published, parse_over
+from cwndlab.fit.published_numbers import Number, block_distances, floor_of
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.study import Study
 
@@ -102,16 +104,37 @@ def test_of_many_combinations_those_are_run_that_are_predicted_to_be_near(study:
     assert "were drawn" in fit.conclusion()
 
 
-def test_an_additive_model_predicts_what_is_additive() -> None:
+def test_a_fit_with_a_store_runs_nothing_twice(study: Study, tmp_path: Path) -> None:
+    words = ["fit", str(tmp_path), "--to", "published", "--over", "window,acks", "--threads", "1"]
+    words += ["--store", str(tmp_path / "store"), "-o", str(tmp_path / "fitted")]
+    assert CliRunner().invoke(command_line(), words).exit_code == 0
+    page = (tmp_path / "fitted/fit.md").read_text()
+    made = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*") if path.is_file()}
+    assert CliRunner().invoke(command_line(), words).exit_code == 0
+    assert {
+        path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*") if path.is_file()
+    } == made
+    assert made and (tmp_path / "fitted/fit.md").read_text() == page
+
+
+def test_combinations_run_in_parts_give_the_same(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = parse_over(study, "window,acks")
+    whole = fit_published(study, over, [], RunOptions(threads=1))
+    monkeypatch.setattr(published, "_TOGETHER", 1)
+    assert fit_published(study, over, [], RunOptions(threads=1)).page() == whole.page()
+
+
+def test_a_model_of_choices_predicts_what_is_additive() -> None:
     over = {"a": [1, 2, 3], "b": ["x", "y"], "c": [True, False]}
 
     def truth(one: Choices) -> list[float]:
         return [10.0 * float(one["a"]) + 5.0 * (one["b"] == "x"), 3.0 * (one["c"] is True) + float(one["a"])]
 
     drawn = latin_hypercube(over, 9, seed=1)
-    model = AdditiveModel.of_runs(over, drawn, [truth(one) for one in drawn])
-    for one in ({"a": 3, "b": "x", "c": False}, {"a": 1, "b": "y", "c": True}):
-        assert model.estimates(one).tolist() == pytest.approx(truth(one), abs=1.0)
+    model = ChoiceModel.of_runs(over, drawn, [truth(one) for one in drawn])
+    others: list[Choices] = [{"a": 3, "b": "x", "c": False}, {"a": 1, "b": "y", "c": True}]
+    for one, found in zip(others, model.estimates(others), strict=True):
+        assert found.tolist() == pytest.approx(truth(one), abs=1.0)
 
 
 def test_each_value_of_a_choice_is_run_at_its_nearest() -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import cwndlab
 import synthetic
+from cwndlab.commands.registry import command_line
 from cwndlab.evaluate import evaluation, pack, subjects
 from cwndlab.explore import lessons
 from cwndlab.report.contents import Outputs, outputs_of
@@ -40,7 +42,7 @@ replicates = 3
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """A question of a few lines, a study with claims and published numbers, a scorecard, and lessons."""
+    """A question of a few lines, a study with claims and published numbers, a scorecard, a fit, lessons."""
     if CHROMIUM is None or shutil.which("node") is None or not (WEB / "node_modules/axe-core").exists():
         pytest.skip("needs chromium, node and the packages in web/ (`npm ci --prefix web`)")
     out = tmp_path_factory.mktemp("pages")
@@ -54,9 +56,25 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         out / "card",
         changes={"dumbbell.rate": "2Mbps", "run.duration": "4s", "run.warmup": "1s"},
     )
+    _fit(out)
     (out / "index.html").write_text(lessons.index()[0], encoding="utf-8")
     (out / "lesson.html").write_text(lessons.page("queues", "index.html"), encoding="utf-8")
-    return [*out.glob("*/report.html"), out / "card/scorecard.html", *out.glob("*.html")]
+    return [
+        *out.glob("*/report.html"),
+        out / "card/scorecard.html",
+        out / "fit/fit.html",
+        *out.glob("*.html"),
+    ]
+
+
+def _fit(out: Path) -> None:
+    """The page of a study fitted to a capture."""
+    text = QUESTION.replace(', { cc = "bbr1" }', "").replace("[0.5, 1, 2]", "1").replace("4s", "8s")
+    (out / "network.toml").write_text(text + "[probes]\nsegments_at = 'cubic_sender'\n", encoding="utf-8")
+    words = ["trace", str(out / "network.toml"), "--format", "pcapng", "-o", str(out / "download.pcapng")]
+    for command in (words, ["fit", str(out / "download.pcapng"), "-o", str(out / "fit")]):
+        done = CliRunner().invoke(command_line(), command)
+        assert done.exit_code == 0, done.output
 
 
 def _kernel_report(folder: Path) -> None:
@@ -73,7 +91,7 @@ def _kernel_report(folder: Path) -> None:
 
 
 def test_axe_finds_nothing_wrong(pages: list[Path]) -> None:
-    assert len(pages) == 6
+    assert len(pages) == 7
     command = ["node", "axe.mjs", str(CHROMIUM), *map(str, pages)]
     done = subprocess.run(command, cwd=WEB, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -15,6 +15,8 @@ from .output import echo, echo_json, progress
 
 if TYPE_CHECKING:
     from cwndlab.fit.stated_parameters import StatedParameters
+    from cwndlab.runs.run_options import RunOptions
+    from cwndlab.study import Study
 
 CaptureArgument = Annotated[
     Path,
@@ -49,7 +51,7 @@ MostOption = Annotated[
 ]
 #: Options for captures, and for studies.
 _OF_CAPTURES = ("--flow", "--cc", "--rtt", "--buffer", "--json")
-_OF_STUDIES = ("--to", "--over", "--held-out", "--most", "--set", "--replicates")
+_OF_STUDIES = ("--to", "--over", "--held-out", "--most", "--set", "--replicates", "--store", "--cluster")
 
 
 def fit(
@@ -68,22 +70,26 @@ def fit(
     replicates: opt.ReplicatesOption = None,
     seed: opt.SeedOption = None,
     threads: opt.ThreadsOption = None,
+    store: opt.StoreOption = None,
+    cluster: opt.ClusterOption = None,
     json_: opt.JsonOption = False,
 ) -> None:
     """Fit a study to one TCP flow of a capture: parameters of its path and sender, with 95 % intervals.
 
-    Writes study.toml, which `cwndlab run DIR --set cc=bbr3` runs, parameters.json and fit.md.
+    Writes study.toml, which `cwndlab run DIR --set cc=bbr3` runs, parameters.json and a page, fit.html.
 
     With --to published: run every combination of choices that the source of a study leaves open, and compare
     its tables.
     """
     from cwndlab.fit.fitting import fit_capture
+    from cwndlab.runs.run_options import RunOptions
 
     folder = out or Path(f"{capture.name.split('.')[0]}-fit")
     common = ("--out", "--seed", "--threads")
     if to is not None:
         reject_options(ctx, "a study", (*common, *_OF_STUDIES))
-        return _fit_study(str(capture), to, over, held_out, most, set_, replicates, seed, threads, folder)
+        options = RunOptions(seed=seed, replicates=replicates, threads=threads, store=store, cluster=cluster)
+        return _fit_study(load(str(capture), set_), to, over, held_out, most, options, folder)
     reject_options(ctx, "a capture", (*common, *_OF_CAPTURES))
     if not capture.is_file():
         right = "name a pcap or pcapng file, or fit a study --to published"
@@ -100,31 +106,26 @@ def fit(
     for warning in found.fitted.warnings:
         echo(f"warning: {warning}", err=True)
     echo()
+    echo(f"the page: {folder / 'fit.html'}")
     echo(f"the study: {folder / 'study.toml'}; what if: cwndlab run {folder} --set cc=bbr3 -o DIR")
 
 
 def _fit_study(
-    name: str,
+    study: Study,
     to: str,
     over: str | None,
     held_out: str | None,
     most: int | None,
-    changes: list[str] | None,
-    replicates: int | None,
-    seed: int | None,
-    threads: int | None,
+    options: RunOptions,
     folder: Path,
 ) -> None:
     """Fits the choices of a study."""
     from cwndlab.fit.published import fit_published, parse_over
-    from cwndlab.runs.run_options import RunOptions
 
     if to != "published":
         raise StudyError(f"{to!r} is not known", key="--to", right="write --to published")
     if over is None:
         raise StudyError("which choices vary is missing", key="--over", right="--over CHOICE,CHOICE=A|B")
-    study = load(name, changes)
-    options = RunOptions(seed=seed, replicates=replicates, threads=threads)
     tables = [] if held_out is None else [one.strip() for one in held_out.split(",")]
     with progress(quiet=False) as bar:
         found = fit_published(study, parse_over(study, over), tables, options, bar, most)

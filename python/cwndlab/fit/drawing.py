@@ -16,6 +16,7 @@ from .path_estimates import LEAST_CROSS, PathEstimates
 from .random_loss import RandomLoss
 from .replays import Errors, draws_of, interval_of, path_around, replay
 from .stated_parameters import StatedParameters
+from .time_courses import TimeCourse
 
 #: Replays that correct the middle, before those for the intervals.
 PILOTS = 13
@@ -60,17 +61,24 @@ class FitTask:
         """The packets of the flow on these paths."""
         return replay(paths, self.flow, self.threads)
 
-    def numbers(self, paths: Sequence[PathParameters]) -> list[ComparedNumbers]:
-        """The numbers of replays of these paths."""
-        return [ComparedNumbers.of_packets(one) for one in self.replay(paths)]
+    def simulate(self, paths: Sequence[PathParameters], loss: RandomLoss) -> DrawnPaths:
+        """These draws with their replays."""
+        replays = self.replay(paths)
+        return DrawnPaths(
+            paths,
+            [ComparedNumbers.of_packets(one) for one in replays],
+            [TimeCourse.of_packets(one, self.flow.seconds) for one in replays],
+            loss,
+        )
 
 
 @dataclass(frozen=True)
 class DrawnPaths:
-    """Draws of a path of one kind, the numbers of their replays, and the estimate of random losses."""
+    """Draws of a path of one kind, what is compared of their replays, and the estimate of random losses."""
 
     draws: Sequence[PathParameters]
     numbers: Sequence[ComparedNumbers]
+    courses: Sequence[TimeCourse]
     loss: RandomLoss
 
 
@@ -110,7 +118,7 @@ def _without_tcp(task: FitTask) -> DrawnPaths:
         loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss)
         draws = draws_of(around, task.path, errors, loss, task.seed)
         middle = centre_of(draws)
-    return DrawnPaths(draws, task.numbers(draws), loss)
+    return task.simulate(draws, loss)
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,7 @@ class Candidates:
         errors = Errors.of_replays(self.paths, self.packets, task.stated)
         loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss)
         draws = draws_of(self.paths, task.path, errors, loss, task.seed)
-        return DrawnPaths(draws, task.numbers(draws), loss)
+        return task.simulate(draws, loss)
 
 
 def _rival(rng: random.Random, seconds: float) -> Rival:

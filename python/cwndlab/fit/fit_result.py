@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from cwndlab.writing import aligned_lines, save
 
 from .compared_numbers import DELAYED, VARIATION, ComparedNumbers, is_far
 from .fitted_study import DRAWS
+from .time_courses import TimeCourse
 
-STUDY, PARAMETERS, PAGE = "study.toml", "parameters.json", "fit.md"
+STUDY, PARAMETERS, PAGE = "study.toml", "parameters.json", "fit.html"
 
 
 class Parameter(Strict):
@@ -108,54 +109,39 @@ class Fitted(Strict):
         ]
         return "\n".join(aligned_lines([("", "capture", f"{self.draws} replays"), *rows]))
 
-    def page(self) -> str:
-        """The page of the fit in Markdown."""
-        parameters = [(one.name, one.text, one.interval, one.how) for one in self.parameters]
-        compared = [
-            (
-                one.name,
-                f"{one.capture:.4g}",
-                f"{one.median:.4g}",
-                f"{one.low:.4g} to {one.high:.4g}",
-                "yes" if one.inside else "**no**",
-            )
-            for one in self.compared
-        ]
-        return "\n".join(
-            [
-                f"# A study fitted to {self.capture}",
-                "",
-                f"One flow, {self.flow}, {self.seconds:.4g} s.",
-                "",
-                *markdown(("parameter", "value", "95 % interval", "read from"), parameters),
-                "",
-                "## The capture next to replays",
-                "",
-                f"{self.draws} runs of the fitted study, each with a draw of its path.",
-                "",
-                *markdown(("", "capture", "median", "replays", "inside"), compared),
-                "",
-                *(f"**Warning.** {warning[:1].upper()}{warning[1:]}.\n" for warning in self.warnings),
-                "## What the fit assumes",
-                "",
-                *(f"- {note}" for note in self.notes),
-                "",
-            ]
+    def text_of(self, name: str) -> str:
+        """A parameter with its unit."""
+        return next(one.text for one in self.parameters if one.name == name)
+
+    @property
+    def finding(self) -> str:
+        """The path and its sender in a sentence."""
+        return (
+            f"{self.text_of('cc').upper()} over {self.text_of('rate')} with a base round trip of "
+            f"{self.text_of('rtt')} and a buffer of {self.text_of('buffer')}; random loss "
+            f"{self.text_of('loss')}, cross traffic {self.text_of('cross traffic')}."
         )
 
 
 @dataclass(frozen=True)
 class CaptureFit:
-    """A fit with its study."""
+    """A fit with its study, and how capture and replays went over time."""
 
     fitted: Fitted
     study: dict[str, Any]
+    capture: TimeCourse
+    replays: Sequence[TimeCourse]
 
     def write(self, folder: Path) -> None:
         """Writes study, parameters and page."""
+        from cwndlab.report.render import page
+
+        from .fit_figures import draw_courses  # figures, which parameters alone do not need
+
+        drawings = draw_courses(self.capture, self.replays, self.fitted.seconds)
         save(folder / STUDY, dumps(self.study))
         save(folder / PARAMETERS, self.fitted.model_dump_json(indent=1) + "\n")
-        save(folder / PAGE, self.fitted.page())
+        save(folder / PAGE, page("fit.html", drawings=drawings, fitted=self.fitted, folder=folder.name))
 
 
 def compare(capture: ComparedNumbers, replays: Sequence[ComparedNumbers]) -> list[Compared]:
@@ -171,9 +157,3 @@ def compare(capture: ComparedNumbers, replays: Sequence[ComparedNumbers]) -> lis
             )
         )
     return found
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table in Markdown."""
-    lines = [head, ("---",) * len(head), *rows]
-    return ["| " + " | ".join(line) + " |" for line in lines]

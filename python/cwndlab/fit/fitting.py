@@ -22,6 +22,7 @@ from .path_estimates import PathEstimates, estimate_path
 from .refusals import Refusal
 from .sender_estimates import estimate_sender
 from .stated_parameters import NOTHING_STATED, StatedParameters
+from .time_courses import TimeCourse
 
 
 class FitRefusedError(StudyError):
@@ -118,14 +119,19 @@ def fit_conversation(
         notes=[*conversation.notes, *_assumed(path)],
     )
     title = f"A path fitted to {file.stem}"
-    return CaptureFit(fitted, tables(title, centre_of(draws), draws, ours, about_study(fitted)))
+    study = tables(title, centre_of(draws), draws, ours, about_study(fitted))
+    courses = [course for kind in kinds for course in kind.courses]
+    return CaptureFit(fitted, study, TimeCourse.of_packets(packets, packets.seconds), courses)
 
 
 def about_study(fitted: Fitted) -> str:
-    """What the fitted study says of itself, so that its reports repeat the warnings."""
+    """What the fitted study says of itself: its reports then have the capture's numbers and the warnings."""
     warned = "".join(f" Warning: {warning}." for warning in fitted.warnings)
-    said = f"Fitted to {fitted.capture} by cwndlab fit. Each value of the axis draw is a path that fits it."
-    return said + warned
+    own = ", ".join(f"{one.name} {one.capture:.4g}" for one in fitted.compared[:3])
+    return (
+        f"Fitted to {fitted.capture} by cwndlab fit. Each value of the axis draw is a path that fits it. "
+        f"The capture itself, with {fitted.text_of('cc')}: {own}.{warned}"
+    )
 
 
 def _unsteady() -> Refusal:

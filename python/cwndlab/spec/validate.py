@@ -28,6 +28,10 @@ class _Found(NamedTuple):
     rank: int
 
 
+#: The rank of a value of a wrong type, and how its remedy begins.
+_WRONG_TYPE, _MUST_BE = 4, "it must be "
+
+
 def validate(model: type[M], data: Mapping[str, Any]) -> M:
     """Returns `data` as the model; raises StudyError with every error found, each with its path."""
     try:
@@ -41,9 +45,18 @@ def validate(model: type[M], data: Mapping[str, Any]) -> M:
     causes: list[_Found] = []
     for item in found:
         if not any(_explains(known, item) for known in causes):
-            causes.append(item)
+            causes.append(item._replace(right=_alternatives(item, found)))
     first, *others = [problem_at(one.path, one.problem, one.right) for one in causes]
     raise first.replace(others=others)
+
+
+def _alternatives(item: _Found, found: Sequence[_Found]) -> str | None:
+    """What would be right; of a wrong type, what every branch of its union takes."""
+    if item.rank != _WRONG_TYPE:
+        return item.right
+    same = [one for one in found if one.rank == _WRONG_TYPE and one.path == item.path]
+    rights = list(dict.fromkeys((one.right or "").removeprefix(_MUST_BE) for one in same))
+    return _MUST_BE + " or ".join([", ".join(rights[:-1]), rights[-1]] if len(rights) > 1 else rights)
 
 
 def validate_at(place: Place, model: type[M]) -> M:
@@ -134,7 +147,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
     if right is None:
         right = message[:1].lower() + message[1:]
         return path, f"{shown} does not fit", right, 3
-    return path, f"{shown} does not fit", f"it must be {right}", 4 if kind.endswith("_type") else 3
+    return path, f"{shown} does not fit", f"{_MUST_BE}{right}", _WRONG_TYPE if kind.endswith("_type") else 3
 
 
 def _with_unit(path: KeyPath, given: object) -> str | None:

@@ -1,9 +1,11 @@
-"""Which of many combinations of choices to run: an additive model of some predicts the others."""
+"""Which of many combinations of choices to run: a model of some predicts the others."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,8 +17,10 @@ from cwndlab.spec.values import same_value
 from .flow_packets import Floats
 
 Choices: TypeAlias = Mapping[str, Scalar]
-#: How much the coefficients of the model are drawn to 0, as a share of a run.
-_RIDGE = 0.1
+#: How much the coefficients of choices and of pairs are drawn to 0, as shares of a run.
+_RIDGE, _PAIR_RIDGE = 0.1, 10.0
+#: Combinations that are predicted at a time.
+_ROWS = 4096
 
 
 def latin_hypercube(over: Mapping[str, Sequence[Scalar]], count: int, *, seed: int) -> list[Choices]:
@@ -32,12 +36,14 @@ def latin_hypercube(over: Mapping[str, Sequence[Scalar]], count: int, *, seed: i
 
 
 @dataclass(frozen=True)
-class AdditiveModel:
-    """Each number of a table as a sum of one term for each choice."""
+class ChoiceModel:
+    """Each number of a table as a sum of a term for each choice and one for each pair of choices."""
 
     over: Mapping[str, Sequence[Scalar]]
     coefficients: Floats
     mean: Floats
+    #: Of each number, how far the model without a run is from that run: root of the mean square.
+    error: Floats
 
     @classmethod
     def of_runs(
@@ -45,25 +51,40 @@ class AdditiveModel:
         over: Mapping[str, Sequence[Scalar]],
         run: Sequence[Choices],
         estimates: Sequence[Sequence[float]],
-    ) -> AdditiveModel:
+    ) -> ChoiceModel:
         """The model of combinations that were run, with the numbers of each; NaN is taken for their mean."""
         found = np.array(estimates, dtype=float)
         mean = np.nan_to_num(np.nanmean(found, axis=0))
-        design = np.array([list(_columns(over, one)) for one in run])
-        left = design.T @ design + _RIDGE * np.eye(design.shape[1])
-        right = design.T @ np.where(np.isnan(found), 0.0, found - mean)
-        return cls(over, np.linalg.solve(left, right), mean)
+        design = _design(over, run)
+        inverse = np.linalg.inv(design.T @ design + np.eye(design.shape[1]))
+        around = np.where(np.isnan(found), 0.0, found - mean)
+        coefficients = inverse @ design.T @ around
+        # Leaving out a run of a ridge regression divides its residual by one less its leverage.
+        leverage = np.einsum("ij,jk,ik->i", design, inverse, design)
+        left_out = (around - design @ coefficients) / (1 - leverage)[:, None]
+        return cls(over, coefficients, mean, np.sqrt(np.mean(left_out**2, axis=0)))
 
-    def estimates(self, choices: Choices) -> Floats:
-        """The numbers that it predicts."""
-        return np.asarray(self.mean + np.array(list(_columns(self.over, choices))) @ self.coefficients)
+    def estimates(self, every: Sequence[Choices]) -> Floats:
+        """The numbers that it predicts, a row for each combination."""
+        parts = [every[start : start + _ROWS] for start in range(0, len(every), _ROWS)]
+        return np.concatenate([_design(self.over, part) @ self.coefficients + self.mean for part in parts])
 
 
-def _columns(over: Mapping[str, Sequence[Scalar]], choices: Choices) -> Iterator[float]:
-    """For each value of each choice, how far its presence is from the average."""
-    for name, values in over.items():
-        for value in values:
-            yield float(same_value(choices[name], value)) - 1 / len(values)
+def _design(over: Mapping[str, Sequence[Scalar]], every: Sequence[Choices]) -> Floats:
+    """For each value, and for each two values of different choices, how far their presence is from the
+    average, divided by the root of its penalty.
+    """
+    names = [
+        np.array([[same_value(one[name], value) for value in over[name]] for one in every]) for name in over
+    ]
+    single = [found - 1 / found.shape[1] for found in names]
+    pairs = [
+        (one[:, :, None] * other[:, None, :]).reshape(len(every), -1)
+        for one, other in itertools.combinations(single, 2)
+    ]
+    return np.hstack(
+        [*(one / math.sqrt(_RIDGE) for one in single), *(one / math.sqrt(_PAIR_RIDGE) for one in pairs)]
+    )
 
 
 def nearest_predicted(
@@ -103,6 +124,6 @@ class Search:
         error = float(np.median(np.abs(predicted - found)))
         return (
             f"{self.drawn} of {self.total:,} combinations were drawn, and {len(self.pairs)} more were run "
-            "that an additive model of these predicts to be near. It predicts their distances with an error "
+            "that a model of these predicts to be near. It predicts their distances with an error "
             f"of {error:.2f} (median), so another combination may be nearer by about that much."
         )
