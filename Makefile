@@ -78,6 +78,7 @@ check-python: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	MYPYPATH=python:tools $(BIN)/mypy tools/*.py
 	@$(BIN)/lint-imports --no-cache >.mypy_cache/imports.txt || { cat .mypy_cache/imports.txt; exit 1; }
 	$(BIN)/python -m mypy.stubtest cwndlab._core
 	@[ ! -d web/node_modules ] || npm run --silent --prefix web check

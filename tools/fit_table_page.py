@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cwndlab.fit.fit_result import markdown
+from cwndlab.writing import markdown_lines
 
 if TYPE_CHECKING:
     from fit_table import Row
@@ -108,7 +108,7 @@ def _groups(rows: Sequence[Row], names: dict[str, str]) -> list[str]:
     if names is PARAMETERS:
         lines.append(["coverage of the draws", "", *(_percent(_inside(rows, name)) for name in names)])
     head = ["cross traffic", "paths", *(f"{words}: error; covered" for words in names.values())]
-    return markdown(head, lines)
+    return markdown_lines(head, lines)
 
 
 def _with_cross(cross: str) -> Callable[[Row], bool]:
@@ -206,7 +206,7 @@ def _responses(rows: Sequence[Row]) -> list[str]:
     return [
         "What fits say of whether the cross traffic responds:",
         "",
-        *markdown(["cross traffic", *words.values(), "with a warning"], lines),
+        *markdown_lines(["cross traffic", *words.values(), "with a warning"], lines),
     ]
 
 
@@ -227,7 +227,9 @@ def _refusals(rows: Sequence[Row]) -> list[str]:
         ("… with losses at the full queue", counts["buffer", True, True], counts["buffer", False, True]),
     ]
     return [
-        *markdown(["transfers", "no fit", "fit"], [[words, str(no), str(yes)] for words, no, yes in table]),
+        *markdown_lines(
+            ["transfers", "no fit", "fit"], [[words, str(no), str(yes)] for words, no, yes in table]
+        ),
         "",
         "The last two rows are about the buffer alone, which only losses at the full queue show.",
         "",
@@ -264,4 +266,4 @@ def _all(rows: Sequence[Row]) -> list[str]:
         )
     head = ["seed", "Mb/s", "ms", "BDP", "loss %", "sender", "cross", "refused", "law found", "response"]
     head += ["rate %", "RTT ms", "buffer %", "BBR's goodput %", "BBR's delay %", "warning"]
-    return markdown(head, lines)
+    return markdown_lines(head, lines)

@@ -68,7 +68,7 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
         "queue (packets)": (run.sel(cell).plot.queue(), "link"),
     }
     for title, (chart, key) in charts.items():
-        (rows[title],) = chart.datasets.values()
+        (rows[title],) = chart.to_dict()["datasets"].values()
         names = list(dict.fromkeys(row[key] for row in rows[title]))
         flows = key == "flow"
         encoding = {
@@ -81,8 +81,8 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
         }
         lines = mark_chart(title, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         panels.append({**lines, "width": 620, "height": 150})
-    chart = {"vconcat": panels, "resolve": {"scale": {"x": "shared", "color": "independent"}}}
-    svg = to_svg(chart, rows, {}).result().decode()
+    whole = {"vconcat": panels, "resolve": {"scale": {"x": "shared", "color": "independent"}}}
+    svg = to_svg(whole, rows, {}).result().decode()
     return svg.replace('<g class="mark-line ', '<g clip-path="url(#shown)" class="mark-line ')
 
 

@@ -29,7 +29,9 @@ def main(arguments: list[str]) -> None:
         root = Path(folder)
         outcomes = [run_script(path, profile, ignore_windows=ignore_windows) for path in find_scripts([root])]
         table = f"<!-- {name} -->\n{markdown(outcomes, root)}\n<!-- end of {name} -->"
-        page = re.sub(f"<!-- {name} -->.*<!-- end of {name} -->", lambda _, new=table: new, page, flags=re.S)
+        page = re.sub(
+            f"<!-- {name} -->.*<!-- end of {name} -->", table.replace("\\", "\\\\"), page, flags=re.S
+        )
     PAGE.write_text(page, encoding="utf-8")
 
 

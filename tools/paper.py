@@ -174,7 +174,7 @@ def to_html(paper: str, bibliography: str) -> str:
     listed = [
         reference(known[key]) for key in sorted(cited, key=lambda key: family_names(known[key]).lower())
     ]
-    return Template(PAGE, autoescape=True).render(head=facts, body=Markup(html), references=listed)
+    return str(Template(PAGE, autoescape=True).render(head=facts, body=Markup(html), references=listed))
 
 
 def run() -> dict[str, str]:

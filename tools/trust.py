@@ -18,10 +18,10 @@ from typing import NamedTuple
 import cwndlab
 from cwndlab.report.canvas import LOG, field, layer_chart, look_by_name, mark, to_svg
 from cwndlab.report.contents import outputs_of
+from cwndlab.report.digits import number
 from cwndlab.report.judge import judge
 from cwndlab.report.palette import PALETTE
 from cwndlab.report.svg import inline_svg, on_white
-from cwndlab.report.wording import number
 from cwndlab.spec.values import label
 from cwndlab.stats.distributions import LEVEL, t_quantile
 from cwndlab.stats.tables import JudgedCell, JudgedTable, read_published
@@ -121,8 +121,16 @@ def rows_of(folder: str) -> Iterator[Row]:
                 continue
             e = cell.estimate
             yield Row(
-                *(testbed, study.name, table.id, described(table, cell)),
-                *(cell.published.value, cell.published.text, e.value, e.ci_low, e.ci_high, e.unit),
+                testbed,
+                study.name,
+                table.id,
+                described(table, cell),
+                cell.published.value,
+                cell.published.text,
+                e.value,
+                e.ci_low,
+                e.ci_high,
+                e.unit,
                 scatter_of(table, cell, home),
             )
 
@@ -264,7 +272,7 @@ def picture(rows: Sequence[Row]) -> str:
     )
     # Browsers may have a wider font than the one with which the legend was measured.
     chart |= {"width": 440, "height": 440, "padding": {"left": 5, "top": 5, "bottom": 5, "right": 45}}
-    svg = to_svg(chart, {"points": data, "guides": guides}, {}).result()
+    svg = to_svg(chart, {"points": data, "guides": guides}, {}).result().decode()
     return on_white(inline_svg(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
 
 

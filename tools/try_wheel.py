@@ -69,9 +69,11 @@ def missing_sources(sdist: Path) -> Iterator[str]:
             run(["cargo", "metadata", "--locked", "--format-version", "1"], cwd=root)
 
 
-def run(command: Sequence[str | Path], **options: object) -> None:
+def run(command: Sequence[str | Path], cwd: Path | None = None, env: dict[str, str] | None = None) -> None:
     """Run a command; SystemExit with its output if it fails."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=cwd, env=env
+    )
     if done.returncode != 0:
         raise SystemExit(f"try_wheel: {' '.join(map(str, command))} failed\n{done.stdout}")
 
@@ -81,7 +83,15 @@ def use(wheel: Path, offline: bool, folder: Path) -> None:
     fresh = folder / "venv"
     run([sys.executable, "-m", "venv", "--without-pip", fresh])
     scripts = fresh / ("Scripts" if os.name == "nt" else "bin")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--python", scripts / "python", "install"]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--quiet",
+        "--python",
+        scripts / "python",
+        "install",
+    ]
     here = {key: value for key, value in os.environ.items() if not key.startswith(("CWNDLAB", "PYTHON"))}
     if offline:
         run([*pip, "--no-deps", "--no-compile", wheel])
@@ -91,7 +101,7 @@ def use(wheel: Path, offline: bool, folder: Path) -> None:
         run([scripts / "python", "-c", found], cwd=folder, env=here)
     else:
         run([*pip, f"{wheel}[linux]"])
-    backends = [[]]
+    backends: list[list[str]] = [[]]
     doctor = subprocess.run(
         [scripts / "cwndlab", "doctor"], cwd=folder, env=here, capture_output=True, text=True
     )

@@ -104,7 +104,17 @@ def install(wheel_folder: Path) -> Path:
     site = WORK / "site"
     shutil.rmtree(site, ignore_errors=True)
     wheel = max(wheel_folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile", "--target", site]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-compile",
+        "--target",
+        site,
+    ]
     run([*pip, wheel])
     return site
 

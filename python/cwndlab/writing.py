@@ -29,6 +29,12 @@ def output_errors(folder: Path) -> Iterator[None]:
         ) from None
 
 
+def markdown_lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a table in Markdown."""
+    lines = [head, ("---",) * len(head), *rows]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A CSV file: a line of headings, and a line for each row."""
     out = io.StringIO()

@@ -137,6 +137,8 @@ class Posterior:
 
     def sentences(self) -> Iterator[str]:
         """What is determined and what is excluded, and how far to trust it, in plain words."""
+        if all(len(values) == 1 for values in self.over.values()):
+            return
         every = [
             (name, f"{name}={text(value)}", float(chance))
             for name, values in self.over.items()

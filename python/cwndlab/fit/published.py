@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from cwndlab.spec.schema import Scalar
 from cwndlab.spec.values import same_value, text
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.study import Study
-from cwndlab.writing import aligned_lines, csv_text, save
+from cwndlab.writing import aligned_lines, csv_text, markdown_lines, save
 
 from .choice_model import ChoiceModel, Choices, Search, latin_hypercube, nearest_predicted
 from .posterior import Posterior, ScaledNumbers
@@ -192,22 +192,16 @@ class PublishedFit:
                 f"Fitted: {', '.join(self.fitted)}{held}.",
                 "",
                 *(f"{line}\n" for line in self.conclusion().split("\n")),
-                *_markdown(("combination", "distance", "held out"), near),
+                *markdown_lines(("combination", "distance", "held out"), near),
                 "",
                 "## Each value",
                 "",
                 "Its probability, and how much farther than the nearest combination its nearest one is.",
                 "",
-                *_markdown(("choice", "value", "probability", "farther by"), values),
+                *markdown_lines(("choice", "value", "probability", "farther by"), values),
                 "",
             ]
         )
-
-
-def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of a table in Markdown."""
-    lines = [head, ("---",) * len(head), *rows]
-    return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def _number(value: float) -> str:
