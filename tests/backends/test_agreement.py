@@ -94,7 +94,7 @@ def test_the_only_cell_of_a_table_has_no_column(tmp_path: Path) -> None:
     section = (tmp_path / "report.html").read_text().partition('<section id="beside">')[2]
     section = section.partition("</section>")[0]
     assert '<th scope="col">cell</th>' not in section and "rowgroup" not in section
-    assert '<p class="note">variant=tahoe,iw=4,size=as-traced</p>' in section
+    assert '<p class="note">TCP variant: Tahoe, initial window: 4 packets, packet size: ' in section
 
 
 def test_the_kernels_own_recovery_is_named_once_in_each_table_of_a_cell(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
     assert "intervals of differences" in text
     assert "| decrease in median page delay (%) |" in text
     # A number that differs has the time budgets of both sides, of the objects that it measures.
-    cell = "model=reconstructed,http=1.0,webs=8,ftps=1,iw=1"
+    cell = "initial window: 1 packet"
     lines = [line for line in text.splitlines() if line.startswith(f"- {cell}: In the first replicate")]
     assert lines
     for line in lines:

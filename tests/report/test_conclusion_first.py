@@ -81,12 +81,19 @@ def test_axes_and_their_values_have_titles_and_units(tmp_path: Path) -> None:
     assert NAMED.setting("iw", 1) == "iw: 1 segment"
 
 
-def test_without_a_finding_of_its_own_a_report_says_how_the_claims_ended(tmp_path: Path) -> None:
+def test_without_a_source_the_figure_is_the_finding(tmp_path: Path) -> None:
     view = synthetic.report(outputs(tmp_path), WEB, tmp_path)
+    assert view.finding.startswith("Power rises from 1.80 to 2.14 MB/s")
+
+
+def test_without_a_finding_of_its_own_a_report_of_a_paper_says_how_the_claims_ended(tmp_path: Path) -> None:
+    view = synthetic.report(outputs(tmp_path, source="A memo"), WEB, tmp_path)
     assert view.finding == "1 of the 2 claims that could be checked holds; rises fails."
     claims = outputs(tmp_path).claims
     for chosen, said in (([0], "The one claim that could be checked holds."), ([1, 1], "None of the 2 ")):
-        view = synthetic.report(outputs(tmp_path, claims=[claims[k] for k in chosen]), WEB, tmp_path)
+        view = synthetic.report(
+            outputs(tmp_path, source="A memo", claims=[claims[k] for k in chosen]), WEB, tmp_path
+        )
         assert view.finding.startswith(said)
     few = replace(WEB, cells=tuple(cell for cell in WEB.cells if cell.axes["iw"] == 1))
     view = synthetic.report(outputs(tmp_path, finding="{mean(power[iw=3])}"), few, tmp_path)

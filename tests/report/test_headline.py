@@ -7,10 +7,11 @@ import math
 import pytest
 
 import synthetic
-from cwndlab.report.headline import Axes, compared_lines, headline, named_values, one_line
-from cwndlab.spec.outputs import Figure
+from cwndlab.report.headline import Axes, compared_lines, headline, headline_of_row, named_values, one_line
+from cwndlab.spec.outputs import Column, Figure, Table
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import AxisValue, Results
+from cwndlab.stats.results import AxisValue, Estimate, Results
+from cwndlab.stats.tables import JudgedCell, JudgedTable
 
 AXES = Axes("buffer", "BDP", "share of the goodput", "%")
 
@@ -56,9 +57,13 @@ def test_of_three_lines_the_highest_is_named_where_it_is_apart_from_both_others(
     ]
 
 
-def test_nothing_is_said_where_no_two_intervals_are_apart() -> None:
+def test_where_no_two_intervals_are_apart_the_runs_do_not_tell() -> None:
     lines = {"a": {"1": around(5, 2), "2": around(6, 2)}, "b": {"1": around(6, 2), "2": around(7, 2)}}
-    assert compared_lines(lines, AXES) == ("", "")
+    assert [plain(text) for text in compared_lines(lines, AXES)] == [
+        "",
+        "The runs do not tell which has the larger share of the goodput: "
+        "at buffer = 1 and 2 BDP, the 95 % intervals overlap.",
+    ]
 
 
 def test_a_single_run_says_nothing() -> None:
@@ -73,6 +78,32 @@ def test_the_only_line_rises_or_falls_if_its_ends_are_apart() -> None:
     )
     assert one_line({"1": around(12, 1), "2": around(5, 1)}, AXES).startswith("Share of the goodput falls")
     assert one_line({"1": around(5, 1), "2": around(6, 1)}, AXES) == ""
+
+
+def one_row(*numbers: Interval) -> JudgedTable:
+    """Of a study with one cell, which measured the shares of these flows and a loss rate."""
+    names = [f"flow{k}" for k in range(len(numbers))]
+    columns = [Column(heading=name, group="share (%)", quantity=name) for name in names]
+    spec = Table(id="t", title="T", rows=[], columns=[*columns, Column(heading="loss (%)", quantity="loss")])
+    made = [
+        JudgedCell("t", (), k, "base", name, Estimate("base", name, "%", *one), None, None, None, "")
+        for k, (name, one) in enumerate(zip([*names, "loss"], [*numbers, around(1, 0.1)], strict=True))
+    ]
+    return JudgedTable(spec, ((),), (tuple(made),))
+
+
+def test_of_a_single_cell_the_first_numbers_of_the_table_are_compared() -> None:
+    assert headline_of_row(one_row(around(70, 5), around(30, 5))) == (
+        "flow0 has the larger share (70 against 30 %).",
+        "",
+    )
+    assert headline_of_row(one_row(around(52, 5), around(48, 5))) == (
+        "",
+        "The runs do not tell which has the larger share: "
+        "the 95 % intervals overlap (flow0 52 %, flow1 48 %).",
+    )
+    assert not any(headline_of_row(one_row(around(52, 5))))
+    assert not any(headline_of_row(one_row(Interval(52, math.nan, math.nan, 1, "t"), around(48, 5))))
 
 
 LAWS = Axes("congestion control", "", "goodput", "Mbit/s")

@@ -64,14 +64,17 @@ def test_every_table_begins_with_the_cell_and_all_axes_in_the_study_s_order(run:
 def test_estimates_print_as_a_table(run: RunResult) -> None:
     one = run.sel(rate=2.5, iw=4)
     shown = [line.split("  ") for line in str(one.estimates).splitlines()]
-    assert [len(line) for line in str(run.estimates).splitlines()] and len(shown) == 3
+    assert [len(line) for line in str(run.estimates).splitlines()] and len(shown) == 5
+    assert str(one.estimates).endswith(
+        "log t: Student's t on the logarithm, so that no interval goes below 0"
+    )
     assert [word.strip() for word in shown[0] if word] == [
         *("rate", "iw", "flows", "quantity", "estimate", "replicates", "method")
     ]
     estimate = one.sel(flows=3).estimate("goodput")
     assert f"goodput   {estimate}  3" in str(one.estimates) and f"<td>{estimate}</td>" in run._repr_html_()
     assert "\n… " not in str(run.estimates)
-    assert str(run.sel(flows=2).estimates).count("\n") == 6
+    assert str(run.sel(flows=2).estimates).count("\n") == 8
 
 
 def test_printed_estimates_are_arrow_to_everyone_who_reads_it(run: RunResult) -> None:

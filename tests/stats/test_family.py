@@ -45,6 +45,10 @@ def test_a_claim_that_is_sure_alone_may_be_open_among_many() -> None:
 
 def test_a_single_claim_of_one_comparison_is_as_sure_as_its_family() -> None:
     found, alone = family(results(2.3), [f"q[x={CELLS}] > 0.9"])
+    assert found.text("claims").startswith(
+        "1 claim is decided; all claims rest on 1 comparison of random numbers."
+    )
+    assert "It stays decided if" in found.text("claims")
     assert not alone
     assert found.firm == found.decided == found.comparisons == 1
 

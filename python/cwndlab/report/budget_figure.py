@@ -15,6 +15,7 @@ from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results
 
 from .canvas import INK, Row, Spec, field, legend_of, look_by_name, mark, mark_chart, panel_of_size, stack
+from .looks import labels_of
 
 #: A part is named as changed if it changes by this share of the object's time.
 CHANGED = 0.05
@@ -124,7 +125,10 @@ def _chart(spec: Figure, results: Results, data: str, places: list[str], names: 
         ),
         "y": field("y:Q", title=spec.y_title or f"mean time of a {kind} (s)"),
         "color": look_by_name(
-            "part:N", words, [COLOURS[name] for name in names], legend=legend_of(words, "square", spec)
+            "part:N",
+            words,
+            [COLOURS[name] for name in names],
+            legend=legend_of(labels_of(words), "square", spec),
         ),
         "order": field("order:Q"),
         "tooltip": [field("part:N"), field("y:Q", title="s")],

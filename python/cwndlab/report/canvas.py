@@ -58,7 +58,7 @@ INK = "#010203"
 
 Row: TypeAlias = dict[str, Any]
 
-WIDTH, HEIGHT, LOW, HIGH = 510, 290, 220, 400
+WIDTH, HEIGHT, LOW, HIGH = 510, 290, 220, 440
 """Of one panel, in pixels; low where there are more than two, high at the head of a page."""
 
 WHOLE = 840
@@ -157,17 +157,20 @@ def stack(charts: Sequence[Spec], spec: Figure) -> Spec:
     return {"concat": list(charts), "columns": spec.columns or 1, "spacing": 26}
 
 
-def legend_of(names: Sequence[str], symbol: str, spec: Figure, y_title: str = "one line") -> Spec | None:
-    """A legend above the title of the y axis, in as many columns as its names leave room for."""
-    if len(names) < 2:
+def legend_of(labels: Mapping[str, str], symbol: str, spec: Figure, y_title: str = "one line") -> Spec | None:
+    """A legend above the title of the y axis, in as many columns as its labels leave room for."""
+    if len(labels) < 2:
         return None
     # A line's symbol is long enough to tell its dashes in a print without colours.
     side = 28 if symbol == "stroke" else 10
     width = panel_width(spec) * (spec.columns or 1)
-    columns = max(1, width // (34 + side + 7 * max(len(name) for name in names)))
+    columns = max(1, width // (34 + side + 7 * max(map(len, labels.values()))))
     size = {"symbolType": symbol, "symbolSize": side**2, "symbolStrokeWidth": 2.5, "symbolOpacity": 1}
     offset = LINE * (1 + len(title_lines(y_title, spec)))
-    return {**size, "columns": columns, "columnPadding": 24, "offset": offset}
+    made = {**size, "columns": columns, "columnPadding": 24, "offset": offset}
+    if all(name == label for name, label in labels.items()):
+        return made
+    return {**made, "values": list(labels), "labelExpr": f"{json.dumps(labels)}[datum.label]"}
 
 
 def in_columns(spec: Figure, panels: int) -> Figure:

@@ -126,12 +126,20 @@ def _draw_both(
     both = overlay(kernel, simulated, (KERNEL, SIMULATOR))
     axis = list(both.study_axes)[-1]
     shared = [one for one in outputs.figures if one.kind in OVERLAID and AXIS not in one.where]
-    joint = [one.model_copy(update={"series": [*one.series, axis]}) for one in shared]
+    joint = [one.model_copy(update={"series": [*one.series, axis], "about": _about(one)}) for one in shared]
     rest = [one for one in outputs.figures if one not in shared]
     sides = (_draw(outputs, rest, kernel, omitted), _draw(outputs, rest, simulated, []))
     found = [*_draw(outputs, joint, both, omitted), *_pairs(outputs, *sides)]
     order = [one.id for one in outputs.figures]
     return sorted(found, key=lambda drawing: order.index(drawing.figure))
+
+
+def _about(figure: Figure) -> str | None:
+    """What a figure says of itself, and what distinguishes its lines or bars of kernel and simulator."""
+    if not figure.series and len(figure.drawn_quantities) < 2:  # they are named
+        return figure.about
+    looks = ("Filled", "outlined") if figure.kind == "bar" else ("Solid", "dashed")
+    return f"{figure.about or ''} {looks[0]}: kernel; {looks[1]}: simulator.".strip()
 
 
 def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:

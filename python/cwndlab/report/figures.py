@@ -48,7 +48,7 @@ from .canvas import (
     to_svg,
 )
 from .lines import quantity_title
-from .looks import DASHES, colours_of, dashes_of
+from .looks import DASHES, colours_of, dashes_of, labels_of
 from .palette import PALETTE
 from .svg import inline_svg, on_white
 
@@ -175,7 +175,7 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             for v, s in zip(c.value, c.share, strict=True)
             if v > 0 or not spec.log_x  # the curve begins at the share of what a logarithm cannot show
         ]
-        legend = legend_of(names, "stroke", spec)
+        legend = legend_of(labels_of(names), "stroke", spec)
         encoding = {
             "x": field("x:Q", title=x_title, scale=LOG if spec.log_x else {}),
             "y": field("y:Q", title=spec.y_title or "share at most", scale={"domain": [0, 1]}),
@@ -202,7 +202,7 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
     at = {
         "x": field("x:Q", title=x_title, scale={"zero": True}),
         "y": field("y:Q", title=y_title, scale={"zero": False}),
-        "color": look_by_name("series:N", names, PALETTE, legend=legend_of(names, "circle", spec)),
+        "color": look_by_name("series:N", names, PALETTE, legend=legend_of(labels_of(names), "circle", spec)),
     }
     for number, panel in enumerate(dict.fromkeys(one.panel for one in found)):
         shown = [one for one in found if one.panel == panel]
@@ -383,7 +383,7 @@ def _against_time(
             for name, values in lines.items()
             for t, v in zip(*decimate(time, values, window, panel_width(spec)), strict=True)
         ]
-        legend = legend_of(names, "stroke", spec)
+        legend = legend_of(labels_of(names), "stroke", spec)
         encoding = {
             "x": field("time:Q", title=spec.x_title or "time (s)", scale=span),
             "y": field("y:Q", title=spec.y_title or y_title, axis={"tickMinStep": 1}),

@@ -13,6 +13,7 @@ from cwndlab.spec.outputs import Figure
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, is_name
+from cwndlab.stats.tables import JudgedTable
 
 from .digits import estimate_text
 
@@ -69,6 +70,29 @@ def headline(spec: Figure, results: Results) -> Headline:
     return Headline(one(next(iter(lines.values())), axes))
 
 
+def headline_of_row(table: JudgedTable) -> Headline:
+    """Of a study with one cell, whose table has one row: what its first group of columns compares."""
+    columns = [column for column in table.spec.columns if column.group == table.spec.columns[0].group]
+    if len(table.cells) != 1 or len(columns) < 2 or not columns[0].group:
+        return Headline()
+    found = [cell.estimate for cell in table.cells[0][: len(columns)]]
+    known = [one for one in found if one is not None]
+    if len(known) < len(columns) or len({one.unit for one in known}) > 1:
+        return Headline()
+    line = {column.heading: one.interval for column, one in zip(columns, known, strict=True)}
+    axes = Axes("", "", _without_unit(columns[0].group), known[0].unit)
+    if shown := named_values(line, axes):
+        return Headline(shown)
+    if not _known(*line.values()):
+        return Headline()
+    larger = "larger" if len(line) == 2 else "largest"
+    numbers = ", ".join(f"{name} {estimate_text(one)} {axes.y_unit}".rstrip() for name, one in line.items())
+    undecided = (
+        f"The runs do not tell which has the {larger} {axes.y}: the 95 % intervals overlap ({numbers})."
+    )
+    return Headline(undecided=undecided)
+
+
 def _without_unit(title: str) -> str:
     """A title without the unit in parentheses at its end."""
     return re.sub(r" \([^()]*\)$", "", title)
@@ -86,19 +110,24 @@ def compared_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:
             leads.setdefault(name, []).append(place)
         elif _known(lines[name][place], *others):
             open_.append(place)
+    two = len(lines) == 2
+    larger, against = ("larger", "against") if two else ("largest", "against at most")
+    which = "the" if two else "the highest"
     if not leads:
-        return Headline()
-    larger, against = ("larger", "against") if len(lines) == 2 else ("largest", "against at most")
+        if not open_:
+            return Headline()
+        unknown = f"The runs do not tell which has the {larger} {axes.y}"
+        at = axes.describe_places(open_)
+        return Headline(undecided=f"{unknown}: at {at}, {which} 95 % intervals overlap.")
     parts: list[str] = []
     for name, where in leads.items():
         rest = {place: _highest(lines, name, place) for place in where}
-        rival = _range(rest, where) if len(lines) == 2 else estimate_text(max(rest.values(), key=_value))
+        rival = _range(rest, where) if two else estimate_text(max(rest.values(), key=_value))
         numbers = f"{_range(lines[name], where)} {against} {rival} {axes.y_unit}".rstrip()
         what = "" if parts else f" the {larger} {axes.y}"
         parts.append(f"{axes.describe_places(where, again=bool(parts))}, {name} has{what} ({numbers})")
     unclear = ""
     if open_:
-        which = "the" if len(lines) == 2 else "the highest"
         unclear = (
             f"At {axes.describe_places(open_, again=True)}, {which} 95 % intervals overlap: "
             "the runs do not tell."

@@ -33,7 +33,8 @@ from .canvas import (
     panel_width,
     stack,
 )
-from .looks import colours_of, dashes_of, fills_of
+from .looks import colours_of, dashes_of, fills_of, labels_of
+from .overlay import KERNEL, SIMULATOR
 from .palette import SHADES
 
 #: Up to so many places on an axis each have a tick.
@@ -67,8 +68,9 @@ def draw(
     names = list(dict.fromkeys(p.series for p in found))
     panels = list(dict.fromkeys(p.panel for p in found))
     many = len(found) > MANY * max(1, len(names))
-    room = room_for(names, spec) if named and not bars and len(panels) == 1 else 0
-    legend = None if room else legend_of(names, "square" if bars else "stroke", spec, y_title)
+    labels = labels_of(names)
+    room = room_for(list(labels.values()), spec) if named and not bars and len(panels) == 1 else 0
+    legend = None if room else legend_of(labels, "square" if bars else "stroke", spec, y_title)
     colours = colours_of(names, results.flows, spec, bars=bars)
     colour = look_by_name("series:N", names, colours, legend=legend)
     dash = look_by_name("series:N", names, dashes_of(names, spec), legend=legend)
@@ -104,14 +106,19 @@ def draw(
                 layers.append(mark("rule", {**ends, "color": colour}, strokeWidth=1.4, opacity=0.7))
             layers += _lines(shown, dash if len(names) > 1 else None, points=not many)
         if room:
-            rows["ends"] = along.ends(rows[name], names, panel_height(spec))
+            rows["ends"] = along.ends(rows[name], labels, panel_height(spec))
             layers += _names(panel_width(spec) - room, colour, dash)
         sized = spec.model_copy(update={"width": panel_width(spec) - room})
         title = series.panel_title(spec, results, panel)
         charts.append(panel_of_size(layer_chart(name, layers), title, sized))
+    return stack(charts, spec), rows, _in_words(x_title, y_title, names, labels)
+
+
+def _in_words(x_title: str, y_title: str, names: Sequence[str], labels: Mapping[str, str]) -> str:
+    """What is to be seen."""
     words = f"{y_title} against {x_title}"
-    words += f" for {', '.join(names)}" if len(names) > 1 else ""
-    return stack(charts, spec), rows, words
+    words += f" for {', '.join(labels.values())}" if len(labels) > 1 else ""
+    return words + (f" of {KERNEL} and {SIMULATOR}" if len(labels) < len(names) else "")
 
 
 def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, numeric: bool) -> list[Row]:
@@ -244,12 +251,15 @@ class Vertical(NamedTuple):
         step = Decimal(f"{self.ticks[1] - self.ticks[0]:.6g}").normalize()
         return {"values": list(self.ticks), "format": f",.{max(0, -int(step.as_tuple().exponent))}f"}
 
-    def ends(self, rows: Sequence[Row], names: Sequence[str], height: int) -> list[Row]:
+    def ends(self, rows: Sequence[Row], labels: Mapping[str, str], height: int) -> list[Row]:
         """Where each line is named, in pixels: at the height of its last point, apart from the others."""
         last = {r["series"]: self._pixel(r["y"], height) for r in rows}
-        order = sorted((name for name in names if name in last), key=last.__getitem__)
+        order = sorted((name for name in labels if name in last), key=last.__getitem__)
         places = move_apart([last[name] for name in order], height)
-        return [{"series": name, "at": place} for name, place in zip(order, places, strict=True)]
+        return [
+            {"series": name, "label": labels[name], "at": place}
+            for name, place in zip(order, places, strict=True)
+        ]
 
     def _pixel(self, value: float, height: int) -> float:
         low, high = self.low, self.high
@@ -292,7 +302,7 @@ def _names(end: int, colour: Mapping[str, object], dash: Mapping[str, object]) -
             "ends",
             mark(
                 "text",
-                {**at, "x": {"value": end + SWATCH}, "text": field("series:N")},
+                {**at, "x": {"value": end + SWATCH}, "text": field("label:N")},
                 align="left",
                 fontSize=13,
                 color=INK,

@@ -60,6 +60,20 @@ def fills_of(names: Sequence[str], colours: Sequence[str], spec: Figure) -> list
     ]
 
 
+def labels_of(names: Sequence[str]) -> dict[str, str]:
+    """What series are called next to a figure: a kernel's and the simulator's of one name once, by that name.
+
+    They have one colour, and dashes or outlines tell them apart.
+    """
+    bases = {name: without_source(name) for name in names}
+    if not _has_sources(names) or not all(bases.values()):
+        return {name: name for name in names}
+    first: dict[str, str] = {}
+    for name, base in bases.items():
+        first.setdefault(base, name)
+    return {name: base for base, name in first.items()}
+
+
 def _has_sources(names: Sequence[str]) -> bool:
     """Whether the series are a kernel's and the simulator's."""
     return any(without_source(name) != name for name in names)

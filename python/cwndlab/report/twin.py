@@ -218,6 +218,7 @@ def view(
         for key in keys.values()
         if key is not None
     }
+    cells_in_words = {cell.id: kernel.cell_title(cell) for cell in kernel.cells}
     groups = []
     for table in dict.fromkeys(row.table for row in rows):
         cells = dict.fromkeys(row.cell for row in rows if row.table == table)
@@ -228,7 +229,9 @@ def view(
         for row, span in zip(mine, _spans([row.cell for row in mine]), strict=True):
             key = keys[row]
             why = () if key is None else (traces.get(row.cell, ""), words[key])
-            said = _row(row, kernel, remarks.pop(row.cell, ""), " ".join(filter(None, why)))
+            said = _row(
+                row, kernel, cells_in_words[row.cell] + remarks.pop(row.cell, ""), " ".join(filter(None, why))
+            )
             shown.append(said._replace(span=span))
         groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
     known = [row for row in rows if math.isfinite(row.difference.low)]
@@ -237,11 +240,11 @@ def view(
         if known
         else ""
     )
-    lines = tuple(dict.fromkeys(f"{key.cell}: {text}" for key, text in words.items() if text))
+    lines = tuple(dict.fromkeys(f"{cells_in_words[key.cell]}: {text}" for key, text in words.items() if text))
     return TwinView(
         tuple(groups),
-        tuple(lists_of(twin.results, kernel)),
-        tuple((cell, *_trace_row(found)) for cell, found in twin.first_differences.items()),
+        tuple((cells_in_words[cell], name, said) for cell, name, said in lists_of(twin.results, kernel)),
+        tuple((cells_in_words[cell], *_trace_row(found)) for cell, found in twin.first_differences.items()),
         twin.about,
         count,
         RULE.format(pairing=PAIRED if twin.paired else UNPAIRED),
@@ -299,7 +302,7 @@ def _parts(name: str) -> tuple[str, str]:
     return (kind, rest.removesuffix(")").partition(",")[0]) if bracket else ("", name)
 
 
-def _row(row: TwinNumber, results: Results, remark: str, why: str) -> TwinRow:
+def _row(row: TwinNumber, results: Results, cell: str, why: str) -> TwinRow:
     kind, quantity = _parts(row.quantity)
     name = results.title(quantity) if quantity in results.units else quantity
     if kind:
@@ -311,7 +314,7 @@ def _row(row: TwinNumber, results: Results, remark: str, why: str) -> TwinRow:
         else None
     )
     return TwinRow(
-        row.cell + remark,
+        cell,
         (f"{name} ({row.unit})" if row.unit else name) + (f"; kernel: {row.note}" if row.note else ""),
         _text(row.simulator, digits),
         marks[0],

@@ -49,13 +49,15 @@ ALONE = "Decided on its own only."
 METHODS = {
     "t": "Student's t over the runs",
     "log t": "Student's t on the logarithm, so that no interval goes below 0",
-    "logit t": "Student's t on the logit, so that no interval leaves the possible range",
+    "logit t": "Student's t on the log odds ln(p/(1 − p)), so that no interval leaves the possible range",
     "log t, at least Poisson": "Student's t on the logarithm, and at least that of a Poisson count",
     "paired t": "Student's t on the differences between paired runs",
     "log paired t": "Student's t on the logarithms' differences between paired runs",
-    "logit paired t": "Student's t on the logits' differences between paired runs",
+    "logit paired t": "Student's t on the log odds' differences between paired runs",
     "order statistics": "from two of the sorted runs, whatever their distribution",
 }
+#: What an adjusted mean is freed of.
+ADJUSTMENT = "scatter that comes from what each run happened to draw, such as larger or smaller files,"
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
@@ -102,8 +104,8 @@ def table_view(
     remarks = []
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
-        explained = dict.fromkeys(map(_method_text, random))
-        remarks.append("95 % intervals: " + "; ".join(explained) + "." + _unseen(judged))
+        explained = dict.fromkeys(method_text(m.removesuffix(ADJUSTED)) for m in random)
+        remarks.append("95 % intervals: " + "; ".join(explained) + "." + _adjusted(random) + _unseen(judged))
     elif EXACT in methods:
         remarks.append("Nothing in these cells is random: every number is exact.")
         rows = tuple(r._replace(numbers=tuple(n._replace(interval="") for n in r.numbers)) for r in rows)
@@ -151,14 +153,24 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Results) -
     return tuple(made)
 
 
-def _method_text(method: str) -> str:
+def method_text(method: str) -> str:
     """What the method of an interval does: "ratio of means, paired t" of a comparison, too."""
     method, adjusted = method.removesuffix(ADJUSTED), method.endswith(ADJUSTED)
-    after = ", adjusted for what the runs drew" if adjusted else ""
+    after = f", after {ADJUSTMENT} was removed" if adjusted else ""
     if method in METHODS:
         return METHODS[method] + after
     what, _, rest = method.rpartition(", ")
     return (f"{what}: {METHODS[rest]}" if rest in METHODS else method) + after
+
+
+def _adjusted(methods: Sequence[str]) -> str:
+    """That the scatter of means was reduced first, of all of them or of some."""
+    adjusted = sum(method.endswith(ADJUSTED) for method in methods)
+    if not adjusted:
+        return ""
+    return (
+        f" From {'' if adjusted == len(methods) else 'some of '}these means, {ADJUSTMENT} was removed first."
+    )
 
 
 def _groups(spec: Table) -> Iterator[tuple[str, int]]:

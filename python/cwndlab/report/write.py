@@ -18,7 +18,7 @@ from . import render
 from .contents import Outputs, count_claims, finding_text
 from .digits import number, percent
 from .draft import Draft
-from .headline import Headline, headline
+from .headline import Headline, headline, headline_of_row
 from .judge import Judged, Omitted, judgements_of, omissions
 from .model import (
     Definition,
@@ -93,9 +93,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     drawings, results = report.drawings, report.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((one for one in outputs.figures if key is not None and one.id == key.figure), None)
-    finding = Headline(_finding(outputs, judged, results))
-    if not finding.shown and shows is not None:
-        finding = headline(shows, results)
+    finding = _finding(outputs, judged, results, shows)
     twin = next((d for d in drawings if key is not None and d is not key and d.figure == key.figure), None)
     rest = [drawing for drawing in drawings if drawing is not key and drawing is not twin]
     at = places(judged.tables, outputs.figures, results)
@@ -200,14 +198,22 @@ def _claims_together(judged: Judged, results: Results) -> tuple[str, Collection[
     return family.text("claims"), alone
 
 
-def _finding(outputs: Outputs, judged: Judged, results: Results) -> str:
-    """The study's own finding, or how its claims ended where its cells were not run."""
+def _finding(outputs: Outputs, judged: Judged, results: Results, key: Figure | None) -> Headline:
+    """The study's own finding; where it has none, or its cells were not run, what there is to say instead.
+
+    That is how a paper's claims ended, and otherwise what the first figure or table shows.
+    """
     if outputs.finding:
         try:
-            return finding_text(outputs.finding, results)
+            return Headline(finding_text(outputs.finding, results))
         except StudyError as error:
             judged.omitted.append(Omitted("finding", "", error))
-    return count_claims(judged.claims)
+    claims = Headline(count_claims(judged.claims))
+    if key is not None:
+        found = headline(key, results)
+    else:
+        found = headline_of_row(judged.grids[0]) if judged.grids else Headline()
+    return claims if any(claims) and (outputs.source or not any(found)) else found
 
 
 def _margins(grids: Sequence[Table], results: Results) -> str:

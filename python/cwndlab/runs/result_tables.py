@@ -95,7 +95,13 @@ class Estimates:
         return [[word for word, keep in zip(line, used, strict=True) if keep] for line in lines]
 
     def _more_rows(self) -> list[str]:
-        return [f"… {len(self) - PRINTED} more rows"] if len(self) > PRINTED else []
+        """What follows the rows: how many are not shown, and what the methods of the intervals are."""
+        more = [f"… {len(self) - PRINTED} more rows"] if len(self) > PRINTED else []
+        from cwndlab.report.wording import method_text  # only printing needs it
+
+        methods = filter(None, dict.fromkeys(self.table["method"].slice(0, PRINTED).to_pylist()))
+        explained = [f"{method}: {words}" for method in methods if (words := method_text(method)) != method]
+        return [*more, "95 % intervals in brackets.", *explained] if explained else more
 
 
 @dataclass(frozen=True)

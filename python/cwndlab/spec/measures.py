@@ -240,6 +240,9 @@ def figures(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> li
             "x": x,
             "y_title": _headed(group.title, group.unit),
         }
+        if group.name == "share" and len(names) == 2 and others:  # the other flow has the rest
+            names = names[:1]
+            figure["title"] += f": {group.headings[0]}"
         figure |= {"quantity": names[0]} if len(names) == 1 else {"quantities": names}
         if others:
             figure["series"] = others[:1]

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from cwndlab.spec.outputs import Claim
     from cwndlab.stats.field import Field, Key
     from cwndlab.stats.intervals import Interval
-    from cwndlab.stats.results import Results
+    from cwndlab.stats.results import AxisValue, Results
 
-SHOWN = 6
-"""Cells named one by one in a claim's detail; the others are counted."""
+SHOWN = 4
+"""Groups of cells that a claim's detail names; the cells of the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -157,14 +157,24 @@ def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> str:
     for answer, word in ((False, "fails"), (None, "undecided")):
         keys = answers[answer]
         if keys:
-            named = "; ".join(_name(value, key) for key in keys[:SHOWN])
-            rest = f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
-            text += f", {word} in {len(keys)} ({named}{rest})"
+            text += f", {word} in {len(keys)} ({_name_cells(value, keys, evaluator.results)})"
     return text + "."
 
 
-def _name(value: Field, key: Key) -> str:
-    return ", ".join(f"{axis}={at}" for axis, at in zip(value.axes, key, strict=True))
+def _name_cells(value: Field, keys: Sequence[Key], results: Results) -> str:
+    """Cells in words, those that differ in the last axis alone together."""
+    *axes, last = value.axes
+    groups: dict[Key, list[AxisValue]] = {}
+    for key in keys:
+        groups.setdefault(key[:-1], []).append(key[-1])
+    named = [
+        ", ".join(
+            filter(None, (results.settings(dict(zip(axes, key, strict=True))), results.setting(last, *at)))
+        )
+        for key, at in list(groups.items())[:SHOWN]
+    ]
+    rest = sum(map(len, list(groups.values())[SHOWN:]))
+    return "; ".join(named) + (f"; and {rest} more" if rest else "")
 
 
 def _parts(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[ClaimPart, ...]:

@@ -38,11 +38,18 @@ class Family(NamedTuple):
         if not self.decided:
             return ""
         up_to = self.comparisons * WRONG
+        one = self.decided == 1
+        decided = f"{self.decided} {what.removesuffix('s') if one else what} {'is' if one else 'are'} decided"
+        firm = (
+            ("It stays" if self.firm else "It does not stay")
+            if one
+            else f"{self.firm} of the {self.decided} stay"
+        )
         return (
-            f"{self.decided} {what} are decided, and all rest on {self.comparisons} comparisons of random "
-            f"numbers. By chance, up to {100 * WRONG:g} % of these ({up_to:.1f}) are decided wrongly. "
-            f"{self.firm} of the {self.decided} stay decided if all comparisons together are to err in at "
-            f"most {100 * (1 - LEVEL):.0f} % of all reports."
+            f"{decided}; all {what} rest on {self.comparisons} comparison{'s' * (self.comparisons != 1)} of "
+            f"random numbers. By chance, up to {100 * WRONG:g} % of these ({up_to:.1f}) are decided wrongly. "
+            f"{firm} decided if all comparisons together are to err in at most {100 * (1 - LEVEL):.0f} % of "
+            "all reports."
         )
 
 

@@ -199,9 +199,12 @@ class Results:
         """What a value of an axis is called, without its unit."""
         return self.value_titles.get((axis, label(value))) or text(value)
 
-    def setting(self, axis: str, value: AxisValue) -> str:
-        """An axis at a value in words: "round trip: 10 ms", "initial window: 1 packet"."""
-        title, unit = self.value_title(axis, value), self.axis_units.get(axis, "")
+    def setting(self, axis: str, *values: AxisValue) -> str:
+        """An axis at some values in words: "round trip: 10 ms", "initial window: 1 and 2 packets"."""
+        *before, title = (self.value_title(axis, value) for value in values)
+        unit = self.axis_units.get(axis, "")
+        if before:
+            return f"{self._title(axis)}: {', '.join(before)} and {title} {unit}".rstrip()
         if title == "1":
             unit = re.sub(r"^([a-z]{3,})s$", r"\1", unit)
         return f"{self._title(axis)}: {title} {unit}".rstrip()
@@ -209,6 +212,11 @@ class Results:
     def settings(self, axes: Mapping[str, AxisValue]) -> str:
         """Several axes at their values in words."""
         return ", ".join(self.setting(axis, value) for axis, value in axes.items())
+
+    def cell_title(self, cell: CellInfo) -> str:
+        """A cell in words, by the axes that vary; that of a study without axes is called "the only cell"."""
+        varied = {axis: at for axis, at in cell.axes.items() if len(self.axes[axis]) > 1}
+        return self.settings(varied or cell.axes) or "the only cell"
 
     def statistic(self, quantity: str) -> str:
         """How the quantity is summed up over replicates: `mean` or `median`."""
