@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cwndlab.errors import StudyError
-from cwndlab.evaluate import evaluation, pack, scorecard, subjects
+from cwndlab.evaluate import evaluation, overview, pack, scorecard, subjects
 from cwndlab.evaluate.scorecard import Standing, ThresholdOutcome
 from cwndlab.plan import plan
 from cwndlab.plan.compile import compile_model
@@ -114,8 +114,22 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     assert "5.2-starves" in worse
     page, markdown = ((tmp_path / f"scorecard.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
     said = f"worse than every reference in {len(worse)} of {len(rows)} rows"
-    assert f'timid</strong> {said}: <a href="#rfc9743-{worse[0]}">{worse[0]}</a>' in page
-    assert f"timid: {said} ({', '.join(worse)})" in markdown
+    shown = [row.criterion.shows for row in made.cards[0].extremes("timid")["worse"]]
+    assert f'timid is {said}: <a href="#rfc9743-{worse[0]}">{shown[0]}</a>' in page
+    assert f"timid: {said} ({'; '.join(shown)})" in markdown
+    assert overview.finding(made.cards, "stubborn").startswith(
+        "stubborn meets none of the 3 limits that apply to it. "
+    )
+    said = overview.finding(made.cards, "timid").partition(" It ")[2]
+    ranked = sum(overview.is_ranked(row, "timid") for row in rows.values())
+    better = len(made.cards[0].extremes("timid").get("better", ()))
+    assert said.startswith(f"is better than every reference in {better or 'none'} of {ranked} rows")
+    assert f"worse than every reference in {len(worse)}." in said and said in page
+    of_reno = overview.against_references(made.cards[0], "timid")[0]
+    assert sum(of_reno.counts.values()) == ranked and of_reno.counts[Standing.WORSE] >= len(worse)
+    bars = overview.range_bars(rows["5.2-starves"])
+    assert set(bars) == set(rows["5.2-starves"].values) and max(one.high for one in bars.values()) == 100
+    assert all(0 <= one.low <= one.value <= one.high for one in bars.values())
     assert rows["5.2-starves-others"].rank("stubborn") == (6, 6)
 
 

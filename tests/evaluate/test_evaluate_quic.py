@@ -84,7 +84,7 @@ def test_rows_that_a_stack_cannot_answer_say_why_and_are_counted(small: Path, tm
     assert "QUIC carries" in reasons["slow-reader"]
     assert reasons["knobs"] == "initial_ssthresh_segments of the flow tested are knobs of TCP"
     page = (tmp_path / "scorecard.md").read_text(encoding="utf-8")
-    described = r"\*\*noq-bbr3\*\*: congestion control bbr3 of the QUIC stack noq-proto [\d.]+, mtu = 1500B"
+    described = r"noq-bbr3: congestion control bbr3 of the QUIC stack noq-proto [\d.]+, mtu = 1500B"
     assert re.search(described, page)
     assert "not measured: QUIC carries" in page
     data = json.loads((tmp_path / "scorecard.json").read_text(encoding="utf-8"))

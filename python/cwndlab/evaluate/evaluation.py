@@ -29,6 +29,7 @@ from cwndlab.spec.units import parse_time
 from cwndlab.study import Study
 from cwndlab.writing import save
 
+from .overview import LOOKS, against_references, finding, range_bars
 from .pack import Pack
 from .scorecard import Scorecard, as_data, as_junit, judge
 from .subjects import Subject, refusal, with_subjects
@@ -36,8 +37,8 @@ from .subjects import Subject, refusal, with_subjects
 RULE = (
     "A row has a mark where the document itself states a limit: met, not met, undecided if the 95 % "
     "intervals do not decide, or does not apply. The other rows have no limit. They show the number, its "
-    "rank by estimate among all that were run, and the references from which it differs at 95 %. The head "
-    "lists the rows in which a subject differs so from every reference."
+    "rank by estimate among all that were run, and the references from which it differs at 95 %. Criteria "
+    "that are not met come first, then those that are undecided."
 )
 
 
@@ -297,6 +298,10 @@ def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: floa
         "subjects": evaluation.subjects,
         "cards": evaluation.cards,
         "numbers": lambda row, names: [row.number(name) for name in names],
+        "findings": [text for one in evaluation.subjects if (text := finding(evaluation.cards, one.name))],
+        "against_references": against_references,
+        "looks": LOOKS,
+        "range_bars": range_bars,
         "rule": RULE,
         "facts": _facts(evaluation, options, seconds),
     }
@@ -307,6 +312,7 @@ def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: floa
 def _facts(evaluation: Evaluation, options: RunOptions, seconds: float) -> list[Fact]:
     wanted = sum(run.plan.runs for run in evaluation.runs.values())
     facts = [
+        *(Fact(subject.name, subject.description) for subject in evaluation.subjects),
         Fact("cwndlab", __version__),
         Fact("backend", options.backend),
         Fact("runs", f"{wanted}, of which {evaluation.performed} ran now, in {seconds:.0f} s"),
