@@ -13,7 +13,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -145,8 +145,7 @@ class Row:
     #: Estimate over truth less one for rate and buffer, milliseconds for the round trip.
     errors: dict[str, float] = field(default_factory=dict)
     covered: dict[str, bool] = field(default_factory=dict)
-    #: Shares of the draws below the truth, and intervals of answers in percent of their middle.
-    ranks: dict[str, float] = field(default_factory=dict)
+    #: Intervals of answers in percent of their middle.
     widths: dict[str, float] = field(default_factory=dict)
     #: What of the cross traffic's response the fit says.
     response: str = ""
@@ -226,16 +225,6 @@ def _compare(row: Row, fit: CaptureFit) -> None:
         truth, value = truths[one.name], float(one.value or 0.0)
         row.errors[one.name] = value - truth if one.name in ("rtt", "loss") else 100 * (value / truth - 1)
         row.covered[one.name] = one.low <= truth <= one.high
-    draws = [one["set"] for one in fit.study["axes"]["draw"]["values"]]
-    limits = [one["topology.links.bottleneck.forward"]["queue"]["limit"] for one in draws]
-    drawn = {
-        "rate": [float(one["topology.links.bottleneck.rate"].removesuffix("Mbps")) for one in draws],
-        "rtt": [float(one["topology.rtt"].removesuffix("ms")) for one in draws],
-        "buffer": [float(limit.removesuffix("B")) / 1e3 for limit in limits],
-    }
-    for name, values in drawn.items():
-        if name in row.covered:
-            row.ranks[name] = _rank(values, truths[name])
 
 
 def _what_if(row: Row, fit: CaptureFit) -> None:
@@ -249,7 +238,6 @@ def _what_if(row: Row, fit: CaptureFit) -> None:
         wider = MODEL_ERROR if name == "goodput" else 0.0
         row.covered[name] = (1 - wider) * min(values) <= truth <= (1 + wider) * max(values)
         row.errors[name] = 100 * (statistics.median(values) / truth - 1) if truth else 0.0
-        row.ranks[name] = _rank(values, truth)
         row.widths[name] = 100 * (max(values) - min(values)) / statistics.median(values)
 
 
@@ -263,12 +251,6 @@ def _answers(study: Study, seed: int | None = None, backend: str = "simulator") 
         elif one["quantity"] == "queue_delay_mean":
             found.setdefault(one["cell"], {})["delay"] = one["value"]
     return list(found.values())
-
-
-def _rank(values: Sequence[float], truth: float) -> float:
-    """The share of draws below a truth, of which those that are equal count half."""
-    below = sum(value < truth for value in values) + sum(value == truth for value in values) / 2
-    return below / len(values)
 
 
 def row_of(found: dict[str, Any]) -> Row:

@@ -105,8 +105,6 @@ def _groups(rows: Sequence[Row], names: dict[str, str]) -> list[str]:
         group = [row for row in rows if belongs(row)]
         lines.append([words, str(len(group)), *(_cell(group, name) for name in names)])
     lines.append(["coverage", "", *(_percent(_truths(rows, name)) for name in names)])
-    if names is PARAMETERS:
-        lines.append(["coverage of the draws", "", *(_percent(_inside(rows, name)) for name in names)])
     head = ["cross traffic", "paths", *(f"{words}: error; covered" for words in names.values())]
     return markdown_lines(head, lines)
 
@@ -117,11 +115,6 @@ def _with_cross(cross: str) -> Callable[[Row], bool]:
 
 def _truths(rows: Iterable[Row], name: str) -> list[bool]:
     return [row.covered[name] for row in rows if name in row.covered]
-
-
-def _inside(rows: Iterable[Row], name: str) -> list[bool]:
-    """Whether the draws themselves cover the truth, before they are widened to what a capture resolves."""
-    return [0 < row.ranks[name] < 1 for row in rows if name in row.ranks]
 
 
 def _cell(rows: Sequence[Row], name: str) -> str:
@@ -155,39 +148,22 @@ def _goals(fitted: Sequence[Row], answered: Sequence[Row]) -> list[str]:
         "",
         f"Goal for coverage, {low} to {high} %: {', '.join(covered)}.",
         "",
-        "Intervals of the rate extend to 0.01 % on either side, the accuracy of a host's clock, those of the "
-        "base round trip to 0.05 ms, a host's delay, and those of buffers to whole packets. Simulated hosts "
-        "are exact, and drawn buffers are no whole packets, so these intervals are wider than needed here. "
-        "Intervals of the goodput have 0.5 % for the difference of the simulator from Linux.",
-        "",
-        _of_draws(fitted),
+        "Besides its interval a fit states what replays do not have: a host's clock, which may move the rate "
+        "by 0.01 %, a host's delay, 0.05 ms of the round trip, and a packet of the buffer. Simulated hosts "
+        "are exact, so it is not counted here. Intervals of the goodput have 0.5 % for the difference of the "
+        "simulator from Linux.",
     ]
-
-
-def _of_draws(fitted: Sequence[Row]) -> str:
-    """Whether the draws themselves, without what hosts add, cover as they should."""
-    inside = {name: _inside(fitted, name) for name in ("rate", "rtt", "buffer")}
-    shares = [f"{PARAMETERS[name]} {_percent(one)}" for name, one in inside.items()]
-    least = min(len(one) for one in inside.values())
-    scatter = 200 * math.sqrt(0.95 * 0.05 / least)
-    usual = f"{95 - scatter:.0f} to {95 + scatter:.0f} %"
-    return (
-        f"The draws alone cover {', '.join(shares)}; 95 % would give {usual}. "
-        "So the draws are calibrated, and what is beyond 97 % is what hosts add. Narrower intervals would be "
-        "right for simulated hosts and wrong for real ones: without a clock error, the rate of this table is "
-        "known to a millionth, and a host's clock is not."
-    )
 
 
 def _judged(truths: Sequence[bool]) -> str:
     share = round(100 * statistics.mean(truths))
     # The scatter of a share that is in the middle of the goal.
-    scatter = 100 * math.sqrt(0.95 * 0.05 / len(truths))
-    if share > COVERAGE[1]:
-        return "wider than needed"
-    if share >= COVERAGE[0]:
+    scatter = 200 * math.sqrt(0.95 * 0.05 / len(truths))
+    if COVERAGE[0] <= share <= COVERAGE[1]:
         return "reached"
-    return f"not reached; 95 % would give {95 - 2 * scatter:.0f} % or more"
+    if abs(share - 95) <= scatter:
+        return f"within chance: 95 % would give {95 - scatter:.0f} to {95 + scatter:.0f} %"
+    return "wider than needed" if share > COVERAGE[1] else "not reached"
 
 
 def _responses(rows: Sequence[Row]) -> list[str]:

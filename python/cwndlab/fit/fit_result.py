@@ -29,6 +29,10 @@ class Parameter(Strict):
     value: float | str | None = Field(None, description="the estimate; none if it is not identifiable")
     low: float | None = Field(None, description="lower end of the 95 % interval")
     high: float | None = Field(None, description="upper end")
+    resolution: float | None = Field(
+        None, description="what replays do not have may move it by so much besides, to either side"
+    )
+    resolution_of: str = Field("", description="what that is")
     stated: bool = Field(False, description="given by the user, not estimated")
     not_identifiable: str = Field("", description="why there is no estimate")
     how: str = Field("", description="what of the capture it was read from")
@@ -40,7 +44,15 @@ class Parameter(Strict):
             return "stated"
         if self.not_identifiable:
             return f"not identifiable: {self.not_identifiable}"
-        return "as captured" if self.low is None else f"{self.low:.5g} to {self.high:.5g}"
+        if self.low is None or self.high is None:
+            return "as captured"
+        digits = next(k for k in range(5, 18) if k == 17 or f"{self.low:.{k}g}" != f"{self.high:.{k}g}")
+        return f"{self.low:.{digits}g} to {self.high:.{digits}g}"
+
+    @property
+    def besides(self) -> str:
+        """The resolution in words."""
+        return "" if self.resolution is None else f"± {self.resolution:.2g}, {self.resolution_of}"
 
     @property
     def text(self) -> str:
@@ -98,8 +110,8 @@ class Fitted(Strict):
 
     def table(self) -> str:
         """The parameters as text."""
-        rows = [(one.name, one.text, one.interval) for one in self.parameters]
-        return "\n".join(aligned_lines([("parameter", "value", "95 % interval"), *rows]))
+        rows = [(one.name, one.text, one.interval, one.besides) for one in self.parameters]
+        return "\n".join(aligned_lines([("parameter", "value", "95 % interval", "besides"), *rows]))
 
     def comparison(self) -> str:
         """The capture next to the replays as text."""

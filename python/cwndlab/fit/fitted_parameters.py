@@ -10,7 +10,7 @@ from .drawing import DrawnPaths
 from .fit_result import Parameter
 from .path_estimates import PathEstimates
 from .refusals import FEWEST_SEGMENTS
-from .replays import HOST_DELAY_S, DrawnInterval, interval_of, whole_packets
+from .replays import HOST_CLOCK, HOST_DELAY_S, interval_of
 from .sender_estimates import SenderEstimates
 from .stated_parameters import StatedParameters
 
@@ -25,23 +25,36 @@ def path_parameters(
     """The parameters of the path, by the draws; packets have so many bytes."""
     draws = [draw for kind in kinds for draw in kind.draws]
 
-    def known(name: str, unit: str, found: DrawnInterval, scale: float, how: str) -> Parameter:
-        value, low, high = (scale * end for end in (found.value, found.low, found.high))
-        return Parameter(name=name, unit=unit, value=value, low=low, high=high, how=how)
+    def known(
+        name: str, unit: str, values: list[float], resolution: tuple[float, str], how: str
+    ) -> Parameter:
+        found = interval_of(values)
+        return Parameter(
+            name=name,
+            unit=unit,
+            value=found.value,
+            low=found.low,
+            high=found.high,
+            resolution=resolution[0],
+            resolution_of=resolution[1],
+            how=how,
+        )
 
-    yield known("rate", "Mbit/s", interval_of([one.rate_bps for one in draws]), 1e-6, _SPACING)
+    rates = [one.rate_bps * 1e-6 for one in draws]
+    yield known("rate", "Mbit/s", rates, (HOST_CLOCK * max(rates), "a host's clock"), _SPACING)
     if stated.rtt_s is not None:
         yield Parameter(name="rtt", unit="ms", value=stated.rtt_s * 1e3, stated=True)
     else:
-        base = interval_of([one.base_s for one in draws], HOST_DELAY_S)
-        yield known("rtt", "ms", base, 1e3, "shortest round trip, less the time to send the segment")
+        base = [one.base_s * 1e3 for one in draws]
+        how = "shortest round trip, less the time to send the segment"
+        yield known("rtt", "ms", base, (HOST_DELAY_S * 1e3, "hosts' delays"), how)
     if stated.has_buffer:
         yield Parameter(name="buffer", unit="kB", value=path.queue.buffer_bytes / 1e3, stated=True)
     else:
         full, every = path.queue.full_episodes, path.queue.episodes
         how = f"round trips before losses at a full queue ({full} of {every} episodes)"
-        room = whole_packets(interval_of([one.buffer_bytes for one in draws]), wire_bytes)
-        yield known("buffer", "kB", room, 1e-3, how)
+        room = [one.buffer_bytes * 1e-3 for one in draws]
+        yield known("buffer", "kB", room, (wire_bytes * 1e-3, "a packet"), how)
     yield _random_loss(path, kinds)
     yield from _cross_traffic(path, kinds)
 

@@ -28,10 +28,8 @@ _AROUND = {"rate_bps": 0.03, "base_s": 0.03, "buffer_bytes": 0.1}
 _AROUND_CROSS = 0.03
 #: Bytes by which buffers differ at least: a drop-tail queue holds whole packets.
 _AROUND_PACKET = 1800.0
-#: The smallest interval to either side, as a share: a host's clock is off by that much.
-_CLOCK = 1e-4
-#: And of round trips, in seconds: hosts take that long to answer.
-HOST_DELAY_S = 5e-5
+#: What replays do not have: a host's clock is off by this share, and hosts take this long to answer.
+HOST_CLOCK, HOST_DELAY_S = 1e-4, 5e-5
 
 
 @dataclass(frozen=True)
@@ -146,14 +144,6 @@ def _known(errors: Floats, k: int) -> float:
     return 0.0 if np.isnan(errors).all() else float(np.nanmedian(errors))
 
 
-def whole_packets(found: DrawnInterval, wire_bytes: int) -> DrawnInterval:
-    """An interval of a buffer widened to whole packets: those in between act alike."""
-    low, high = math.floor(found.low / wire_bytes), math.ceil(found.high / wire_bytes)
-    return DrawnInterval(found.value, float(low * wire_bytes), float(high * wire_bytes))
-
-
-def interval_of(values: Sequence[float], finest: float = 0.0) -> DrawnInterval:
-    """The middle of draws, and their ends, but never closer than what a capture resolves."""
-    middle = float(np.median(values))
-    near = max(finest, _CLOCK * abs(middle))
-    return DrawnInterval(middle, min(min(values), middle - near), max(max(values), middle + near))
+def interval_of(values: Sequence[float]) -> DrawnInterval:
+    """The middle of draws, and their ends."""
+    return DrawnInterval(float(np.median(values)), min(values), max(values))
