@@ -56,7 +56,7 @@ function likelySender({ traffic: [first] }) {
 const GRAPHS = /** @type {const} */ ([
   ["sequence", "Packets", "segment number", "A dot is a packet when it is sent, a cross one that is dropped. The steeper, the faster."],
   ["rate", "Rate", "Mb/s", "Data that arrives at the receivers, repeated data included: of each flow, and of all together (dashed)."],
-  ["window", "Window", "kB", "What the sender may have in flight (cwnd), and what it has. Cwnd falls when it reacts to congestion."],
+  ["window", "Window", "kB", "Cwnd is what the sender may have in flight; it falls on congestion. In flight is what is not acknowledged in sequence: in a recovery also what has arrived."],
   ["round_trip", "Round-trip time", "ms", "As each sender measures it, smoothed: that of the path, and the wait in the queue."],
   ["queue", "Queue", "packets", "What waits at the link. A cross is a dropped packet, a diamond a marked one."],
 ]);
@@ -154,10 +154,11 @@ class Graphs {
       this.senders[0].map((one) => [String(one.connection), one.text]),
       String(chosen),
     );
+    const slowest = bottleneck(run);
     fill(
       this.link,
-      scenario.links.map((one, k) => [String(k), one.name]),
-      this.link.value || String(bottleneck(run)),
+      scenario.links.map((one, k) => [String(k), one.name.replace(">", " to ") + (k === slowest ? ", the bottleneck" : "")]),
+      this.link.value || String(slowest),
     );
     if (chosen !== null) this.choose(chosen);
   }
