@@ -291,8 +291,14 @@ def search(
     cells = max(1, len(space.with_points([space.point([0.5] * len(space.ranges))]).plan().cells))
     points = budget // (replicates * cells)
     if points < 2 * _FEWEST:
-        least = 2 * _FEWEST * replicates * cells
-        raise StudyError(f"{budget} runs are too few for a search", key="--budget", right=f"at least {least}")
+        per_point = replicates * cells
+        fewer = "--replicates" if cells == 1 else "--replicates and --set AXIS=VALUE"
+        raise StudyError(
+            f"{budget} runs are too few for a search: each point takes {per_point} "
+            f"({cells} cell{'s' * (cells > 1)}, {replicates} replicate{'s' * (replicates > 1)})",
+            key="--budget",
+            right=f"at least {2 * _FEWEST * per_point}, or fewer runs for each point ({fewer})",
+        )
     tried: dict[tuple[float, ...], Tried] = {}
     runs = 0
 

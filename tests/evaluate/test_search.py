@@ -146,3 +146,10 @@ def test_without_scipy_the_extra_is_named_before_anything_runs(
     with pytest.raises(ExtraError, match=r"search needs scipy: pip install 'cwndlab\[search\]'"):
         found(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_budget_that_is_too_small_says_what_a_point_takes(tmp_path: Path) -> None:
+    space = space_of(study(), parse_ranges("rtt=10ms..200ms"))
+    says = r"each point takes 6 \(2 cells, 3 replicates\); at least 60, or fewer runs for each point"
+    with pytest.raises(StudyError, match=says):
+        search(space, Goal("goodput", "lowest"), tmp_path, budget=59)

@@ -395,13 +395,13 @@ def test_a_new_study_runs_as_written_and_is_never_overwritten(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake_core: FakeCore
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert call(capsys, "new", "buffers")[:2] == (0, "wrote buffers.toml\n")
+    assert call(capsys, "new", "buffers")[:2] == (0, "wrote buffers.toml\nnext: cwndlab run buffers.toml\n")
     code, out, _ = call(capsys, "check", "buffers.toml")
     assert code == 0 and "3 cells, 5 replicates each" in out
     code, _, err = call(capsys, "new", "buffers")
     assert code == 2 and "exists already" in err
     assert call(capsys, "new", "two", "words", "more")[0] == 2
-    assert call(capsys, "new", "study", "other")[1] == "wrote other.toml\n"
+    assert call(capsys, "new", "study", "other")[1] == "wrote other.toml\nnext: cwndlab run other.toml\n"
 
 
 def test_check_takes_a_seed(capsys: pytest.CaptureFixture[str], study: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 import cwndlab
 from cwndlab.backends.threads import Threads
-from cwndlab.commands.new import write_cc
+from cwndlab.commands.new import new, write_cc
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.laws import codes_of, from_file, load
 from cwndlab.spec.congestion import congestion_control
@@ -344,8 +344,12 @@ def test_a_law_that_no_cell_uses_is_an_error(law: Path) -> None:
         Study.from_toml(edited()).configure({}, dict([congestion_control(str(law))]))
 
 
-def test_the_files_of_cwndlab_new_cc_check_as_they_are(tmp_path: Path) -> None:
-    law = write_cc(str(tmp_path / "my-law"))
+def test_the_files_of_cwndlab_new_cc_check_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new(["cc", str(tmp_path / "my-law")])
+    law = tmp_path / "my-law" / "my_law.py"
+    assert f"next: cwndlab run {law.parent / 'study.toml'} --cc {law} " in capsys.readouterr().out
     plan = Study.load(tmp_path / "my-law").configure({}, dict([congestion_control(str(law))])).plan()
     plan.check()
     assert {cell.axes["cc"] for cell in plan.cells} == {"my-law", "cubic", "bbr3"}

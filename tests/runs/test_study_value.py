@@ -35,6 +35,8 @@ def test_a_copied_study_equals_the_original_and_a_changed_one_does_not() -> None
 def test_set_takes_axes_and_parameters_as_keywords() -> None:
     study = Study.from_toml(TEXT)
     assert study.set(iw=4, webs=3) == study.set({"iw": 4, "webs": 3})
+    with pytest.raises(StudyError, match=r'"sender\.iw" names no parameter.*; the axes are .*\biw\b'):
+        study.set({"sender.iw": 4})
     with pytest.raises(StudyError, match='"iv" is neither an axis nor a parameter'):
         study.set(iv=4)
 

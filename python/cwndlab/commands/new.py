@@ -95,4 +95,15 @@ def new(
         raise StudyError(
             f'"{" ".join(words)}" is not one name', right="write for instance cwndlab new buffers"
         )
-    echo(f"wrote {known[kind](name)}")
+    path = known[kind](name)
+    echo(f"wrote {path}")
+    echo(f"next: {_next(kind, path)}")
+
+
+def _next(kind: str, path: Path) -> str:
+    """The command that uses a new file first."""
+    if kind == "study":
+        return f"cwndlab run {path}"
+    if kind == "law-c":
+        return f"cwndlab linux build --law {path}"
+    return f"cwndlab run {path.parent / 'study.toml'} --cc {path} -o {path.parent / 'results'}"

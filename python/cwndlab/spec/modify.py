@@ -36,11 +36,12 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
                 right=nearest(key, [*outline.axes, *outline.parameters]),
             )
         elif (section := key.partition(".")[0]) not in sections:
+            axes = f"; the axes are {', '.join(outline.axes)}" if outline.axes else ""
             raise StudyError(
                 f'"{key}" names no parameter of the study',
                 file=study.file,
                 key=f"--set {key}",
-                right=nearest(section, sections),
+                right=nearest(section, sections) + axes,
             )
         else:
             keys[key] = _kernels(value) if key == KERNELS else values.toml_value(value)
