@@ -289,16 +289,7 @@ def search(
     replicates = options.replicates or space.study.base.run.replicates
     seed = space.study.base.run.seed if options.seed is None else options.seed
     cells = max(1, len(space.with_points([space.point([0.5] * len(space.ranges))]).plan().cells))
-    points = budget // (replicates * cells)
-    if points < 2 * _FEWEST:
-        per_point = replicates * cells
-        fewer = "--replicates" if cells == 1 else "--replicates and --set AXIS=VALUE"
-        raise StudyError(
-            f"{budget} runs are too few for a search: each point takes {per_point} "
-            f"({cells} cell{'s' * (cells > 1)}, {replicates} replicate{'s' * (replicates > 1)})",
-            key="--budget",
-            right=f"at least {2 * _FEWEST * per_point}, or fewer runs for each point ({fewer})",
-        )
+    points = _points(budget, cells, replicates)
     tried: dict[tuple[float, ...], Tried] = {}
     runs = 0
 
@@ -331,6 +322,20 @@ def search(
     worst = _worst(tried.values(), worse)
     again = replace(options, out=out / "worst", seed=seed + 1, replicates=replicates)
     return Found(space, goal, tuple(tried.values()), worst, _confirm(space, worst, out, again), runs)
+
+
+def _points(budget: int, cells: int, replicates: int) -> int:
+    """How many points a budget of runs allows; StudyError if they are too few."""
+    per_point = replicates * cells
+    if (points := budget // per_point) >= 2 * _FEWEST:
+        return points
+    fewer = "--replicates" if cells == 1 else "--replicates and --set AXIS=VALUE"
+    raise StudyError(
+        f"{budget} runs are too few for a search: each point takes {per_point} "
+        f"({cells} cell{'s' * (cells > 1)}, {replicates} replicate{'s' * (replicates > 1)})",
+        key="--budget",
+        right=f"at least {2 * _FEWEST * per_point}, or fewer runs for each point ({fewer})",
+    )
 
 
 def _confirm(space: Space, worst: Tried, out: Path, options: RunOptions) -> RunResult:
