@@ -52,7 +52,7 @@ def check(
         echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
     fixed = sum(cell.deterministic for cell in some.cells)
     each = _range({some.replicates_of(cell) for cell in some.cells if not cell.deterministic})
-    each += " replicates each" + (f" (1 of {fixed} without randomness)" if fixed else "")
+    each += f" replicate{'s' * (each != '1')} each" + (f" (1 of {fixed} without randomness)" if fixed else "")
     if fixed == len(some.cells):
         each = "1 replicate each (nothing is random)"
     echo(f"{number_of(len(plan.cells), 'cell')}, {each}")

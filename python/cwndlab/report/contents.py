@@ -152,6 +152,8 @@ def count_claims(claims: Sequence[JudgedClaim]) -> str:
         return f"The one claim that could be checked {'is ' * (verdict is Verdict.UNDECIDED)}{verdict}."
     if len(failed) == len(checked):
         return f"None of the {len(checked)} claims that could be checked holds."
+    if held == len(checked):
+        return f"All {held} claims that could be checked hold."
     text = f"{held} of the {len(checked)} claims that could be checked hold{'s' * (held == 1)}"
     return text + (f"; {', '.join(failed)} fail{'s' * (len(failed) == 1)}." if failed else ".")
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from cwndlab.stats.adjustment import ADJUSTED
-from cwndlab.stats.intervals import EXACT, ITSELF, NOT_MEASURABLE, unseen_share
+from cwndlab.stats.intervals import EXACT, ITSELF, NO_INTERVAL, NOT_MEASURABLE, unseen_share
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
@@ -104,8 +104,10 @@ def table_view(
     remarks = []
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
-        explained = dict.fromkeys(method_text(m.removesuffix(ADJUSTED)) for m in random)
-        remarks.append("95 % intervals: " + "; ".join(explained) + "." + _adjusted(random) + _unseen(judged))
+        given = [m for m in random if not m.endswith(NO_INTERVAL)]
+        explained = dict.fromkeys(method_text(m.removesuffix(ADJUSTED)) for m in given)
+        text = "95 % intervals: " + "; ".join(explained) + "." if given else "Too few runs for intervals."
+        remarks.append(text + _adjusted(given) + _unseen(judged))
     elif EXACT in methods:
         remarks.append("Nothing in these cells is random: every number is exact.")
         rows = tuple(r._replace(numbers=tuple(n._replace(interval="") for n in r.numbers)) for r in rows)

@@ -36,7 +36,7 @@ def examine() -> Iterator[Check]:
     ):
         yield _package(package, use, required=True)
     for package, use, extra in (
-        ("scipy", "cwndlab search", "search"),
+        ("scipy", "cwndlab search and fit", "search"),
         ("distributed", "--cluster", "cluster"),
         ("obstore", "--store s3://…", "store"),
         ("anywidget", "widgets in notebooks", "notebook"),

@@ -171,9 +171,10 @@ def _measure(made: Expanded, asked: Sequence[str] | None, metrics: measures.Shap
         for name, axis in raw.get("axes", {}).items()
         if isinstance(axis, dict) and isinstance(axis.get("values"), list)
     }
+    titles = {name: raw["axes"][name].get("title") or name.replace("_", " ") for name in axes}
     for section, shown in (
         ("tables", measures.tables(list(groups.values()), axes)),
-        ("figures", measures.figures(list(groups.values()), axes)),
+        ("figures", measures.figures(list(groups.values()), axes, titles)),
     ):
         if section not in raw and shown:
             raw[section] = shown

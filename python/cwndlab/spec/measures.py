@@ -222,7 +222,9 @@ def tables(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> lis
     ]
 
 
-def figures(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> list[Raw]:
+def figures(
+    groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]], titles: Mapping[str, str]
+) -> list[Raw]:
     """Each measure along the first numeric axis, with a line for each quantity and value of other axes."""
     varied = {name: values for name, values in axes.items() if len(values) > 1}
     if not varied:
@@ -236,7 +238,7 @@ def figures(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> li
         figure: Raw = {
             "id": f"{group.name.replace('_', '-')}-by-{x.replace('_', '-')}",
             "kind": "line" if numeric else "bar",
-            "title": f"{_capital(group.title)} by {x.replace('_', ' ')}",
+            "title": f"{_capital(group.title)} by {titles[x]}",
             "x": x,
             "y_title": _headed(group.title, group.unit),
         }

@@ -101,10 +101,14 @@ def _degenerate(x: Floats, deterministic: bool) -> Interval | None:
     return None
 
 
+#: Ends the method of an estimate from too few replicates.
+NO_INTERVAL = ": no interval"
+
+
 def too_few(value: float, n: int) -> Interval:
     """An estimate from too few replicates."""
     runs = "1 replicate" if n == 1 else f"{n} replicates"
-    return Interval(value, math.nan, math.nan, n, f"{runs}: no interval")
+    return Interval(value, math.nan, math.nan, n, f"{runs}{NO_INTERVAL}")
 
 
 def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
