@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +18,7 @@ from test_store import content
 
 from cwndlab.errors import ExtraError, OutputError, StudyError
 from cwndlab.runs.execution import run_study
+from cwndlab.store import provenance
 from cwndlab.store import shared as store_shared
 from cwndlab.study import Study
 from fake_core import FakeCore, replace_core
@@ -224,6 +226,32 @@ def test_a_store_that_fails_in_the_middle_loses_nothing(
     assert fake_core.runs == 80
     run_study(study, out=tmp_path / "plain")
     assert content(tmp_path / "out") == content(tmp_path / "plain")
+
+
+def test_a_run_that_fails_leaves_no_process_that_may_hold_the_lock(
+    tmp_path: Path, fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that asks git forks; a run after it in the same program found the folder in use."""
+    ended: list[bool] = []
+    put, puts, is_full = store_shared.FolderObjects.put, [], threading.Event()
+
+    def slow_git() -> None:
+        is_full.wait(60)
+        time.sleep(0.5)
+        ended.append(True)
+
+    def full(self: store_shared.FolderObjects, objects: dict[str, bytes], **options: bool) -> None:
+        puts.append(objects)
+        if len(puts) > 1:  # the first one marks the store
+            is_full.set()
+            raise OSError(28, "No space left on device")
+        put(self, objects, **options)
+
+    monkeypatch.setattr(provenance, "git_hash", slow_git)
+    monkeypatch.setattr(store_shared.FolderObjects, "put", full)
+    with pytest.raises(OutputError, match="No space left"):
+        run_study(Study.from_toml(MANY), out=tmp_path / "out", store=tmp_path / "shared")
+    assert ended
 
 
 def _missing_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,7 +139,12 @@ def _run_into(
         folders.begin(folder, study)
         if study.outline.figures and isinstance(campaign.executor, Threads):
             converter.start()
-    campaign.run()
+    try:
+        campaign.run()
+    finally:
+        # Until its git has begun, that process has the store's lock, too: a fork copies what is open.
+        if commit is not None:
+            commit.wait()
     result = RunResult.of_campaign(campaign, folder)
     if finished_before and not campaign.did_work:
         result.report = folder / REPORT
