@@ -274,3 +274,24 @@ def test_a_plan_is_a_sequence_of_cells(run: RunResult) -> None:
 
 def test_plots_name_their_charts(run: RunResult) -> None:
     assert repr(run.plot) == "<Plots of single runs: cwnd(), queue(), sequence(), share()>"
+
+
+def test_estimates_under_each_choice_of_sensitivity_are_a_table() -> None:
+    study = Study.from_toml("""
+        title = "Reno with two ACK policies"
+        measure = ["goodput"]
+        dumbbell = { rate = "2Mbps", rtt = ["20ms", "40ms"], flows = [{ cc = "reno" }] }
+        run = { duration = "2s", replicates = 3 }
+        [sensitivity.initial]
+        title = "initial window"
+        sets = "tcp.initial_window"
+        values = [1, 4]
+    """)
+    run = study.run(sensitivity="initial")
+    found = run.sensitivity.to_pylist()
+    assert {row["choice"] for row in found} == {"initial window"}
+    assert [(row["rtt"], row["setting"]) for row in found] == [(20, "1"), (40, "1"), (20, "4"), (40, "4")]
+    alone = study.set({"tcp.initial_window": 1}).run().sel(rtt=40).estimate("goodput")
+    assert found[1]["value"] == alone.value and found[1]["value"] < run.sel(rtt=40).estimate("goodput").value
+    assert run.sel(rtt=40).sensitivity["value"].to_pylist() == [found[1]["value"], found[3]["value"]]
+    assert "initial window" in str(run.sensitivity) and len(study.run().sensitivity) == 0

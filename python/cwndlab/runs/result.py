@@ -205,6 +205,14 @@ class RunResult:
         return self._tables.estimates()
 
     @property
+    def sensitivity(self) -> Estimates:
+        """The same under each choice of `--sensitivity` that was run: `choice` and `setting` name it.
+
+        Only the selected cells that a choice changes are listed; the others are as in `estimates`.
+        """
+        return self._tables.under(self.variations)
+
+    @property
     def values(self) -> pa.Table:
         """Every value that is a number: a row for each selected cell, replicate and quantity.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from cwndlab.errors import ArgumentError, ExtraError, NotFoundError, nearest
 from cwndlab.spec.values import text
-from cwndlab.stats.results import CellInfo, Estimate, Results
+from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
 from cwndlab.writing import aligned_lines
 
 if TYPE_CHECKING:
@@ -126,6 +126,20 @@ class ResultTables:
         """A row for each cell and number."""
         rows = [(cell, self.estimate(cell.id, name)[1:]) for cell, name in self._numbers()]
         return Estimates(self._table(rows, ESTIMATES))
+
+    def under(self, variations: Sequence[Variation]) -> Estimates:
+        """A row for each cell and number that each choice moves or may move, with the choice."""
+        rows = []
+        for one in variations:
+            cells = {cell.id for cell in self.results.cells} & one.cells
+            mine = replace(self, results=one.results)
+            rows += [
+                (cell, (one.axis, one.value, *mine.estimate(cell.id, name)[1:]))
+                for cell, name in mine._numbers()
+                if cell.id in cells
+            ]
+        columns = dict.fromkeys(("choice", "setting"), pa.string()) | ESTIMATES
+        return Estimates(self._table(rows, columns))
 
     def values(self) -> pa.Table:
         """A row for each cell, number and replicate."""
