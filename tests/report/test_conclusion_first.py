@@ -150,3 +150,18 @@ def test_a_heading_of_a_table_has_a_text(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text()
     assert 'scope="colgroup">both</th><td colspan="1"></td>' in page
     assert not re.search(r"<th[^>]*></th>", page)
+
+
+@pytest.mark.parametrize(("count", "heights"), [(3, (440, 290)), (4, (290, 290))])
+def test_figures_that_fill_two_columns_are_of_one_size(
+    tmp_path: Path, count: int, heights: tuple[int, int]
+) -> None:
+    """At 1280 pixels, a large one of four left half a row empty."""
+    figures = [figure(f"of-{k}", "power") for k in range(count)]
+    shown = outputs(tmp_path, figures=figures, tables=[], claims=[])
+    synthetic.report(shown, WEB, tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert ('<div class="lead">' in page) == (count == 3)
+    for one, height in zip(figures, heights, strict=False):
+        svg = (tmp_path / f"figures/{one.id}.svg").read_text()
+        assert re.search(rf'class="background" [^>]*d="M0,0h\d+v{height}h', svg), svg[:3000]

@@ -441,3 +441,27 @@ def test_a_delay_that_no_flow_has_is_not_called_queueing_delay(queue: str, title
         """
     )
     assert study.outline.quantities[0].title == title
+
+
+def test_where_the_law_of_one_of_two_flows_varies_the_figure_of_shares_shows_that_flow() -> None:
+    text = """
+        title = "t"
+        measure = ["share", "goodput"]
+        [dumbbell]
+        rate = "10Mbps"
+        rtt = "20ms"
+        buffer = [1, 2]
+        flows = [{ name = "tested", cc = ["reno", "bbr1"] }, { name = "other", cc = "cubic" }]
+        [run]
+        duration = "1s"
+    """
+    share, goodput = Study.from_toml(text).outline.figures
+    assert (share.title, share.drawn_quantities) == (
+        "Share of the goodput by buffer: tested",
+        ["share_tested"],
+    )
+    assert goodput.drawn_quantities == ["goodput_tested", "goodput_other"]
+    one_law = Study.from_toml(text.replace('["reno", "bbr1"]', '"reno"'))
+    assert one_law.outline.figures[0].drawn_quantities == ["share_tested", "share_other"]
+    by_law = Study.from_toml(text.replace("[1, 2]", "1"))
+    assert by_law.outline.figures[1].title == "Goodput by congestion control"

@@ -19,6 +19,7 @@ from cwndlab.writing import csv_text, save
 
 from .contents import Outputs
 from .judge import Judged, Omitted, judge
+from .model import fills_grid
 
 if TYPE_CHECKING:
     from cwndlab.report.converter import Conversion
@@ -111,7 +112,8 @@ def _draw(
     key = outputs.key_figure or outputs.figures[0].id
     for spec in figures:
         try:
-            drawings.append(draw(at_head(spec) if spec.id == key else spec, results, drawn))
+            high = spec.id == key and not fills_grid(len(outputs.figures))
+            drawings.append(draw(at_head(spec) if high else spec, results, drawn))
         except StudyError as error:
             omitted.append(Omitted("figure", spec.id, error))
     return drawings

@@ -217,6 +217,11 @@ class LiveView(NamedTuple):
     """Cell -> its place among those in the data."""
 
 
+def fills_grid(figures: int) -> bool:
+    """Whether so many figures fill two columns: one that is larger would leave half a row empty."""
+    return figures > 3 and figures % 2 == 0
+
+
 class ReportView(NamedTuple):
     """A whole report."""
 
@@ -260,3 +265,8 @@ class ReportView(NamedTuple):
         """All figures, in the order of the page."""
         key = tuple(figure for figure in (self.key_figure, self.key_twin) if figure is not None)
         return (*key, *(figure for table in self.tables for figure in table.figures), *self.figures)
+
+    @property
+    def fills_grid(self) -> bool:
+        """Whether the figures fill two columns, none of which is broader than a column."""
+        return fills_grid(len(self.drawings)) and not any(figure.is_wide for figure in self.drawings)
