@@ -12,7 +12,7 @@ import typer
 
 from cwndlab.errors import StudyError
 from cwndlab.report import converter
-from cwndlab.runs.progress import span
+from cwndlab.runs.progress import Progress, span
 from cwndlab.spec.files import SHIPPED, STUDY
 from cwndlab.writing import number_of
 
@@ -22,6 +22,7 @@ from .output import echo, progress, same_replicates
 from .start import import_uncollected, without_collection
 
 if TYPE_CHECKING:
+    from cwndlab.plan.plan import Plan
     from cwndlab.runs.campaign import Failure
     from cwndlab.runs.result import RunResult
     from cwndlab.runs.run_options import RunOptions
@@ -163,6 +164,7 @@ def _perform(loaded: "Study", options: "RunOptions", printer: _Printer, strict: 
             shown = display.enter_context(progress(printer.quiet))
             with without_collection():
                 plan = checked_plan(loaded, options)
+            _note_excess(plan, options, shown)
             result = run_plan(plan, options, progress=shown, judged=results)
     except KeyboardInterrupt:
         kept = f"finished runs are kept in {options.out}"
@@ -192,6 +194,16 @@ def _warn_of_real_time(loaded: "Study", options: "RunOptions") -> None:
     if seconds > 600:
         said = f"{at_once} runs at once, in real time, take {span(seconds)} for all (less what is kept)"
         echo(f"note: {said}; --set grid=NAME and --replicates choose fewer", err=True)
+
+
+def _note_excess(plan: "Plan", options: "RunOptions", shown: Progress) -> None:
+    """A note before runs that are likely to exceed their budget of events or memory."""
+    from cwndlab.runs.estimate import excess_of_budget
+
+    if options.backend != "simulator":
+        return
+    if said := excess_of_budget(plan, options.max_events, options.max_memory_bytes):
+        shown.note(f"note: {said}")
 
 
 def _has_figures(study: str) -> bool:

@@ -16,7 +16,7 @@ from cwndlab.backends.linux.stack_file import load as load_stack
 from cwndlab.errors import RunError, StudyError
 from cwndlab.laws import kernel_law
 from cwndlab.plan.plan import Cell, Plan
-from cwndlab.plan.scenario import bottleneck
+from cwndlab.plan.scenario import most_bits
 from cwndlab.report import render
 from cwndlab.report.contents import unmeasured_results
 from cwndlab.report.model import Fact
@@ -209,12 +209,7 @@ class _Whole:
 
 def _most_sent(plan: Plan) -> float:
     """Bits that the bottlenecks of a plan's runs can send."""
-    found = 0.0
-    for cell in plan.cells:
-        links = cell.compiled.scenario["links"]
-        rate = links[bottleneck(links)]["rate_bps"]
-        found += plan.replicates_of(cell) * cell.compiled.scenario["duration_ns"] / 1e9 * rate
-    return found
+    return sum(plan.replicates_of(cell) * most_bits(cell.compiled.scenario) for cell in plan.cells)
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,12 @@ def bottleneck(links: Sequence[Mapping[str, Any]]) -> int:
     return min(range(len(links)), key=lambda index: int(links[index]["rate_bps"]))
 
 
+def most_bits(scenario: Mapping[str, Any]) -> float:
+    """The bits that the slowest link of a scenario can send while it runs."""
+    links = scenario["links"]
+    return float(scenario["duration_ns"] / 1e9 * links[bottleneck(links)]["rate_bps"])
+
+
 def red_unit(queue: Mapping[str, Any]) -> str:
     """The unit of the thresholds and the average of a queue's RED, or of that of one of its classes."""
     for one in (queue, *(part.get("queue", {}) for part in queue.get("classes", ()))):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Unpack
 
-from cwndlab._core import BudgetError
+from cwndlab._core import BudgetError, default_budget
 from cwndlab.errors import RunError
 from cwndlab.plan.plan import Plan
+from cwndlab.plan.scenario import most_bits
 
-from .work import run_here
+from .work import OVER_BUDGET, RunLimits, run_here
 
 #: The limit of a trial run: `check` answers within seconds for any study.
 TRIAL_EVENTS = 2_000_000
 TRIAL_S = 1.0
+#: Cells whose slowest link cannot send so many bits stay within the default budgets.
+SMALL_BITS = 2e10
 
 
 def real_seconds(plan: Plan, at_once: int) -> float:
@@ -48,3 +52,54 @@ def estimate_seconds(plan: Plan) -> float:
             raise RunError(f"{plan.cells[index].id}: {error}") from None
         per_run.append((time.perf_counter() - began) * whole / simulated)
     return sum(per_run) / len(per_run) * plan.runs
+
+
+def excess_of_budget(plan: Plan, max_events: int | None = None, max_memory_bytes: int | None = None) -> str:
+    """What the largest cell of a plan is likely to need beyond its budget, in a sentence; else "".
+
+    It is run up to `TRIAL_EVENTS` events, and up to a twentieth and a tenth of the memory: both are taken to
+    grow evenly from there.
+    """
+    cell = max(plan.cells, key=lambda one: most_bits(one.compiled.scenario))
+    events, memory = default_budget()
+    events, memory = max_events or events, max_memory_bytes or memory
+    if most_bits(cell.compiled.scenario) < SMALL_BITS or plan.study.laws:
+        return ""
+    whole = int(cell.compiled.scenario["duration_ns"])
+    at = _reached(plan, cell.compiled.json, max_events=min(TRIAL_EVENTS, events))
+    if at is None:
+        return ""
+    wanted = TRIAL_EVENTS * whole / at
+    if wanted > events >= TRIAL_EVENTS:
+        need, option, until = (
+            f"{wanted:.1e} events",
+            f"--max-events ({events:.1e})",
+            at * events / TRIAL_EVENTS,
+        )
+    else:
+        before, tenth = (
+            _reached(plan, cell.compiled.json, max_events=TRIAL_EVENTS, max_memory_bytes=memory // part)
+            for part in (20, 10)
+        )
+        if before is None or tenth is None or not before < tenth < at:
+            return ""
+        per_ns = memory / 20 / (tenth - before)
+        if (used := memory / 10 + per_ns * (whole - tenth)) <= memory:
+            return ""
+        need, option = f"{used / 1e6:.0f} MB of memory", f"--max-memory ({memory / 1e6:.0f} MB)"
+        until = tenth + 0.9 * memory / per_ns
+    return (
+        f"{cell.id} is likely to need {need}, more than {option}, and to fail after some {until / 1e9:.0f} s "
+        f"of {whole / 1e9:g} s; {OVER_BUDGET}"
+    )
+
+
+def _reached(plan: Plan, scenario: str, **limits: Unpack[RunLimits]) -> int | None:
+    """The simulated time in ns at which a trial run met its limits; None if it ended, or failed."""
+    try:
+        run_here(scenario, plan.seed, 0, (), **limits)
+    except BudgetError as error:
+        return error.simulated_ns or None
+    except RunError:
+        return None
+    return None

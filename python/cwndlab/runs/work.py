@@ -217,6 +217,7 @@ class RunLimits(TypedDict, total=False):
     """What one run may use; without a key, the engine's default."""
 
     max_events: int
+    max_memory_bytes: int
     max_seconds: float
 
 
