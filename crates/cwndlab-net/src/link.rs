@@ -118,7 +118,7 @@ pub struct Link<P> {
     plain: bool,
 }
 
-impl<P: Packet + Copy> Link<P> {
+impl<P: Packet> Link<P> {
     /// Creates a link. `queue` must have passed [`QueueConfig::check`]. No other link may use the random stream of
     /// `rng`.
     ///

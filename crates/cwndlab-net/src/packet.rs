@@ -16,8 +16,8 @@ pub enum Ecn {
 }
 
 /// A packet as links and queues see it. In the simulator it is a 56-byte value, in the router the index of a buffer.
-/// The default value only fills unused slots of a link's ring.
-pub trait Packet: Default {
+/// The default value only fills unused slots of rings.
+pub trait Packet: Copy + Default {
     /// Size of the packet on the link and in a byte-limited queue, excluding the link's own header.
     fn wire_bytes(&self) -> u32;
     /// The ECN field.

@@ -98,11 +98,11 @@ impl<T> Ring<T> {
         (self.head..self.tail).contains(&position).then(|| self.at(position))
     }
     /// The elements at this position and later, oldest first.
-    pub fn iter_from(&self, position: u64) -> impl Iterator<Item = &T> {
+    pub fn iter_from(&self, position: u64) -> impl DoubleEndedIterator<Item = &T> {
         (position.max(self.head)..self.tail).map(|position| self.at(position))
     }
     /// All elements, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.iter_from(self.head)
     }
     /// The position of the first element for which `holds` is false. It must be true for all elements before and for

@@ -55,7 +55,7 @@ impl Sums {
     }
 }
 
-impl<P: Packet + Copy> Link<P> {
+impl<P: Packet> Link<P> {
     /// The counters. `busy` and `sojourn` already include the time that accepted packets will still wait or be in
     /// service.
     pub fn counters(&self) -> LinkCounters {

@@ -6,7 +6,7 @@ use super::{Discipline, Link, Offered, Served};
 use crate::queue::Dropped;
 use crate::Packet;
 
-impl<P: Packet + Copy> Served<P> {
+impl<P: Packet> Served<P> {
     /// The integral of the number of waiting packets over the time since the last call, in packet-nanoseconds. Their
     /// number has been `packets` since that call.
     #[inline]
@@ -23,7 +23,7 @@ impl<P: Packet + Copy> Served<P> {
     }
 }
 
-impl<P: Packet + Copy> Link<P> {
+impl<P: Packet> Link<P> {
     #[inline(never)]
     pub(super) fn enqueue(&mut self, now: Time, packet: &P) -> Offered {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };

@@ -16,7 +16,7 @@ fn departures<P>(impaired: Option<&Impaired<P>>) -> Option<&Ring<Time>> {
     impaired?.departures.as_ref()
 }
 
-impl<P: Packet + Copy> Link<P> {
+impl<P: Packet> Link<P> {
     /// Whether the queue draws no random numbers and fixes a packet's departure when the packet arrives.
     pub(super) fn draws_only_for_delays(&self) -> bool {
         matches!(self.discipline, Discipline::AtArrival(ArrivalQueue::Infinite | ArrivalQueue::DropTail(_)))

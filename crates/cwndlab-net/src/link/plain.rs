@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::Link;
 use crate::Packet;
 
-impl<P: Packet + Copy> Link<P> {
+impl<P: Packet> Link<P> {
     /// Does what [`Link::offer`] does on a plain link whose queue accepts any packet now. Returns the time of the
     /// packet's arrival at the far end. If the queue has to decide, returns `None` and has no effect. Call it only if
     /// [`Link::is_plain`].

@@ -78,7 +78,8 @@ impl<P: Packet> Codel<P> {
 
     /// The next packet to send.
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
-        self.law.dequeue(&self.config, &mut self.fifo, now, dropped)
+        let marked = self.law.dequeue(&self.config, &mut self.fifo, now, dropped)?;
+        Some(Dequeued { packet: *self.fifo.taken(), marked })
     }
 }
 
@@ -114,9 +115,9 @@ pub(super) struct ControlLaw {
 }
 
 impl ControlLaw {
-    /// Removes and returns the next packet to send (section 5.6). If `ecn` is set, ECN-capable packets are marked
-    /// instead of dropped.
-    #[allow(clippy::inline_always)] // once per packet; a call would copy it once more
+    /// Takes the next packet to send (section 5.6), which [`Fifo::taken`] then returns. If `ecn` is set, ECN-capable
+    /// packets are marked instead of dropped. Returns whether the packet was marked.
+    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
     pub(super) fn dequeue<P: Packet>(
         &mut self,
@@ -124,8 +125,8 @@ impl ControlLaw {
         fifo: &mut Fifo<P>,
         now: Time,
         dropped: &mut Vec<Dropped<P>>,
-    ) -> Option<Dequeued<P>> {
-        let Some((mut packet, mut ok_to_drop)) = self.pop(config, fifo, now) else {
+    ) -> Option<bool> {
+        let Some(mut ok_to_drop) = self.take(config, fifo, now) else {
             self.dropping = false;
             return None;
         };
@@ -136,17 +137,17 @@ impl ControlLaw {
             }
             while self.dropping && now >= self.drop_next {
                 self.count = self.count.saturating_add(1);
-                if let Some(new) = instead_of_drop(config, &mut packet) {
+                if let Some(new) = instead_of_drop(config, fifo.taken()) {
                     marked = new;
                     self.drop_next = control_law(config, self.drop_next, self.count);
                     break;
                 }
-                dropped.push((DropCause::Aqm, packet));
-                let Some(next) = self.pop(config, fifo, now) else {
+                dropped.push((DropCause::Aqm, *fifo.taken()));
+                let Some(next) = self.take(config, fifo, now) else {
                     self.dropping = false;
                     return None;
                 };
-                (packet, ok_to_drop) = next;
+                ok_to_drop = next;
                 if ok_to_drop {
                     self.drop_next = control_law(config, self.drop_next, self.count);
                 } else {
@@ -161,34 +162,34 @@ impl ControlLaw {
             self.count = if delta > 1 && recently { delta } else { 1 };
             self.drop_next = control_law(config, now, self.count);
             self.last_count = self.count;
-            if let Some(new) = instead_of_drop(config, &mut packet) {
+            if let Some(new) = instead_of_drop(config, fifo.taken()) {
                 marked = new;
             } else {
-                dropped.push((DropCause::Aqm, packet));
-                (packet, _) = self.pop(config, fifo, now)?;
+                dropped.push((DropCause::Aqm, *fifo.taken()));
+                self.take(config, fifo, now)?;
             }
         }
         if config.ce_threshold_ns.is_some_and(|threshold| self.sojourn > threshold) {
-            marked |= mark(&mut packet).unwrap_or(false);
+            marked |= mark(fifo.taken()).unwrap_or(false);
         }
-        Some(Dequeued { packet, marked })
+        Some(marked)
     }
 
-    /// Removes and returns the packet at the head, with whether its delay allows a drop (`dodequeue` of section 5.5).
-    #[allow(clippy::inline_always)] // once per packet; a call would copy it once more
+    /// Takes the packet at the head. Returns whether its delay allows a drop (`dodequeue` of section 5.5).
+    #[allow(clippy::inline_always)] // once per packet
     #[inline(always)]
-    fn pop<P: Packet>(&mut self, config: &CodelConfig, fifo: &mut Fifo<P>, now: Time) -> Option<(P, bool)> {
-        let Some((arrived, packet)) = fifo.pop() else {
+    fn take<P: Packet>(&mut self, config: &CodelConfig, fifo: &mut Fifo<P>, now: Time) -> Option<bool> {
+        let Some(arrived) = fifo.take() else {
             self.first_above = None;
             return None;
         };
         self.sojourn = now - arrived;
         if self.sojourn < config.target_ns || fifo.bytes <= u64::from(config.mtu) {
             self.first_above = None;
-            return Some((packet, false));
+            return Some(false);
         }
         let first_above = *self.first_above.get_or_insert(now + config.interval_ns);
-        Some((packet, now >= first_above))
+        Some(now >= first_above)
     }
 }
 

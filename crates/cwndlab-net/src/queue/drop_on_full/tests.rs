@@ -43,6 +43,8 @@ fn any_packet_that_waits_makes_room_with_the_same_probability() {
         queue.enqueue(Time::ZERO, TestPacket::new(10), &mut rng, &mut dropped);
         counts[dropped[0].1.id as usize] += 1; // panics if it is the new one
         assert_eq!(queue.packets(), 10);
+        let left = drain(&mut queue);
+        assert!(left.len() == 10 && left.is_sorted(), "the others keep their order: {left:?}");
     }
     let chi2: f64 = counts.iter().map(|&n| cwndlab_units::power(f64::from(n) - 1000.0, 2) / 1000.0).sum();
     assert!(chi2 < 27.9, "chi-square {chi2} with 9 degrees of freedom, 0.1 % point 27.9");

@@ -1,9 +1,7 @@
 //! FQ-CoDel (RFC 8290): flows are hashed to queues, each controlled by `CoDel` and served by deficit round robin. Flows
 //! that have just become active have priority.
 
-use std::collections::VecDeque;
-
-use cwndlab_units::Time;
+use cwndlab_units::{Ring, Time};
 use serde::{Deserialize, Serialize};
 
 use super::codel::{CodelConfig, ControlLaw};
@@ -89,8 +87,8 @@ pub struct FqCodel<P> {
     perturbation: u64,
     flows: Vec<Flow<P>>,
     /// Flows that became active and have not used up their first quantum.
-    new_flows: VecDeque<u32>,
-    old_flows: VecDeque<u32>,
+    new_flows: Ring<u32>,
+    old_flows: Ring<u32>,
     packets: u32,
     bytes: u64,
 }
@@ -115,8 +113,8 @@ impl<P> FqCodel<P> {
             codel: config.codel(),
             perturbation: config.perturbation.unwrap_or(seed),
             flows: (0..config.flows).map(|_| flow()).collect(),
-            new_flows: VecDeque::new(),
-            old_flows: VecDeque::new(),
+            new_flows: Ring::new(),
+            old_flows: Ring::new(),
             packets: 0,
             bytes: 0,
             config,
@@ -155,7 +153,7 @@ impl<P: Packet> FqCodel<P> {
         if !flow.listed {
             flow.listed = true;
             flow.deficit = i64::from(self.config.quantum);
-            self.new_flows.push_back(index);
+            self.new_flows.push(index);
         }
         if self.packets > self.config.limit {
             self.drop_from_fattest(dropped);
@@ -173,23 +171,24 @@ impl<P: Packet> FqCodel<P> {
             let flow = &mut self.flows[index as usize];
             if flow.deficit <= 0 {
                 flow.deficit += i64::from(self.config.quantum);
-                list.pop_front();
-                self.old_flows.push_back(index);
+                list.drop_first();
+                self.old_flows.push(index);
                 continue;
             }
             let (packets, bytes) = (flow.fifo.len(), flow.fifo.bytes);
             let sent = flow.law.dequeue(&self.codel, &mut flow.fifo, now, dropped);
             self.packets -= packets - flow.fifo.len();
             self.bytes -= bytes - flow.fifo.bytes;
-            if let Some(sent) = sent {
-                flow.deficit -= i64::from(sent.packet.wire_bytes());
-                return Some(sent);
+            if let Some(marked) = sent {
+                let packet = *flow.fifo.taken();
+                flow.deficit -= i64::from(packet.wire_bytes());
+                return Some(Dequeued { packet, marked });
             }
-            list.pop_front();
+            list.drop_first();
             if from_new {
                 // A new flow that became empty moves to the list of old flows for a round; otherwise it could always
                 // return as a new flow.
-                self.old_flows.push_back(index);
+                self.old_flows.push(index);
             } else {
                 flow.listed = false;
             }
@@ -200,7 +199,7 @@ impl<P: Packet> FqCodel<P> {
     /// The RFC leaves that open. Linux takes the first of its table, so there a random hash decides.
     fn drop_from_fattest(&mut self, dropped: &mut Vec<Dropped<P>>) {
         let bytes = |index: &u32| self.flows[*index as usize].fifo.bytes;
-        let listed = self.new_flows.iter().chain(&self.old_flows);
+        let listed = self.new_flows.iter().chain(self.old_flows.iter());
         let Some(&fattest) = listed.rev().max_by_key(|index| bytes(index)) else { return };
         let fattest = &mut self.flows[fattest as usize];
         let batch = (fattest.fifo.len() / 2).clamp(1, self.config.drop_batch);
