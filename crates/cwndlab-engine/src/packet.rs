@@ -49,10 +49,10 @@ impl Packet {
         &mut self.header
     }
 
-    /// Stores a segment that has AccECN's option and no SACK blocks.
+    /// Stores AccECN's option, for a segment without SACK blocks.
     #[inline]
-    pub(crate) fn set_accurate(&mut self, header: &Header, option: &AccEcnOption, sacks: &mut SackTable) {
-        (self.header, self.sack) = (*header, sacks.store_option(option));
+    pub(crate) fn set_option(&mut self, option: &AccEcnOption, sacks: &mut SackTable) {
+        self.sack = sacks.store_option(option);
     }
 
     /// Writes the packet for the next hop of its route.

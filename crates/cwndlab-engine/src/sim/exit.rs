@@ -97,8 +97,8 @@ impl Exit<'_> {
                     false
                 }
                 Quick::Accurate => {
-                    let (header, option, ends) = tcp.poll_accurate(cfg, self.now, &polled);
-                    packet.set_accurate(&header, &option, self.sacks);
+                    let (option, ends) = tcp.poll_accurate(cfg, self.now, &polled, packet.header_mut());
+                    packet.set_option(&option, self.sacks);
                     ends
                 }
             };

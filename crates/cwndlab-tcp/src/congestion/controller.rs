@@ -188,9 +188,9 @@ impl Controller {
     }
 
     /// As [`Controller::on_feedback`] and [`Controller::on_measured_ack`], for an ACK that arrives while nothing is
-    /// outstanding and no loss is being repaired.
-    pub(crate) fn on_idle_ack(&mut self, ack: &PlainAck, srtt: Time) {
-        each_law!(&mut self.law, law => law.on_idle_ack(ack, srtt, &mut self.windows));
+    /// outstanding and no loss is being repaired. Returns whether another such ACK would change nothing.
+    pub(crate) fn on_idle_ack(&mut self, ack: &PlainAck, srtt: Time) -> bool {
+        each_law!(&mut self.law, law => law.on_idle_ack(ack, srtt, &mut self.windows))
     }
 
     /// Whether the law keeps its window so small that the measured delivery rate does not reflect the path.

@@ -111,8 +111,10 @@ pub(crate) trait Law {
     }
 
     /// As [`Law::on_feedback`] and [`Law::on_measured_ack`], for an ACK that arrives while nothing is outstanding and no
-    /// loss is being repaired.
-    fn on_idle_ack(&mut self, _ack: &PlainAck, _srtt: Time, _windows: &mut Windows) {}
+    /// loss is being repaired. Returns whether another such ACK would change nothing.
+    fn on_idle_ack(&mut self, _ack: &PlainAck, _srtt: Time, _windows: &mut Windows) -> bool {
+        true
+    }
 
     /// Opens the window for one ACK, regardless of how many bytes the ACK acknowledges. Returns false if the law counts
     /// bytes instead.

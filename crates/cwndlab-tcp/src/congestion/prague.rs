@@ -30,7 +30,7 @@ pub(super) struct Prague {
     window: f64,
     /// Average share of marked packets.
     alpha: f64,
-    /// Time of the last ACK.
+    /// Time of the last ACK that reported something.
     now: Time,
     /// Pacing rate in bytes per second, and bytes sent at once.
     rate: Option<u64>,
@@ -254,14 +254,18 @@ impl Law for Prague {
         true
     }
 
-    /// As `on_feedback` and `on_ack`, for an ACK that delivers nothing.
-    fn on_idle_ack(&mut self, ack: &PlainAck, srtt: Time, windows: &mut Windows) {
-        let mut segments = Prague::segments(*windows, ack.mss);
-        (self.now, self.in_loss) = (ack.now, false);
+    /// As `on_ack`, for an ACK that delivers nothing.
+    fn on_idle_ack(&mut self, ack: &PlainAck, srtt: Time, windows: &mut Windows) -> bool {
+        let before = Prague::segments(*windows, ack.mss);
+        let mut segments = before;
+        self.in_loss = false;
         self.adjust(&mut segments);
+        // Rounds are counted after slow start, and alpha is updated after the first mark.
+        let settled = segments == before && segments.in_slow_start() && !self.saw_ce;
         self.update_alpha(ack.now, (ack.snd_una, ack.snd_nxt), segments);
         self.pace(srtt, ack.mss, 0, segments);
         segments.set(windows, ack.mss);
+        settled
     }
 
     /// Reduces the fractional window; cwnd follows with the next ACKs.

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::config::{PragueVersion, Profile};
 
@@ -213,4 +215,26 @@ fn pace_is_a_window_of_packets_a_round_trip_and_twice_that_in_slow_start() {
     prague.window = 4000.0;
     prague.pace(Time::from_millis(40), MSS, 0, Segments { cwnd: 4000, ssthresh: 4000 });
     assert_eq!(prague.grant(10_000).quantum, Quantum::Bytes(24_000));
+}
+
+proptest! {
+    #[test]
+    fn once_settled_an_idle_ack_changes_nothing(
+        (cwnd, ssthresh) in (2_u32..30, prop_oneof![(2_u32..40).prop_map(|s| s * MSS), Just(NO_THRESHOLD)]),
+        (window, round_end) in (1.0..30.0_f64, 0_u64..3),
+        (saw_ce, in_loss, at_cwnd) in any::<(bool, bool, bool)>(),
+    ) {
+        let window = if at_cwnd { f64::from(cwnd) } else { window };
+        let mut prague = Prague { window, round_end, saw_ce, in_loss, ..new(u64::from(cwnd)) };
+        let mut windows = Windows { cwnd: cwnd * MSS, ssthresh };
+        let mut settled = false;
+        for ms in 0..100 {
+            let before = format!("{prague:?} {windows:?}");
+            let ack = PlainAck { now: Time::from_millis(ms), mss: MSS, acked_bytes: 0, rtt: None, snd_una: 1, snd_nxt: 1 };
+            let stays = prague.on_idle_ack(&ack, Time::from_millis(40), &mut windows);
+            prop_assert!(!settled || stays && before == format!("{prague:?} {windows:?}"), "{before}");
+            settled = stays;
+        }
+        prop_assert_eq!(settled, !saw_ce && windows.cwnd < windows.ssthresh);
+    }
 }

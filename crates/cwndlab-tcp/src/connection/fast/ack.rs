@@ -8,6 +8,7 @@ use cwndlab_units::Time;
 
 use crate::config::{RttSamples, TcpConfig};
 use crate::congestion::{AckKind, AckReport, PlainAck};
+use crate::connection::fast::Rest;
 use crate::connection::Connection;
 use crate::recovery::Outcome;
 use crate::segment::{Flags, Header, Segment};
@@ -129,7 +130,9 @@ impl Connection {
             if needs.idle_acks {
                 let SendState { mss, una: snd_una, nxt: snd_nxt, .. } = s.snd;
                 let ack = PlainAck { now, mss, acked_bytes: 0, rtt: None, snd_una, snd_nxt };
-                s.cc.on_idle_ack(&ack, s.snd.rtt.srtt(&cfg.rto));
+                if s.cc.on_idle_ack(&ack, s.snd.rtt.srtt(&cfg.rto)) && self.rest == Rest::Told {
+                    self.rest = Rest::Still;
+                }
             }
             if s.cc.limits_itself() {
                 rate.on_app_limited(0);

@@ -50,7 +50,7 @@ pub fn poll(end: &mut Connection, cfg: &TcpConfig, now: Time, compares: bool) ->
         }
         Quick::Ask => end.poll_asked(cfg, now, &last),
         Quick::Accurate => {
-            let (header, option, last) = end.poll_accurate(cfg, now, &last);
+            let (option, last) = end.poll_accurate(cfg, now, &last, &mut header);
             assert!(!last || end.clone().poll_any(cfg, now).is_none(), "something follows the last segment");
             is_held = last && header.len > 0;
             Some(Segment { accecn: Some(option), ..Segment::from(header) })

@@ -265,12 +265,18 @@ impl Connection {
             && self.accecn_ref().is_some_and(AccEcn::counts_bytes)
     }
 
-    /// Returns the segment to send after [`Quick::Accurate`]: its header, AccECN's option, and whether no other segment
-    /// can follow now.
+    /// Sends a segment after [`Quick::Accurate`]: writes its header to `header`. Returns AccECN's option, and whether no
+    /// other segment can follow now.
     #[inline]
-    pub fn poll_accurate(&mut self, cfg: &TcpConfig, now: Time, last: &Polled) -> (Header, AccEcnOption, bool) {
+    pub fn poll_accurate(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        last: &Polled,
+        header: &mut Header,
+    ) -> (AccEcnOption, bool) {
         let is_ack = last.0 == Outlook::PureAck;
-        let mut header = if is_ack {
+        *header = if is_ack {
             self.bare(cfg, now, self.sender.snd.nxt.max(self.sender.snd.max), 0, cfg.ack_bytes)
         } else {
             self.full_segment(cfg, now)
@@ -278,7 +284,7 @@ impl Connection {
         let option = self.accecn().map(AccEcn::option_alone).unwrap_or_default();
         header.wire_bytes += option.padded_bytes();
         let ends = if is_ack { !self.receiver.ack_now } else { self.is_held_next(cfg, now) };
-        (header, option, ends)
+        (option, ends)
     }
 
     /// Whether the segments sent now carry neither SACK blocks nor the AccECN option.

@@ -19,7 +19,7 @@ pub(in crate::connection) enum Rest {
     Busy,
     /// At rest.
     Still,
-    /// At rest, with a law that gets each ACK.
+    /// At rest, with a law that gets each ACK, because ACKs may still change its state.
     Told,
 }
 
