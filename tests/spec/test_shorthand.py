@@ -329,6 +329,11 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
         ),
         (
             'rtt = "40ms"',
+            'rtt = { trace = "d.txt", interval = "10ms" }',
+            'write delay = { trace = "d.txt", … } of a link in the full form (cwndlab expand)',
+        ),
+        (
+            'rtt = "40ms"',
             "rtt = 40",
             "q.toml:6:1: dumbbell.rtt: 40 is not a time; write a number and its unit in quotes",
         ),
