@@ -289,7 +289,8 @@ class _Network:
         if not isinstance(steps, dict) or "0s" not in steps:
             right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
             if "trace" in rtt:  # it has the delays of one way
-                right = f'write delay = {{ trace = "{rtt["trace"]}", … }} of a link in the full form (cwndlab expand)'
+                delay = f'delay = {{ trace = "{rtt["trace"]}", … }}'
+                right = f"write {delay} of a link in the full form (cwndlab expand)"
             raise problem_at(
                 (self.section, "rtt"), "the times from which each value holds are missing", right
             )
