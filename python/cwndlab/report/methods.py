@@ -101,8 +101,9 @@ def describe_run(
     """What was run in a few words, and last the command that runs it again; `tables` are the study's."""
     replicates = [cell["replicates"] for cell in content["cells"]]
     cells, runs = len(replicates), _span(replicates)
+    each = " each" if cells > 1 else ""
     words = [
-        f"{cells} cell{'s' if cells > 1 else ''}, {runs} run{'s' if max(replicates) > 1 else ''} each "
+        f"{cells} cell{'s' if cells > 1 else ''}, {runs} run{'s' if max(replicates) > 1 else ''}{each} "
         f"of {content['scenario']['duration_ns'] / 1e9:g} s"
     ]
     if content.get("backend"):
