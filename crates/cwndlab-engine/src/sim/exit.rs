@@ -2,7 +2,7 @@
 //! borrows only those other fields of the simulation that are needed.
 
 use cwndlab_net::Packet as _;
-use cwndlab_tcp::{Connection, Header, Polled, Quick, TcpConfig};
+use cwndlab_tcp::{Polled, Quick, TcpConfig};
 use cwndlab_units::Time;
 
 use super::conn::{peer, Conn};
@@ -81,14 +81,34 @@ impl Exit<'_> {
         Exit { wires, hops, events, sacks, summary, now: *now, plain_below: *plain_below }
     }
 
-    /// Does what remains of [`Self::send`] after [`Quick::Accurate`].
+    /// Does what remains of [`Self::send`] after [`Quick::Accurate`]. The first packet, mostly the only one, is sent
+    /// outside the loop, which begins by loading everything that it does not change.
     #[inline(never)]
-    fn send_accurate(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, mut polled: Polled) -> Option<Packet> {
+    fn send_accurate(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, polled: Polled) -> Option<Packet> {
         let side = (end & 1) as usize;
         let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
-        let (mut quick, mut packet) = (Quick::Accurate, Packet::to_end(peer(end), route));
+        let mut packet = Packet::to_end(peer(end), route);
+        let (option, last) = tcp.poll_accurate(cfg, self.now, &polled, packet.header_mut());
+        packet.set_option(&option, self.sacks);
+        conn.in_network += 1;
+        self.summary.injected += 1;
+        if self.summary.injected >= self.plain_below || !self.enter(route, &packet) {
+            return Some(packet);
+        }
+        if last {
+            return None;
+        }
+        self.send_others(conn, end, cfg, polled)
+    }
+
+    /// As [`Self::send`], after a first packet with AccECN's option.
+    #[inline(never)]
+    fn send_others(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, mut polled: Polled) -> Option<Packet> {
+        let side = (end & 1) as usize;
+        let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
         loop {
-            let ends = match quick {
+            let mut packet = Packet::to_end(peer(end), route);
+            let last = match tcp.poll_quick(cfg, self.now, &mut polled, packet.header_mut()) {
                 Quick::Nothing => return None,
                 Quick::Segment { last } => last,
                 Quick::Ask => {
@@ -97,9 +117,9 @@ impl Exit<'_> {
                     false
                 }
                 Quick::Accurate => {
-                    let (option, ends) = tcp.poll_accurate(cfg, self.now, &polled, packet.header_mut());
+                    let (option, last) = tcp.poll_accurate(cfg, self.now, &polled, packet.header_mut());
                     packet.set_option(&option, self.sacks);
-                    ends
+                    last
                 }
             };
             conn.in_network += 1;
@@ -107,11 +127,9 @@ impl Exit<'_> {
             if self.summary.injected >= self.plain_below || !self.enter(route, &packet) {
                 return Some(packet);
             }
-            if ends {
+            if last {
                 return None;
             }
-            packet = Packet::to_end(peer(end), route);
-            quick = poll_again(tcp, cfg, self.now, &mut polled, packet.header_mut());
         }
     }
 
@@ -127,10 +145,4 @@ impl Exit<'_> {
         }
         wire.take(self.events, self.now, hop, packet.wire_bytes(), |place| packet.write_onward(place))
     }
-}
-
-/// [`Connection::poll_quick`] as a function, for callers that seldom need it.
-#[inline(never)]
-fn poll_again(tcp: &mut Connection, cfg: &TcpConfig, now: Time, polled: &mut Polled, header: &mut Header) -> Quick {
-    tcp.poll_quick(cfg, now, polled, header)
 }

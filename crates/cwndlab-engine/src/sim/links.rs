@@ -58,7 +58,9 @@ impl<P: Probe> Simulation<P> {
         if conn.has_news(end) {
             return self.after_delivery(end);
         }
-        if conn.ends[(end & 1) as usize].sends_nothing() && !(P::ENABLED && self.samples_senders) {
+        let tcp = &conn.ends[(end & 1) as usize];
+        let is_sampled = P::ENABLED && self.samples_senders && self.probes.samples_at_rest(tcp);
+        if tcp.sends_nothing() && !is_sampled {
             if let Some(deadline) = conn.earlier_deadline(end) {
                 self.arm(end, deadline);
             }

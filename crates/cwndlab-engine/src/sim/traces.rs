@@ -1,6 +1,6 @@
 //! Traces of senders for the probe.
 
-use cwndlab_tcp::{DeliveredCe, Trace, Traced};
+use cwndlab_tcp::{Connection, DeliveredCe, Trace, Traced};
 use cwndlab_units::Time;
 
 use super::Simulation;
@@ -16,6 +16,12 @@ impl ProbeSpec {
     /// Whether anything about senders is recorded.
     pub(super) fn samples_senders(&self) -> bool {
         self.cwnd || self.accecn || self.traces_senders()
+    }
+
+    /// Whether anything about an end that sends nothing now is recorded. Windows are recorded once data has been sent.
+    #[inline]
+    pub(super) fn samples_at_rest(&self, end: &Connection) -> bool {
+        end.stats().bytes_sent > 0 || self.accecn || self.traces_senders()
     }
 
     /// Whether the scenario's probes request this kind of trace.

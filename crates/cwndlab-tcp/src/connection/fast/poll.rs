@@ -267,7 +267,7 @@ impl Connection {
 
     /// Sends a segment after [`Quick::Accurate`]: writes its header to `header`. Returns AccECN's option, and whether no
     /// other segment can follow now.
-    #[inline]
+    #[inline(always)]
     pub fn poll_accurate(
         &mut self,
         cfg: &TcpConfig,
