@@ -137,7 +137,11 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
     gains = [row for row in rows if row["table"] == "table1" and row["quantity"] == "decrease(page_delay)"]
     assert gains and all(row["difference_low"] for row in gains)
     text = (tmp_path / "report.md").read_text()
-    assert "intervals of differences" in text
+    tested = [row for row in rows if row["difference_low"]]
+    differ = sum(float(row["difference_low"]) > 0 or float(row["difference_high"]) < 0 for row in tested)
+    assert f"Of {len(tested)} intervals of differences, {differ} exclude 0." in text
+    finding = next(line for line in text.splitlines() if line.startswith("**Finding.**"))
+    assert f"differ significantly in {differ} of {len(tested)} numbers." in finding
     assert "| decrease in median page delay (%) |" in text
     # A number that differs has the time budgets of both sides, of the objects that it measures.
     cell = "initial window: 1 packet"

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from .budget_figure import BudgetKey, MeanTimes
     from .embed import Runnable
+    from .twin import TwinNumber
 
 CLAIM_RULE = (
     "A comparison is true or false when the 95 % interval of the difference between its two sides leaves out "
@@ -138,7 +139,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         chance=judged.incompatible.text if judged.incompatible else "",
         explained=_explained_line(report),
         finding=finding.shown,
-        undecided=finding.undecided,
+        undecided=" ".join(filter(None, (finding.undecided, _agreement(report.twin_rows)))),
         key_figure=key,
         key_twin=twin,
         readme=render.readme_html(outputs.readme),
@@ -214,6 +215,15 @@ def _finding(outputs: Outputs, judged: Judged, results: Results, key: Figure | N
     else:
         found = headline_of_row(judged.grids[0]) if judged.grids else Headline()
     return claims if any(claims) and (outputs.source or not any(found)) else found
+
+
+def _agreement(rows: Sequence[TwinNumber]) -> str:
+    """How many numbers of a kernel's report differ from the simulator's; "" where none is tested."""
+    tested = [row for row in rows if math.isfinite(row.difference.low)]
+    apart = sum(row.leaves_out_0 for row in tested)
+    if not tested:
+        return ""
+    return f"Kernel and simulator differ significantly in {apart or 'none'} of {len(tested)} numbers."
 
 
 def _margins(grids: Sequence[Table], results: Results) -> str:
