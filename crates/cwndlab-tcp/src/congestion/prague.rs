@@ -30,7 +30,7 @@ pub(super) struct Prague {
     window: f64,
     /// Average share of marked packets.
     alpha: f64,
-    /// Time of the last ACK that reported something.
+    /// Time of the last ACK that reported marks.
     now: Time,
     /// Pacing rate in bytes per second, and bytes sent at once.
     rate: Option<u64>,
@@ -245,8 +245,11 @@ impl Law for Prague {
         self.pace(start.srtt, start.mss, 0, Segments { cwnd, ssthresh: u64::MAX });
     }
 
+    /// Notes the time for the reduction that marks cause; it must not depend on ACKs that need no report.
     fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
-        self.now = ack.now;
+        if ack.ece {
+            self.now = ack.now;
+        }
     }
 
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
