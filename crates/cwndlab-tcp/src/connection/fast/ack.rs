@@ -94,6 +94,7 @@ impl Connection {
                 self.feedback_unmarked(cfg, now, seg, 0);
             }
             self.note_window_update();
+            self.make_room();
             self.share_timer(cfg);
             self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
             if self.recovery.detects_by_time() {

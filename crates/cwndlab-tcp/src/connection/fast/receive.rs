@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::connection::fast::comparison::{deliver, poll};
     use crate::connection::Connection;
-    use crate::Profile;
+    use crate::{Profile, SendTuning};
 
     #[test]
     fn the_short_path_takes_segments_of_a_steady_transfer_with_the_same_effect() {
@@ -155,5 +155,38 @@ mod tests {
             while poll(&mut end, &cfg, now, true).is_some() {}
         }
         assert!(taken > 500, "{taken}");
+    }
+
+    /// The window has grown since the buffer got its size, so that there is room as soon as anything arrives.
+    #[test]
+    fn data_wakes_an_application_that_waits_for_room_by_either_path() {
+        let send_tuning = SendTuning::Linux { most_bytes: 1 << 22 };
+        let cfg = TcpConfig { handshake: None, send_tuning, ..Profile::Linux6.config() };
+        let mut end = Connection::server(&cfg, 0, Time::ZERO);
+        let bytes = 10 * u64::from(end.mss());
+        let arrive = |end: &mut Connection, ms, len| {
+            let now = Time::from_millis(ms);
+            let header = Header {
+                seq: end.receiver.nxt as u32,
+                ack: 1 + bytes as u32,
+                window: 65_535,
+                len,
+                wire_bytes: len + 52,
+                flags: Flags::ACK,
+                has_timestamps: true,
+                ts_val: cfg.timestamp(now),
+                ts_ecr: cfg.timestamp(now - Time::from_millis(50)),
+                ..Header::default()
+            };
+            deliver(&cfg, end, now, &Segment::from(header), true);
+        };
+        end.write(bytes);
+        while poll(&mut end, &cfg, Time::from_millis(100), true).is_some() {}
+        arrive(&mut end, 150, 0);
+        end.write(10_000_000);
+        let buffered = end.sender.snd.end;
+        assert!(end.sender.is_blocked());
+        arrive(&mut end, 151, 100);
+        assert!(end.sender.snd.end > buffered);
     }
 }
