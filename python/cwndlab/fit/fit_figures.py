@@ -25,12 +25,14 @@ def draw_courses(capture: TimeCourse, replays: Sequence[TimeCourse], seconds: fl
     for own, *others in zip(capture.items(), *(one.items() for one in replays), strict=True):
         name, title, values = own
         every = np.array([other for _, _, other in others])
-        rows = []
-        for k in np.flatnonzero(~np.isnan(every).all(axis=0)):
-            known = every[:, k][~np.isnan(every[:, k])]
-            row = {"time": float(middles[k]), "low": float(known.min()), "high": float(known.max())}
-            row["middle"] = float(np.median(known))
-            rows.append(row if np.isnan(values[k]) else {**row, "capture": float(values[k])})
+        shown = ~np.isnan(every).all(axis=0)
+        columns = {"time": middles[shown], "capture": values[shown]}
+        for column, summary in (("low", np.nanmin), ("middle", np.nanmedian), ("high", np.nanmax)):
+            columns[column] = summary(every[:, shown], axis=0)
+        rows = [
+            {column: float(one[k]) for column, one in columns.items() if not np.isnan(one[k])}
+            for k in range(int(shown.sum()))
+        ]
         spec = Figure(id=name, title=title, kind="line", x="time", quantity="q", height=_HEIGHT)
         charts = [
             to_svg(panel_of_size(_chart(), "", spec.model_copy(update={"width": width})), {_DATA: rows}, {})

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +11,7 @@ from cwndlab.metrics._numbers import Floats
 from cwndlab.spec.schema import Scalar
 from cwndlab.spec.values import text
 
-from .published_numbers import FARTHEST, Number, squared_scale
+from .published_numbers import ScaledNumbers
 
 #: Below this a value counts as excluded, and with the rest as determined.
 UNLIKELY = 0.05
@@ -21,76 +19,6 @@ UNLIKELY = 0.05
 TRUTHS = 100
 #: For how many independent numbers each of a table's may count, since they are not independent.
 _WEIGHTS = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
-
-
-@dataclass(frozen=True)
-class ScaledNumbers:
-    """Published numbers and those of every combination, all in units of their scale."""
-
-    #: The place of each number's block.
-    block: Sequence[int]
-    published: Floats
-    #: A row for each combination.
-    predicted: Floats
-
-    @classmethod
-    def of_numbers(
-        cls,
-        numbers: Sequence[Number],
-        variances: Sequence[float],
-        estimates: Floats,
-        error: Floats | float = 0.0,
-    ) -> ScaledNumbers:
-        """These numbers with the estimates of every combination (row), which have this error.
-
-        An estimate that is not known counts as one that lies as far away as counts at all.
-        """
-        blocks = list(dict.fromkeys(number.block for number in numbers))
-        published = np.array([number.published for number in numbers])
-        squared = [squared_scale(number, one) for number, one in zip(numbers, variances, strict=True)]
-        scale = np.sqrt(np.maximum(squared, 1e-300) + np.square(error))
-        predicted = np.where(np.isnan(estimates), published + math.sqrt(FARTHEST) * scale, estimates)
-        block = [blocks.index(number.block) for number in numbers]
-        return cls(block, published / scale, predicted / scale)
-
-    def distances(self) -> Floats:
-        """The distance of each combination from the published numbers, of which each is cut at `FARTHEST`."""
-        squares = np.minimum((self.predicted - self.published) ** 2, FARTHEST)
-        return np.asarray(self._block_means(squares).mean(axis=1))
-
-    def squares(self, numbers: Floats) -> Floats:
-        """The mean squared difference of each combination (row) from these numbers in each block (column)."""
-        return self._block_means((self.predicted - numbers) ** 2)
-
-    def _block_means(self, squares: Floats) -> Floats:
-        members = [np.equal(self.block, one) for one in range(max(self.block) + 1)]
-        return np.stack([squares[:, one].mean(axis=1) for one in members], axis=1)
-
-    @property
-    def counts(self) -> Floats:
-        """The numbers of each block."""
-        return np.bincount(self.block).astype(float)
-
-    def likelihood(self, squares: Floats, weight: float) -> Floats:
-        """The logarithm of each combination's likelihood.
-
-        What remains of a block is normal. Its variance in units of the scale's is not known: it is the most
-        likely one from 1.
-        """
-        variance = np.maximum(squares, 1.0)
-        return np.asarray(-weight / 2 * (np.log(variance) + squares / variance) @ self.counts)
-
-    def tables_of(self, k: int, rng: np.random.Generator) -> Floats:
-        """The numbers of a known combination, as far from it as the published ones are from the nearest: what
-        remains of each block there, with one random sign.
-        """
-        signs = rng.choice([-1.0, 1.0], size=max(self.block) + 1)
-        return np.asarray(self.predicted[k] + signs[list(self.block)] * self._left)
-
-    @cached_property
-    def _left(self) -> Floats:
-        """The published numbers less those of the nearest combination."""
-        return np.asarray(self.published - self.predicted[self.distances().argmin()])
 
 
 @dataclass(frozen=True)

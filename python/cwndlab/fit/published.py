@@ -27,9 +27,10 @@ from cwndlab.study import Study
 from cwndlab.writing import aligned_lines, csv_text, markdown_lines, save
 
 from .choice_model import ChoiceModel, Choices, Search, latin_hypercube, nearest_predicted
-from .posterior import Posterior, ScaledNumbers
+from .posterior import Posterior
 from .published_numbers import (
     NumbersOfTables,
+    ScaledNumbers,
     block_distances,
     floor_of,
     mean_distance,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -78,14 +80,88 @@ def squared_scale(number: Number, variance: float) -> float:
     return scatter + number.rounding**2 + (TOLERANCE * number.published) ** 2
 
 
+@dataclass(frozen=True)
+class ScaledNumbers:
+    """Published numbers and those of every combination, all in units of their scale."""
+
+    #: The place of each number's block.
+    block: Sequence[int]
+    published: Floats
+    #: A row for each combination.
+    predicted: Floats
+
+    @classmethod
+    def of_numbers(
+        cls,
+        numbers: Sequence[Number],
+        variances: Sequence[float],
+        estimates: Floats,
+        error: Floats | float = 0.0,
+    ) -> ScaledNumbers:
+        """These numbers with the estimates of every combination (row), which have this error.
+
+        One that is not known, or whose scale is 0, counts as one that lies as far away as counts at all.
+        """
+        blocks = list(dict.fromkeys(number.block for number in numbers))
+        published = np.array([number.published for number in numbers])
+        squared = [squared_scale(number, one) for number, one in zip(numbers, variances, strict=True)]
+        scale = np.sqrt(np.array(squared) + np.square(error))
+        unknown = np.isnan(estimates) | (scale == 0)
+        scale = np.where(scale == 0, 1.0, scale)
+        predicted = np.where(unknown, published + math.sqrt(FARTHEST) * scale, estimates)
+        block = [blocks.index(number.block) for number in numbers]
+        return cls(block, published / scale, predicted / scale)
+
+    def distances(self) -> Floats:
+        """The distance of each combination from the published numbers, of which each is cut at `FARTHEST`."""
+        return np.asarray(self.block_distances().mean(axis=1))
+
+    def block_distances(self) -> Floats:
+        """The same in each block (column)."""
+        return self._block_means(np.minimum((self.predicted - self.published) ** 2, FARTHEST))
+
+    def squares(self, numbers: Floats) -> Floats:
+        """The mean squared difference of each combination (row) from these numbers in each block (column)."""
+        return self._block_means((self.predicted - numbers) ** 2)
+
+    def _block_means(self, squares: Floats) -> Floats:
+        members = [np.equal(self.block, one) for one in range(max(self.block) + 1)]
+        return np.stack([squares[:, one].mean(axis=1) for one in members], axis=1)
+
+    @property
+    def counts(self) -> Floats:
+        """The numbers of each block."""
+        return np.bincount(self.block).astype(float)
+
+    def likelihood(self, squares: Floats, weight: float) -> Floats:
+        """The logarithm of each combination's likelihood.
+
+        What remains of a block is normal. Its variance in units of the scale's is not known: it is the most
+        likely one from 1.
+        """
+        variance = np.maximum(squares, 1.0)
+        return np.asarray(-weight / 2 * (np.log(variance) + squares / variance) @ self.counts)
+
+    def tables_of(self, k: int, rng: np.random.Generator) -> Floats:
+        """The numbers of a known combination, as far from it as the published ones are from the nearest: what
+        remains of each block there, with one random sign.
+        """
+        signs = rng.choice([-1.0, 1.0], size=max(self.block) + 1)
+        return np.asarray(self.predicted[k] + signs[list(self.block)] * self._left)
+
+    @cached_property
+    def _left(self) -> Floats:
+        """The published numbers less those of the nearest combination."""
+        return np.asarray(self.published - self.predicted[self.distances().argmin()])
+
+
 def block_distances(numbers: Sequence[Number], variances: Sequence[float]) -> dict[str, float]:
     """The mean squared difference of each block of numbers in units of its scale, cut at `FARTHEST`."""
-    found: dict[str, list[float]] = {}
-    for number, variance in zip(numbers, variances, strict=True):
-        scale = squared_scale(number, variance)
-        squared = (number.estimate - number.published) ** 2 / scale if scale > 0 else math.nan
-        found.setdefault(number.block, []).append(FARTHEST if math.isnan(squared) else min(squared, FARTHEST))
-    return {block: float(np.mean(values)) for block, values in found.items()}
+    if not numbers:
+        return {}
+    scaled = ScaledNumbers.of_numbers(numbers, variances, np.array([[number.estimate for number in numbers]]))
+    blocks = dict.fromkeys(number.block for number in numbers)
+    return dict(zip(blocks, scaled.block_distances()[0].tolist(), strict=True))
 
 
 def mean_distance(blocks: Mapping[str, float]) -> float:
