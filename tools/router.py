@@ -20,16 +20,7 @@ PACKAGES = ["-p", "cwndlab-live", "-p", "cwndlab-python"]
 def build(profile: str, folder: Path, target: Path | None = None) -> None:
     """Build both into `folder`; `target` is Cargo's target directory. SystemExit if Cargo fails."""
     target = target or Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    cargo: list[str | Path] = [
-        "cargo",
-        "build",
-        "--locked",
-        "--quiet",
-        "--profile",
-        profile,
-        "--target-dir",
-        target,
-    ]
+    cargo = ["cargo", "build", "--locked", "--quiet", "--profile", profile, "--target-dir", str(target)]
     if failed := subprocess.run([*cargo, *PACKAGES, "--bin", PROGRAM], cwd=ROOT).returncode:
         raise SystemExit(f"router: cargo failed with {failed}")
     # Cargo leaves a library there that only a program asked for.

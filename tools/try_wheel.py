@@ -83,15 +83,7 @@ def use(wheel: Path, offline: bool, folder: Path) -> None:
     fresh = folder / "venv"
     run([sys.executable, "-m", "venv", "--without-pip", fresh])
     scripts = fresh / ("Scripts" if os.name == "nt" else "bin")
-    pip: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "--quiet",
-        "--python",
-        scripts / "python",
-        "install",
-    ]
+    pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(scripts / "python"), "install"]
     here = {key: value for key, value in os.environ.items() if not key.startswith(("CWNDLAB", "PYTHON"))}
     if offline:
         run([*pip, "--no-deps", "--no-compile", wheel])

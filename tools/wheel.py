@@ -104,18 +104,8 @@ def install(wheel_folder: Path) -> Path:
     site = WORK / "site"
     shutil.rmtree(site, ignore_errors=True)
     wheel = max(wheel_folder.glob("*.whl"), key=lambda path: path.stat().st_mtime)
-    pip: list[str | Path] = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-compile",
-        "--target",
-        site,
-    ]
-    run([*pip, wheel])
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-compile"]
+    run([*pip, "--target", site, wheel])
     return site
 
 
