@@ -21,7 +21,7 @@ from cwndlab.runs.single_run import trace
 from cwndlab.spec.toml import dumps
 from cwndlab.stats.results import AxisValue, Estimate
 from cwndlab.study import Study
-from cwndlab.writing import csv_text, save
+from cwndlab.writing import csv_text, number_of, save
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?"
 _RANGE = re.compile(rf"(?P<low>{_NUMBER})(?P<unit>[A-Za-z%/]*)\.\.(?P<high>{_NUMBER})(?P<last>[A-Za-z%/]*)\Z")
@@ -332,7 +332,7 @@ def _points(budget: int, cells: int, replicates: int) -> int:
     fewer = "--replicates" if cells == 1 else "--replicates and --set AXIS=VALUE"
     raise StudyError(
         f"{budget} runs are too few for a search: each point takes {per_point} "
-        f"({cells} cell{'s' * (cells > 1)}, {replicates} replicate{'s' * (replicates > 1)})",
+        f"({number_of(cells, 'cell')}, {number_of(replicates, 'replicate')})",
         key="--budget",
         right=f"at least {2 * _FEWEST * per_point}, or fewer runs for each point ({fewer})",
     )

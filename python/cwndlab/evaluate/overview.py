@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cwndlab.writing import number_of
+
 from .scorecard import CriterionRow, Scorecard, Standing, ThresholdOutcome
 
 #: The looks of standings where one direction is better: those of verdicts.
@@ -52,7 +54,7 @@ def finding(cards: Sequence[Scorecard], subject: str) -> str:
     if ranked:
         who = "It" if parts else subject
         parts.append(
-            f"{who} is better than every reference in {better or 'none'} of {ranked} row{'s' * (ranked > 1)} "
+            f"{who} is better than every reference in {better or 'none'} of {number_of(ranked, 'row')} "
             f"and worse than every reference in {worse or 'none'}."
         )
     return " ".join(parts)

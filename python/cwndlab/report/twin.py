@@ -234,12 +234,8 @@ def view(
             )
             shown.append(said._replace(span=span))
         groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
-    known = [row for row in rows if math.isfinite(row.difference.low)]
-    count = (
-        f"Of {len(known)} intervals of differences, {sum(row.leaves_out_0 for row in known)} exclude 0."
-        if known
-        else ""
-    )
+    tested, apart = count_apart(rows)
+    count = f"Of {tested} intervals of differences, {apart} exclude 0." if tested else ""
     lines = tuple(dict.fromkeys(f"{cells_in_words[key.cell]}: {text}" for key, text in words.items() if text))
     return TwinView(
         tuple(groups),
@@ -294,6 +290,12 @@ def _trace_text(found: Difference) -> str:
     before = f"{found.agree} events agree before{times}" if found.agree else "none agrees before"
     sides = f"simulator: {simulator}; kernel: {kernel}"
     return f"First event that differs in the first replicate: {sides} ({before})."
+
+
+def count_apart(rows: Sequence[TwinNumber]) -> tuple[int, int]:
+    """How many numbers have an interval of the difference, and of how many it excludes 0."""
+    tested = [row for row in rows if math.isfinite(row.difference.low)]
+    return len(tested), sum(row.leaves_out_0 for row in tested)
 
 
 def _parts(name: str) -> tuple[str, str]:

@@ -219,11 +219,16 @@ def _finding(outputs: Outputs, judged: Judged, results: Results, key: Figure | N
 
 def _agreement(rows: Sequence[TwinNumber]) -> str:
     """How many numbers of a kernel's report differ from the simulator's; "" where none is tested."""
-    tested = [row for row in rows if math.isfinite(row.difference.low)]
-    apart = sum(row.leaves_out_0 for row in tested)
-    if not tested:
+    if not rows:
         return ""
-    return f"Kernel and simulator differ significantly in {apart or 'none'} of {len(tested)} numbers."
+    from .twin import count_apart  # few reports compare a kernel
+
+    tested, apart = count_apart(rows)
+    return (
+        f"Kernel and simulator differ significantly in {apart or 'none'} of {tested} numbers."
+        if tested
+        else ""
+    )
 
 
 def _margins(grids: Sequence[Table], results: Results) -> str:

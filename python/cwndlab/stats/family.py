@@ -15,6 +15,7 @@ from cwndlab.stats.claims import JudgedClaim, truth_of_claim
 from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.expression import Evaluator
 from cwndlab.stats.verdict import Verdict
+from cwndlab.writing import number_of
 
 if TYPE_CHECKING:
     from cwndlab.stats.results import Results
@@ -46,7 +47,7 @@ class Family(NamedTuple):
             else f"{self.firm} of the {self.decided} stay"
         )
         return (
-            f"{decided}; all {what} rest on {self.comparisons} comparison{'s' * (self.comparisons != 1)} of "
+            f"{decided}; all {what} rest on {number_of(self.comparisons, 'comparison')} of "
             f"random numbers. By chance, up to {100 * WRONG:g} % of these ({up_to:.1f}) are decided wrongly. "
             f"{firm} decided if all comparisons together are to err in at most {100 * (1 - LEVEL):.0f} % of "
             "all reports."

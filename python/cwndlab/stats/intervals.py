@@ -16,6 +16,7 @@ from cwndlab.metrics._numbers import ANY, Floats, Range, derived_range
 from cwndlab.stats.distributions import LEVEL, order_ranks, poisson_ends, poisson_prediction, t_quantile
 from cwndlab.stats.jackknife import align, centre, ends, has_no_spread, leave_one_out
 from cwndlab.stats.skewness import stretch
+from cwndlab.writing import number_of
 
 FEWEST = 3
 """Replicates below which a random quantity has no interval: t with one degree of freedom says nothing."""
@@ -107,8 +108,7 @@ NO_INTERVAL = ": no interval"
 
 def too_few(value: float, n: int) -> Interval:
     """An estimate from too few replicates."""
-    runs = "1 replicate" if n == 1 else f"{n} replicates"
-    return Interval(value, math.nan, math.nan, n, f"{runs}{NO_INTERVAL}")
+    return Interval(value, math.nan, math.nan, n, f"{number_of(n, 'replicate')}{NO_INTERVAL}")
 
 
 def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
