@@ -30,6 +30,7 @@ from cwndlab.stats.verdict import Verdict
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/guide/trust.md"
 CAUSES = ROOT / "docs/guide/trust-causes.toml"
+UNEXPLAINED = "No cause found"
 PICTURE = ROOT / "docs/images/trust.svg"
 WITHIN = 0.1
 #: A second testbed for what CloudLab measured: shown, but not counted.
@@ -214,7 +215,7 @@ def causes(rows: Sequence[Row]) -> list[str]:
             text = " ".join(cause["text"].split())
             lines += [f"- **{cause['title']}** ({len(mine)}). {text}"]
     if left:
-        lines += [f"- **No cause found** ({len(left)})."]
+        lines += [f"- **{UNEXPLAINED}** ({len(left)})."]
     return lines
 
 
@@ -226,16 +227,17 @@ def page(rows: Sequence[Row]) -> str:
     """The whole page."""
     everything, rows = rows, [row for row in rows if row.testbed != SECOND]
     near, inside, outside = counts(rows)
-    n = len(rows)
+    n, explained = len(rows), causes(rows)
+    share = "most" if any(UNEXPLAINED in line for line in explained) else "each"
     lines = [
         *("# How far to trust it", ""),
         f"Of {n} numbers that others measured on real hosts, the simulator gives {near} within 10 % "
         f"({percent(near, n)}).",
         f"Another {inside} lie where a further trial of the same testbed would lie. {outside} "
-        f"({percent(outside, n)}) are outside, most with a cause that was tested by changing it.",
+        f"({percent(outside, n)}) are outside, {share} with a cause that was tested by changing it.",
         *("", "![Simulated against measured, log-log](../images/trust.svg)", ""),
         *ABOUT,
-        *("", *summary(rows), *second(everything), "", "## Outside", "", *causes(rows), "", *HEAD),
+        *("", *summary(rows), *second(everything), "", "## Outside", "", *explained, "", *HEAD),
         *(line(row) for row in rows if row.outcome == "outside"),
         *("", "## All numbers"),
     ]
