@@ -15,8 +15,9 @@ import cwndlab
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.runs import progress
 from cwndlab.runs import result_folder as folder
-from cwndlab.runs.execution import run_study
+from cwndlab.runs.execution import open_results, report_again, run_study
 from cwndlab.runs.run_options import RunOptions
+from cwndlab.spec.study_spec import StudySpec
 from cwndlab.study import Study
 from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
@@ -155,12 +156,34 @@ def test_a_folder_that_is_not_ours_is_refused_and_left_alone(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_store_of_another_version_is_said(tmp_path: Path, fake_core: FakeCore) -> None:
+def test_what_another_version_ran_is_reported_again(
+    tmp_path: Path, fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Study.from_toml(TEXT).run(tmp_path / "out")
+    newer = FakeCore(version="fake-2")
+    replace_core(newer)
+    monkeypatch.setattr("cwndlab.metrics._code.code_digest", lambda metric: "other code")
+    again = open_results(tmp_path / "out", StudySpec)
+    assert repr(again.estimates) == repr(run.estimates)
+    page = report_again(tmp_path / "out").read_text(encoding="utf-8")
+    assert "cwndlab fake-2 of another build; the numbers are as measured then" in page
+    assert "cannot run its cells" in page
+    assert newer.runs == 0
+    with pytest.raises(
+        OutputError, match=r"Replicate 1 of iw=1 .* another version of cwndlab made these runs"
+    ):
+        again.campaign.tables("iw=1", 1)
+
+
+def test_what_a_version_measures_otherwise_is_named(
+    tmp_path: Path, fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Study.from_toml(TEXT).run(tmp_path / "out")
-    replace_core(FakeCore(version="fake-2"))
-    with pytest.raises(OutputError, match="6 replicates are missing, damaged, or made by another version"):
-        with folder.open_folder(tmp_path / "out"):
-            pass
+    file = tmp_path / "out/provenance.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "value_ids": {}}))  # as of 0.2
+    monkeypatch.setattr("cwndlab.metrics._code.code_digest", lambda metric: "other code")
+    with pytest.raises(OutputError, match=r"measures goodput.* by other code, so 6 of 6 replicates"):
+        open_results(tmp_path / "out", StudySpec)
 
 
 def test_a_notebook_shows_no_markup_of_a_study(fake_core: FakeCore) -> None:

@@ -58,6 +58,11 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
             "version",
             f"cwndlab {content['cwndlab']}" + _commit(content["git"]),
         ),
+        *(
+            Fact("page written by", f"cwndlab {version} of another build; the numbers are as measured then")
+            for version in [content.get("reported_by")]
+            if version
+        ),
         *_backend_facts(content),
         *(Fact(f"QUIC stack {name}", version) for name, version in content.get("stacks", {}).items()),
         *(

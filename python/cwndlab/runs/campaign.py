@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from cwndlab import _core
 from cwndlab.arrow_tables import decode_about, decode_tables
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
 from cwndlab.core import Value
@@ -69,6 +70,10 @@ class Campaign:
     max_memory_bytes: int | None = None
     #: Whether the study's congestion controls in Python may run; not for results that are only opened.
     runs_laws: bool = True
+    #: Digest of the engine whose runs these are, and what each quantity's value is stored under. Results of
+    #: another version are only opened.
+    engine: str = field(default_factory=lambda: _core.engine_digest())
+    ids: Mapping[str, str] = field(default_factory=dict)
     #: Kinds of objects whose time budgets the report shows, by cell: made with its first replicate.
     shown_budgets: Mapping[str, Collection[str]] = field(default_factory=dict)
     #: Told of each replicate as it is finished, those kept from before first: cell, replicate, values.
@@ -81,12 +86,14 @@ class Campaign:
             self.max_events,
             self.max_memory_bytes,
             tuple(self.plan.study.laws.values()),
+            self.engine,
         )
-        #: What the run's values are stored under.
-        self._ids = set(self.work.ids.values())
+        self.ids = self.ids or self.work.ids
+        self._ids = set(self.ids.values())
         self.cells: dict[str, Cell] = {cell.id: cell for cell in self.plan.cells}
         self._keys = {
             cell.id: cell_key(
+                self.engine,
                 kernel_run(cell.completed_scenario) if self.backend else cell.completed_scenario,
                 self.plan.seed_of(cell),
                 self.backends.get(cell.id, self.backend),
@@ -147,6 +154,7 @@ class Campaign:
             for cell, _ in self._missing():
                 self._lacking[cell] = self._lacking.get(cell, 0) + 1
             if self._lacking:
+                self._check_version("Runs are missing")
                 self.executor.execute(self._jobs(), self.work, self._deliver)
             if self.rule is None or self.failures or not self._extend():
                 break
@@ -367,7 +375,7 @@ class Campaign:
     def values(self, cell: str, replicate: int) -> dict[str, Value]:
         """The quantities of a replicate that is in the store."""
         found = self.store.values(self.key(cell, replicate))
-        return {name: found[key] for name, key in self.work.ids.items()}
+        return {name: found[key] for name, key in self.ids.items()}
 
     def tables(self, cell: str, replicate: int = 0) -> Mapping[str, pa.Table]:
         """The record tables of a replicate: those kept, or those of the same run made once more.
@@ -400,7 +408,7 @@ class Campaign:
     ) -> Mapping[str, pa.Table]:
         """The tables of the same replicate, simulated again with these keys of the scenario changed.
 
-        OutputError for a kernel's runs, and where opening results would have to run code.
+        OutputError for runs of a kernel or another version, and where opening results would have to run code.
         """
         if self.backend:
             raise OutputError(
@@ -411,10 +419,20 @@ class Campaign:
                 f"the records of replicate {replicate} are not kept, and opening results runs no code; "
                 "run the study again with its congestion controls (--cc)"
             )
+        self._check_version(f"Replicate {replicate} of {cell} would have to be simulated again")
         from .single_run import simulate_tables, with_keys  # for records that were not kept
 
         scenario = with_keys(self.cells[cell].scenario, changes)
         return simulate_tables(scenario, self.plan.seed_of(self.cells[cell]), replicate, self.work.laws)
+
+    @property
+    def is_of_this_version(self) -> bool:
+        """Whether today's engine and metrics made the values, so that they can be made again."""
+        return self.engine == _core.engine_digest() and self.ids == self.work.ids
+
+    def _check_version(self, why: str) -> None:
+        if not self.is_of_this_version:
+            raise OutputError(f"{why}, but another version of cwndlab made these runs; run the study again")
 
     def records(self, cell: str, table: str) -> Mapping[str, Any]:
         """Columns of a record table of a cell's first replicate; NotFoundError if it was not recorded."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from cwndlab import _core
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.errors import StudyError, check_arguments
 from cwndlab.metrics._declared import own_code
@@ -213,6 +214,7 @@ def _provenance(
         "store": public,
         "replicates_fetched": campaign.fetched,
         "replicates_measured": campaign.measured,
+        "value_ids": dict(campaign.ids),
         "failures": [failure._asdict() for failure in campaign.failures],
     }
 
@@ -242,9 +244,11 @@ def open_results(folder: str | Path, kind: type[StudySpec]) -> RunResult:
 def report_again(folder: Path, *, png: bool = False) -> Path:
     """Writes the report of a finished run again, its figures also as PNG if wanted; its path.
 
-    OutputError as `open_results`.
+    OutputError as `open_results`, and if what another version ran would have to be run again.
     """
     with folders.open_folder(folder) as (campaign, content):
+        if not campaign.is_of_this_version:
+            content |= {"reported_by": _core.version()}
         return write_report(campaign, RunResult.of_campaign(campaign, folder), content, png=png)
 
 

@@ -38,7 +38,7 @@ def simulate(kernel: Campaign) -> Campaign | None:
     if not plan.cells:
         return None
     # The simulator's runs have other keys, so one store holds both.
-    simulator = Campaign(plan, kernel.store, Threads(None), kernel.rule)
+    simulator = Campaign(plan, kernel.store, Threads(None), kernel.rule, engine=kernel.engine, ids=kernel.ids)
     simulator.run()
     return simulator
 
@@ -54,6 +54,9 @@ def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
         "of segments."
     )
     complete = not simulated.failures and not measured.failures
+    if not simulated.campaign.is_of_this_version:  # which may have to run again for its trace
+        why = "Traces are not compared, because another version of cwndlab made these runs."
+        return Twin(simulated.results, about=why, paired=complete)
     return Twin(simulated.results, dict(_first_differences(simulated, measured)), about, complete)
 
 

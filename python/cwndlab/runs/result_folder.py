@@ -288,6 +288,8 @@ def _complete_campaign(
         backend=content.get("backend_key", ""),
         backends={cell.id: of_kernel[cell.kernel] for cell in plan.cells if cell.kernel in of_kernel},
         runs_laws=False,
+        engine=content["engine"],
+        ids=content.get("value_ids", {}),
     )
     campaign.wanted |= {cell: counts[cell] for cell in campaign.wanted if cell in counts}
     runs: dict[str, int] = {}  # of cells that are the same run, once
@@ -300,10 +302,27 @@ def _complete_campaign(
         )
     if lacking:
         raise OutputError(
-            f"{folder}: {lacking} replicates are missing, damaged, or made by another version of cwndlab; "
-            f"`cwndlab run {folder / 'study.toml'} -o DIR` makes them again"
+            f"{folder}: {_why_lacking(campaign, content)}, so {lacking} of {sum(campaign.wanted.values())} "
+            "replicates have no values; "
+            f"`cwndlab run {folder / 'study.toml'} -o {folder}` makes what is missing"
         )
     return campaign
+
+
+def _why_lacking(campaign: Campaign, content: Mapping[str, Any]) -> str:
+    """Why a folder lacks values: their metrics are others today, the cells are, or something is damaged."""
+    found = (
+        campaign.store.values(key)
+        for cell in campaign.wanted
+        if (key := campaign.key(cell, 0)) in campaign.store
+    )
+    kept = next(found, None)
+    version = f"{_core.version()} (the runs are of {content.get('cwndlab')})"
+    if kept is None:
+        return f"runs are damaged, or cwndlab {version} compiles this study to other ones"
+    if changed := [name for name, id_ in campaign.ids.items() if id_ not in kept]:
+        return f"cwndlab {version} measures {', '.join(changed)} by other code"
+    return "runs are missing or damaged"
 
 
 #: More replicates than any run has.
@@ -348,6 +367,9 @@ class Stated(_Part):
     """What is read of provenance.json; whatever else it holds is for people."""
 
     study: str
+    cwndlab: str
+    engine: str
+    value_ids: dict[str, str] = {}
     seed: Annotated[int, Field(ge=0, lt=2**64)]
     replicates: _Count | None = None
     sensitivity: str | None = None

@@ -304,9 +304,9 @@ def with_needed_probes(compiled: Compiled, quantities: Sequence[Quantity]) -> Co
     return compiled if probes == scenario["probes"] else Compiled({**scenario, "probes": probes})
 
 
-def cell_key(completed: str, seed: int, backend: str = "") -> str:
-    """Common part of the keys of a cell's runs; `backend` is "" for the simulator."""
-    parts = "\0".join((_core.engine_digest(), str(seed), completed))
+def cell_key(engine: str, completed: str, seed: int, backend: str = "") -> str:
+    """Common part of the keys of a cell's runs: `engine` is a digest, `backend` is "" for the simulator."""
+    parts = "\0".join((engine, str(seed), completed))
     if backend:
         parts += "\0" + backend
     return hashlib.sha256(parts.encode()).hexdigest()
