@@ -25,7 +25,7 @@ from cwndlab.arrow_tables import read_table
 from cwndlab.core import Records
 from cwndlab.diagnosis.from_capture import read
 from cwndlab.fit.fit_result import CaptureFit
-from cwndlab.fit.fitted_study import MODEL_ERROR
+from cwndlab.fit.fitted_study import FLOW, MODEL_ERROR
 from cwndlab.fit.fitting import FitRefusedError, fit_conversation
 from cwndlab.fit.stated_parameters import StatedParameters
 from cwndlab.runs.execution import kernel_of
@@ -230,9 +230,11 @@ def _compare(row: Row, fit: CaptureFit) -> None:
 def _what_if(row: Row, fit: CaptureFit) -> None:
     """Whether what the fitted study says of another law covers a run on the path itself."""
     path = row.path
-    law = WHAT_IF if path.backend == "simulator" else WHAT_IF_LINUX
+    simulated = path.backend == "simulator"
+    law = WHAT_IF if simulated else WHAT_IF_LINUX
     true = _answers(path.study(law), path.seed + 1, path.backend)[0]
-    said = _answers(Study.from_dict(fit.study).set({"cc": law}))
+    host = {} if simulated else {f"tcp.groups.{FLOW}.max_train_segments": 1}  # what the guest's device takes
+    said = _answers(Study.from_dict(fit.study).set({"cc": law, **host}))
     for name, truth in true.items():
         values = [one[name] for one in said]
         wider = MODEL_ERROR if name == "goodput" else 0.0

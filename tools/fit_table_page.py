@@ -47,7 +47,8 @@ def page(rows: Sequence[Row], seed: int) -> str:
             "",
             "## What if",
             "",
-            "The fitted study with BBR (version 3; version 1 on Linux 6.12, which has no other), compared "
+            "The fitted study with BBR (version 3; version 1 on Linux 6.12, which has no other, in single "
+            "segments, as the guest's device takes them), compared "
             "with a run of it on the path itself: how often the range of the draws covers it, the median "
             "size of the error of their median, and the median width of the range.",
             "",

@@ -147,8 +147,8 @@ class Study(StudySpec):
         """
         changes = {**(changes or {}), **more}
         # What a short form expands to decides which axes there are.
-        short = {key: value for key, value in changes.items() if is_short(key)}
-        others = {key: value for key, value in changes.items() if not is_short(key)}
+        short = {key: value for key, value in changes.items() if is_short(key, value)}
+        others = {key: value for key, value in changes.items() if not is_short(key, value)}
         study = self
         for part in (short, others) if short and others else (changes,):
             study = rebuild(study, modify(study, part))

@@ -16,11 +16,13 @@ from cwndlab.commands.registry import command_line
 from cwndlab.diagnosis.from_capture import read
 from cwndlab.fit.deliveries import Deliveries
 from cwndlab.fit.fit_result import CaptureFit, Compared, Parameter
+from cwndlab.fit.fitted_study import PathParameters, Present
 from cwndlab.fit.fitting import FitRefusedError, about_study, fit_capture
 from cwndlab.fit.flow_packets import of_conversation, of_segments
 from cwndlab.fit.path_estimates import PathEstimates, estimate_path
 from cwndlab.fit.random_loss import RandomLoss
 from cwndlab.fit.refusals import of_path
+from cwndlab.fit.replays import path_around
 from cwndlab.fit.sender_estimates import estimate_sender
 from cwndlab.fit.stated_parameters import StatedParameters
 from cwndlab.runs.single_run import simulate_tables, trace
@@ -93,6 +95,15 @@ def test_the_fitted_study_runs_with_another_law_over_its_draws(fitted: CaptureFi
     assert all("bbr3" in json.dumps(cell.compiled.scenario["tcp"]) for cell in cells)
     result = Study.from_dict(fitted.study).set({"cc": "bbr3", "draw": ["1", "2", "3"]}).run()
     assert all(7.0 < result.sel(draw=draw).estimate("goodput").value < 8.0 for draw in ("1", "2", "3"))
+
+
+def test_several_laws_over_the_draws_have_a_finding_each(fitted: CaptureFit, tmp_path: Path) -> None:
+    study = Study.from_dict(fitted.study).set({"cc": "cubic,bbr3", "draw": ["1", "2"]})
+    assert len(study.plan()) == 4
+    study.run(out=tmp_path / "both")
+    said = (tmp_path / "both/report.md").read_text()
+    for law in ("cubic", "bbr3"):
+        assert f"cc: {law}. Over the draws of the path the goodput of the flow is 7." in said
 
 
 @pytest.mark.parametrize("cc", ["cubic", "reno"])
@@ -215,6 +226,15 @@ def test_losses_that_replays_make_without_any_random_ones_are_no_random_losses()
     assert 0.02 < low < 0.036 < high < 0.055
     rng = random.Random(1)
     assert all(0 < RandomLoss(4, 1000, spurious=0.004).draw(rng) < 0.02 for _ in range(20))
+
+
+def test_errors_of_replays_are_measured_from_the_path_that_their_study_has() -> None:
+    middle = PathParameters(2_000_000.4, 0.0300013, 39_000.4)
+    path = path_around(middle, RandomLoss(0, 1000), random.Random(1))
+    rate = path.sets(Present(datagrams=False, tcp=False, never="9s"))["topology.links.bottleneck.rate"]
+    assert path.rate_bps == pytest.approx(1e6 * float(rate.removesuffix("Mbps")), rel=1e-12)
+    assert path.base_s == pytest.approx(1e-3 * float(path.rtt.removesuffix("ms")), rel=1e-12)
+    assert path.buffer_bytes == float(path.buffer.removesuffix("B"))
 
 
 def test_a_study_that_does_not_explain_its_capture_says_so(fitted: CaptureFit) -> None:

@@ -121,6 +121,13 @@ def test_a_finding_shows_the_digits_that_it_asks_for() -> None:
     assert re.fullmatch(r"\d\.\d{3} and \d", shown)
 
 
+def test_a_finding_over_one_axis_stands_once_for_each_of_its_values() -> None:
+    shown = finding_text("Power is {max(max(power, over=webs), over=ftps):1}.", WEB)
+    said = re.findall(r"(\S+): (\d)[^.]*\. Power is (\d\.\d)\.", shown)
+    assert [(axis, value) for axis, value, _ in said] == [("iw", str(iw)) for iw in WEB.axes["iw"]]
+    assert len({power for *_, power in said}) > 1
+
+
 def test_a_readme_is_shown_without_its_title_and_its_links_lead_to_the_web() -> None:
     text = (
         "# Title\n\n## Part\n\n[a](../b.md) [c](https://d.example/) ![e](f.png) <b>g</b> [h](javascript:i)\n"

@@ -120,6 +120,18 @@ def test_set_restricts_axes_and_changes_keys() -> None:
     assert scenario["duration_ns"] == 80_000_000 and scenario["links"][1]["rate_bps"] == 2_000_000
 
 
+@pytest.mark.parametrize("grid", ["", '[[grids]]\naxes = ["iw"]\n'])
+def test_a_parameter_with_several_values_is_an_axis(grid: str) -> None:
+    text = edited(("[[quantities]]", grid + "[[quantities]]"))
+    one, listed = Study.from_toml(text), Study.from_toml(text.replace("webs = 2", "webs = [2, 3]"))
+    assert ids(listed) == ["iw=1,webs=2", "iw=1,webs=3", "iw=4,webs=2", "iw=4,webs=3"]
+    assert ids(one.set({"webs": "2,3"})) == ids(one.set({"webs": [2, 3]})) == ids(listed)
+    assert ids(one.set({"webs": "2,3", "iw": 4})) == ids(listed)[2:]
+    assert ids(listed.set({"webs": 3})) == ["iw=1,webs=3", "iw=4,webs=3"]
+    again = Study.from_toml(one.set({"webs": "2,3"}).to_toml())
+    assert [cell.scenario for cell in again.plan().cells] == [cell.scenario for cell in listed.plan().cells]
+
+
 def test_set_keeps_the_grids_that_it_names() -> None:
     study = Study.load("rfc2415")
     changes = {"grid": "tables_1_to_3", "webs": [8, 16], "ftps": 1, "iw": [1, 3]}

@@ -105,7 +105,7 @@ def test_a_number_in_quotes_is_an_error_where_a_number_is_needed(
 
 def test_a_value_of_a_wrong_type_names_every_type_that_fits() -> None:
     message = (
-        "parameters.law: a list does not fit; it must be true or false, a whole number, a number or text"
+        "parameters.law: a table does not fit; it must be true or false, a whole number, a number or text"
     )
     with pytest.raises(StudyError, match=re.escape(message)):
-        Study.from_toml('parameters = { law = ["cubic"] }\n' + SHOWN)
+        Study.from_toml('parameters = { law = { name = "cubic" } }\n' + SHOWN)

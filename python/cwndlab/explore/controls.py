@@ -187,7 +187,10 @@ def _derive(study: StudySpec, start: Cell) -> tuple[dict[str, Any], dict[str, st
     """The tables of the derived study, and the groups of the axes that are new."""
     document = study.document
     # laws in Python were added to an axis, which is a list of the short form here
-    kept = all(is_short(key) or (study.laws and key.startswith("axes.")) for key in document.changes)
+    kept = all(
+        is_short(key, value) or (study.laws and key.startswith("axes."))
+        for key, value in document.changes.items()
+    )
     raw: dict[str, Any] = copy.deepcopy(dict(document.written_tables if kept else study.raw))
     for key in DROPPED:
         raw.pop(key, None)

@@ -20,6 +20,7 @@ MODEL_ERROR = 0.005
 RIVAL_CC = "cubic"
 #: What is measured of a fitted study.
 MEASURED = ("goodput", "loss_rate", "queue_delay")
+_DELAY = "queue_delay_mean"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,17 @@ class PathParameters:
             buffer_bytes=max(new.buffer_bytes, 1600.0),
             loss=min(max(new.loss, 0.0), 0.9),
             cross=min(max(new.cross, 0.0), 0.95),
+        )
+
+    @property
+    def as_written(self) -> PathParameters:
+        """The path that a study has: in whole bit/s, microseconds one way, and bytes."""
+        return replace(
+            self,
+            rate_bps=float(round(self.rate_bps)),
+            base_s=2e-6 * self._half_us,
+            buffer_bytes=float(round(self.buffer_bytes)),
+            loss=float(f"{self.loss:.4g}"),
         )
 
     @property
@@ -157,6 +169,17 @@ class FittedFlow:
         return knobs
 
 
+def _median(quantity: str, digits: int) -> str:
+    """The middle of a quantity over the draws, for a finding."""
+    return f"{{median({quantity}, over={DRAW}):{digits}}}"
+
+
+def _ends(quantity: str, digits: int, low: str = "", high: str = "") -> str:
+    """Its smallest and largest value, each times a factor."""
+    smallest, largest = f"min({quantity}, over={DRAW})", f"max({quantity}, over={DRAW})"
+    return f"{{{low}{smallest}:{digits}}} to {{{high}{largest}:{digits}}}"
+
+
 def tables(
     title: str, middle: PathParameters, draws: Sequence[PathParameters], flow: FittedFlow, about: str = ""
 ) -> dict[str, Any]:
@@ -179,12 +202,11 @@ def tables(
     if middle.loss > 0:
         network["loss"] = f"{100 * middle.loss:.4g}%"
     goodput, loss = (f"{name}_{FLOW}" if len(flows) > 1 else name for name in ("goodput", "loss_rate"))
+    low, high = f"{1 - MODEL_ERROR:g} * ", f"{1 + MODEL_ERROR:g} * "
     finding = (
-        f"Over the draws of the path the goodput of the flow is {{median({goodput}):2}} Mbit/s "
-        f"(95 %: {{{1 - MODEL_ERROR:g} * min({goodput}):2}} to {{{1 + MODEL_ERROR:g} * max({goodput}):2}}), "
-        f"its loss rate {{median({loss}):2}} % ({{min({loss}):2}} to {{max({loss}):2}}), and the mean "
-        "queueing delay {median(queue_delay_mean):1} ms "
-        "({min(queue_delay_mean):1} to {max(queue_delay_mean):1})."
+        f"Over the draws of the path the goodput of the flow is {_median(goodput, 2)} Mbit/s "
+        f"(95 %: {_ends(goodput, 2, low, high)}), its loss rate {_median(loss, 2)} % ({_ends(loss, 2)}), and "
+        f"the mean queueing delay {_median(_DELAY, 1)} ms ({_ends(_DELAY, 1)})."
     )
     values = [
         {"name": str(k + 1), "set": {**one.sets(present), "run.seed": k + 1}} for k, one in enumerate(draws)

@@ -56,7 +56,7 @@ def replay(paths: Sequence[PathParameters], flow: FittedFlow, threads: int) -> l
 
 
 def path_around(middle: PathParameters, loss: RandomLoss, rng: random.Random) -> PathParameters:
-    """A path near the estimates."""
+    """A path near the estimates, as a study has it: an error must not contain how values are rounded."""
     shares = {**_AROUND, "buffer_bytes": max(_AROUND["buffer_bytes"], _AROUND_PACKET / middle.buffer_bytes)}
     values: dict[str, Any] = {
         name: getattr(middle, name) * (1 + share * rng.uniform(-1, 1)) for name, share in shares.items()
@@ -64,7 +64,7 @@ def path_around(middle: PathParameters, loss: RandomLoss, rng: random.Random) ->
     values["loss"] = loss.draw(rng)
     if middle.cross:
         values["cross"] = middle.cross + _AROUND_CROSS * rng.uniform(-1, 1)
-    return middle.with_changes(**values)
+    return middle.with_changes(**values).as_written
 
 
 @dataclass(frozen=True)

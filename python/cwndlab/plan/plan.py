@@ -300,8 +300,8 @@ def make_plan(
 def _check_effects(study: StudySpec, cells: Collection[Cell]) -> None:
     """StudyError for a changed key that an axis sets in every cell, so that the change has no effect."""
     changes = study.document.changes
-    for key in changes:
-        if is_short(key):  # what it expands to may be an axis, as of `run.kernel`
+    for key, value in changes.items():
+        if is_short(key, value):  # what it expands to may be an axis, as of `run.kernel`
             continue
         setters = (next(_axes_that_set(key, study, cell.axes), None) for cell in cells)
         axis = next(setters, None)

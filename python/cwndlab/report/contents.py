@@ -23,6 +23,8 @@ from .digits import number
 if TYPE_CHECKING:
     from cwndlab.spec.schema import Quantity, Source
     from cwndlab.stats.claims import JudgedClaim
+    from cwndlab.stats.expression import Evaluator
+    from cwndlab.stats.field import Field, Key
 
 #: The page in a result folder.
 REPORT = "report.html"
@@ -112,32 +114,57 @@ KEY = "finding"
 def finding_text(template: str, results: Results) -> str:
     """A finding with its expressions in braces replaced by their values.
 
-    `{median(x[iw=1]):1}` shows the value of `median(x[iw=1])` with one decimal.
+    `{median(x[iw=1]):1}` shows the value of `median(x[iw=1])` with one decimal. Where an expression has a
+    value for each value of an axis, the text stands once for each.
 
     Raises:
-        StudyError: an expression is wrong, gives no single number, or asks for cells that were not run.
+        StudyError: an expression is wrong, has values over several axes, or asks for cells that were not run.
 
     """
     if not template:
         return ""
-    from cwndlab.spec.grammar import ExpressionError
     from cwndlab.stats.expression import Evaluator  # few studies have a finding
 
     evaluator = Evaluator(results)
+    places = {match[0]: _field(match, evaluator) for match in _PLACE.finditer(template)}
+    open_axes = list(dict.fromkeys(axis for found in places.values() for axis in found.axes))
+    if len(open_axes) > 1:
+        problem = f"not a single number, but one for each value of {' and '.join(open_axes)}"
+        raise StudyError(problem, key=KEY, right="reduce it, as median(…)")
 
-    def value(match: re.Match[str]) -> str:
-        expression, colon, digits = match[1].rpartition(":")
-        if not colon or not digits.isdecimal():
-            expression, digits = match[1], ""
-        try:
-            found = evaluator.evaluate(expression)
-            if found.axes or found.condition:
-                raise ExpressionError("not a single number", 1, "reduce it, as median(…)")
-        except ExpressionError as error:
-            raise StudyError(f"{error.problem} in {match[0]}", key=KEY, right=error.right) from error
-        return number(found.interval().value, int(digits) if digits else None)
+    def text(key: Key) -> str:
+        def value(match: re.Match[str]) -> str:
+            found = places[match[0]]
+            return number(found.interval(key if found.axes else ()).value, _split(match[1])[1])
 
-    return " ".join(_PLACE.sub(value, template).split())
+        return " ".join(_PLACE.sub(value, template).split())
+
+    if not open_axes:
+        return text(())
+    (axis,) = open_axes
+    keys = dict.fromkeys(key for found in places.values() if found.axes for key in found.data)
+    if len(keys) == 1:
+        return text(*keys)
+    return " ".join(f"{results.setting(axis, *key)}. {text(key)}" for key in keys)
+
+
+def _field(match: re.Match[str], evaluator: Evaluator) -> Field:
+    """The value of an expression in braces."""
+    from cwndlab.spec.grammar import ExpressionError
+
+    try:
+        found = evaluator.evaluate(_split(match[1])[0])
+        if found.condition:
+            raise ExpressionError("not a number", 1, "a condition is a claim")
+    except ExpressionError as error:
+        raise StudyError(f"{error.problem} in {match[0]}", key=KEY, right=error.right) from error
+    return found
+
+
+def _split(inside: str) -> tuple[str, int | None]:
+    """An expression and its number of decimals."""
+    expression, colon, digits = inside.rpartition(":")
+    return (expression, int(digits)) if colon and digits.isdecimal() else (inside, None)
 
 
 def count_claims(claims: Sequence[JudgedClaim]) -> str:

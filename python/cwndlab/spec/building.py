@@ -90,7 +90,7 @@ def build(kind: type[S], document: Document, catalogue: Catalogue) -> Built[S]:
 
 def _changed(raw: dict[str, Any], document: Document) -> dict[str, Any]:
     """The full tables with the document's changes, and with the values that axes are restricted to."""
-    changes = {key: value for key, value in document.changes.items() if not is_short(key)}
+    changes = {key: value for key, value in document.changes.items() if not is_short(key, value)}
     for name, values in document.chosen.items():
         axis = raw.get("axes", {}).get(name) if isinstance(raw.get("axes"), Mapping) else None
         listed = axis.get("values") if isinstance(axis, Mapping) else None

@@ -59,8 +59,9 @@ class Document:
     @cached_property
     def written_tables(self) -> Mapping[str, Any]:
         """The tables as written, with the changes of their short forms; StudyError for a key that is none."""
-        short = {key: value for key, value in self.changes.items() if is_short(key)}
-        return put_all(self.tables, short, [*self.networks, "run"], self.file) if short else self.tables
+        short = {key: value for key, value in self.changes.items() if is_short(key, value)}
+        sections = [*self.networks, "run", "parameters"]
+        return put_all(self.tables, short, sections, self.file) if short else self.tables
 
     def change(self, changes: Mapping[str, Any]) -> Document:
         """The document with more keys changed; a later change counts."""
@@ -68,9 +69,12 @@ class Document:
         return replace(self, changes={**kept, **changes})
 
 
-def is_short(key: str) -> bool:
-    """Whether a dotted key belongs to a short form: that of a network, or a list of kernels."""
-    return key == KERNELS or key.partition(".")[0] in NETWORKS
+def is_short(key: str, value: object) -> bool:
+    """Whether a change belongs to a short form: that of a network, a list of kernels, or several values of a
+    parameter.
+    """
+    section = key.partition(".")[0]
+    return key == KERNELS or section in NETWORKS or (section == "parameters" and isinstance(value, list))
 
 
 def put_all(

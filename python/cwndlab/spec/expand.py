@@ -15,6 +15,7 @@ from typing import Any
 from cwndlab.errors import Findings, KeyPath, StudyError, problem_at
 
 from . import kernels, measures
+from .added_axes import listed_parameters, vary_parameters
 from .base import Drawn
 from .engine_kinds import SEVERAL_LINES, is_endless, is_program, is_unresponsive, sends_from_client
 from .short_values import (
@@ -64,11 +65,14 @@ class Expanded:
 
 def expand(raw: Mapping[str, Any], metrics: measures.Shapes) -> Expanded:
     """The study in full; a StudyError carries a path of the study as it was written."""
-    several = kernels.listed_kernels(raw)
-    if not several and not any(key in raw for key in SHORT):
+    several, listed = kernels.listed_kernels(raw), listed_parameters(raw)
+    if not several and not listed and not any(key in raw for key in SHORT):
         return Expanded(dict(raw))
     _check_kinds(raw)
     made = Expanded(copy.deepcopy({key: value for key, value in raw.items() if key not in SHORT}))
+    if listed:
+        vary_parameters(made.raw, listed)
+        made.origins |= {("axes", name): ("parameters", name) for name in listed}
     if several:
         kernels.add_axis(made.raw, several)
         made.origins["axes", kernels.AXIS] = ("run", "kernel")

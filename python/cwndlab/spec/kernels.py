@@ -11,6 +11,8 @@ from typing import Any
 
 from cwndlab.errors import problem_at
 
+from .added_axes import vary
+
 Raw = dict[str, Any]
 
 AXIS = "kernel"
@@ -55,17 +57,8 @@ def _is_sound(raw: Mapping[str, Any]) -> bool:
 
 def add_axis(raw: Raw, names: Sequence[str]) -> None:
     """Makes the list an axis, which every grid varies."""
-    axis = {"title": "kernel", "sets": KEY, "values": list(names)}
     raw["run"] = {**raw["run"], AXIS: names[0]}
-    raw["axes"] = {**raw.get("axes", {}), AXIS: axis}
-    if "grids" in raw:
-        raw["grids"] = [_varied(grid, names) for grid in raw["grids"]]
-
-
-def _varied(grid: Raw, names: Sequence[str]) -> Raw:
-    if "cells" in grid:
-        return {**grid, "cells": [{**cell, AXIS: name} for cell in grid["cells"] for name in names]}
-    return {**grid, "axes": [*grid.get("axes", ()), AXIS]}
+    vary(raw, AXIS, {"title": "kernel", "sets": KEY, "values": list(names)})
 
 
 def show(raw: Raw, names: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
         elif key in outline.axes:
             chosen[key] = _choose(key, outline.axes[key], value)
         elif "." not in key and key in outline.parameters:
-            keys[f"parameters.{key}"] = values.toml_value(value)
+            keys[f"parameters.{key}"] = _parameter(value)
         elif "." not in key:
             raise StudyError(
                 f'"{key}" is neither an axis nor a parameter nor a dotted key',
@@ -46,6 +46,14 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
         else:
             keys[key] = _kernels(value) if key == KERNELS else values.toml_value(value)
     return replace(document.change(keys), chosen=chosen)
+
+
+def _parameter(value: Any) -> Any:
+    """The value of a parameter, or the list of "cubic,bbr3", which makes an axis of it."""
+    found = values.toml_value(value)
+    if isinstance(found, str) and found == value and "," in found and not found.startswith("="):
+        return [values.toml_value(one.strip()) for one in found.split(",")]
+    return list(found) if isinstance(found, tuple) else found
 
 
 def _kernels(value: Any) -> Any:

@@ -159,6 +159,12 @@ Kernel = Annotated[
 ]
 """A kernel's name; `spec.kernels` writes a list out before this is read."""
 
+_SCALARS = {"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number", "string")]}
+Parameter = Annotated[
+    Scalar, WithJsonSchema({"anyOf": [*_SCALARS["anyOf"], {"type": "array", "items": _SCALARS}]})
+]
+"""A parameter's value; `spec.added_axes` makes axes of lists before this is read."""
+
 
 class Run(Strict):
     """How long and how often."""
@@ -455,8 +461,8 @@ class Outline(Strict):
         description="what was found, in two sentences; {median(delay[iw=3]):1} shows it with one decimal",
     )
     key_figure: str | None = Field(None, description="id of the figure shown with it; default: the first")
-    parameters: dict[Name, Scalar] = Field(
-        {}, description='names for values: "$name", "= 2 * name" and "{name}B" refer to them'
+    parameters: dict[Name, Parameter] = Field(
+        {}, description='names for values: "$name", "= 2 * name" and "{name}B" refer to them; a list is an axis'
     )
     axes: dict[Name, Axis] = Field({}, description="what is varied, by name")
     grids: list[Grid] = Field([], description="blocks of cells; default: every combination of all axes")
