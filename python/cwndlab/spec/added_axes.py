@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import WithJsonSchema
+
+from .outputs import Scalar
 
 Raw = dict[str, Any]
 PARAMETERS = "parameters"
+_SCALARS = {"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number", "string")]}
+Parameter = Annotated[
+    Scalar, WithJsonSchema({"anyOf": [*_SCALARS["anyOf"], {"type": "array", "items": _SCALARS}]})
+]
+"""A parameter's value; axes are made of lists before this is read, and before the next one is."""
+Kernel = Annotated[
+    str | None,
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+]
+"""A kernel's name."""
 
 
 def listed_parameters(raw: Mapping[str, Any]) -> dict[str, list[Any]]:

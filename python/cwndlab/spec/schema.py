@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
+from .added_axes import Kernel, Parameter
 from .base import Drawn, Label, Open, Renamed, Strict
 from .changes import AnyDelay, AnyLoss, AnyRate
 from .grammar import Operation, expression_of, operation
@@ -151,19 +152,6 @@ class Tcp(Open):
 
 
 Percent = Annotated[Share, Field(gt=0, lt=1)]
-
-
-Kernel = Annotated[
-    str | None,
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
-]
-"""A kernel's name; `spec.kernels` writes a list out before this is read."""
-
-_SCALARS = {"anyOf": [{"type": kind} for kind in ("boolean", "integer", "number", "string")]}
-Parameter = Annotated[
-    Scalar, WithJsonSchema({"anyOf": [*_SCALARS["anyOf"], {"type": "array", "items": _SCALARS}]})
-]
-"""A parameter's value; `spec.added_axes` makes axes of lists before this is read."""
 
 
 class Run(Strict):
@@ -462,7 +450,8 @@ class Outline(Strict):
     )
     key_figure: str | None = Field(None, description="id of the figure shown with it; default: the first")
     parameters: dict[Name, Parameter] = Field(
-        {}, description='names for values: "$name", "= 2 * name" and "{name}B" refer to them; a list is an axis'
+        {},
+        description='values by name: "$name", "= 2 * name" and "{name}B" refer to them; a list is an axis',
     )
     axes: dict[Name, Axis] = Field({}, description="what is varied, by name")
     grids: list[Grid] = Field([], description="blocks of cells; default: every combination of all axes")
