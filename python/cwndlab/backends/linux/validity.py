@@ -55,7 +55,7 @@ _ADVICE = {
     "steal": "other guests of the hypervisor had the processors: take another time or machine, or --backend "
     "linux-virtual; --limit steal=… accepts more",
     "hidden-drops": "the kernel lost packets at a device, outside the study's queues: lower the rates or "
-    "windows, or take --backend linux-virtual",
+    "windows; in real time, --backend linux-virtual may avoid it",
     "cpu-share": "there are more packets than the router can carry: lower the rates, or take --backend "
     "linux-virtual",
 }
