@@ -11,7 +11,9 @@ from cwndlab import Dumbbell, Flow, Run, Study
 from cwndlab._core import BudgetError
 from cwndlab.backends.protocol import Job, Stopped
 from cwndlab.records.critical_path import PARTS
-from cwndlab.report.budget_figure import COLOURS, OTHER
+from cwndlab.report.budget_figure import COLOURS, OTHER, BudgetKey
+from cwndlab.report.methods import describe_run
+from cwndlab.report.twin import budget_text
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.time_budgets import budget_columns
 from cwndlab.runs.work import MeasuredRuns
@@ -121,3 +123,19 @@ def test_a_run_whose_budgets_take_too_much_memory_goes_without(monkeypatch: pyte
     without = work.perform_one(job)
     assert without is not None and without.error is None and without.budgets is None
     assert (without.values, without.records) == (with_them.values, with_them.records)
+
+
+def test_a_pacer_and_a_full_window_are_one_part_next_to_a_kernel() -> None:
+    key = BudgetKey("cell", "connection")
+    same = budget_text(key, {"pacing": 2.0, "handshake": 0.1}, {"cwnd": 2.0, "handshake": 0.1})
+    assert same.endswith(
+        "takes 2100 ms in the simulator and 2100 ms on the kernel: no part differs by 5 % of it."
+    )
+    longer = budget_text(key, {"pacing": 1.0, "cwnd": 1.0}, {"cwnd": 3.0})
+    assert longer.endswith("congestion window or pacing 2000 → 3000.")
+
+
+def test_the_line_of_what_was_run_has_the_warm_up() -> None:
+    content = {"cells": [{"replicates": 3}], "scenario": {"duration_ns": 30 * 10**9}, "study": "a", "seed": 1}
+    words = describe_run({**content, "set": {}, "changed": {}}, {"run": {"warmup": "5s"}})
+    assert words[0] == "1 cell, 3 runs of 30 s, the first 5 s left out"

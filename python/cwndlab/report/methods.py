@@ -89,7 +89,7 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
     values = [dumbbell.get("rate"), dumbbell.get("rtt"), dumbbell.get("queue", "drop-tail")]
     kinds = [value.get("kind") if isinstance(value, Mapping) else value for value in values]
-    fixed = [re.sub(r"(\d)([A-Za-z])", r"\1 \2", value) for value in kinds if isinstance(value, str)]
+    fixed = [_spaced(value) for value in kinds if isinstance(value, str)]
     flows = []
     for flow in dumbbell.get("flows", []):
         law = flow.get("cc", "cubic")
@@ -100,6 +100,11 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(filter(None, (", ".join(fixed), " and ".join(filter(None, flows)))))
 
 
+def _spaced(quantity: str) -> str:
+    """A quantity of a study file, with a space before its unit."""
+    return re.sub(r"(\d)([A-Za-z])", r"\1 \2", quantity)
+
+
 def describe_run(
     content: Mapping[str, Any], tables: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[str, ...]:
@@ -107,16 +112,16 @@ def describe_run(
     replicates = [cell["replicates"] for cell in content["cells"]]
     cells, runs = len(replicates), _span(replicates)
     each = " each" if cells > 1 else ""
+    warmup = tables.get("run", {}).get("warmup")
+    left_out = f", the first {_spaced(warmup)} left out" if isinstance(warmup, str) else ""
     words = [
         f"{cells} cell{'s' if cells > 1 else ''}, {runs} run{'s' if max(replicates) > 1 else ''}{each} "
-        f"of {content['scenario']['duration_ns'] / 1e9:g} s"
+        f"of {content['scenario']['duration_ns'] / 1e9:g} s{left_out}"
     ]
     if content.get("backend"):
-        about = content["stack"].get("about")
         # Each is followed by what else is known of it, in brackets.
         releases = [release.split(" ")[0] for release in content["kernel"].split("), ")]
         words.append(f"Linux {', '.join(releases)}, stack {content['stack']['name']}")
-        words += [about] if about else []
     if max(replicates) > 1:
         words.append("95 % intervals")
     return (*network_words(tables), *words, _command_again(content).removesuffix(" -o DIR"))
@@ -171,7 +176,7 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
     return [
         Fact(
             "backend",
-            f"{content['backend']}: Linux {content['kernel']}, {content['stack']['name']}; "
+            f"{content['backend']}: Linux {content['kernel']}, {_stack_text(content['stack'])}; "
             "the rest of the report is the kernel's",
         ),
         Fact(
@@ -182,6 +187,11 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
         *_program_facts(runs),
         *(Fact("otherwise than the study", note) for note in content["differs_from_study"]),
     ]
+
+
+def _stack_text(stack: Mapping[str, Any]) -> str:
+    """The name of a kernel's set-up, and what it is."""
+    return f"{stack['name']} ({stack['about']})" if stack.get("about") else str(stack["name"])
 
 
 def _program_facts(runs: Sequence[Mapping[str, Any]]) -> Iterator[Fact]:

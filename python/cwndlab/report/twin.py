@@ -214,7 +214,7 @@ def view(
     keys = {row: budget_key(row, quantities) for row in rows}
     # In the order of the rows; each sentence once, however many rows it explains.
     words = {
-        key: _budget_text(key, *budgets[key]) if key in budgets else ""
+        key: budget_text(key, *budgets[key]) if key in budgets else ""
         for key in keys.values()
         if key is not None
     }
@@ -257,13 +257,22 @@ def _spans(cells: Sequence[str]) -> list[int]:
     return spans
 
 
-def _budget_text(key: BudgetKey, simulator: MeanTimes, kernel: MeanTimes) -> str:
+def budget_text(key: BudgetKey, *means: MeanTimes) -> str:
+    """Mean times of the simulator and the kernel, and which parts differ."""
+    simulator, kernel = map(_as_seen_outside, means)
     of = f" ({key.traffic})" if key.traffic else ""
     times = [f"{1e3 * sum(mean.values()):.0f}" for mean in (simulator, kernel)]
     return (
         f"In the first replicate the mean {key.kind}{of} takes {times[0]} ms in the simulator and "
         f"{times[1]} ms on the kernel: {changes(simulator, kernel)}."
     )
+
+
+def _as_seen_outside(mean: MeanTimes) -> MeanTimes:
+    """Mean times with one part for the window and the pacer, which a kernel's packets do not distinguish."""
+    together = [mean[part] for part in ("cwnd", "pacing") if part in mean]
+    rest = {part: spent for part, spent in mean.items() if part not in ("cwnd", "pacing")}
+    return {**rest, "congestion-window-or-pacing": sum(together)} if together else rest
 
 
 def event_text(event: Event) -> str:
