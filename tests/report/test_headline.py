@@ -7,8 +7,17 @@ import math
 import pytest
 
 import synthetic
-from cwndlab.report.headline import Axes, compared_lines, headline, headline_of_row, named_values, one_line
+from cwndlab.report.headline import (
+    Axes,
+    compared_lines,
+    headline,
+    headline_of_row,
+    named_values,
+    of_one_statistic,
+    one_line,
+)
 from cwndlab.spec.outputs import Column, Figure, Table
+from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, Estimate, Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
@@ -137,3 +146,29 @@ def test_only_values_with_an_order_rise_or_fall(values: list[AxisValue], expecte
     data = {(cell.id, "goodput"): [9.0 - k, 9.1 - k, 9.2 - k] for k, cell in enumerate(cells)}
     spec = Figure.model_validate({"id": "f", "title": "F", "kind": "bar", "x": "cc", "quantity": "goodput"})
     assert headline(spec, Results(cells, {"goodput": "Mbit/s"}, data)).shown.startswith(expected)
+
+
+def test_a_mean_and_a_p95_are_no_rivals() -> None:
+    cells = synthetic.grid(iw=[1, 2], queue=["red", "pie"])
+    names = {"delay_mean": "mean", "delay_p95": "p95"}
+    known = {
+        name: Quantity.model_validate(
+            {"name": name, "unit": "s", "metric": "completion_time", "within": within}
+        )
+        for name, within in names.items()
+    }
+    data = {
+        (cell.id, name): [base + noise for noise in (0.1, 0.2, 0.3)]
+        for cell in cells
+        for name, base in (("delay_mean", 9.0 if cell.axes["queue"] == "red" else 1.0), ("delay_p95", 99.0))
+    }
+    spec = Figure.model_validate(
+        {
+            **{"id": "f", "title": "F", "kind": "line", "x": "iw", "series": ["queue"]},
+            **{"quantities": list(names), "y_title": "completion time (s)"},
+        }
+    )
+    results = Results(cells, dict.fromkeys(names, "s"), data)
+    assert headline(spec, results).undecided.startswith("The runs do not tell which has the largest")
+    found = headline(of_one_statistic(spec, known), results)
+    assert plain(found.shown).startswith("At iw = 1 and 2, red has the larger mean completion time (9.20")

@@ -354,6 +354,15 @@ def test_a_share_next_to_zero_is_no_row_of_zeros() -> None:
     assert interval_text(interval, None) == "1.00e\N{MINUS SIGN}220 … 3.00e\N{MINUS SIGN}200"
 
 
+def test_the_rounding_of_equal_runs_is_no_row_of_digits() -> None:
+    rounded = Interval(0.6434316350001, 0.643431635, 0.6434316350002, 3, "t")
+    assert (estimate_text(rounded), interval_text(rounded, None)) == ("0.643", "equal to 6 digits in 3 runs")
+    skewed = Interval(0.0424, 0.008565, 18.34, 5, "t")
+    assert (estimate_text(skewed), interval_text(skewed, None)) == ("0.0424", "0.00856 … 18.3")
+    narrow = Interval(159.55, 159.48, 159.62, 10, "t")
+    assert (estimate_text(narrow), interval_text(narrow, None)) == ("159.6", "159.48 … 159.62")
+
+
 def test_changes_that_one_run_would_not_tell_from_none_are_named(tmp_path: Path) -> None:
     results = synthetic.rfc2415()
     cell = results.only_cell({"webs": 32, "ftps": 3, "iw": 3}).id

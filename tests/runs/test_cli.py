@@ -95,6 +95,27 @@ def test_check_prints_the_plan(capsys: pytest.CaptureFixture[str], study: Path) 
     assert code == 0 and "2 cells, 5 replicates each\n10 runs" in out and "estimated" in out
 
 
+def test_check_says_when_flows_begin(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "q.toml").write_text(QUESTION)
+    drawn = "begin at random, from 0s to 1s"
+    assert drawn in call(capsys, "check", tmp_path / "q.toml")[1]
+    together = QUESTION.replace("flows = [{", 'flows = [{ start = "0s",')
+    (tmp_path / "q.toml").write_text(together)
+    assert drawn not in call(capsys, "check", tmp_path / "q.toml")[1]
+
+
+def test_a_trace_that_is_not_there_is_one_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert '"10Mbps"' in QUESTION
+    (tmp_path / "q.toml").write_text(QUESTION.replace('"10Mbps"', '{ trace = "none.trace" }'))
+    code, _, err = call(capsys, "check", tmp_path / "q.toml")
+    assert code == 2 and "none.trace: there is no such file" in err and "missing" not in err
+
+
+def test_differ_names_the_command_for_a_study_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = call(capsys, "differ", "mine.toml")
+    assert code == 2 and "draws its own scenarios; `cwndlab run mine.toml --backend linux-virtual`" in err
+
+
 def test_run_prints_the_results_before_it_makes_the_page(
     capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

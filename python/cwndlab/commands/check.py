@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 from cwndlab.errors import RunError
 from cwndlab.runs.progress import span
 from cwndlab.writing import number_of
@@ -9,6 +12,9 @@ from cwndlab.writing import number_of
 from . import arguments as opt
 from .arguments import load
 from .output import echo, echo_json, same_replicates
+
+if TYPE_CHECKING:
+    from cwndlab.spec.study_spec import StudySpec
 
 #: Compiling a cell takes some milliseconds, and the answer should take seconds.
 MOST_CELLS = 500
@@ -50,6 +56,8 @@ def check(
         echo(f"  {name:<{width}}{', '.join(str(value) for value in axis.names)}")
     for name, extra in loaded.outline.sensitivity.items():
         echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
+    for start in _drawn_starts(loaded):
+        echo(f"  flows without `start` begin at random, from {start}")
     fixed = sum(cell.deterministic for cell in some.cells)
     each = _range({some.replicates_of(cell) for cell in some.cells if not cell.deterministic})
     each += f" replicate{'s' * (each != '1')} each" + (f" (1 of {fixed} without randomness)" if fixed else "")
@@ -72,6 +80,15 @@ def check(
     else:
         threads = available()
         echo(f"estimated: {span(seconds / threads)} on {threads} threads")
+
+
+def _drawn_starts(study: StudySpec) -> list[str]:
+    """From and to when flows of a `[dumbbell]` start that state nothing."""
+    if "dumbbell" not in study.document.written_tables:
+        return []
+    starts = [traffic.get("start") for traffic in study.raw.get("traffic", [])]
+    drawn = [start["uniform"] for start in starts if isinstance(start, Mapping) and "uniform" in start]
+    return list(dict.fromkeys(" to ".join(map(str, ends)) for ends in drawn))
 
 
 def _range(values: set[int] | set[float]) -> str:

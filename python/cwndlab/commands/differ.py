@@ -14,6 +14,7 @@ from .output import echo
 
 
 def differ(
+    study: Annotated[str | None, typer.Argument(hidden=True)] = None,
     scenarios: Annotated[int, typer.Option(min=1, help="how many are drawn")] = 20,
     seed: Annotated[int, typer.Option(min=0, help="of the draws")] = 1,
     kernel: Annotated[
@@ -38,6 +39,12 @@ def differ(
     threads: ThreadsOption = None,
 ) -> None:
     """Compare simulator and kernel, or two kernels, packet by packet in scenarios drawn at random."""
+    if study is not None:
+        raise StudyError(
+            "differ draws its own scenarios",
+            key=study,
+            right=f"`cwndlab run {study} --backend linux-virtual` compares a study's packets with a kernel's",
+        )
     from cwndlab.backends.linux_virtual.images import find
     from cwndlab.differ.differing import Differ, page
 

@@ -104,7 +104,8 @@ def _differences(folder: Path, where: Mapping[str, str], budgets: bool, json_: b
     for one in found:
         echo(str(one))
     text = explained_text(found, len(result.study.outline.sensitivity), run=bool(result.variations))
-    echo(text or "no number differs from a published one that choices could explain")
+    why = f"`cwndlab explain {folder / 'study.toml'}` says what kept senders from sending"
+    echo(text or f"no number differs from a published one that choices could explain; {why}")
 
 
 def _show(found: Diagnosis, json_: bool) -> None:

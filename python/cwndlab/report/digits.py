@@ -8,6 +8,8 @@ from cwndlab.stats.intervals import Interval
 from cwndlab.stats.verdict import decimals
 
 MINUS = "\N{MINUS SIGN}"
+#: Digits that count in an interval, at most: what is narrower is the rounding of a mean.
+MOST_DIGITS = 6
 
 
 def with_true_minus(text: str) -> str:
@@ -46,9 +48,20 @@ def interval_text(interval: Interval, digits: int | None) -> str:
         digits = max(0, 2 - math.floor(math.log10(scale)))
     width = interval.high - interval.low
     # One digit more where the interval would look like a point, up to a limit.
-    while width > 0 and width < 2 * 10.0**-digits and digits < 9:
+    most = _decimals_of(max(abs(interval.low), abs(interval.high)))
+    while width > 0 and width < 2 * 10.0**-digits and digits < most:
         digits += 1
-    return f"{number(interval.low, digits)} … {number(interval.high, digits)}"
+    ends = [number(end, digits) for end in (interval.low, interval.high)]
+    if width > 0 and digits == most and ends[0] == ends[1]:
+        return f"equal to {MOST_DIGITS} digits in {interval.n} runs"
+    if interval.low > 0 and float(ends[0].replace(MINUS, "-")) == 0:  # far from a much larger upper end
+        ends[0] = number(interval.low)
+    return " … ".join(ends)
+
+
+def _decimals_of(scale: float) -> int:
+    """Decimals with which a number of this size has the most digits."""
+    return min(9, max(0, MOST_DIGITS - 1 - math.floor(math.log10(scale)))) if scale else 9
 
 
 def estimate_text(interval: Interval, digits: int | None = None) -> str:
@@ -56,7 +69,10 @@ def estimate_text(interval: Interval, digits: int | None = None) -> str:
     text = number(interval.value, digits)
     if not interval.low < interval.high or "e" in text:
         return text
-    ends = [float(end.replace(MINUS, "-")) for end in interval_text(interval, digits).split(" … ")]
+    shown = interval_text(interval, digits)
+    if " … " not in shown:
+        return text
+    ends = [float(end.replace(MINUS, "-")) for end in shown.split(" … ")]
     more = decimals(text)
     while not ends[0] <= float(text.replace(MINUS, "-")) <= ends[1] and more < 9:
         more += 1

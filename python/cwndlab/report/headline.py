@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Figure
+from cwndlab.spec.schema import Quantity
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, is_name
@@ -68,6 +69,21 @@ def headline(spec: Figure, results: Results) -> Headline:
         return compared_lines(lines, axes)
     one = named_values if any(is_name(point.x) for point in found) else one_line
     return Headline(one(next(iter(lines.values())), axes))
+
+
+def of_one_statistic(spec: Figure, known: Mapping[str, Quantity]) -> Figure:
+    """The figure with one statistic of the measure that it draws: a mean and a p95 are no rivals."""
+    drawn = [known[name] for name in spec.quantities if name in known]
+    if len({quantity.within for quantity in drawn}) < 2:
+        return spec
+    first = drawn[0].within
+    kept = [quantity.name for quantity in drawn if quantity.within == first]
+    update: dict[str, object] = {"quantities": kept}
+    if len(kept) == 1:
+        update = {"quantities": [], "quantity": kept[0]}
+    if first and spec.y_title:
+        update["y_title"] = f"{first} {spec.y_title}"
+    return spec.model_copy(update=update)
 
 
 def headline_of_row(table: JudgedTable) -> Headline:

@@ -87,7 +87,13 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     dumbbell = tables.get("dumbbell")
     if not isinstance(dumbbell, Mapping):
         return ()
-    values = [dumbbell.get("rate"), dumbbell.get("rtt"), dumbbell.get("queue", "drop-tail")]
+    preset = dumbbell.get("preset")
+    values = [
+        preset and f"preset {preset}",
+        dumbbell.get("rate"),
+        dumbbell.get("rtt"),
+        dumbbell.get("queue", "drop-tail"),
+    ]
     kinds = [value.get("kind") if isinstance(value, Mapping) else value for value in values]
     fixed = [_spaced(value) for value in kinds if isinstance(value, str)]
     flows = []

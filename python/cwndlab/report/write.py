@@ -18,7 +18,7 @@ from . import render
 from .contents import Outputs, count_claims, finding_text
 from .digits import number, percent
 from .draft import Draft
-from .headline import Headline, headline, headline_of_row
+from .headline import Headline, headline, headline_of_row, of_one_statistic
 from .judge import Judged, Omitted, judgements_of, omissions
 from .model import (
     Definition,
@@ -211,7 +211,7 @@ def _finding(outputs: Outputs, judged: Judged, results: Results, key: Figure | N
             judged.omitted.append(Omitted("finding", "", error))
     claims = Headline(count_claims(judged.claims))
     if key is not None:
-        found = headline(key, results)
+        found = headline(of_one_statistic(key, outputs.quantities), results)
     else:
         found = headline_of_row(judged.grids[0]) if judged.grids else Headline()
     return claims if any(claims) and (outputs.source or not any(found)) else found

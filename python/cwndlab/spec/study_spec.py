@@ -162,12 +162,30 @@ def _find_more(
     rest, paths = _copied(sections), [one.path or () for one in (known, *known.others)]
     for path in paths:
         leave_out(rest, path)
+    emptied = [path[:-1] for path in paths if _at(rest, path[:-1]) == {}]  # lacks what it has to have
     try:
         then(validate(schema.Model, rest))
     except StudyError as more:
         found = [one for one in (more, *more.others) if one.path is not None]
-        return [one for one in found if not any(_nested(one.path or (), path) for path in paths)]
+        return [
+            one
+            for one in found
+            if not any(_nested(one.path or (), path) for path in paths)
+            and (one.path or ())[:-1] not in emptied
+        ]
     return []
+
+
+def _at(tables: Any, path: KeyPath) -> Any:
+    """What is at a path; None if nothing is."""
+    for step in path:
+        if isinstance(tables, Mapping):
+            tables = tables.get(step)
+        elif isinstance(tables, list) and isinstance(step, int) and step < len(tables):
+            tables = tables[step]
+        else:
+            return None
+    return tables
 
 
 def _nested(one: KeyPath, other: KeyPath) -> bool:
