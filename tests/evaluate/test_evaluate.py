@@ -125,6 +125,18 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     better = len(made.cards[0].extremes("timid").get("better", ()))
     assert said.startswith(f"is better than every reference in {better or 'none'} of {ranked} rows")
     assert f"worse than every reference in {len(worse)}." in said and said in page
+    assert overview.has_summary(made.cards[0])
+    names = ["stubborn", "timid", "reno", "cubic"]
+    several = overview.findings(made.cards, names)
+    assert several[0].startswith("Limits not met: stubborn 3 of 3.")
+    places = [[row.rank(name)[0] for name in names] for row in rows.values() if row.rank("reno")]
+    places = [place for place in places if len(set(place)) > 1]
+    best = sum(place[1] == min(place) for place in places)
+    worst = sum(place[0] == max(place) for place in places)
+    assert several[1:] == [
+        f"timid most often has the best estimate, in {best} of {len(places)} rows; "
+        f"stubborn most often has the worst, in {worst}."
+    ]
     of_reno = overview.against_references(made.cards[0], "timid")[0]
     assert sum(of_reno.counts.values()) == ranked and of_reno.counts[Standing.WORSE] >= len(worse)
     bars = overview.range_bars(rows["5.2-starves"])

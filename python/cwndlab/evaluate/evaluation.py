@@ -29,7 +29,7 @@ from cwndlab.spec.units import parse_time
 from cwndlab.study import Study
 from cwndlab.writing import save
 
-from .overview import LOOKS, against_references, finding, range_bars
+from .overview import LOOKS, against_references, findings, has_summary, range_bars
 from .pack import Pack
 from .scorecard import Scorecard, as_data, as_junit, judge
 from .subjects import Subject, refusal, with_subjects
@@ -293,8 +293,9 @@ def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: floa
         "subjects": evaluation.subjects,
         "cards": evaluation.cards,
         "numbers": lambda row, names: [row.number(name) for name in names],
-        "findings": [text for one in evaluation.subjects if (text := finding(evaluation.cards, one.name))],
+        "findings": findings(evaluation.cards, [one.name for one in evaluation.subjects]),
         "against_references": against_references,
+        "has_summary": has_summary,
         "looks": LOOKS,
         "range_bars": range_bars,
         "rule": RULE,

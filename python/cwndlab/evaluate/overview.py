@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +13,10 @@ from .scorecard import CriterionRow, Scorecard, Standing, ThresholdOutcome
 
 #: The looks of standings where one direction is better: those of verdicts.
 LOOKS = {Standing.BETTER: "holds", Standing.OPEN: "none", Standing.WORSE: "fails"}
+
+
+#: Subjects that have a sentence each.
+FEW = 3
 
 
 class RangeBar(NamedTuple):
@@ -27,6 +32,62 @@ class StandingCounts(NamedTuple):
 
     reference: str
     counts: dict[Standing, int]
+
+
+def findings(cards: Sequence[Scorecard], subjects: Sequence[str]) -> list[str]:
+    """The head of a scorecard: how each of a few subjects did; of more, which did worst and best."""
+    each = [text for name in subjects if (text := finding(cards, name))]
+    if each and len(subjects) <= FEW:
+        return each
+    return [text for text in (_limits_text(cards, subjects), _ranks_text(cards, subjects)) if text]
+
+
+def _limits_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
+    """Which of several subjects do not meet limits, the one with the most first, and which meet all."""
+    counts: dict[str, Counter[ThresholdOutcome]] = {name: Counter() for name in subjects}
+    for name, count in counts.items():
+        for card in cards:
+            count.update(card.counts(name))
+        del count[ThresholdOutcome.NOT_APPLICABLE]
+    missed, undecided = (
+        [
+            f"{name} {count[outcome]} of {count.total()}"
+            for name, count in sorted(counts.items(), key=lambda one: -one[1][outcome])
+            if count[outcome]
+        ]
+        for outcome in (ThresholdOutcome.NOT_MET, ThresholdOutcome.UNDECIDED)
+    )
+    whole = [name for name, count in counts.items() if count and count.total() == count[ThresholdOutcome.MET]]
+    parts = [f"Limits not met: {', '.join(missed)}."] if missed else []
+    parts += [f"Undecided: {', '.join(undecided)}."] if undecided else []
+    parts += [f"All limits that apply are met by {_listed(whole)}."] if whole else []
+    return " ".join(parts)
+
+
+def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
+    """Which of several subjects has the best estimate in the most rows, and which the worst."""
+    first, last = Counter[str](), Counter[str]()
+    ranked = 0
+    for row in (row for card in cards for row in card.rows):
+        places = {name: place[0] for name in subjects if (place := row.rank(name))}
+        if len(set(places.values())) < 2:
+            continue
+        ranked += 1
+        first.update(name for name, place in places.items() if place == min(places.values()))
+        last.update(name for name, place in places.items() if place == max(places.values()))
+    if not ranked:
+        return ""
+    best, worst = (
+        _listed([name for name in count if count[name] == max(count.values())]) for count in (first, last)
+    )
+    return (
+        f"{best} most often has the best estimate, in {max(first.values())} of {number_of(ranked, 'row')}; "
+        f"{worst} most often has the worst, in {max(last.values())}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
 
 
 def finding(cards: Sequence[Scorecard], subject: str) -> str:
@@ -75,6 +136,13 @@ def against_references(card: Scorecard, subject: str) -> list[StandingCounts]:
         if counts:
             found.append(StandingCounts(reference, counts))
     return found
+
+
+def has_summary(card: Scorecard) -> bool:
+    """Whether the head says anything of a pack."""
+    return any(
+        card.counts(one) or card.extremes(one) or against_references(card, one) for one in card.subjects
+    )
 
 
 def range_bars(row: CriterionRow) -> dict[str, RangeBar]:
