@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 
 use cwndlab_units::Time;
 
-use calendar::Calendar;
+use calendar::{Calendar, First};
 
 /// The source of an event: a link's next arrival, a link's next service, a timer. Each source has at most one live
 /// entry in the queue.
@@ -145,11 +145,11 @@ impl EventQueue {
     #[allow(clippy::inline_always)] // once per event
     #[inline(always)]
     pub fn pop_until(&mut self, until: Time) -> Option<(Time, Source)> {
-        let slot = match self.calendar.first() {
-            Some(slot) => slot,
+        let first = match self.calendar.first() {
+            Some(first) => first,
             None => self.next_week(until)?,
         };
-        let (time, source) = self.calendar.pop_until(slot, until.as_nanos())?;
+        let (time, source) = self.calendar.pop_until(first, until.as_nanos())?;
         self.left = self.left.wrapping_sub(1);
         Some((Time::from_nanos(time), source))
     }
@@ -159,20 +159,20 @@ impl EventQueue {
     /// than `until`.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn next_week(&mut self, until: Time) -> Option<usize> {
+    fn next_week(&mut self, until: Time) -> Option<First> {
         if self.calendar.is_empty() {
             return self.jump(until);
         }
-        let slot = self.calendar.advance();
+        let first = self.calendar.advance()?;
         if self.calendar.has_come(self.refill_week) {
             self.refill(); // the events that it moves are not in this week
         }
-        Some(slot)
+        Some(first)
     }
 
     /// As [`EventQueue::next_week`], if the calendar has no events.
     #[cold]
-    fn jump(&mut self, until: Time) -> Option<usize> {
+    fn jump(&mut self, until: Time) -> Option<First> {
         let time = self.first_overflow().filter(|&time| time <= until.as_nanos())?;
         self.calendar.move_to(time);
         self.refill();

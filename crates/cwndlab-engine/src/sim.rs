@@ -179,12 +179,11 @@ impl<P: Probe> Simulation<P> {
         if count == 0 {
             return 0;
         }
-        let wires = self.wires.len() as u32;
         self.events.allow(count);
         while let Some((time, source)) = self.events.pop_until(until) {
             debug_assert!(time >= self.now, "the clock went back");
             self.now = time;
-            if source < wires {
+            if (source as usize) < self.wires.len() {
                 self.on_arrival(source);
             } else {
                 self.on_other(source);
@@ -272,6 +271,7 @@ impl<P: Probe> Simulation<P> {
                 self.end_traces(slot);
             }
         }
+        self.summary.hops = self.hops_made();
         self.summary.in_flight = self.wires.iter().map(|wire| wire.link.packets_inside()).sum();
         debug_assert_eq!(
             self.summary.injected,
@@ -296,8 +296,13 @@ impl<P: Probe> Simulation<P> {
         self.conns.len() * size_of::<Conn>() + self.free_conns.len() * size_of::<u32>()
     }
 
-    /// The totals so far.
-    pub fn summary(&self) -> &Summary {
-        &self.summary
+    /// Number of times that a packet has crossed a link.
+    fn hops_made(&self) -> u64 {
+        self.wires.iter().map(|wire| wire.link.crossed()).sum()
+    }
+
+    /// The totals so far, without `in_flight`.
+    pub fn summary(&self) -> Summary {
+        Summary { hops: self.hops_made(), ..self.summary }
     }
 }

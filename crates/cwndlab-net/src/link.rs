@@ -10,6 +10,7 @@
 //! next arrival and one for the next service. If a packet departs at the time at which another one is offered, it has
 //! left the queue before.
 
+mod accept;
 mod counters;
 mod departure;
 mod early;
@@ -97,17 +98,19 @@ pub struct Link<P> {
     free_at: Time,
     /// Packets between their acceptance (or dequeue) and their arrival at the far end.
     ring: Ring<InFlight<P>>,
+    // Next to the counter of bytes, the compiler would add to both by vector instructions, of which it needs more.
+    backlog_bytes: u64,
     /// Position in the ring of the first packet that may not have departed yet. Advanced only when the queue length is
     /// needed.
     undeparted: u64,
-    backlog_bytes: u64,
-    /// If fewer packets than this are in the link, the queue accepts any packet and need not be asked.
-    room_for: u32,
     /// If the packets in the link, including the arriving one, have at most this many bytes, the queue accepts the
     /// arriving one and need not be asked. 0 if the queue's limit is not in bytes.
     room_bytes: u32,
     /// [`LinkCounters::max_packets`].
     max_packets: u32,
+    /// If fewer packets than this are in the link, the queue accepts any packet and need not be asked, and `max_packets`
+    /// is not exceeded.
+    calm_below: u32,
     discipline: Discipline<P>,
     counters: Sums,
     rng: Rng,
@@ -153,15 +156,12 @@ impl<P: Packet> Link<P> {
             ring: Ring::new(),
             undeparted: 0,
             backlog_bytes: 0,
-            room_for: match &discipline {
-                Discipline::AtArrival(queue) => queue.takes_any_below(),
-                Discipline::Bounded(_) | Discipline::AtDeparture(_) => 0,
-            },
             room_bytes: match &discipline {
                 Discipline::AtArrival(queue) => queue.takes_any_up_to_bytes().min(u64::from(u32::MAX)) as u32,
                 Discipline::Bounded(_) | Discipline::AtDeparture(_) => 0,
             },
             max_packets: 0,
+            calm_below: 0,
             plain: !matches!(discipline, Discipline::AtDeparture(_)),
             discipline,
             counters: Sums::default(),
@@ -195,19 +195,6 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain && self.has_room()
-    }
-
-    /// Whether the queue, while it is short, accepts any packet.
-    #[inline]
-    fn has_room(&self) -> bool {
-        self.room_for > 0 || self.room_bytes > 0
-    }
-
-    /// Whether a packet of `bytes`, with `packets` others ahead of it, can be accepted without asking the queue.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn fits(&self, packets: u32, bytes: u32) -> bool {
-        packets < self.room_for || self.backlog_bytes + u64::from(bytes) <= u64::from(self.room_bytes)
     }
 
     /// Whether the link's queue has a single class, which is bounded.
@@ -269,11 +256,10 @@ impl<P: Packet> Link<P> {
     fn admit<const PLAIN: bool>(&mut self, now: Time, packet: &P) -> Offered {
         self.forget_departed(now);
         let bytes = packet.wire_bytes() + self.header_bytes;
-        let packets = (self.ring.tail() - self.undeparted) as u32;
-        if !self.fits(packets, bytes) {
+        if !self.takes(bytes) {
             return self.admit_asking(now, bytes, packet);
         }
-        self.accept::<PLAIN, PLAIN>(now, now, packets, bytes, |place| *place = *packet);
+        self.accept::<PLAIN, PLAIN>(now, now, bytes, |place| *place = *packet);
         Offered::Queued
     }
 
@@ -298,7 +284,8 @@ impl<P: Packet> Link<P> {
             Discipline::Bounded(class) => class.begin(now, self.free_at, bytes),
             _ => now,
         };
-        self.accept::<false, false>(now, ready, backlog.packets, bytes, |place| {
+        self.note_packets(backlog.packets);
+        self.accept::<false, false>(now, ready, bytes, |place| {
             *place = *packet;
             if marked {
                 place.mark_ce();
@@ -309,65 +296,6 @@ impl<P: Packet> Link<P> {
             return Offered::Marked;
         }
         Offered::Queued
-    }
-
-    /// Adds a packet behind `packets` others, to be sent at `ready` or later. Returns the time of its arrival at the
-    /// far end. With `STEADY`, the link must have a constant rate; with `CLEAR`, no impairments either.
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn accept<const STEADY: bool, const CLEAR: bool>(
-        &mut self,
-        now: Time,
-        ready: Time,
-        packets: u32,
-        bytes: u32,
-        write: impl FnOnce(&mut P),
-    ) -> Time {
-        if packets >= self.max_packets {
-            self.max_packets = packets + 1;
-        }
-        let begin = self.free_at.max(ready);
-        let arrival = self.transmit::<STEADY, CLEAR>(begin, begin > now, bytes, write);
-        self.counters.add_sojourn(self.free_at, now);
-        arrival
-    }
-
-    /// Begins to transmit a packet at `begin`, which must not be before `free_at`. Returns the time of its arrival at
-    /// the far end. `waited` is whether the packet had to wait in the queue. `STEADY` and `CLEAR` are explained at
-    /// [`Link::accept`].
-    #[allow(clippy::inline_always)]
-    #[inline(always)]
-    fn transmit<const STEADY: bool, const CLEAR: bool>(
-        &mut self,
-        begin: Time,
-        waited: bool,
-        bytes: u32,
-        write: impl FnOnce(&mut P),
-    ) -> Time {
-        let service = match &mut self.capacity {
-            Some(capacity) if !STEADY => capacity.finish(begin, waited, bytes) - begin,
-            _ if bytes == self.last_bytes => self.last_service,
-            _ => {
-                (self.last_bytes, self.last_service) = (bytes, self.serializer.time(bytes));
-                self.last_service
-            }
-        };
-        self.backlog_bytes += u64::from(bytes);
-        self.free_at = if STEADY { begin.plus(service) } else { begin + service };
-        self.counters.bytes += u64::from(bytes);
-        self.counters.busy_ns = self.counters.busy_ns.wrapping_add(service.as_nanos());
-        let arrival = if CLEAR {
-            self.free_at.plus(self.delay)
-        } else if self.impaired.is_none() {
-            self.free_at + self.delay
-        } else {
-            self.enter_delays()
-        };
-        self.ring.push_with(|place| {
-            place.arrival = arrival;
-            write(&mut place.packet);
-        });
-        arrival
     }
 
     /// Like [`Link::forget_departed`], for links whose arrival times contain no extra delay.
@@ -483,6 +411,11 @@ impl<P: Packet> Link<P> {
             Discipline::Bounded(class) => class.regions(now),
             Discipline::AtDeparture(served) => served.queue.regions(now),
         }
+    }
+
+    /// Number of packets that have crossed the link.
+    pub fn crossed(&self) -> u64 {
+        self.ring.head() - self.impaired.as_ref().map_or(0, |impaired| impaired.held.len() as u64)
     }
 
     /// Packets in the link: queued, in service, propagating or waiting for an extra delay.

@@ -16,7 +16,7 @@ impl Clock {
     /// Returns the time by this clock.
     #[inline]
     pub fn at(self, at: Time) -> Time {
-        at + self.0
+        at.plus(self.0)
     }
 
     /// Returns the time by this clock, in microseconds (Linux: `tcp_mstamp`).

@@ -254,6 +254,15 @@ impl Connection {
         self.timers.next().min(self.gives_up_at())
     }
 
+    /// As [`Connection::poll_timeout`]; `None` if it is not before `at`.
+    #[inline]
+    pub fn timeout_before(&self, at: Time) -> Option<Time> {
+        if self.timers.next() >= at && self.sender.socket().is_none() {
+            return None;
+        }
+        Some(self.poll_timeout()).filter(|&timeout| timeout < at)
+    }
+
     /// Handles the timers that have expired.
     #[inline(never)]
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {

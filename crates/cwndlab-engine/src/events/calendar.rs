@@ -3,6 +3,8 @@
 //! 64 days are a *week*, whose days with events are the bits of a word. The calendar knows the current week, not the
 //! current day: the first event is on the first day of this week that has events.
 
+use std::num::NonZeroU64;
+
 use super::Source;
 
 /// Words in the bitmap of days, one for each week: as many as a word has bits, so that one word summarizes the bitmap.
@@ -24,6 +26,20 @@ struct Entry {
     time: u64,
     source: Source,
     next: u32,
+}
+
+/// The first day that has events: its week's word in the bitmap, and the value of this word.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct First {
+    word: usize,
+    days: NonZeroU64,
+}
+
+impl First {
+    #[inline]
+    fn slot(self) -> usize {
+        self.word % WORDS * WEEK + self.days.trailing_zeros() as usize
+    }
 }
 
 /// Events from the current week up to the end of the year.
@@ -164,8 +180,11 @@ impl Calendar {
             return self.insert_in_list(slot, head, at, time);
         }
         self.heads[slot] = at;
-        self.map[slot / WEEK] |= 1 << (slot % WEEK);
-        self.summary |= 1 << (slot / WEEK);
+        let days = self.map[slot / WEEK];
+        self.map[slot / WEEK] = days | 1 << (slot % WEEK);
+        if days == 0 {
+            self.summary |= 1 << (slot / WEEK);
+        }
         0
     }
 
@@ -205,24 +224,24 @@ impl Calendar {
         }
     }
 
-    /// The slot of the first day of the current week that has events; `None` if no day of this week has any.
+    /// The first day of the current week that has events; `None` if no day of this week has any.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn first(&self) -> Option<usize> {
+    pub(super) fn first(&self) -> Option<First> {
         let word = self.week as usize % WORDS;
         let days = self.map[word];
-        (days != 0).then(|| word * WEEK + days.trailing_zeros() as usize)
+        NonZeroU64::new(days).map(|days| First { word, days })
     }
 
-    /// Makes the next week that has events the current one. There must be events. Returns what [`Calendar::first`] then
-    /// returns.
+    /// Makes the next week that has events the current one. Returns what [`Calendar::first`] then returns; `None` if there
+    /// are no events.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn advance(&mut self) -> usize {
+    pub(super) fn advance(&mut self) -> Option<First> {
         let ahead = self.summary.rotate_right(self.week as u32 % WORDS as u32).trailing_zeros();
         self.week += u64::from(ahead);
         let word = self.week as usize % WORDS;
-        word * WEEK + self.map[word].trailing_zeros() as usize
+        NonZeroU64::new(self.map[word]).map(|days| First { word, days })
     }
 
     /// Whether there are no events.
@@ -231,11 +250,11 @@ impl Calendar {
         self.summary == 0
     }
 
-    /// Takes the first event of the day with this slot, which [`Calendar::first`] returned, unless the event is later
-    /// than `until`.
+    /// Takes the first event of the day that [`Calendar::first`] returned, unless the event is later than `until`.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn pop_until(&mut self, slot: usize, until: u64) -> Option<(u64, Source)> {
+    pub(super) fn pop_until(&mut self, first: First, until: u64) -> Option<(u64, Source)> {
+        let slot = first.slot();
         let at = self.heads[slot];
         let entry = &mut self.entries[at as usize];
         let Entry { time, source, next } = *entry;
@@ -248,21 +267,20 @@ impl Calendar {
         } else if cfg!(debug_assertions) {
             entry.time = IDLE;
         }
-        self.set_head(slot, next);
+        self.set_head(first, slot, next);
         Some((time, source))
     }
 
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    fn set_head(&mut self, slot: usize, head: u32) {
+    fn set_head(&mut self, first: First, slot: usize, head: u32) {
         self.heads[slot] = head;
         if head == NIL {
-            let days = self.map[slot / WEEK];
-            // The slot's day is the first one of its week that has events.
+            let (word, days) = (first.word % WORDS, first.days.get());
             let others = days & (days - 1);
-            self.map[slot / WEEK] = others;
+            self.map[word] = others;
             if others == 0 {
-                self.summary &= !(1 << (slot / WEEK));
+                self.summary &= !(1 << word);
             }
         }
     }
@@ -270,15 +288,15 @@ impl Calendar {
     /// Empties the calendar and changes the length of a day to `2^day_bits` ns. Returns the events in order.
     pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, Source)> {
         let (mut events, now) = (Vec::new(), (self.week * WEEK as u64) << self.day_bits);
-        while !self.is_empty() {
-            let slot = self.advance();
+        while let Some(first) = self.advance() {
+            let slot = first.slot();
             let mut at = self.heads[slot];
             while at != NIL {
                 let entry = self.entries[at as usize];
                 events.push((entry.time, entry.source));
                 at = entry.next;
             }
-            self.set_head(slot, NIL);
+            self.set_head(first, slot, NIL);
         }
         self.entries.truncate(self.owners as usize);
         self.entries.iter_mut().for_each(|own| own.time = IDLE);

@@ -95,8 +95,7 @@ impl Conn {
     #[inline]
     pub(super) fn earlier_deadline(&self, end: u32) -> Option<Time> {
         let side = (end & 1) as usize;
-        let deadline = self.ends[side].poll_timeout();
-        (deadline < self.armed[side]).then_some(deadline)
+        self.ends[side].timeout_before(self.armed[side])
     }
 }
 

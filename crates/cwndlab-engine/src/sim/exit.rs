@@ -19,8 +19,7 @@ pub(super) struct Exit<'a> {
     pub(super) sacks: &'a mut SackTable,
     pub(super) summary: &'a mut Summary,
     pub(super) now: Time,
-    /// [`Exit::send`] passes packets to links only while `summary.injected` is below this: 0 if packets need labels,
-    /// otherwise the number of packets at which the budget is next checked.
+    /// [`Exit::send`] passes packets to links only while `summary.injected` is below this.
     pub(super) plain_below: u64,
 }
 
@@ -35,7 +34,7 @@ macro_rules! exit_of {
             sacks: &mut $simulation.sacks,
             summary: &mut $simulation.summary,
             now: $simulation.now,
-            plain_below: if $simulation.labels_packets { 0 } else { $simulation.watch.look_at_packet },
+            plain_below: $simulation.watch.plain_below,
         }
     };
 }

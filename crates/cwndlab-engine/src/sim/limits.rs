@@ -36,6 +36,9 @@ pub(super) struct Watch {
     standing: u64,
     /// The number of packets sent at which the budget is next checked inside an event.
     pub(super) look_at_packet: u64,
+    /// Below this number of packets sent, a packet needs neither a label nor a check: 0 if packets are labelled, otherwise
+    /// `look_at_packet`.
+    pub(super) plain_below: u64,
     /// The first error found inside an event.
     broken: Option<RunError>,
 }
@@ -94,6 +97,7 @@ impl<P: Probe> Simulation<P> {
         }
         if self.watch.broken.is_none() {
             self.watch.look_at_packet = self.summary.injected + PACKETS;
+            self.watch.plain_below = if self.labels_packets { 0 } else { self.watch.look_at_packet };
         }
         self.watch.broken.is_none()
     }
@@ -114,7 +118,7 @@ impl<P: Probe> Simulation<P> {
     /// be polled sends at most one packet.
     pub(super) fn break_off(&mut self, error: RunError) {
         self.watch.broken.get_or_insert(error);
-        self.watch.look_at_packet = 0;
+        (self.watch.look_at_packet, self.watch.plain_below) = (0, 0);
         let left = self.events.left();
         self.events = EventQueue::new(self.wires.len() as u32);
         self.events.allow(left);

@@ -29,7 +29,6 @@ impl<P: Probe> Simulation<P> {
         if !next.is_never() {
             self.events.push_own(next, index);
         }
-        self.summary.hops += 1;
         let onward = |place: &mut Packet| packet.write_onward(place);
         if !to.ordinary || !to.take(&mut self.events, self.now, hop, packet.wire_bytes(), onward) {
             let packet = packet.onward();
@@ -47,7 +46,6 @@ impl<P: Probe> Simulation<P> {
         if !next.is_never() {
             self.events.push_own(next, index);
         }
-        self.summary.hops += 1;
         let (end, conn) = (packet.to, &mut self.conns[(packet.to >> 1) as usize]);
         if !conn.is_tcp() || P::ENABLED && self.probes.delays {
             let packet = *packet;
@@ -91,7 +89,6 @@ impl<P: Probe> Simulation<P> {
         wire.arrival_armed = Time::MAX;
         wire.arm_arrival(&mut self.events, index);
         let Some(packet) = packet else { return };
-        self.summary.hops += 1;
         if P::ENABLED && wire.to == self.observed {
             self.see(SegmentEvent::Received, &packet);
         }

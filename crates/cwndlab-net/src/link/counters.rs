@@ -38,7 +38,8 @@ pub(super) struct Sums {
     pub(super) marks: u64,
     /// In nanoseconds, modulo 2^64. Includes transmission time still ahead, which [`Link::counters_at`] subtracts.
     pub(super) busy_ns: u64,
-    pub(super) sojourn_ns: u64,
+    /// Total time from arrival to the begin of transmission, modulo 2^64. Includes time still ahead.
+    pub(super) waited_ns: u64,
 }
 
 impl Sums {
@@ -48,10 +49,15 @@ impl Sums {
         }
     }
 
-    /// Counts a packet that is in the system from `from` to `to`.
+    /// Counts a packet that waits from `from` to `to`.
     #[inline]
-    pub(super) fn add_sojourn(&mut self, to: Time, from: Time) {
-        self.sojourn_ns = self.sojourn_ns.wrapping_add(to.as_nanos().wrapping_sub(from.as_nanos()));
+    pub(super) fn add_wait(&mut self, from: Time, to: Time) {
+        self.waited_ns = self.waited_ns.wrapping_add(to.as_nanos().wrapping_sub(from.as_nanos()));
+    }
+
+    /// The time that packets spend waiting or in service.
+    fn sojourn(&self) -> Time {
+        Time::from_nanos(self.waited_ns.wrapping_add(self.busy_ns))
     }
 }
 
@@ -59,18 +65,18 @@ impl<P: Packet> Link<P> {
     /// The counters. `busy` and `sojourn` already include the time that accepted packets will still wait or be in
     /// service.
     pub fn counters(&self) -> LinkCounters {
-        self.reported(self.counters)
+        self.reported(self.counters, self.counters.sojourn())
     }
 
-    fn reported(&self, sums: Sums) -> LinkCounters {
+    fn reported(&self, sums: Sums, sojourn: Time) -> LinkCounters {
         let waiting = match &self.discipline {
             Discipline::AtArrival(_) | Discipline::Bounded(_) => 0,
             Discipline::AtDeparture(served) => u64::from(served.queue.packets()),
         };
         // Every accepted packet has had a place in the ring.
         let accepted = self.ring.tail();
-        let Sums { bytes, drops, marks, busy_ns, sojourn_ns } = sums;
-        let (busy, sojourn) = (Time::from_nanos(busy_ns), Time::from_nanos(sojourn_ns));
+        let Sums { bytes, drops, marks, busy_ns, .. } = sums;
+        let busy = Time::from_nanos(busy_ns);
         let arrivals = accepted + waiting + drops.iter().sum::<u64>();
         LinkCounters { arrivals, accepted, bytes, drops, marks, busy, sojourn, max_packets: self.max_packets }
     }
@@ -88,7 +94,7 @@ impl<P: Packet> Link<P> {
             Discipline::AtArrival(_) => {}
             Discipline::AtDeparture(served) => {
                 let waited = now.saturating_sub(served.counted_until) * u64::from(served.queue.packets());
-                sums.add_sojourn(waited, Time::ZERO);
+                sums.add_wait(Time::ZERO, waited);
             }
             Discipline::Bounded(class) => {
                 let (bytes, begins) = class.waiting(now);
@@ -99,11 +105,12 @@ impl<P: Packet> Link<P> {
                 sums.bytes -= bytes;
             }
         }
-        sums.busy_ns = sums.busy_ns.wrapping_sub(ahead.as_nanos());
         for position in self.undeparted..self.ring.tail() {
-            sums.add_sojourn(now, self.departure(position));
+            sums.add_wait(self.departure(position), now);
         }
-        let counters = self.reported(sums);
+        let sojourn = sums.sojourn();
+        sums.busy_ns = sums.busy_ns.wrapping_sub(ahead.as_nanos());
+        let counters = self.reported(sums, sojourn);
         // As in the other queues with classes, a packet counts as accepted only once its transmission has begun.
         LinkCounters { accepted: counters.accepted - waiting, ..counters }
     }

@@ -28,7 +28,7 @@ impl<P: Packet> Link<P> {
     pub(super) fn enqueue(&mut self, now: Time, packet: &P) -> Offered {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
         let waiting = served.queue.packets();
-        self.counters.add_sojourn(served.waited(now, waiting), Time::ZERO);
+        self.counters.add_wait(Time::ZERO, served.waited(now, waiting));
         let (before, waited) = (served.dropped.len(), waiting > 0);
         let held = (now < served.held_until).then(|| served.queue.waiting_classes());
         let marked = served.queue.enqueue(now, *packet, &mut self.rng, &mut served.dropped);
@@ -96,7 +96,7 @@ impl<P: Packet> Link<P> {
         self.forget_departed(now);
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
         let waiting = served.queue.packets();
-        self.counters.add_sojourn(served.waited(now, waiting), Time::ZERO);
+        self.counters.add_wait(Time::ZERO, served.waited(now, waiting));
         let before = served.dropped.len();
         let next = served.queue.dequeue(now, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
@@ -116,7 +116,6 @@ impl<P: Packet> Link<P> {
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
         served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
         served.held_until = if served.due.is_never() || served.due == free_at { Time::ZERO } else { served.due };
-        self.counters.add_sojourn(free_at, now);
     }
 
     /// Whether [`Link::pop_dropped`] or [`Link::take_marked`] would return a packet.

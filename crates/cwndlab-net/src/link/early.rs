@@ -38,24 +38,14 @@ impl<P: Packet> Link<P> {
     #[inline]
     pub fn offer_early(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
         debug_assert!(self.is_early());
-        if now >= self.free_at {
-            self.forget_all();
-        } else {
-            self.forget_departed_early(now);
-        }
-        let packets = (self.ring.tail() - self.undeparted) as u32;
-        let bytes = wire_bytes + self.header_bytes;
-        if !self.fits(packets, bytes) {
-            return None;
-        }
-        Some(self.accept::<true, false>(now, now, packets, bytes, write))
+        self.accept_unasked::<false>(now, wire_bytes + self.header_bytes, write)
     }
 
     /// The time of arrival of a packet that leaves the transmitter at `free_at`, including its extra delay if delays
     /// are drawn as packets enter.
     #[inline]
-    pub(super) fn enter_delays(&mut self) -> Time {
-        let arrival = self.free_at + self.delay;
+    pub(super) fn enter_delays<const STEADY: bool>(&mut self) -> Time {
+        let arrival = if STEADY { self.free_at.plus(self.delay) } else { self.free_at + self.delay };
         let Some(impaired) = &mut self.impaired else { return arrival };
         let Some(departures) = &mut impaired.departures else { return arrival };
         departures.drop_below(self.ring.head());
@@ -75,7 +65,7 @@ impl<P: Packet> Link<P> {
 
     /// The part of [`Link::forget_departed`] for an impaired link with packets in service or waiting.
     #[inline(never)]
-    fn forget_departed_early(&mut self, now: Time) {
+    pub(super) fn forget_departed_early(&mut self, now: Time) {
         let Some(departures) = departures(self.impaired.as_deref()) else {
             return self.forget_departed_plain(now);
         };

@@ -15,13 +15,7 @@ impl<P: Packet> Link<P> {
     #[inline(always)]
     pub fn offer_plain(&mut self, now: Time, wire_bytes: u32, write: impl FnOnce(&mut P)) -> Option<Time> {
         debug_assert!(self.plain);
-        self.forget_departed_plain(now);
-        let packets = (self.ring.tail() - self.undeparted) as u32;
-        let bytes = wire_bytes + self.header_bytes;
-        if !self.fits(packets, bytes) {
-            return None;
-        }
-        Some(self.accept::<true, true>(now, now, packets, bytes, write))
+        self.accept_unasked::<true>(now, wire_bytes + self.header_bytes, write)
     }
 
     /// The next packet to arrive. The link must have a packet under way, and must not hold packets back

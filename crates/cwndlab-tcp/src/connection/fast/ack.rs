@@ -69,19 +69,51 @@ impl Connection {
         seg: &Header,
         accurate: Option<&Segment>,
     ) -> bool {
-        let s = &self.sender;
-        let acked = u64::from(seg.ack.wrapping_sub(to_wire(self.iss, s.snd.una)));
-        let data = seg.len > 0;
-        let plain = if data {
-            acked == 0 && !s.snd.ecn.affects_echo(seg) && self.is_unreported(cfg, now)
+        if seg.len > 0 {
+            self.take_expected_data(cfg, now, seg, accurate)
         } else {
-            acked > 0 && acked <= s.snd.max - s.snd.una
-        };
-        if !plain || self.agreed.timestamps && seg.is_older_than(self.receiver.ts_recent) {
-            return false; // the full path applies PAWS
+            self.take_expected_ack(cfg, now, seg, accurate)
+        }
+    }
+
+    #[inline(always)]
+    fn take_expected_data(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, accurate: Option<&Segment>) -> bool {
+        let plain = self.acked_by(seg) == 0
+            && !self.sender.snd.ecn.affects_echo(seg)
+            && self.is_unreported(cfg, now)
+            && !self.has_old_timestamp(seg);
+        if !plain {
+            return false;
         }
         let start = self.receiver.nxt + self.distance_ahead(seg);
-        if self.agreed.timestamps && seg.has_timestamps || data && cfg.packet_stamps {
+        if self.agreed.timestamps && seg.has_timestamps || cfg.packet_stamps {
+            self.note_timestamp(now, start as i64, seg.ts_val);
+        }
+        if let Some(seg) = accurate {
+            self.count_arrival(seg);
+        }
+        self.note_window(self.sender.snd.una, seg);
+        if let Some(seg) = accurate.filter(|_| self.recovery.detects_by_time()) {
+            self.feedback_unmarked(cfg, now, seg, 0);
+        }
+        self.note_window_update();
+        self.make_room();
+        self.share_timer(cfg);
+        self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
+        if self.recovery.detects_by_time() {
+            self.note_rest();
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn take_expected_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, accurate: Option<&Segment>) -> bool {
+        let acked = self.acked_by(seg);
+        if acked == 0 || acked > self.sender.snd.max - self.sender.snd.una || self.has_old_timestamp(seg) {
+            return false;
+        }
+        if self.agreed.timestamps && seg.has_timestamps {
+            let start = self.receiver.nxt + self.distance_ahead(seg);
             self.note_timestamp(now, start as i64, seg.ts_val);
         }
         if let Some(seg) = accurate {
@@ -89,22 +121,23 @@ impl Connection {
         }
         let ack = self.sender.snd.una + acked;
         self.note_window(ack, seg);
-        if data {
-            if let Some(seg) = accurate.filter(|_| self.recovery.detects_by_time()) {
-                self.feedback_unmarked(cfg, now, seg, 0);
-            }
-            self.note_window_update();
-            self.make_room();
-            self.share_timer(cfg);
-            self.on_payload(cfg, now, seg, start, start + u64::from(seg.len));
-            if self.recovery.detects_by_time() {
-                self.note_rest();
-            }
-        } else if !self.take_calm_ack(cfg, now, seg, accurate, ack) {
+        if !self.take_calm_ack(cfg, now, seg, accurate, ack) {
             self.take_new_ack(cfg, now, seg, accurate);
             self.share_timer(cfg);
         }
         true
+    }
+
+    /// Distance from SND.UNA to the position that a segment acknowledges.
+    #[inline]
+    fn acked_by(&self, seg: &Header) -> u64 {
+        u64::from(seg.ack.wrapping_sub(to_wire(self.iss, self.sender.snd.una)))
+    }
+
+    /// Whether a segment's timestamp is older than TS.Recent. The full path then applies PAWS.
+    #[inline]
+    fn has_old_timestamp(&self, seg: &Header) -> bool {
+        self.agreed.timestamps && seg.is_older_than(self.receiver.ts_recent)
     }
 
     /// Whether an ACK that acknowledges nothing new and has no SACK blocks needs no report. If this returns true, RACK

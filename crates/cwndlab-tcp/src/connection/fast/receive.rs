@@ -100,6 +100,9 @@ impl Connection {
             && s.una + u64::from(seg.window) == s.edge
             && r.nxt + u64::from(seg.len) <= r.edge
             && !(self.agreed.timestamps && seg.is_older_than(r.ts_recent));
+        if !is_next {
+            return None;
+        }
         let is_plain = match accurate {
             None => seg.flags == Flags::ACK && !s.ecn.is_accurate() && !s.ecn.affects_echo(seg),
             Some(seg) => {
@@ -108,7 +111,7 @@ impl Connection {
                 seg.flags.0 & !other == Flags::ACK.0 && seg.sack.len == 0 && s.ecn.is_accurate() && reports_none()
             }
         };
-        if !is_next || !is_plain {
+        if !is_plain {
             return None;
         }
         let AckState::Linux(state) = &r.policy else { return None };

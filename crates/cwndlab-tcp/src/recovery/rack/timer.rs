@@ -86,7 +86,7 @@ fn probe_timeout(v: &View<'_>) -> Time {
     if srtt == Time::ZERO {
         return FIRST_PTO;
     }
-    srtt.plus(srtt) + if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) }
+    srtt.plus(srtt).plus(if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) })
 }
 
 /// Whether a probe that waits for `wait` comes no later than the retransmission timeout `rto`.
@@ -94,7 +94,7 @@ fn probe_timeout(v: &View<'_>) -> Time {
 fn is_before_timeout(v: &View<'_>, now: Time, wait: Time, rto: Time) -> bool {
     let Some(first) = v.flight.first() else { return true };
     // Times are rounded ([`TcpConfig::elapsed`]), which matters only if the difference is less than a microsecond.
-    let surely = wait + now.saturating_sub(first.at) + Time::from_micros(1) <= rto;
+    let surely = wait.plus(now.saturating_sub(first.at)).plus(Time::from_micros(1)) <= rto;
     surely || wait <= left_of_timeout(v, now)
 }
 
