@@ -260,7 +260,7 @@ def make_plan(
     """
     run = study.base.run
     if replicates is not None and replicates < 1:
-        raise StudyError(f"{replicates} replicates measure nothing", key="--replicates", right="at least 1")
+        raise StudyError(f"{replicates} does not fit", key="--replicates", right="it must be at least 1")
     if seed is not None and not 0 <= seed < 2**64:
         raise StudyError(f"{seed} is not a seed", key="--seed", right="0 to 2^64 - 1")
     asked = parse_choices(study, sensitivity)

@@ -56,7 +56,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
-            raise StudyError(f"{self.threads} threads do nothing", key="--threads", right="at least 1")
+            raise StudyError(f"{self.threads} does not fit", key="--threads", right="it must be at least 1")
         for key, value in (("--max-events", self.max_events), ("--max-memory", self.max_memory_bytes)):
             if value is not None and not 1 <= value < 2**63:
                 raise StudyError(f"{value} is not a possible budget", key=key, right="at least 1")

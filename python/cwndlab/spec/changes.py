@@ -24,7 +24,7 @@ Interval = tuple[int, int]
 def parse_loss(value: object) -> float:
     """0.01 of "1%"."""
     if isinstance(value, int | float) and not isinstance(value, bool):
-        raise ValueError(f'{value!r} is not a share of packets; write "{100 * value:.12g}%"')
+        raise ValueError(f'{value!r} is not a percentage of packets; write "{100 * value:.12g}%"')
     share = parse_share(value)
     if share > 1:
         raise ValueError(f"{value!r} is more than all packets; write at most 100%")

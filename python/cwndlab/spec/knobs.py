@@ -33,7 +33,7 @@ def quantity(text: str, path: KeyPath) -> tuple[str, int | float] | None:
         if kind == "bdp":
             raise ValueError(f"{text!r} fits only the limit of a queue")
         if kind == "share" and value > 1:
-            raise ValueError(f"{text!r} is not a share; write at most 100%")
+            raise ValueError(f"{text!r} is not a valid percentage; write at most 100%")
     except ValueError as error:
         raise problem_at(path, str(error)) from None
     return kind, value

@@ -66,7 +66,7 @@ def parse_share(value: object) -> float:
     except ValueError:
         kind, share = "", 0.0
     if kind != "share":
-        raise ValueError(f'{value!r} is not a share; write a percentage in quotes, like "2%"')
+        raise ValueError(f'{value!r} is not a valid percentage; write it in quotes, like "2%"')
     return share
 
 
