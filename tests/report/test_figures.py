@@ -495,3 +495,14 @@ def test_an_average_of_red_in_bytes_is_drawn_next_to_the_queue_in_kb() -> None:
     for most, _ in drawn.values():
         assert 0.2 < most["average"] / most["queue"] <= 1
     assert 5 < drawn["packets"][0]["queue"] <= 40 and 5 < drawn["bytes"][0]["queue"] <= 62
+
+
+def test_one_wide_interval_does_not_flatten_the_lines() -> None:
+    spec = Figure.model_validate({"id": "f", "title": "F", "kind": "line", "x": "n", "quantity": "delay"})
+    near = {"y": 2.0, "low": 1.0, "high": 3.0}
+    wide = lines.Vertical.of_rows([near, {"y": 1.0, "low": 0.1, "high": 900.0}], spec)
+    assert (wide.high, wide.clip) == (8.0, {"clip": True})
+    usual = lines.Vertical.of_rows([near, {"y": 1.0, "low": 0.1, "high": 7.9}], spec)
+    assert (usual.high, usual.clip) == (8.0, {})
+    none = lines.Vertical.of_rows([{"y": 0.0, "low": 0.0, "high": 0.738}], spec)
+    assert none.high == 0.8 and not none.is_exceeded

@@ -43,6 +43,8 @@ FEW_PLACES = 8
 MANY_NAMES = 12
 #: Ratios, or steps, that differ by no more than this factor count as equal.
 ALIKE = 1.6
+#: Intervals that reach beyond so many times the highest number are cut off.
+REACH = 4.0
 #: Points per line from which on single points are not marked.
 MANY = 60
 #: Between the bars of one place, as a share of their distance.
@@ -94,16 +96,17 @@ def draw(
             at["xOffset"] = field("series:N", sort=names, scale={"paddingInner": GAP})
         shown = {**at, "y": y, "color": colour}
         ends = {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
-        spread = any(r["high"] > r["low"] for r in rows[name])
-        layers = []
+        spread, layers = any(r["high"] > r["low"] for r in rows[name]), []
         if bars:
             layers.append(_bars({**at, "y": y}, names, colours, spec, legend))
-            layers += [mark("rule", ends, strokeWidth=1.2, color=INK)] if spread else []
+            layers += [mark("rule", ends, strokeWidth=1.2, color=INK, **along.clip)] if spread else []
         else:
             if spread and len(places) > 1:
-                layers.append(mark("area", {**ends, "color": colour}, opacity=0.16))
+                layers.append(mark("area", {**ends, "color": colour}, opacity=0.16, **along.clip))
             elif spread:
-                layers.append(mark("rule", {**ends, "color": colour}, strokeWidth=1.4, opacity=0.7))
+                layers.append(
+                    mark("rule", {**ends, "color": colour}, strokeWidth=1.4, opacity=0.7, **along.clip)
+                )
             layers += _lines(shown, dash if len(names) > 1 else None, points=not many)
         if room:
             rows["ends"] = along.ends(rows[name], labels, panel_height(spec))
@@ -111,7 +114,7 @@ def draw(
         sized = spec.model_copy(update={"width": panel_width(spec) - room})
         title = series.panel_title(spec, results, panel)
         charts.append(panel_of_size(layer_chart(name, layers), title, sized))
-    return stack(charts, spec), rows, _in_words(x_title, y_title, names, labels)
+    return stack(charts, spec), rows, _in_words(x_title, y_title, names, labels) + _beyond(rows, spec)
 
 
 def _in_words(x_title: str, y_title: str, names: Sequence[str], labels: Mapping[str, str]) -> str:
@@ -119,6 +122,12 @@ def _in_words(x_title: str, y_title: str, names: Sequence[str], labels: Mapping[
     words = f"{y_title} against {x_title}"
     words += f" for {', '.join(labels.values())}" if len(labels) > 1 else ""
     return words + (f" of {KERNEL} and {SIMULATOR}" if len(labels) < len(names) else "")
+
+
+def _beyond(rows: Mapping[str, Sequence[Row]], spec: Figure) -> str:
+    """What is to be seen of intervals that are cut off."""
+    cut = any(Vertical.of_rows(mine, spec).is_exceeded for name, mine in rows.items() if name != "ends")
+    return "; an interval goes beyond the axis" if cut else ""
 
 
 def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, numeric: bool) -> list[Row]:
@@ -222,6 +231,8 @@ class Vertical(NamedTuple):
     high: float
     log: bool
     ticks: Sequence[float] = ()
+    #: Whether an interval goes far beyond.
+    is_exceeded: bool = False
 
     @classmethod
     def of_rows(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
@@ -234,9 +245,17 @@ class Vertical(NamedTuple):
             low, high = min(low, 0.0), max(high, 0.0)
         if high == low:
             low, high = (low - 1, high + 1) if low else (0.0, 1.0)
+        top = max((r.get("y", math.inf) for r in rows), default=0.0)
+        is_exceeded = high > REACH * top > 0  # one wide interval would make lines of all numbers
+        high = REACH * top if is_exceeded else high
         step = _round_step((high - low) / 5)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        return cls(first * step, last * step, False, [k * step for k in range(first, last + 1)])
+        return cls(first * step, last * step, False, [k * step for k in range(first, last + 1)], is_exceeded)
+
+    @property
+    def clip(self) -> Spec:
+        """What cuts marks off at the ends of the axis, where they go beyond."""
+        return {"clip": True} if self.is_exceeded else {}
 
     @property
     def scale(self) -> Spec:
