@@ -111,14 +111,34 @@ def _without_tcp(task: FitTask) -> DrawnPaths:
     draws: Sequence[PathParameters] = ()
     for count in (PILOTS, DRAWS):
         rng = random.Random(task.seed + count)
-        around = [path_around(middle, loss, rng) for _ in range(count)]
-        errors = Errors.of_replays(around, task.replay(around), task.stated)
-        if errors.buffer_shown < 0.5 and not task.stated.has_buffer:
-            raise BufferNotShownError
+        around, errors = _replays_around(task, [path_around(middle, loss, rng) for _ in range(2 * count)])
         loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss)
         draws = draws_of(around, task.path, errors, loss, task.seed)
         middle = centre_of(draws)
     return task.simulate(draws, loss)
+
+
+def _replays_around(
+    task: FitTask, paths: Sequence[PathParameters]
+) -> tuple[Sequence[PathParameters], Errors]:
+    """Half of these paths and the errors of their replays: the first half, or the first that show the buffer.
+
+    A capture that shows its buffer is compared with replays that do.
+
+    Raises:
+        BufferNotShownError: fewer than half of the first half show it.
+
+    """
+    count = len(paths) // 2
+    packets = task.replay(paths[:count])
+    errors = Errors.of_replays(paths[:count], packets, task.stated)
+    if errors.buffer_shown.all():
+        return paths[:count], errors
+    if errors.buffer_shown.mean() < 0.5:
+        raise BufferNotShownError
+    errors = Errors.of_replays(paths, [*packets, *task.replay(paths[count:])], task.stated)
+    kept = np.argsort(~errors.buffer_shown, kind="stable")[:count]
+    return [paths[k] for k in kept], errors.take(kept)
 
 
 @dataclass(frozen=True)
@@ -126,7 +146,7 @@ class Candidates:
     """Paths with other TCP flows whose replays are nearest to a capture, of many."""
 
     paths: Sequence[PathParameters]
-    packets: Sequence[FlowPackets]
+    errors: Errors
     numbers: Sequence[ComparedNumbers]
 
     @classmethod
@@ -139,15 +159,17 @@ class Candidates:
             for _ in range(CANDIDATES)
         ]
         packets = task.replay(paths)
+        errors = Errors.of_replays(paths, packets, task.stated)
         numbers = [ComparedNumbers.of_packets(one) for one in packets]
-        near = nearest(task.capture, numbers, DRAWS)
-        return cls([paths[k] for k in near], [packets[k] for k in near], [numbers[k] for k in near])
+        shown = np.flatnonzero(errors.buffer_shown)  # as the capture does
+        among = shown if len(shown) >= DRAWS else np.arange(CANDIDATES)
+        near = among[nearest(task.capture, [numbers[k] for k in among], DRAWS)]
+        return cls([paths[k] for k in near], errors.take(near), [numbers[k] for k in near])
 
     def draw(self, task: FitTask) -> DrawnPaths:
         """Draws of the path by the errors of their replays."""
-        errors = Errors.of_replays(self.paths, self.packets, task.stated)
-        loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss)
-        draws = draws_of(self.paths, task.path, errors, loss, task.seed)
+        loss = RandomLoss.of_queue(task.path.queue, self.errors.spurious_loss)
+        draws = draws_of(self.paths, task.path, self.errors, loss, task.seed)
         return task.simulate(draws, loss)
 
 

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from cwndlab.study import Study
 
 from .deliveries import Deliveries
 from .fitted_study import FLOW, FittedFlow, PathParameters, tables
-from .flow_packets import Floats, FlowPackets, of_segments
+from .flow_packets import Floats, FlowPackets, Truths, Whole, of_segments
 from .path_estimates import PathEstimates, estimate_path
 from .random_loss import RandomLoss
 from .stated_parameters import StatedParameters
@@ -107,9 +107,13 @@ class Errors:
         return max(0.0, float(self.excess_losses.sum()) / max(float(self.free_segments.sum()), 1.0))
 
     @property
-    def buffer_shown(self) -> float:
-        """Share of the replays that show the buffer."""
-        return float(np.mean(~np.isnan(self.buffer)))
+    def buffer_shown(self) -> Truths:
+        """Which replays show the buffer, or have it stated."""
+        return np.asarray(~np.isnan(self.buffer))
+
+    def take(self, kept: Whole) -> Errors:
+        """Those of some replays."""
+        return Errors(*(getattr(self, one.name)[kept] for one in fields(self)))
 
 
 def _log_ratio(a: float, b: float) -> float:
