@@ -95,7 +95,7 @@ def test_errors_name_arguments_in_python_and_options_on_the_command_line(
     result: RunResult, capsys: pytest.CaptureFixture[str]
 ) -> None:
     calls: list[tuple[Callable[[], object], str, list[str]]] = [
-        (lambda: result.study.run(replicates=0), "replicates: 0 repl", ["--replicates", "0"]),
+        (lambda: result.study.run(replicates=0), "replicates: 0 does not fit", ["--replicates", "0"]),
         (lambda: result.study.run(max_events=0), "max_events: 0 is not", ["--max-events", "0"]),
         (lambda: cwndlab.run("rfc2416", changes={"iww": 4}), 'iww: "iww" is', ["--set", "iww=4"]),
     ]

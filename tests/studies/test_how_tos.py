@@ -23,7 +23,7 @@ MADE = {
     "plot-a-cwnd": ["cwnd.svg", "sequence.svg", "queue.svg", "share.svg", "window-out/figures/window.svg"],
     "sweep-a-buffer": ["utilization.svg"],
     "export-pcapng": ["cubic.pcapng", "router.pcapng"],
-    "fit-a-capture": ["fitted/fit.html", "with-bbr/report.html", "stated/study.toml"],
+    "fit-a-capture": ["fitted/fit.html", "compared/report.html", "stated/study.toml"],
     "reopen-results": ["cwnd.svg", "parquet/connections.parquet"],
     "run-on-a-cluster": ["sweep-out/report.html", "again/report.html"],
 }

@@ -107,7 +107,8 @@ def fit(
         echo(f"warning: {warning}", err=True)
     echo()
     echo(f"the page: {folder / 'fit.html'}")
-    echo(f"the study: {folder / 'study.toml'}; what if: cwndlab run {folder} --set cc=bbr3 -o DIR")
+    laws = f"{found.fitted.text_of('cc')},bbr3"
+    echo(f"the study: {folder / 'study.toml'}; what if: cwndlab run {folder} --set cc={laws} -o DIR")
 
 
 def _fit_study(
