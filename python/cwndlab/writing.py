@@ -50,6 +50,11 @@ def aligned_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
+def join_words(names: Sequence[str]) -> str:
+    """Names in words, at least one: "a", "a and b", "a, b and c"."""
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
+
+
 def number_of(count: int, noun: str) -> str:
     """As "1 run" or "3 runs"."""
     return f"{count} {noun}{'s' * (count != 1)}"

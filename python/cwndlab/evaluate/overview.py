@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cwndlab.writing import number_of
+from cwndlab.writing import join_words, number_of
 
 from .scorecard import CriterionRow, Scorecard, Standing, ThresholdOutcome
 
@@ -60,7 +60,7 @@ def _limits_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
     whole = [name for name, count in counts.items() if count and count.total() == count[ThresholdOutcome.MET]]
     parts = [f"Limits not met: {', '.join(missed)}."] if missed else []
     parts += [f"Undecided: {', '.join(undecided)}."] if undecided else []
-    parts += [f"All limits that apply are met by {_listed(whole)}."] if whole else []
+    parts += [f"All limits that apply are met by {join_words(whole)}."] if whole else []
     return " ".join(parts)
 
 
@@ -78,16 +78,12 @@ def _ranks_text(cards: Sequence[Scorecard], subjects: Sequence[str]) -> str:
     if not ranked:
         return ""
     best, worst = (
-        _listed([name for name in count if count[name] == max(count.values())]) for count in (first, last)
+        join_words([name for name in count if count[name] == max(count.values())]) for count in (first, last)
     )
     return (
         f"{best} most often has the best estimate, in {max(first.values())} of {number_of(ranked, 'row')}; "
         f"{worst} most often has the worst, in {max(last.values())}."
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
 
 
 def finding(cards: Sequence[Scorecard], subject: str) -> str:

@@ -15,6 +15,7 @@ from cwndlab.stats.field import INDEX
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, is_name
 from cwndlab.stats.tables import JudgedTable
+from cwndlab.writing import join_words
 
 from .digits import estimate_text
 
@@ -30,8 +31,7 @@ class Axes:
 
     def describe_places(self, places: Sequence[str], again: bool = False) -> str:
         """Places along x in words: "buffer = 0.5 and 1 BDP", and `again` "0.5 and 1 BDP" if that is clear."""
-        listed = ", ".join(places[:-1]) + " and " + places[-1] if len(places) > 1 else places[0]
-        short = f"{listed} {self.x_unit}".rstrip()
+        short = f"{join_words(places)} {self.x_unit}".rstrip()
         return short if again and self.x_unit else f"{self.x}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{short}"
 
 
