@@ -150,6 +150,34 @@ def test_a_change_of_the_bottleneck_keeps_its_form_and_halves_the_round_trip() -
     assert links[2]["impairments"][1]["extra_ns"] == [0, 20_500_000]
 
 
+@pytest.mark.parametrize(("form", "least_ns"), [("", 20_000_000), (", factor = 2", 40_000_000)])
+def test_round_trips_of_a_file_are_halved_as_written_ones_are(
+    form: str, least_ns: int, tmp_path: Path
+) -> None:
+    (tmp_path / "rtt.txt").write_text("40\n81\n")
+    rtt = f'{{ trace = "rtt.txt", interval = "1s"{form} }}'
+    (tmp_path / "q.toml").write_text(QUESTION.replace('"40ms"', rtt))
+    links = Study.load(tmp_path / "q.toml").plan().cells[1].compiled.scenario["links"]
+    assert links[0]["queue"]["limit"] == 50_000_000 * 2 * least_ns // 8_000_000_000, "1 BDP at the start"
+    for number in (2, 3, 6, 7):  # each sender's link, each way
+        changing = links[number]["impairments"][-1]
+        assert (links[number]["delay_ns"], changing["kind"]) == (least_ns, "delay-steps")
+        assert (changing["at_ns"], changing["repeat_ns"]) == ([0, 10**9], 2 * 10**9)
+        assert changing["extra_ns"] == [0, 41 * least_ns // 40]
+
+
+def test_a_file_of_round_trips_may_stand_in_a_list(tmp_path: Path) -> None:
+    (tmp_path / "rtt.txt").write_text("20\n80\n")
+    rtt = '["40ms", { trace = "rtt.txt", interval = "1s" }]'
+    (tmp_path / "q.toml").write_text(QUESTION.replace('"40ms"', rtt).replace("[0.5, 1, 2, 8]", "1"))
+    plain, changing = (
+        cell.compiled.scenario["links"] for cell in Study.load(tmp_path / "q.toml").plan().cells
+    )
+    assert (plain[0]["queue"]["limit"], changing[0]["queue"]["limit"]) == (250_000, 125_000)
+    assert (plain[2]["delay_ns"], len(plain[2]["impairments"])) == (20_000_000, 1)
+    assert changing[2]["impairments"][1]["extra_ns"] == [0, 30_000_000]
+
+
 def test_the_link_of_a_group_of_senders_may_be_down() -> None:
     text = QUESTION.replace('{ cc = "reno" }', '{ cc = "reno", down = [["7s", "8s"]] }')
     links = Study.from_toml(text).plan().cells[0].compiled.scenario["links"]
@@ -330,7 +358,13 @@ def test_measure_works_beside_a_topology_written_in_full() -> None:
         (
             'rtt = "40ms"',
             'rtt = { trace = "d.txt", interval = "10ms" }',
-            'write delay = { trace = "d.txt", … } of a link in the full form (cwndlab expand)',
+            "q.toml:6:9: dumbbell.rtt.trace: d.txt: there is no such file (a delay trace)",
+        ),
+        ('rtt = "40ms"', 'rtt = { trace = "d.txt" }', "q.toml:6:1: dumbbell.rtt: this key is missing"),
+        (
+            'rtt = "40ms"',
+            'rtt = { trace = "d.txt", interval = "10ms", factor = "2" }',
+            "q.toml:6:45: dumbbell.rtt.factor: '2' does not fit; it must be a number",
         ),
         (
             'rtt = "40ms"',

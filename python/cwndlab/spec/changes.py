@@ -100,14 +100,17 @@ class DelayTrace(Strict):
 
     trace: str = Field(description="file in the study's folder: a delay in ms on each line")
     interval: TimeNs = Field(gt=0, description="how long each delay holds; the trace repeats after its last")
+    factor: float = Field(
+        1.0, gt=0, le=1000, description="multiplies each delay: 0.5 where the file has round-trip times"
+    )
     keep_order: bool = Field(False, description="whether packets wait for those before them where it falls")
 
 
 def _form(value: object) -> str:
-    """Which of the forms of a value that may change this is."""
+    """Which of the forms of a value that may change this is, by names that are no keys."""
     if isinstance(value, Steps) or (isinstance(value, dict) and not value.keys() & {"trace", "interval"}):
         return "steps"
-    return "trace" if isinstance(value, RateTrace | DelayTrace | dict) else "plain"
+    return "file" if isinstance(value, RateTrace | DelayTrace | dict) else "plain"
 
 
 #: A share of packets, held as a number.
@@ -115,12 +118,12 @@ Loss = Annotated[float, BeforeValidator(parse_loss), AS_PERCENTAGE, text_schema(
 Plain = Tag("plain")
 #: A rate that may change.
 AnyRate = Annotated[
-    Annotated[RateBps, Plain] | Annotated[RateSteps, Tag("steps")] | Annotated[RateTrace, Tag("trace")],
+    Annotated[RateBps, Plain] | Annotated[RateSteps, Tag("steps")] | Annotated[RateTrace, Tag("file")],
     Discriminator(_form),
 ]
 #: A delay that may change.
 AnyDelay = Annotated[
-    Annotated[TimeNs, Plain] | Annotated[DelaySteps, Tag("steps")] | Annotated[DelayTrace, Tag("trace")],
+    Annotated[TimeNs, Plain] | Annotated[DelaySteps, Tag("steps")] | Annotated[DelayTrace, Tag("file")],
     Discriminator(_form),
 ]
 #: A loss that may change.
@@ -177,7 +180,8 @@ def propagation(delay: int | DelaySteps | DelayTrace, folder: Path | None, at: K
     else:
         read = _trace(folder, delay.trace, (*at, "delay", "trace"), _delays)
         kept = [k for k, value in enumerate(read) if k == 0 or value != read[k - 1]]
-        times, delays = [k * delay.interval for k in kept], [read[k] for k in kept]
+        times = [k * delay.interval for k in kept]
+        delays = [round(read[k] * delay.factor) for k in kept]
         repeat = len(read) * delay.interval
     least = min(delays)
     made = _schedule("delay-steps", times, repeat, extra_ns=[value - least for value in delays])

@@ -216,7 +216,9 @@ class _Network:
             for hop in range(hops):
                 ends = (routers[hop], routers[hop + 1])
                 self._flow(flow, ("cross", index), f"{name}_{hop + 1}", *ends)
-        self.raw["topology"] = {"nodes": self.nodes, "rtt": self._rtt(), "links": self.links}
+        rtt = self._rtt()
+        base = {} if rtt is None else {"rtt": rtt}
+        self.raw["topology"] = {"nodes": self.nodes, **base, "links": self.links}
         self.raw["traffic"] = self.traffic
         self.origin(("topology",), ())
         self.origin(("topology", "rtt"), ("rtt",))
@@ -277,24 +279,25 @@ class _Network:
         self._numbers("rate", [value / 1e6 for value in plain], ("rate",), "bottleneck", "Mbit/s")
         return "{rate}Mbps"
 
-    def _rtt(self) -> str:
+    def _rtt(self) -> str | None:
+        """The round-trip time that makes a BDP; None if a value is read from a file, which the plan does."""
         rtt = self.network.rtt
-        if isinstance(rtt, list):
-            return self._base(rtt[0]) if any(isinstance(value, dict) for value in rtt) else "{rtt}ms"
-        return self._base(rtt)
+        if isinstance(rtt, list) and all(isinstance(value, int) for value in rtt):
+            return "{rtt}ms"
+        starts = [self._base(value) for value in (rtt if isinstance(rtt, list) else [rtt])]
+        return None if None in starts else starts[0]
 
-    def _base(self, rtt: int | Raw) -> str:
-        """The round-trip time at the start of the run."""
-        return time_text(rtt) if isinstance(rtt, int) else str(self._round_trips(rtt)["0s"])
+    def _base(self, rtt: int | Raw) -> str | None:
+        """The round-trip time at the start of the run; None of a file."""
+        if isinstance(rtt, int):
+            return time_text(rtt)
+        return None if "trace" in rtt else str(self._round_trips(rtt)["0s"])
 
     def _round_trips(self, rtt: Raw) -> Mapping[str, str]:
         """The round-trip times of a change; StudyError if it has none."""
         steps = rtt.get("at")
         if not isinstance(steps, dict) or "0s" not in steps:
             right = 'write rtt = { at = { "0s" = "40ms", "20s" = "80ms" } }'
-            if "trace" in rtt:  # it has the delays of one way
-                delay = f'delay = {{ trace = "{rtt["trace"]}", … }}'
-                right = f"write {delay} of a link in the full form (cwndlab expand)"
             raise problem_at(
                 (self.section, "rtt"), "the times from which each value holds are missing", right
             )
@@ -308,6 +311,10 @@ class _Network:
     def _halve(self, rtt: int | Raw) -> str | Raw:
         if isinstance(rtt, int):
             return time_text(rtt // 2)
+        if "trace" in rtt:
+            factor = rtt.get("factor", 1)
+            number = isinstance(factor, int | float) and not isinstance(factor, bool)
+            return {**rtt, "factor": factor / 2 if number else factor}
         steps = self._round_trips(rtt).items()
         return {**rtt, "at": {time: time_text(parse_time(value) // 2) for time, value in steps}}
 
@@ -323,7 +330,8 @@ class _Network:
                 labels = [value_label(quantity_text(value, time_text)) for value in rtt]
                 self.changing[name] = self._choices(name, labels, at, "base round-trip time")
             for table, value in zip(self.changing[name], rtt, strict=True):
-                table["topology.rtt"] = self._base(value)
+                if (base := self._base(value)) is not None:
+                    table["topology.rtt"] = base
                 if link is not None:
                     table[f"topology.links.{link}.delay"] = self._halve(value)
             return self._halve(rtt[0])

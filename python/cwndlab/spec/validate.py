@@ -102,6 +102,7 @@ def _explain(model: type[BaseModel], data: Any, detail: ErrorDetails) -> tuple[K
             if (renamed := getattr(candidate, "renamed", {}).get(key)) is not None:
                 return path, f"there is no key {key!r} any more", renamed(table), 0
         known = [field.alias or name for one in models for name, field in one.model_fields.items()]
+        known = [name for name in known if name != key]  # of another form of the value
         return path, f"unknown key {key!r}", nearest(key, known), 0
     if kind == "missing":
         return path, "this key is missing", _example(model, path, data), 1
