@@ -18,8 +18,11 @@ use calendar::{Calendar, First};
 /// entry in the queue.
 pub type Source = u32;
 
-/// Bits of a [`Source`]. A 64-bit time, 2^40 scheduled events and 2^24 sources fit in one 128-bit heap key.
+/// Bits of a [`Source`]. A 64-bit time, 2^39 scheduled events, and a label of an event fit in one 128-bit heap key.
 const SOURCE_BITS: u32 = 24;
+/// A label is an event's source, and [`OWN`] if it uses the entry that its source owns.
+const LABEL_BITS: u32 = SOURCE_BITS + 1;
+const OWN: u32 = MAX_SOURCES;
 /// The largest number of sources.
 pub const MAX_SOURCES: u32 = 1 << SOURCE_BITS;
 
@@ -37,7 +40,7 @@ const LONGEST_DAY_BITS: u32 = 40;
 pub struct EventQueue {
     calendar: Calendar,
     /// Events beyond the calendar's year. The key is the time in the upper 64 bits, then the value of `scheduled` when
-    /// the event was added, then the source.
+    /// the event was added, then the label.
     overflow: BinaryHeap<Reverse<u128>>,
     /// The week in which the heap's first event comes into the year; [`u64::MAX`] if the heap is empty.
     refill_week: u64,
@@ -95,28 +98,28 @@ impl EventQueue {
         match self.calendar.insert_own(time, source) {
             Some(0) => {}
             Some(steps) => self.count_steps(steps),
-            None => self.push_outside(time, source),
+            None => self.push_outside(time, source | OWN),
         }
     }
 
     /// Schedules an event that is before the current week or beyond the year.
     #[inline(never)]
-    fn push_outside(&mut self, time: u64, source: Source) {
+    fn push_outside(&mut self, time: u64, label: u32) {
         if self.calendar.is_past(time) {
-            let steps = self.calendar.insert_past(time, source);
+            let steps = self.calendar.insert_labelled(time, label);
             return self.count_steps(steps);
         }
         self.overflowed += 1;
-        self.push_overflow(time, source);
+        self.push_overflow(time, label);
         self.refill_week = self.refill_week.min(self.calendar.comes_into_view(time));
         if self.overflowed >= self.review_after {
             self.review();
         }
     }
 
-    fn push_overflow(&mut self, time: u64, source: Source) {
-        debug_assert!(self.scheduled < 1 << (64 - SOURCE_BITS));
-        let key = u128::from(time) << 64 | u128::from(self.scheduled << SOURCE_BITS) | u128::from(source);
+    fn push_overflow(&mut self, time: u64, label: u32) {
+        debug_assert!(self.scheduled < 1 << (64 - LABEL_BITS));
+        let key = u128::from(time) << 64 | u128::from(self.scheduled << LABEL_BITS) | u128::from(label);
         self.scheduled += 1;
         self.overflow.push(Reverse(key));
     }
@@ -141,17 +144,24 @@ impl EventQueue {
         self.left
     }
 
-    /// Removes and returns the earliest event at or before `until`.
+    /// Removes the earliest event at or before `until`. Returns its time and entry. After [`EventQueue::push_own`], the
+    /// entry is the source. Any other entry is not below `owners`, and must be passed to [`EventQueue::release`] before
+    /// other events are scheduled.
     #[allow(clippy::inline_always)] // once per event
     #[inline(always)]
-    pub fn pop_until(&mut self, until: Time) -> Option<(Time, Source)> {
+    pub fn pop_until(&mut self, until: Time) -> Option<(Time, u32)> {
         let first = match self.calendar.first() {
             Some(first) => first,
             None => self.next_week(until)?,
         };
-        let (time, source) = self.calendar.pop_until(first, until.as_nanos())?;
+        let (time, entry) = self.calendar.pop_until(first, until.as_nanos())?;
         self.left = self.left.wrapping_sub(1);
-        Some((Time::from_nanos(time), source))
+        Some((Time::from_nanos(time), entry))
+    }
+
+    /// Frees an entry that [`EventQueue::pop_until`] returned and that no source owns. Returns the event's source.
+    pub fn release(&mut self, entry: u32) -> Source {
+        self.calendar.release(entry)
     }
 
     /// Moves the calendar, whose current week has no events, to the week of the first event. Returns what
@@ -160,8 +170,8 @@ impl EventQueue {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn next_week(&mut self, until: Time) -> Option<First> {
-        if self.calendar.is_empty() {
-            return self.jump(until);
+        if self.calendar.is_empty() && !self.jump(until) {
+            return None;
         }
         let first = self.calendar.advance()?;
         if self.calendar.has_come(self.refill_week) {
@@ -170,13 +180,14 @@ impl EventQueue {
         Some(first)
     }
 
-    /// As [`EventQueue::next_week`], if the calendar has no events.
+    /// Moves the calendar, which has no events, to the first event of the heap. Returns false, with no effect, if that is
+    /// later than `until`.
     #[cold]
-    fn jump(&mut self, until: Time) -> Option<First> {
-        let time = self.first_overflow().filter(|&time| time <= until.as_nanos())?;
+    fn jump(&mut self, until: Time) -> bool {
+        let Some(time) = self.first_overflow().filter(|&time| time <= until.as_nanos()) else { return false };
         self.calendar.move_to(time);
         self.refill();
-        self.calendar.first()
+        true
     }
 
     fn first_overflow(&self) -> Option<u64> {
@@ -192,7 +203,7 @@ impl EventQueue {
                 return;
             }
             if let Some(Reverse(key)) = self.overflow.pop() {
-                self.enter(time, key as u32 & (MAX_SOURCES - 1));
+                self.calendar.insert_labelled(time, key as u32 & (OWN | (MAX_SOURCES - 1)));
             }
         }
         self.refill_week = u64::MAX;
@@ -218,21 +229,14 @@ impl EventQueue {
         let longer = bits > self.calendar.day_bits();
         self.review_after = if longer == self.made_longer { REVIEW_AFTER } else { 2 * self.review_after };
         self.made_longer = longer;
-        for (time, source) in self.calendar.restart(bits) {
+        for (time, label) in self.calendar.restart(bits) {
             if self.calendar.covers(time) || self.calendar.is_past(time) {
-                self.enter(time, source);
+                self.calendar.insert_labelled(time, label);
             } else {
-                self.push_overflow(time, source);
+                self.push_overflow(time, label);
             }
         }
         self.refill();
-    }
-
-    /// Adds an event that is not beyond the year to the calendar, without counting steps.
-    fn enter(&mut self, time: u64, source: Source) {
-        if self.calendar.insert(time, source).is_none() {
-            self.calendar.insert_past(time, source);
-        }
     }
 
     /// Number of pending entries (including stale timer entries).

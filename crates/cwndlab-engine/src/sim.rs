@@ -180,12 +180,13 @@ impl<P: Probe> Simulation<P> {
             return 0;
         }
         self.events.allow(count);
-        while let Some((time, source)) = self.events.pop_until(until) {
+        while let Some((time, entry)) = self.events.pop_until(until) {
             debug_assert!(time >= self.now, "the clock went back");
             self.now = time;
-            if (source as usize) < self.wires.len() {
-                self.on_arrival(source);
+            if (entry as usize) < self.wires.len() {
+                self.on_arrival(entry); // the entry of a link
             } else {
+                let source = self.events.release(entry);
                 self.on_other(source);
             }
             if self.events.left() == 0 {
@@ -195,11 +196,14 @@ impl<P: Probe> Simulation<P> {
         count - self.events.left()
     }
 
-    /// Handles an event other than an arrival: the end of a service, or a timer of an application, of the queue sampler
-    /// or of an endpoint.
+    /// Handles an event of an entry that no link owns: an arrival from a link that holds packets back, the end of a
+    /// service, or a timer of an application, of the queue sampler or of an endpoint.
     fn on_other(&mut self, source: u32) {
         let wires = self.wires.len() as u32;
         let apps = self.apps.len() as u32;
+        if source < wires {
+            return self.on_special_arrival(source);
+        }
         match source - wires {
             index if index < wires => self.on_service(index),
             index if index < wires + apps => self.on_app_timer(index - wires),

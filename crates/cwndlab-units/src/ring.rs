@@ -84,13 +84,22 @@ impl<T> Ring<T> {
     /// The element at a position in `head..tail`.
     #[inline]
     pub fn at(&self, position: u64) -> &T {
-        &self.slots[position as usize & (self.slots.len() - 1)]
+        let mask = self.mask();
+        &self.slots[position as usize & mask]
     }
     /// The element at a position in `head..tail`.
     #[inline]
     pub fn at_mut(&mut self, position: u64) -> &mut T {
-        let mask = self.slots.len() - 1;
+        let mask = self.mask();
         &mut self.slots[position as usize & mask]
+    }
+    /// A position has its slot at these bits of it. There must be a slot.
+    #[inline]
+    fn mask(&self) -> usize {
+        // The only check of the index that is left: the compiler sees that a masked position is below the length.
+        let (mask, is_empty) = self.slots.len().overflowing_sub(1);
+        assert!(!is_empty, "the ring has no slots");
+        mask
     }
     /// The element at a position; `None` if the position is not in `head..tail`.
     #[inline]
@@ -140,7 +149,7 @@ impl<T: Copy + Default> Ring<T> {
         if self.tail == self.room_to {
             self.make_room();
         }
-        let mask = self.slots.len() - 1;
+        let mask = self.mask();
         write(&mut self.slots[self.tail as usize & mask]);
         self.tail += 1;
     }

@@ -5,7 +5,7 @@
 
 use std::num::NonZeroU64;
 
-use super::Source;
+use super::{Source, OWN};
 
 /// Words in the bitmap of days, one for each week: as many as a word has bits, so that one word summarizes the bitmap.
 const WORDS: usize = 64;
@@ -25,6 +25,7 @@ const FIRST_DAY_BITS: u32 = 13;
 struct Entry {
     time: u64,
     source: Source,
+    /// The next entry of the list. [`NIL`] if an owned entry is not in the calendar.
     next: u32,
 }
 
@@ -148,16 +149,22 @@ impl Calendar {
             return None;
         }
         let own = &mut self.entries[source as usize];
-        debug_assert!(source < self.owners && own.time == IDLE);
-        (own.time, own.next) = (time, NIL);
+        debug_assert!(source < self.owners && own.time == IDLE && own.next == NIL);
+        own.time = time;
         Some(self.enter_on(day, source, time))
     }
 
-    /// Adds an event before the current week to the list of this week's first day. Returns the number of entries with
-    /// which it was compared.
+    /// Adds an event with a label that is not beyond the year. One before the current week enters the list of this week's
+    /// first day. Returns the number of entries with which the event was compared.
     #[cold]
-    pub(super) fn insert_past(&mut self, time: u64, source: Source) -> u32 {
-        self.insert_on(self.week * WEEK as u64, time, source)
+    pub(super) fn insert_labelled(&mut self, time: u64, label: u32) -> u32 {
+        let day = self.day(time).max(self.week * WEEK as u64);
+        if label & OWN == 0 {
+            return self.insert_on(day, time, label);
+        }
+        let source = label & !OWN;
+        self.entries[source as usize].time = time;
+        self.enter_on(day, source, time)
     }
 
     #[allow(clippy::inline_always)]
@@ -250,25 +257,35 @@ impl Calendar {
         self.summary == 0
     }
 
-    /// Takes the first event of the day that [`Calendar::first`] returned, unless the event is later than `until`.
+    /// Takes the first event of the day that [`Calendar::first`] returned, unless the event is later than `until`. Returns
+    /// its time and the place of its entry: an owned one is at the index of its source, others must be released.
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub(super) fn pop_until(&mut self, first: First, until: u64) -> Option<(u64, Source)> {
+    pub(super) fn pop_until(&mut self, first: First, until: u64) -> Option<(u64, u32)> {
         let slot = first.slot();
         let at = self.heads[slot];
         let entry = &mut self.entries[at as usize];
-        let Entry { time, source, next } = *entry;
+        let Entry { time, next, .. } = *entry;
         if time > until {
             return None;
         }
-        if at >= self.owners {
-            entry.next = self.free;
-            self.free = at;
-        } else if cfg!(debug_assertions) {
+        if cfg!(debug_assertions) {
             entry.time = IDLE;
         }
+        if next != NIL {
+            entry.next = NIL;
+        }
         self.set_head(first, slot, next);
-        Some((time, source))
+        Some((time, at))
+    }
+
+    /// Frees a shared entry that was taken. Returns its source.
+    pub(super) fn release(&mut self, at: u32) -> Source {
+        debug_assert!(at >= self.owners);
+        let entry = &mut self.entries[at as usize];
+        entry.next = self.free;
+        self.free = at;
+        entry.source
     }
 
     #[allow(clippy::inline_always)]
@@ -285,21 +302,22 @@ impl Calendar {
         }
     }
 
-    /// Empties the calendar and changes the length of a day to `2^day_bits` ns. Returns the events in order.
-    pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, Source)> {
+    /// Empties the calendar and changes the length of a day to `2^day_bits` ns. Returns the events, with their labels, in
+    /// order.
+    pub(super) fn restart(&mut self, day_bits: u32) -> Vec<(u64, u32)> {
         let (mut events, now) = (Vec::new(), (self.week * WEEK as u64) << self.day_bits);
         while let Some(first) = self.advance() {
             let slot = first.slot();
             let mut at = self.heads[slot];
             while at != NIL {
                 let entry = self.entries[at as usize];
-                events.push((entry.time, entry.source));
+                events.push((entry.time, if at < self.owners { at | OWN } else { entry.source }));
                 at = entry.next;
             }
             self.set_head(first, slot, NIL);
         }
         self.entries.truncate(self.owners as usize);
-        self.entries.iter_mut().for_each(|own| own.time = IDLE);
+        self.entries.iter_mut().for_each(|own| (own.time, own.next) = (IDLE, NIL));
         self.free = NIL;
         self.day_bits = day_bits;
         self.move_to(now);

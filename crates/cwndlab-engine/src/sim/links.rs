@@ -25,8 +25,8 @@ impl<P: Probe> Simulation<P> {
             return self.on_last_arrival(index);
         };
         let (packet, next) = from.link.arrive_plain();
-        from.arrival_armed = next;
-        if !next.is_never() {
+        from.arrival_armed = next.unwrap_or(Time::MAX);
+        if let Some(next) = next {
             self.events.push_own(next, index);
         }
         let onward = |place: &mut Packet| packet.write_onward(place);
@@ -42,8 +42,8 @@ impl<P: Probe> Simulation<P> {
     pub(super) fn on_last_arrival(&mut self, index: u32) {
         let wire = &mut self.wires[index as usize];
         let (packet, next) = wire.link.arrive_plain();
-        wire.arrival_armed = next;
-        if !next.is_never() {
+        wire.arrival_armed = next.unwrap_or(Time::MAX);
+        if let Some(next) = next {
             self.events.push_own(next, index);
         }
         let (end, conn) = (packet.to, &mut self.conns[(packet.to >> 1) as usize]);

@@ -74,8 +74,14 @@ impl Wire {
     pub(super) fn arm_arrival(&mut self, events: &mut EventQueue, index: u32) {
         let next = self.link.next_arrival();
         if next < self.arrival_armed {
+            // Only a link that holds packets back may have another, stale entry.
+            debug_assert!(self.arrival_armed.is_never() || self.link.holds_back());
             self.arrival_armed = next;
-            events.push(next, index);
+            if self.link.holds_back() {
+                events.push(next, index);
+            } else {
+                events.push_own(next, index);
+            }
         }
     }
 }

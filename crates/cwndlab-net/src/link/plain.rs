@@ -26,11 +26,11 @@ impl<P: Packet> Link<P> {
     }
 
     /// Does what [`Link::arrive`] does at exactly the time of [`Link::next_arrival`], which must not be [`Time::MAX`].
-    /// Returns the packet and the arrival time of the next one. Call it only if the link does not hold packets back
+    /// Returns the packet and the arrival time of the next one, if any. Call it only if the link does not hold packets back
     /// ([`Link::holds_back`]).
     #[allow(clippy::inline_always)]
     #[inline(always)]
-    pub fn arrive_plain(&mut self) -> (&P, Time) {
+    pub fn arrive_plain(&mut self) -> (&P, Option<Time>) {
         debug_assert!(!self.holds_back() && !self.ring.is_empty());
         let head = self.ring.head();
         if self.undeparted == head {
@@ -39,7 +39,7 @@ impl<P: Packet> Link<P> {
             self.backlog_bytes -= u64::from(self.wire_bytes(head));
         }
         self.ring.drop_first();
-        let next = self.ring.front().map_or(Time::MAX, |next| next.arrival);
+        let next = self.ring.front().map(|next| next.arrival);
         // The slot is not overwritten until another packet enters.
         (&self.ring.at(head).packet, next)
     }
