@@ -55,6 +55,11 @@ def join_words(names: Sequence[str]) -> str:
     return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else names[0]
 
 
+def with_unit(title: str, unit: str) -> str:
+    """A title with its unit, as "loss rate (%)", unless it contains the unit as a word, as "timeouts"."""
+    return title if unit in ("", "1") or unit in title.split() else f"{title} ({unit})"
+
+
 def number_of(count: int, noun: str) -> str:
     """As "1 run" or "3 runs"."""
     return f"{count} {noun}{'s' * (count != 1)}"

@@ -11,7 +11,7 @@ from cwndlab import Dumbbell, Flow, Run, Study
 from cwndlab._core import BudgetError
 from cwndlab.backends.protocol import Job, Stopped
 from cwndlab.records.critical_path import PARTS
-from cwndlab.report.budget_figure import COLOURS, OTHER, BudgetKey
+from cwndlab.report.budget_figure import COLOURS, OTHER, BudgetKey, short_names
 from cwndlab.report.methods import describe_run
 from cwndlab.report.twin import budget_text
 from cwndlab.runs.campaign import Campaign
@@ -43,11 +43,11 @@ def test_each_traffic_entry_gets_a_bar_that_is_as_high_as_its_mean_delay() -> No
     heights: dict[str, float] = {}
     for row in rows:
         heights[row["x"]] = heights.get(row["x"], 0.0) + row["y"]
-    assert list(heights) == ["1, cubic", "1, reno", "10, cubic", "10, reno"]
+    assert list(heights) == ["1 cubic", "1 reno", "10 cubic", "10 reno"]
     for iw in (1, 10):
         delays = run.results.values(f"iw={iw}", "delay")[0]
-        assert sorted(delays) == sorted(round(heights[f"{iw}, {cc}"], 9) for cc in ("cubic", "reno"))
-    assert heights["10, reno"] < heights["1, reno"]
+        assert sorted(delays) == sorted(round(heights[f"{iw} {cc}"], 9) for cc in ("cubic", "reno"))
+    assert heights["10 reno"] < heights["1 reno"]
     parts = {row["part"] for row in rows}
     assert {"slow start", "queueing"} <= parts and not any("-" in part or "cwnd" in part for part in parts)
 
@@ -139,3 +139,9 @@ def test_the_line_of_what_was_run_has_the_warm_up() -> None:
     content = {"cells": [{"replicates": 3}], "scenario": {"duration_ns": 30 * 10**9}, "study": "a", "seed": 1}
     words = describe_run({**content, "set": {}, "changed": {}}, {"run": {"warmup": "5s"}})
     assert words[0] == "1 cell, 3 runs of 30 s, the first 5 s left out"
+
+
+def test_bars_of_traffic_are_called_by_what_distinguishes_it() -> None:
+    assert short_names(["ecn_web", "plain_web"]) == ["ecn", "plain"]
+    assert short_names(["ecn_web", "plain"]) == ["ecn_web", "plain"]
+    assert short_names(["ecn_web"]) == ["ecn_web"]

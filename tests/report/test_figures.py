@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -185,7 +186,7 @@ def test_names_that_meet_are_moved_apart_and_stay_in_their_order() -> None:
     ("low", "high", "keys", "expected"),
     [
         (10.4, 89.6, {}, (0, 100)),  # quantities start at 0,
-        (-3, 89.6, {}, (-20, 100)),
+        (-30, 89.6, {}, (-50, 100)),
         (0.97, 1.08, {"compare": "ratio(iw=1)"}, (0.95, 1.1)),  # ratios do not
         (0, 0, {}, (0, 1)),
     ],
@@ -197,6 +198,48 @@ def test_the_vertical_axis_ends_at_ticks(
     axis = lines.Vertical.of_rows([{"low": low, "high": high}], spec)
     assert (axis.low, axis.high) == pytest.approx(expected)
     assert (axis.ticks[0], axis.ticks[-1]) == pytest.approx(expected) and 4 <= len(axis.ticks) <= 8
+
+
+def test_less_than_a_step_below_0_does_not_lengthen_the_axis_by_a_step() -> None:
+    axis = lines.Vertical.of_rows([{"low": -3, "high": 89.6}], figure(kind="line", x="iw", quantity="power"))
+    assert (axis.low, axis.high, axis.ticks[0], axis.ticks[-1]) == (-3, 100, 0, 100)
+
+
+@pytest.mark.parametrize(("least", "shared"), [(30, True), (10, False)])
+def test_panels_share_an_axis_unless_it_would_flatten_one(least: float, shared: bool) -> None:
+    panels = [[{"low": 0.0, "high": high}] for high in (80.0, least)]
+    first, second = lines.Vertical.of_panels(panels, figure(kind="line", x="iw", quantity="power"))
+    assert (first == second) == shared and first.high == 80
+
+
+def test_a_legend_writes_once_what_all_names_begin_with() -> None:
+    spec = figure(kind="line", x="iw", quantity="power", width=300)
+    made = canvas.legend_of({f"webs: {n}": f"webs: {n}" for n in (8, 16, 32)}, "stroke", spec)
+    assert made is not None and (made["title"], made["columns"]) == ("webs", 3)
+    assert json.loads(made["labelExpr"].removesuffix("[datum.label]"))["webs: 8"] == ["8"]
+    other = canvas.legend_of({"webs: 8": "webs: 8", "ftps: 8": "ftps: 8"}, "stroke", spec)
+    assert other is not None and "title" not in other
+
+
+def test_a_legend_has_as_many_columns_as_its_names_leave_room_for() -> None:
+    spec = figure(kind="budget", x="iw", of="page", width=300)
+    parts = ["congestion window", "delayed ACK", "recovery", "timeout", "repeated timeout", "queueing"]
+    two = canvas.legend_of({part: part for part in parts}, "square", spec)
+    one = canvas.legend_of({part: part for part in [*parts, "timeout of the handshake"]}, "square", spec)
+    assert two is not None and one is not None and (two["columns"], one["columns"]) == (2, 1)
+
+
+def test_long_names_along_an_axis_and_of_panels_are_broken_into_lines() -> None:
+    spec = figure(kind="bar", x="iw", quantity="power", width=240)
+    names = ["PIE", "CoDel, target 15 ms"]
+    axis = canvas.named_axis(names, spec)
+    shown = json.loads(axis["labelExpr"].removesuffix("[datum.label]"))
+    assert shown == {"PIE": ["PIE"], names[1]: ["CoDel, target 15", "ms"]}
+    assert canvas.named_axis(["internationalization", "b", "c"], spec)["labelAngle"] < 0
+    assert canvas.panel_of_size({}, "RED's parameters: 5 and 15 packets", spec)["title"] == [
+        "RED's parameters: 5 and 15",
+        "packets",
+    ]
 
 
 def test_ticks_are_labelled_without_rounding() -> None:

@@ -14,7 +14,19 @@ from cwndlab.spec.outputs import Figure, Scalar
 from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results
 
-from .canvas import INK, Row, Spec, field, legend_of, look_by_name, mark, mark_chart, panel_of_size, stack
+from .canvas import (
+    INK,
+    Row,
+    Spec,
+    field,
+    legend_of,
+    look_by_name,
+    mark,
+    mark_chart,
+    named_axis,
+    panel_of_size,
+    stack,
+)
 from .looks import labels_of
 
 #: A part is named as changed if it changes by this share of the object's time.
@@ -95,21 +107,17 @@ def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
     charts = []
     for number, (panel, places) in enumerate(found.items()):
         bars_by_label = [
-            (
-                ", ".join(
-                    part for part in ("" if x is None else results.value_title(spec.x, x), name) if part
-                ),
-                mean,
-            )
+            (" ".join(filter(None, ("" if x is None else results.value_title(spec.x, x), name))), mean)
             for x, bars in places.items()
-            for name, mean in bars.items()
+            for name, mean in zip(short_names(list(bars)), bars.values(), strict=True)
         ]
         rows[f"panel{number}"] = [
             {"x": label, "y": spent, "part": in_words(name), "order": names.index(name)}
             for label, mean in bars_by_label
             for name, spent in _fold_small_parts(mean, shown).items()
         ]
-        chart = _chart(spec, results, f"panel{number}", [label for label, _ in bars_by_label], names, kind)
+        labels = [label for label, _ in bars_by_label]
+        chart = _chart(spec, results, f"panel{number}", labels, names, kind, len(found))
         charts.append(panel_of_size(chart, series.panel_title(spec, results, panel), spec))
     present = [
         n for n in map(in_words, names) if any(row["part"] == n for panel in rows.values() for row in panel)
@@ -117,18 +125,29 @@ def bars(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
     return stack(charts, spec), rows, f"mean time of a {kind} by part: {', '.join(present)}"
 
 
-def _chart(spec: Figure, results: Results, data: str, places: list[str], names: list[str], kind: str) -> Spec:
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names of traffic without what all of them end with: "ecn" and "plain" of "ecn_web" and "plain_web"."""
+    ends = {name.partition("_")[2] for name in names}
+    return [name.partition("_")[0] if len(names) > 1 and len(ends) == 1 else name for name in names]
+
+
+def _chart(
+    spec: Figure, results: Results, data: str, places: list[str], names: list[str], kind: str, panels: int
+) -> Spec:
     words = [in_words(name) for name in names]
     encoding = {
         "x": field(
-            "x:N", title=spec.x_title or results.title(spec.x or ""), sort=places, axis={"labelAngle": 0}
+            "x:N",
+            title=spec.x_title or results.title(spec.x or ""),
+            sort=places,
+            axis=named_axis(places, spec),
         ),
         "y": field("y:Q", title=spec.y_title or f"mean time of a {kind} (s)"),
         "color": look_by_name(
             "part:N",
             words,
             [COLOURS[name] for name in names],
-            legend=legend_of(labels_of(words), "square", spec),
+            legend=legend_of(labels_of(words), "square", spec, panels=panels),
         ),
         "order": field("order:Q"),
         "tooltip": [field("part:N"), field("y:Q", title="s")],

@@ -76,8 +76,11 @@ ROOM = 36
 TITLE_Y, LINE = -8, 16
 """Where the title of the y axis ends above the panel, and the height of its lines, in pixels."""
 
-LONGEST_TITLE = 44
-"""Characters that fit over the y axis."""
+LETTER, BOLD = 7, 9
+"""The width of a letter of a label, and of one in bold type, roughly, in pixels."""
+
+SYMBOL_GAP, COLUMN_GAP = 8, 22
+"""Between a symbol of a legend and its label, and between its columns, in pixels."""
 
 PANELS = 12
 """More of them in one figure can no longer be compared by eye."""
@@ -129,6 +132,7 @@ def _config() -> dict[str, Any]:
             "ticks": False,
             "labelPadding": 6,
             "labelFlush": False,
+            "labelSeparation": 6,
             "titleFontWeight": "normal",
             "titlePadding": 8,
         },
@@ -141,7 +145,8 @@ def _config() -> dict[str, Any]:
         },
         "axisX": {"grid": False, "domain": True, "domainColor": "#888888"},
         "legend": {
-            **{**text, "orient": "top", "title": None, "symbolSize": 90, "labelLimit": 260},
+            **{**text, "orient": "top", "title": None, "symbolSize": 90},
+            **{"titleFontWeight": "normal", "titleFontSize": 12, "titlePadding": 6},
             "offset": 2 * LINE,  # above the title of the vertical axis
         },
         "title": {"color": INK, "fontSize": 13, "fontWeight": "bold", "anchor": "start", "offset": 8},
@@ -157,20 +162,67 @@ def stack(charts: Sequence[Spec], spec: Figure) -> Spec:
     return {"concat": list(charts), "columns": spec.columns or 1, "spacing": 26}
 
 
-def legend_of(labels: Mapping[str, str], symbol: str, spec: Figure, y_title: str = "one line") -> Spec | None:
-    """A legend above the title of the y axis, in as many columns as its labels leave room for."""
+def legend_of(
+    labels: Mapping[str, str], symbol: str, spec: Figure, *, panels: int = 1, y_title: str = "one line"
+) -> Spec | None:
+    """A legend above the title of the y axis, in as many columns as its labels leave room for.
+
+    What all labels begin with, as "file transfers: ", is its title.
+    """
     if len(labels) < 2:
         return None
+    head, short = _split_head(labels)
     # A line's symbol is long enough to tell its dashes in a print without colours.
     side = 28 if symbol == "stroke" else 10
-    width = panel_width(spec) * (spec.columns or 1)
-    columns = max(1, width // (34 + side + 7 * max(map(len, labels.values()))))
+    room = panel_width(spec) * (spec.columns or 1)
+    lines = {name: wrap(label, (room - side) // LETTER) for name, label in short.items()}
+    widths = [SYMBOL_GAP + side + LETTER * max(map(len, one)) for one in lines.values()]
+    columns = _most_columns(widths, room)
     size = {"symbolType": symbol, "symbolSize": side**2, "symbolStrokeWidth": 2.5, "symbolOpacity": 1}
-    offset = LINE * (1 + len(title_lines(y_title, spec)))
-    made = {**size, "columns": columns, "columnPadding": 24, "offset": offset}
-    if all(name == label for name, label in labels.items()):
+    # That of several panels is above their titles.
+    offset = LINE * (1 + len(title_lines(y_title, spec))) if panels == 1 else LINE
+    made = {**size, "columns": columns, "columnPadding": COLUMN_GAP, "offset": offset, "labelLimit": room}
+    if head:
+        beside = (
+            columns == len(labels) and sum(widths) + COLUMN_GAP * columns + LETTER * len(head) <= room
+        )  # in one line
+        left = {"titleOrient": "left", "titleAnchor": "middle", "titlePadding": COLUMN_GAP}
+        made |= {"title": head, **(left if beside else {})}
+    if all(lines[name] == [name] for name in labels):
         return made
-    return {**made, "values": list(labels), "labelExpr": f"{json.dumps(labels)}[datum.label]"}
+    return {**made, "values": list(labels), "labelExpr": label_lines(lines)}
+
+
+def _split_head(labels: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+    """What all labels have before a colon, and the labels without it."""
+    heads = {label.partition(": ")[0] for label in labels.values()}
+    rest = {name: label.partition(": ")[2] for name, label in labels.items()}
+    if len(heads) > 1 or not all(rest.values()) or any(": " in label for label in rest.values()):
+        return "", labels
+    return heads.pop(), rest
+
+
+def _most_columns(widths: Sequence[int], room: int) -> int:
+    """In how many columns entries of these widths fit, row by row."""
+    for columns in range(len(widths), 1, -1):
+        widest = [max(widths[k::columns]) for k in range(columns)]
+        if sum(widest) + COLUMN_GAP * (columns - 1) <= room:
+            return columns
+    return 1
+
+
+def label_lines(lines: Mapping[str, Sequence[str]]) -> str:
+    """The expression by which Vega-Lite writes labels in several lines."""
+    return f"{json.dumps(lines)}[datum.label]"
+
+
+def named_axis(names: Sequence[str], spec: Figure) -> Spec:
+    """An axis of named places: a name in as many lines as it needs there, or aslant if a word is too long."""
+    letters = panel_width(spec) // (LETTER * max(1, len(names)))
+    if max((len(word) for name in names for word in name.split()), default=0) > letters + 1:
+        return {"labelAngle": -35, "labelLimit": panel_height(spec) // 2}
+    lines = {name: wrap(name, max(1, letters), break_long_words=False) for name in names}
+    return {"labelAngle": 0, "labelLimit": panel_width(spec), "labelExpr": label_lines(lines)}
 
 
 def in_columns(spec: Figure, panels: int) -> Figure:
@@ -219,4 +271,4 @@ def flat_title(title: str, spec: Figure) -> Spec:
 def panel_of_size(chart: Spec, title: str, spec: Figure) -> Spec:
     """A panel of the size and with the title that it has in the figure."""
     made = {**chart, "width": panel_width(spec), "height": panel_height(spec)}
-    return {**made, "title": title} if title else made
+    return {**made, "title": wrap(title, (panel_width(spec) + ROOM) // BOLD)} if title else made

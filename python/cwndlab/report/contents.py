@@ -17,6 +17,7 @@ from cwndlab.spec.study_spec import StudySpec
 from cwndlab.stats.results import AxisValue, Columns, NoRecords, Results, Value, results_of
 from cwndlab.stats.tables import check_table, reference
 from cwndlab.stats.verdict import Verdict
+from cwndlab.writing import with_unit
 
 from .digits import number
 
@@ -91,7 +92,7 @@ def _plain_table(study: StudySpec) -> Sequence[AnyTable]:
     known = {quantity.name: quantity for quantity in outline.quantities}
     columns = [
         Column(
-            heading=f"{quantity.title or quantity.name} ({metrics.unit_of(quantity, known)})",
+            heading=with_unit(quantity.title or quantity.name, metrics.unit_of(quantity, known)),
             quantity=quantity.name,
         )
         for quantity in outline.quantities

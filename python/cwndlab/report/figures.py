@@ -21,6 +21,7 @@ from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers,
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
 from cwndlab.stats.results import Columns, Results
+from cwndlab.writing import with_unit
 
 from . import budget_figure
 from . import lines as line_figure
@@ -45,9 +46,9 @@ from .canvas import (
     panel_of_size,
     panel_width,
     stack,
+    title_lines,
     to_svg,
 )
-from .lines import quantity_title
 from .looks import DASHES, colours_of, dashes_of, labels_of
 from .palette import PALETTE
 from .svg import inline_svg, on_white
@@ -161,12 +162,13 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     unit = series.unit_of(spec, results)
-    name = quantity_title(spec, results)
-    x_title = spec.x_title or (f"{name} ({unit})" if unit else name)
+    name = results.title(spec.drawn_quantities[0])
+    x_title = spec.x_title or with_unit(name, unit)
     names = list(dict.fromkeys(c.series for c in found))
     rows: dict[str, list[Row]] = {}
     charts = []
-    for number, panel in enumerate(dict.fromkeys(c.panel for c in found)):
+    shown = list(dict.fromkeys(c.panel for c in found))
+    for number, panel in enumerate(shown):
         data = f"panel{number}"
         rows[data] = [
             {"x": float(v), "y": float(s), "series": c.series}
@@ -175,9 +177,9 @@ def _cdf(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]], st
             for v, s in zip(c.value, c.share, strict=True)
             if v > 0 or not spec.log_x  # the curve begins at the share of what a logarithm cannot show
         ]
-        legend = legend_of(labels_of(names), "stroke", spec)
+        legend = legend_of(labels_of(names), "stroke", spec, panels=len(shown))
         encoding = {
-            "x": field("x:Q", title=x_title, scale=LOG if spec.log_x else {}),
+            "x": field("x:Q", title=title_lines(x_title, spec), scale=LOG if spec.log_x else {}),
             "y": field("y:Q", title=spec.y_title or "share at most", scale={"domain": [0, 1]}),
             "color": look_by_name("series:N", names, colours_of(names, results.flows, spec), legend=legend),
             "strokeDash": look_by_name("series:N", names, dashes_of(names, spec), legend=legend),
@@ -193,7 +195,8 @@ def _ellipse(spec: Figure, results: Results) -> tuple[Spec, dict[str, list[Row]]
     if not found:
         raise StudyError("nothing was measured for it", key=f"figures.{spec.id}")
     titles = [
-        f"{results.title(name)} ({results.unit(name)})" for name in (spec.x or "", spec.drawn_quantities[0])
+        with_unit(results.title(name), results.unit(name))
+        for name in (spec.x or "", spec.drawn_quantities[0])
     ]
     x_title, y_title = spec.x_title or titles[0], spec.y_title or titles[1]
     names = list(dict.fromkeys(one.series for one in found))
@@ -383,7 +386,7 @@ def _against_time(
             for name, values in lines.items()
             for t, v in zip(*decimate(time, values, window, panel_width(spec)), strict=True)
         ]
-        legend = legend_of(labels_of(names), "stroke", spec)
+        legend = legend_of(labels_of(names), "stroke", spec, panels=len(panels))
         encoding = {
             "x": field("time:Q", title=spec.x_title or "time (s)", scale=span),
             "y": field("y:Q", title=spec.y_title or y_title, axis={"tickMinStep": 1}),

@@ -61,8 +61,12 @@ def headline(spec: Figure, results: Results) -> Headline:
     for point in found:
         lines.setdefault(point.series, {})[results.value_title(spec.x, point.x)] = point.interval
     y = spec.y_title or results.title(spec.drawn_quantities[0])
-    units = results.axis_units.get(spec.x, ""), series.unit_of(spec, results)
-    axes = Axes(_without_unit(results.title(spec.x)), units[0], _without_unit(y), units[1])
+    x_unit = results.axis_units.get(spec.x, "")
+    axes = Axes(
+        _without_unit(results.title(spec.x)),
+        x_unit,
+        *_counted(_without_unit(y), series.unit_of(spec, results)),
+    )
     if not lines:
         return Headline()
     if len(lines) > 1:
@@ -96,7 +100,7 @@ def headline_of_row(table: JudgedTable) -> Headline:
     if len(known) < len(columns) or len({one.unit for one in known}) > 1:
         return Headline()
     line = {column.heading: one.interval for column, one in zip(columns, known, strict=True)}
-    axes = Axes("", "", _without_unit(columns[0].group), known[0].unit)
+    axes = Axes("", "", *_counted(_without_unit(columns[0].group), known[0].unit))
     if shown := named_values(line, axes):
         return Headline(shown)
     if not _known(*line.values()):
@@ -112,6 +116,13 @@ def headline_of_row(table: JudgedTable) -> Headline:
 def _without_unit(title: str) -> str:
     """A title without the unit in parentheses at its end."""
     return re.sub(r" \([^()]*\)$", "", title)
+
+
+def _counted(title: str, unit: str) -> tuple[str, str]:
+    """A title and its unit in a sentence: of timeouts, which are counted, the number is larger."""
+    if unit not in title.split():
+        return title, unit
+    return title if "number of " in title else f"number of {title}", ""
 
 
 def compared_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:

@@ -14,11 +14,11 @@ from cwndlab.spec.values import as_list
 from cwndlab.stats import series
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import AxisValue, Results
+from cwndlab.writing import with_unit
 
 from .canvas import (
     INK,
     LOG,
-    LONGEST_TITLE,
     Row,
     Spec,
     field,
@@ -28,6 +28,7 @@ from .canvas import (
     look_by_name,
     mark,
     mark_chart,
+    named_axis,
     panel_height,
     panel_of_size,
     panel_width,
@@ -45,6 +46,8 @@ MANY_NAMES = 12
 ALIKE = 1.6
 #: Intervals that reach beyond so many times the highest number are cut off.
 REACH = 4.0
+#: Panels whose axis is so many times as short as that of all have their own.
+FLAT = 3.0
 #: Points per line from which on single points are not marked.
 MANY = 60
 #: Between the bars of one place, as a share of their distance.
@@ -72,23 +75,22 @@ def draw(
     many = len(found) > MANY * max(1, len(names))
     labels = labels_of(names)
     room = room_for(list(labels.values()), spec) if named and not bars and len(panels) == 1 else 0
-    legend = None if room else legend_of(labels, "square" if bars else "stroke", spec, y_title)
+    symbol = "square" if bars else "stroke"
+    legend = None if room else legend_of(labels, symbol, spec, panels=len(panels), y_title=y_title)
     colours = colours_of(names, results.flows, spec, bars=bars)
     colour = look_by_name("series:N", names, colours, legend=legend)
     dash = look_by_name("series:N", names, dashes_of(names, spec), legend=legend)
-    rows: dict[str, list[Row]] = {}
+    parts = {f"panel{k}": [p for p in found if p.panel == panel] for k, panel in enumerate(panels)}
+    rows = {name: _rows(mine, spec, results, numeric=numeric) for name, mine in parts.items()}
     charts = []
-    for number, panel in enumerate(panels):
-        name = f"panel{number}"
-        mine = [p for p in found if p.panel == panel]
-        rows[name] = _rows(mine, spec, results, numeric=numeric)
+    scales = Vertical.of_panels(list(rows.values()), spec)
+    for (name, mine), panel, along in zip(parts.items(), panels, scales, strict=True):
         places = list(dict.fromkeys(p.x for p in mine))
         x = (
             _numeric_x(spec, x_title, places)
             if numeric
-            else _named_x(x_title, [results.value_title(spec.x or "", v) for v in places])
+            else _named_x(x_title, [results.value_title(spec.x or "", v) for v in places], spec)
         )
-        along = Vertical.of_rows(rows[name], spec)
         over = flat_title(y_title, spec)
         y = field("y:Q", **{**over, "scale": along.scale, "axis": {**over["axis"], **along.axis}})
         at = {"x": x}
@@ -96,17 +98,12 @@ def draw(
             at["xOffset"] = field("series:N", sort=names, scale={"paddingInner": GAP})
         shown = {**at, "y": y, "color": colour}
         ends = {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}}
-        spread, layers = any(r["high"] > r["low"] for r in rows[name]), []
+        spread = any(r["high"] > r["low"] for r in rows[name])
         if bars:
-            layers.append(_bars({**at, "y": y}, names, colours, spec, legend))
+            layers = [_bars({**at, "y": y}, names, colours, spec, legend)]
             layers += [mark("rule", ends, strokeWidth=1.2, color=INK, **along.clip)] if spread else []
         else:
-            if spread and len(places) > 1:
-                layers.append(mark("area", {**ends, "color": colour}, opacity=0.16, **along.clip))
-            elif spread:
-                layers.append(
-                    mark("rule", {**ends, "color": colour}, strokeWidth=1.4, opacity=0.7, **along.clip)
-                )
+            layers = [_spread({**ends, "color": colour}, along, wide=len(places) > 1)] if spread else []
             layers += _lines(shown, dash if len(names) > 1 else None, points=not many)
         if room:
             rows["ends"] = along.ends(rows[name], labels, panel_height(spec))
@@ -114,7 +111,7 @@ def draw(
         sized = spec.model_copy(update={"width": panel_width(spec) - room})
         title = series.panel_title(spec, results, panel)
         charts.append(panel_of_size(layer_chart(name, layers), title, sized))
-    return stack(charts, spec), rows, _in_words(x_title, y_title, names, labels) + _beyond(rows, spec)
+    return stack(charts, spec), rows, _in_words(x_title, y_title, names, labels) + _beyond(scales)
 
 
 def _in_words(x_title: str, y_title: str, names: Sequence[str], labels: Mapping[str, str]) -> str:
@@ -124,10 +121,9 @@ def _in_words(x_title: str, y_title: str, names: Sequence[str], labels: Mapping[
     return words + (f" of {KERNEL} and {SIMULATOR}" if len(labels) < len(names) else "")
 
 
-def _beyond(rows: Mapping[str, Sequence[Row]], spec: Figure) -> str:
+def _beyond(scales: Sequence[Vertical]) -> str:
     """What is to be seen of intervals that are cut off."""
-    cut = any(Vertical.of_rows(mine, spec).is_exceeded for name, mine in rows.items() if name != "ends")
-    return "; an interval goes beyond the axis" if cut else ""
+    return "; an interval goes beyond the axis" if any(scale.is_exceeded for scale in scales) else ""
 
 
 def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, numeric: bool) -> list[Row]:
@@ -151,22 +147,15 @@ def _rows(points: Sequence[series.Point], spec: Figure, results: Results, *, num
 def titles(spec: Figure, results: Results) -> tuple[str, str]:
     """What is along x and y, with units."""
     unit = series.unit_of(spec, results)
-    name = quantity_title(spec, results)
+    name = results.title(spec.drawn_quantities[0]) if spec.drawn_quantities else ""
     if spec.compare is not None:
         against = ", ".join(
             results.setting(axis, v) for axis, value in spec.compare.to.items() for v in as_list(value)
         )
         name = f"{spec.compare.kind} of {name} against {against}"
-    y = spec.y_title or (f"{name} ({unit})" if unit else name)
+    y = spec.y_title or with_unit(name, unit)
     x = spec.x_title or ("number" if spec.x == INDEX else results.title(spec.x or ""))
     return x, y
-
-
-def quantity_title(spec: Figure, results: Results) -> str:
-    """The quantity's title if it fits next to a panel, otherwise its name."""
-    name = spec.drawn_quantities[0] if spec.drawn_quantities else ""
-    title = results.title(name)
-    return title if len(title) <= LONGEST_TITLE else name.replace("_", " ")
 
 
 def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
@@ -184,10 +173,18 @@ def _numeric_x(spec: Figure, title: str, places: Sequence[AxisValue]) -> Spec:
     return field("x:Q", title=title, axis=axis, scale=LOG if log else scale)
 
 
-def _named_x(title: str, names: Sequence[str]) -> Spec:
+def _named_x(title: str, names: Sequence[str], spec: Figure) -> Spec:
     """The channel of x for named places."""
-    labels = {"labelAngle": 0, **({"labelOverlap": True} if len(names) > MANY_NAMES else {})}
+    few = len(names) <= MANY_NAMES
+    labels = named_axis(names, spec) if few else {"labelAngle": 0, "labelOverlap": True}
     return field("x:N", title=title, sort=list(names), axis=labels)
+
+
+def _spread(ends: Spec, along: Vertical, *, wide: bool) -> Spec:
+    """The intervals: a band along a line, or a rule at a single place."""
+    if wide:
+        return mark("area", ends, opacity=0.16, **along.clip)
+    return mark("rule", ends, strokeWidth=1.4, opacity=0.7, **along.clip)
 
 
 def _lines(at: Spec, dash: Spec | None, *, points: bool) -> list[Spec]:
@@ -235,8 +232,19 @@ class Vertical(NamedTuple):
     is_exceeded: bool = False
 
     @classmethod
+    def of_panels(cls, panels: Sequence[Sequence[Row]], spec: Figure) -> list[Vertical]:
+        """The axis of each panel: one for all, to compare them by, unless it would flatten a panel."""
+        own = [cls.of_rows(rows, spec) for rows in panels]
+        common = cls.of_rows([row for rows in panels for row in rows], spec)
+        least = min(scale.high - scale.low for scale in own)
+        return own if FLAT * least < common.high - common.low else [common] * len(own)
+
+    @classmethod
     def of_rows(cls, rows: Sequence[Row], spec: Figure) -> Vertical:
-        """From 0 on, if it is neither logarithmic nor shows a ratio, and to the next tick beyond the data."""
+        """From 0 on, if it is neither logarithmic nor shows a ratio, and to the next tick beyond the data.
+
+        Where less than a step is below 0, it ends there and not at the next tick.
+        """
         low = min((r["low"] for r in rows), default=0.0)
         high = max((r["high"] for r in rows), default=1.0)
         if spec.log_y:
@@ -250,7 +258,10 @@ class Vertical(NamedTuple):
         high = REACH * top if is_exceeded else high
         step = _round_step((high - low) / 5)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        return cls(first * step, last * step, False, [k * step for k in range(first, last + 1)], is_exceeded)
+        if -step < low < 0:
+            first = 0
+        ticks = [k * step for k in range(first, last + 1)]
+        return cls(low if -step < low < 0 else ticks[0], ticks[-1], False, ticks, is_exceeded)
 
     @property
     def clip(self) -> Spec:

@@ -11,6 +11,9 @@ from .palette import PALETTE, PLAIN, SHADES
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 4], [1, 3], [10, 4], [3, 1]]
 
+#: The place of the colour that is nearest to one before it.
+NEAR = 4
+
 HOLLOW = "transparent"
 """The fill of the simulator's bars next to a kernel's."""
 
@@ -30,7 +33,8 @@ def colours_of(names: Sequence[str], flows: Sequence[str], spec: Figure, *, bars
     if _is_plain(names, flows, spec):
         return (SHADES if bars else [PLAIN] * len(SHADES))[: len(names)]
     if _has_sources(names) and not set(keys) & set(flows) and len(flows) + len(order) <= len(PALETTE):
-        return [PALETTE[len(flows) + order.index(key)] for key in keys]
+        free = sorted(range(len(flows), len(PALETTE)), key=NEAR.__eq__)
+        return [PALETTE[free[order.index(key)]] for key in keys]
     places = _places(order, flows)
     return [PALETTE[places[key] % len(PALETTE)] for key in keys]
 

@@ -15,6 +15,7 @@ from cwndlab import metrics
 from cwndlab.spec.document import shipped_studies
 from cwndlab.spec.values import text
 from cwndlab.stats.adjustment import ADJUSTED
+from cwndlab.writing import with_unit
 
 from .model import Definition, Fact
 
@@ -259,7 +260,8 @@ def _words(quantity: Quantity, known: Mapping[str, Quantity], results: Results, 
         details.append(f"{quantity.within} of each run")
     if window := _window(quantity.name, results, windows):
         details.append(f"measured {window}")
-    words = f"{quantity.title or quantity.name.replace('_', ' ')} ({metrics.unit_of(quantity, known)})"
+    title = quantity.title or quantity.name.replace("_", " ")
+    words = with_unit(title, metrics.unit_of(quantity, known))
     if details:
         words += f": {', '.join(details)}"
     more = [text for text in (_adjustment(quantity, known, results), quantity.about) if text]

@@ -16,7 +16,7 @@ from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedListing
 from cwndlab.stats.tables import JudgedTable, per_run
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
-from cwndlab.writing import csv_text
+from cwndlab.writing import csv_text, with_unit
 
 from .budget_figure import BudgetKey, MeanTimes, changes
 from .digits import number
@@ -182,7 +182,7 @@ def lists_of(sim: Results, kernel: Results) -> Iterator[tuple[str, str, str]]:
             apart = b[:shared] - a[:shared]
             yield (
                 cell.id,
-                f"{quantity} ({unit})",
+                with_unit(quantity, unit),
                 f"{len(a)} and {len(b)} values; kernel − simulator, first {shared}: mean "
                 f"{np.mean(apart):.4g}, from {np.min(apart):.4g} to {np.max(apart):.4g}",
             )
@@ -326,7 +326,7 @@ def _row(row: TwinNumber, results: Results, cell: str, why: str) -> TwinRow:
     )
     return TwinRow(
         cell,
-        (f"{name} ({row.unit})" if row.unit else name) + (f"; kernel: {row.note}" if row.note else ""),
+        with_unit(name, row.unit) + (f"; kernel: {row.note}" if row.note else ""),
         _text(row.simulator, digits),
         marks[0],
         _text(row.kernel, digits),

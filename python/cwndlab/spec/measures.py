@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from cwndlab.errors import KeyPath, nearest, problem_at
+from cwndlab.writing import with_unit
 
 Raw = dict[str, Any]
 Scope = Literal["flows", "bottleneck", "run"]
@@ -196,15 +197,11 @@ def _targets(measure: Measure, flows: Flows, at: KeyPath) -> list[tuple[str, Raw
     return [(name, {"traffic": name}) for name in groups]
 
 
-def _headed(title: str, unit: str) -> str:
-    return title if unit in ("", "1") else f"{title} ({unit})"
-
-
 def tables(groups: Sequence[Measured], axes: Mapping[str, Sequence[Any]]) -> list[Raw]:
     """A table with a row for each cell; one for each measure if it were too wide."""
     columns = {}
     for group in groups:
-        title = _headed(group.title, group.unit)
+        title = with_unit(group.title, group.unit)
         columns[group.name] = [
             {"heading": heading, "group": title, "quantity": quantity["name"]}
             if heading
@@ -240,7 +237,7 @@ def figures(
             "kind": "line" if numeric else "bar",
             "title": f"{_capital(group.title)} by {titles[x]}",
             "x": x,
-            "y_title": _headed(group.title, group.unit),
+            "y_title": with_unit(group.title, group.unit),
         }
         if group.name == "share" and len(names) == 2 and others:  # the other flow has the rest
             names = names[:1]

@@ -21,6 +21,7 @@ from cwndlab.spec.values import as_list, is_among, label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.adjustment import ADJUSTED, adjust
 from cwndlab.stats.intervals import Interval
+from cwndlab.writing import with_unit
 
 if TYPE_CHECKING:
     from cwndlab.spec.outputs import Margin
@@ -190,7 +191,7 @@ class Results:
     def title(self, name: str) -> str:
         """What an axis or a quantity is called, an axis with its unit."""
         unit = self.axis_units.get(name)
-        return self._title(name) + (f" ({unit})" if unit else "")
+        return with_unit(self._title(name), unit or "")
 
     def _title(self, name: str) -> str:
         return self.titles.get(name) or name.replace("_", " ")
