@@ -36,8 +36,8 @@ from cwndlab.study import Study
 ROOT = Path(__file__).parents[1]
 PAGE, ROWS = ROOT / "docs/guide/fit-accuracy.md", ROOT / "build/fit-rows.jsonl"
 SECONDS = 20
-#: A buffer holds at least so many packets.
-FEWEST_PACKETS = 6
+#: A buffer holds at least so many packets, and their size in bytes.
+FEWEST_PACKETS, PACKET = 6, 1500
 #: The congestion control of the question "what if": in the simulator, and on Linux 6.12, which has version 1.
 WHAT_IF, WHAT_IF_LINUX = "bbr3", "bbr1"
 #: One path of so many is run on Linux.
@@ -52,6 +52,7 @@ class TruePath:
     seed: int
     rate_mbps: float
     rtt_ms: float
+    #: As drawn: `buffer_bytes` has at least a few packets.
     buffer_bdp: float
     loss_percent: float
     cc: str
@@ -69,8 +70,7 @@ class TruePath:
         """One path."""
         rng = random.Random(seed)
         rate, rtt = 2 * 25 ** rng.random(), 10 * 20 ** rng.random()
-        least = FEWEST_PACKETS * 12 / (rate * rtt)
-        buffer = max(0.25 * 16 ** rng.random(), least)
+        buffer = 0.25 * 16 ** rng.random()
         loss, cc = rng.choice([0, 0.1]), rng.choice(["cubic", "reno", "bbr1"])
         cross = rng.choice(["none", "none", "datagrams", "tcp"])
         share, limit = rng.uniform(0.1, 0.4), rng.choice(LIMITS)
@@ -93,9 +93,19 @@ class TruePath:
         return round(self.rtt_ms * 1e3) / 1e6
 
     @property
-    def buffer_bytes(self) -> float:
-        """Bytes."""
-        return self.buffer_bdp * self.rate_bps * self.base_s / 8
+    def buffer_bytes(self) -> int:
+        """As the study has it."""
+        return max(round(self.buffer_bdp * self.bdp_bytes), FEWEST_PACKETS * PACKET)
+
+    @property
+    def bdp_bytes(self) -> float:
+        """What is in flight without a queue."""
+        return self.rate_bps * self.base_s / 8
+
+    @property
+    def has_whole_packets(self) -> bool:
+        """Whether the buffer holds its packets without a rest, as one that is limited in packets."""
+        return self.buffer_bytes % PACKET == 0
 
     def study(self, cc: str) -> Study:
         """The transfer with this congestion control."""
@@ -116,7 +126,7 @@ class TruePath:
         network = {
             "rate": f"{self.rate_mbps * 1e3:.0f}kbps",
             "rtt": f"{self.rtt_ms * 1e3:.0f}us",
-            "buffer": self.buffer_bdp,
+            "buffer": f"{self.buffer_bytes}B",
             "flows": flows,
         }
         if self.loss_percent:

@@ -79,9 +79,9 @@ def _about(rows: Sequence[Row], seed: int) -> list[str]:
     linux = sum(row.path.backend != "simulator" for row in rows)
     return [
         f"{len(rows)} known paths, drawn by seed {seed}, which was not used in development: 2 to 50 Mb/s, 10 "
-        "to 200 ms, a drop-tail buffer of 0.25 to 4 BDP (at least 6 packets), random loss of 0 or 0.1 %, "
-        "CUBIC, Reno or BBR version 1, with and without cross traffic. Another TCP flow starts in the "
-        "first 5 s, and has half to twice the base round trip. "
+        "to 200 ms, a drop-tail buffer of 0.25 to 4 BDP (at least 9000 bytes, 6 packets), random loss of 0 "
+        "or 0.1 %, CUBIC, Reno or BBR version 1, with and without cross traffic. Another TCP flow starts in "
+        "the first 5 s, and has half to twice the base round trip. "
         f"{unsuitable} of the transfers are too short or have a slow reader. "
         f"{linux} of the captures are of Linux 6.12 in virtual time, the others of the simulator, which the "
         "replays use, too. They have at most 20 s.",
@@ -144,10 +144,17 @@ def _goals(fitted: Sequence[Row], answered: Sequence[Row]) -> list[str]:
         truths = _truths(answered if name in ANSWERS else fitted, name)
         covered.append(f"{words} {_percent(truths)} ({_judged(truths)})")
     low, high = COVERAGE
+    whole, others = (
+        _truths([row for row in fitted if row.path.has_whole_packets == kind], "buffer")
+        for kind in (True, False)
+    )
     return [
         f"Goals for median errors: {', '.join(errors)}.",
         "",
         f"Goal for coverage, {low} to {high} %: {', '.join(covered)}.",
+        "",
+        f"Buffers of whole packets, as queues limited in packets have, were covered in {sum(whole)} of "
+        f"{len(whole)} cases, others in {sum(others)} of {len(others)}.",
         "",
         "Besides its interval a fit states what replays do not have: a host's clock, which may move the rate "
         "by 0.01 %, a host's delay, 0.05 ms of the round trip, and a packet of the buffer. Simulated hosts "
@@ -230,7 +237,7 @@ def _all(rows: Sequence[Row]) -> list[str]:
                 f"{path.seed}{'' if path.backend == 'simulator' else ', Linux'}",
                 f"{path.rate_mbps:.3g}",
                 f"{path.rtt_ms:.3g}",
-                f"{path.buffer_bdp:.2g}",
+                f"{path.buffer_bytes / path.bdp_bytes:.2g}",
                 f"{path.loss_percent:g}",
                 what,
                 cross,

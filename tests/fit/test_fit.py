@@ -23,7 +23,7 @@ from cwndlab.fit.flow_packets import of_conversation, of_segments
 from cwndlab.fit.path_estimates import PathEstimates, estimate_path
 from cwndlab.fit.random_loss import RandomLoss
 from cwndlab.fit.refusals import of_path
-from cwndlab.fit.replays import path_around
+from cwndlab.fit.replays import Region
 from cwndlab.fit.sender_estimates import estimate_sender
 from cwndlab.fit.stated_parameters import StatedParameters
 from cwndlab.runs.single_run import simulate_tables, trace
@@ -57,6 +57,10 @@ def estimated(**changes: Any) -> PathEstimates:
 
 def found(fit: CaptureFit) -> dict[str, Parameter]:
     return {one.name: one for one in fit.fitted.parameters}
+
+
+def draws_in(fit: CaptureFit) -> list[dict[str, Any]]:
+    return list(fit.study["axes"]["draw"]["values"])
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +159,11 @@ def test_what_a_capture_does_not_show_is_an_error_that_says_what_would(
 
 def test_a_stated_buffer_takes_the_place_of_one_that_was_never_full(tmp_path: Path) -> None:
     file = capture(tmp_path, flows=[{**TESTED, "cc": "bbr1"}], buffer=4, seconds=12)
-    fit = fit_capture(file, StatedParameters(buffer_bdp=2.0), threads=1)
+    fit = fit_capture(file, StatedParameters(buffer_bytes=60_700), threads=1)
     assert found(fit)["buffer"].stated
-    assert found(fit)["buffer"].value == pytest.approx(60, rel=0.01)
+    assert found(fit)["buffer"].value == pytest.approx(60.7)
+    limits = {one["set"]["topology.links.bottleneck.forward"]["queue"]["limit"] for one in draws_in(fit)}
+    assert limits == {"60700B"}
     assert found(fit)["cc"].value == "bbr1"
 
 
@@ -231,18 +237,45 @@ def test_losses_that_replays_make_without_any_random_ones_are_no_random_losses()
 
 def test_replays_that_do_not_show_the_buffer_are_no_draws(tmp_path: Path) -> None:
     fit = fit_capture(capture(tmp_path, loss="0.1%"), threads=1)  # 7 of the first 39 do not
-    forward = [one["set"]["topology.links.bottleneck.forward"] for one in fit.study["axes"]["draw"]["values"]]
-    most = Counter(one["queue"]["limit"] for one in forward).most_common(1)[0][1]
+    forward = [one["set"]["topology.links.bottleneck.forward"] for one in draws_in(fit)]
+    limits = [int(one["queue"]["limit"].removesuffix("B")) for one in forward]
+    most = Counter(limit for limit in limits if limit % 1500).most_common(1)[0][1]
     assert most <= 3, "those had the middle error"
 
 
 def test_errors_of_replays_are_measured_from_the_path_that_their_study_has() -> None:
     middle = PathParameters(2_000_000.4, 0.0300013, 39_000.4)
-    path = path_around(middle, RandomLoss(0, 1000), random.Random(1))
+    path = Region.of_estimates(middle, RandomLoss(0, 1000), 1500).draw(random.Random(1))
     rate = path.sets(Present(datagrams=False, tcp=False, never="9s"))["topology.links.bottleneck.rate"]
     assert path.rate_bps == pytest.approx(1e6 * float(rate.removesuffix("Mbps")), rel=1e-12)
     assert path.base_s == pytest.approx(1e-3 * float(path.rtt.removesuffix("ms")), rel=1e-12)
     assert path.buffer_bytes == float(path.buffer.removesuffix("B"))
+
+
+def test_a_queue_that_is_limited_in_packets_is_covered_and_known_to_a_packet(tmp_path: Path) -> None:
+    flow = {**TESTED, "cc": "reno"}
+    file = capture(tmp_path, rate="4Mbps", rtt="60ms", buffer="15000B", seconds=12, flows=[flow])
+    fit = fit_capture(file, threads=1)
+    assert found(fit)["buffer"].low == pytest.approx(15.0)
+    limits = [one["set"]["topology.links.bottleneck.forward"]["queue"]["limit"] for one in draws_in(fit)]
+    holds = Counter(int(limit.removesuffix("B")) // 1500 for limit in limits)
+    assert holds[10] >= 35, "replays of other base round trips have errors of up to a packet"
+
+
+def test_replays_do_not_scatter_by_rates_of_their_own(tmp_path: Path) -> None:
+    flow = {**TESTED, "cc": "reno"}
+    file = capture(tmp_path, rate="8Mbps", rtt="22ms", buffer=0.42, loss="0.1%", seconds=20, flows=[flow])
+    one = found(fit_capture(file, threads=1))["rtt"]
+    assert one.low is not None
+    assert one.high is not None
+    assert one.high - one.low < 1e-3, "3 % of the rate would be 3e-3 ms of an acknowledgment"
+
+
+def test_half_of_the_replays_have_a_queue_that_is_limited_in_packets() -> None:
+    region = Region.of_estimates(PathParameters(2e6, 0.03, 39_000.0), RandomLoss(0, 1000), 1500)
+    rng = random.Random(1)
+    limits = [region.draw(rng).buffer_bytes for _ in range(400)]
+    assert 160 < sum(limit % 1500 == 0 for limit in limits) < 240
 
 
 def test_a_study_that_does_not_explain_its_capture_says_so(fitted: CaptureFit) -> None:

@@ -14,7 +14,7 @@ from .fitted_study import DRAWS, FittedFlow, PathParameters, Rival
 from .flow_packets import FlowPackets
 from .path_estimates import LEAST_CROSS, PathEstimates
 from .random_loss import RandomLoss
-from .replays import Errors, draws_of, interval_of, path_around, replay
+from .replays import Errors, Region, draws_of, replay
 from .stated_parameters import StatedParameters
 from .time_courses import TimeCourse
 
@@ -56,6 +56,11 @@ class FitTask:
         path = self.path
         made = PathParameters(path.rate_bps, path.base_s, path.queue.buffer_bytes, self.loss.share, cross)
         return made.with_changes()
+
+    def region(self, cross: float) -> Region:
+        """Where the first replays lie."""
+        stated = self.stated.has_buffer
+        return Region.of_estimates(self.middle(cross), self.loss, self.flow.wire_bytes, buffer_stated=stated)
 
     def replay(self, paths: Sequence[PathParameters]) -> list[FlowPackets]:
         """The packets of the flow on these paths."""
@@ -105,17 +110,19 @@ def draw_paths(task: FitTask) -> list[DrawnPaths]:
 def _without_tcp(task: FitTask) -> DrawnPaths:
     """Draws with datagrams as cross traffic, if there is any.
 
-    A few replays correct the middle first, around which all others lie.
+    A few replays first show how far the estimates are off, and by how much that varies. All others lie there
+    and differ no more: the path holds whole packets, and the wait at a full queue depends on their rest, so
+    that each base round trip and each buffer has an error of its own.
     """
-    middle, loss = task.middle(task.path.cross), task.loss
+    region = task.region(task.path.cross)
     draws: Sequence[PathParameters] = ()
     for count in (PILOTS, DRAWS):
         rng = random.Random(task.seed + count)
-        around, errors = _replays_around(task, [path_around(middle, loss, rng) for _ in range(2 * count)])
+        paths, errors = _replays_around(task, [region.draw(rng) for _ in range(2 * count)])
         loss = RandomLoss.of_queue(task.path.queue, errors.spurious_loss)
-        draws = draws_of(around, task.path, errors, loss, task.seed)
-        middle = centre_of(draws)
-    return task.simulate(draws, loss)
+        draws = draws_of(paths, task.path, errors, loss, task.seed)
+        region = region.narrow_to(draws, loss)
+    return task.simulate(draws, region.loss)
 
 
 def _replays_around(
@@ -136,7 +143,8 @@ def _replays_around(
         return paths[:count], errors
     if errors.buffer_shown.mean() < 0.5:
         raise BufferNotShownError
-    errors = Errors.of_replays(paths, [*packets, *task.replay(paths[count:])], task.stated)
+    more = task.replay(paths[count:])
+    errors = errors.followed_by(Errors.of_replays(paths[count:], more, task.stated))
     kept = np.argsort(~errors.buffer_shown, kind="stable")[:count]
     return [paths[k] for k in kept], errors.take(kept)
 
@@ -153,11 +161,8 @@ class Candidates:
     def simulate(cls, task: FitTask) -> Candidates:
         """Those for a capture."""
         rng = random.Random(task.seed + CANDIDATES)
-        middle = task.middle(0.0)
-        paths = [
-            replace(path_around(middle, task.loss, rng), rival=_rival(rng, task.flow.seconds))
-            for _ in range(CANDIDATES)
-        ]
+        region = task.region(0.0)
+        paths = [replace(region.draw(rng), rival=_rival(rng, task.flow.seconds)) for _ in range(CANDIDATES)]
         packets = task.replay(paths)
         errors = Errors.of_replays(paths, packets, task.stated)
         numbers = [ComparedNumbers.of_packets(one) for one in packets]
@@ -192,19 +197,3 @@ def nearest(capture: ComparedNumbers, replays: Sequence[ComparedNumbers], count:
     # A number that one of both lacks counts as one spread.
     distance = np.sum(np.where(np.isnan(scaled), 1.0, scaled) ** 2, axis=1)
     return [int(k) for k in np.argsort(distance, kind="stable")[:count]]
-
-
-def centre_of(draws: Sequence[PathParameters]) -> PathParameters:
-    """The middle of draws, parameter by parameter, with the cross traffic of the first."""
-
-    def middle(values: list[float]) -> float:
-        return interval_of(values).value
-
-    return replace(
-        draws[0],
-        rate_bps=middle([one.rate_bps for one in draws]),
-        base_s=middle([one.base_s for one in draws]),
-        buffer_bytes=middle([one.buffer_bytes for one in draws]),
-        loss=middle([one.loss for one in draws]),
-        cross=middle([one.cross for one in draws]),
-    )

@@ -53,7 +53,7 @@ def path_parameters(
     else:
         full, every = path.queue.full_episodes, path.queue.episodes
         how = f"round trips before losses at a full queue ({full} of {every} episodes)"
-        room = [one.buffer_bytes * 1e-3 for one in draws]
+        room = [one.buffer_bytes / 1e3 for one in draws]
         yield known("buffer", "kB", room, (wire_bytes * 1e-3, "a packet"), how)
     yield _random_loss(path, kinds)
     yield from _cross_traffic(path, kinds)

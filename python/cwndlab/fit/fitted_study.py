@@ -16,6 +16,8 @@ DRAWS = 39
 DRAW, FLOW, CROSS, RIVAL = "draw", "flow", "cross", "rival"
 #: How far the goodput of a simulated sender is from that of Linux at most, as a share.
 MODEL_ERROR = 0.005
+#: The least limit of a queue, in bytes.
+LEAST_BUFFER = 1600.0
 #: The congestion control of other TCP flows where a draw does not set it.
 RIVAL_CC = "cubic"
 #: What is measured of a fitted study.
@@ -45,15 +47,18 @@ class PathParameters:
     #: Share of the rate that datagrams use.
     cross: float = 0.0
     rival: Rival | None = None
+    #: The queue is limited in packets of so many bytes; 0 if it is limited in bytes.
+    packet_bytes: int = 0
 
     def with_changes(self, **values: Any) -> PathParameters:
-        """The same with other values, kept within what a study accepts."""
+        """The same with other values, kept within what a study accepts, and in whole packets."""
         new = replace(self, **values)
+        buffer, packet = max(new.buffer_bytes, LEAST_BUFFER), new.packet_bytes
         return replace(
             new,
             rate_bps=max(new.rate_bps, 1e3),
             base_s=max(new.base_s, 1e-6),
-            buffer_bytes=max(new.buffer_bytes, 1600.0),
+            buffer_bytes=float(max(1, round(buffer / packet)) * packet) if packet else buffer,
             loss=min(max(new.loss, 0.0), 0.9),
             cross=min(max(new.cross, 0.0), 0.95),
         )
@@ -155,6 +160,11 @@ class FittedFlow:
     #: Segments that an acknowledgment covers, at the median.
     ack_ratio: float
     seconds: float
+
+    @property
+    def wire_bytes(self) -> int:
+        """A full segment with its headers."""
+        return self.mss + self.header
 
     def tcp(self) -> dict[str, Any]:
         """The knobs that differ from the profile's."""

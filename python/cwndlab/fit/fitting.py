@@ -13,13 +13,14 @@ from cwndlab.errors import ExtraError, StudyError
 from . import refusals
 from .compared_numbers import ComparedNumbers
 from .deliveries import Deliveries
-from .drawing import BufferNotShownError, FitTask, centre_of, draw_paths
+from .drawing import BufferNotShownError, FitTask, draw_paths
 from .fit_result import CaptureFit, Fitted, compare
 from .fitted_parameters import path_parameters, sender_parameters
 from .fitted_study import FittedFlow, tables
 from .flow_packets import of_conversation
 from .path_estimates import PathEstimates, estimate_path
 from .refusals import Refusal
+from .replays import centre_of
 from .sender_estimates import estimate_sender
 from .stated_parameters import NOTHING_STATED, StatedParameters
 from .time_courses import TimeCourse

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,15 +21,17 @@ from .path_estimates import PathEstimates, estimate_path
 from .random_loss import RandomLoss
 from .stated_parameters import StatedParameters
 
-#: How far from the estimates the paths of replays lie at most, as a share; so that an error is not that of
-#: one path only.
-_AROUND = {"rate_bps": 0.03, "base_s": 0.03, "buffer_bytes": 0.1}
-#: And the share of cross traffic, as a part of the bottleneck.
-_AROUND_CROSS = 0.03
-#: Bytes by which buffers differ at least: a drop-tail queue holds whole packets.
-_AROUND_PACKET = 1800.0
 #: What replays do not have: a host's clock is off by this share, and hosts take this long to answer.
 HOST_CLOCK, HOST_DELAY_S = 1e-4, 5e-5
+#: How far the first replays lie from the estimates at most: base round trip and buffer, as shares.
+_BASE_AROUND, _BUFFER_AROUND = 0.03, 0.1
+#: How far the rates of all replays do: no farther than a clock leaves open. Errors of the base round trip
+#: contain the time to send an acknowledgment, so that each rate has an error of its own.
+_RATE_AROUND = HOST_CLOCK
+#: And their shares of cross traffic, as a part of the bottleneck.
+_CROSS_AROUND = 0.03
+#: The share of queues that are limited in packets, which no packet of a flow shows.
+_IN_PACKETS = 0.5
 
 
 @dataclass(frozen=True)
@@ -55,23 +57,60 @@ def replay(paths: Sequence[PathParameters], flow: FittedFlow, threads: int) -> l
         return list(pool.map(run, range(len(plan.cells))))
 
 
-def path_around(middle: PathParameters, loss: RandomLoss, rng: random.Random) -> PathParameters:
-    """A path near the estimates, as a study has it: an error must not contain how values are rounded."""
-    shares = {**_AROUND, "buffer_bytes": max(_AROUND["buffer_bytes"], _AROUND_PACKET / middle.buffer_bytes)}
-    values: dict[str, Any] = {
-        name: getattr(middle, name) * (1 + share * rng.uniform(-1, 1)) for name, share in shares.items()
-    }
-    values["loss"] = loss.draw(rng)
-    if middle.cross:
-        values["cross"] = middle.cross + _AROUND_CROSS * rng.uniform(-1, 1)
-    return middle.with_changes(**values).as_written
+@dataclass(frozen=True)
+class Region:
+    """Paths around a middle: at most so far from its base round trip and buffer."""
+
+    middle: PathParameters
+    base_s: float
+    buffer_bytes: float
+    loss: RandomLoss
+    wire_bytes: int
+    #: The share of queues that are limited in packets; the others are limited in bytes.
+    in_packets: float
+
+    @classmethod
+    def of_estimates(
+        cls, middle: PathParameters, loss: RandomLoss, wire_bytes: int, *, buffer_stated: bool = False
+    ) -> Region:
+        """That around direct estimates, or a buffer that is stated in bytes."""
+        base, buffer = _BASE_AROUND * middle.base_s, _BUFFER_AROUND * middle.buffer_bytes
+        in_packets = 0.0 if buffer_stated else _IN_PACKETS
+        return cls(middle, base, max(buffer, wire_bytes), loss, wire_bytes, in_packets)
+
+    def narrow_to(self, draws: Sequence[PathParameters], loss: RandomLoss) -> Region:
+        """That of these draws, which are of paths in this region."""
+        middle = centre_of(draws)
+        base = max(abs(one.base_s - middle.base_s) for one in draws)
+        buffer = max(abs(one.buffer_bytes - middle.buffer_bytes) for one in draws)
+        # By a packet at least, to either side: a drop-tail queue holds whole packets.
+        within = max(buffer, self.wire_bytes)
+        return replace(self, middle=middle, base_s=base, buffer_bytes=within, loss=loss)
+
+    def draw(self, rng: random.Random) -> PathParameters:
+        """A path, as a study has it: an error must not contain how values are rounded.
+
+        Its queue is limited in bytes or in packets.
+        """
+        middle = self.middle
+        values: dict[str, Any] = {
+            "rate_bps": middle.rate_bps * (1 + _RATE_AROUND * rng.uniform(-1, 1)),
+            "base_s": middle.base_s + self.base_s * rng.uniform(-1, 1),
+            "buffer_bytes": middle.buffer_bytes + self.buffer_bytes * rng.uniform(-1, 1),
+            "packet_bytes": self.wire_bytes if rng.random() < self.in_packets else 0,
+            "loss": self.loss.draw(rng),
+        }
+        if middle.cross:
+            values["cross"] = middle.cross + _CROSS_AROUND * rng.uniform(-1, 1)
+        return middle.with_changes(**values).as_written
 
 
 @dataclass(frozen=True)
 class Errors:
     """How far the estimates of replays lay from their paths, one for each replay; NaN if it showed none.
 
-    Rate and buffer: logarithms of ratios. Base round trip: seconds. Cross traffic: shares of the rate.
+    Rate: logarithms of ratios. Base round trip: seconds. Buffer: bytes, as its errors are packets and parts
+    of packets whatever its size. Cross traffic: shares of the rate.
     """
 
     rate: Floats
@@ -95,7 +134,7 @@ class Errors:
         return cls(
             np.array([_log_ratio(one.rate_bps, path.rate_bps) for one, path in pairs]),
             np.array([one.base_s - path.base_s for one, path in pairs]),
-            np.array([_log_ratio(one.queue.buffer_bytes, path.buffer_bytes) for one, path in pairs]),
+            np.array([one.queue.buffer_bytes - path.buffer_bytes for one, path in pairs]),
             np.array([one.cross - path.cross for one, path in pairs]),
             np.array([float(one.queue.other_segments) for one, _ in pairs]),
             np.array([one.queue.other_losses - path.loss * one.queue.other_segments for one, path in pairs]),
@@ -111,6 +150,11 @@ class Errors:
         """Which replays show the buffer, or have it stated."""
         return np.asarray(~np.isnan(self.buffer))
 
+    def followed_by(self, others: Errors) -> Errors:
+        """Those of these replays, then those of others."""
+        pairs = ((getattr(self, one.name), getattr(others, one.name)) for one in fields(self))
+        return Errors(*map(np.concatenate, pairs))
+
     def take(self, kept: Whole) -> Errors:
         """Those of some replays."""
         return Errors(*(getattr(self, one.name)[kept] for one in fields(self)))
@@ -125,7 +169,8 @@ def draws_of(
 ) -> list[PathParameters]:
     """Draws of the path: the estimate less the error of each replay, all parameters of the same replay.
 
-    What `paths`, those of the replays, have besides is kept.
+    What `paths`, those of the replays, have besides is kept, such as the kind of limit: that of a draw is in
+    whole packets where its replay's was.
     """
     rng = random.Random(seed + 1)
     made = []
@@ -133,7 +178,7 @@ def draws_of(
         values = {
             "rate_bps": found.rate_bps * math.exp(-_known(errors.rate, k)),
             "base_s": found.base_s - _known(errors.base, k),
-            "buffer_bytes": found.queue.buffer_bytes * math.exp(-_known(errors.buffer, k)),
+            "buffer_bytes": found.queue.buffer_bytes - _known(errors.buffer, k),
             "loss": loss.draw(rng),
             "cross": found.cross - _known(errors.cross, k) if path.cross else 0.0,
         }
@@ -151,3 +196,19 @@ def _known(errors: Floats, k: int) -> float:
 def interval_of(values: Sequence[float]) -> DrawnInterval:
     """The middle of draws, and their ends."""
     return DrawnInterval(float(np.median(values)), min(values), max(values))
+
+
+def centre_of(draws: Sequence[PathParameters]) -> PathParameters:
+    """The middle of draws, parameter by parameter, with the cross traffic of the first."""
+
+    def middle(values: list[float]) -> float:
+        return interval_of(values).value
+
+    return replace(
+        draws[0],
+        rate_bps=middle([one.rate_bps for one in draws]),
+        base_s=middle([one.base_s for one in draws]),
+        buffer_bytes=middle([one.buffer_bytes for one in draws]),
+        loss=middle([one.loss for one in draws]),
+        cross=middle([one.cross for one in draws]),
+    )
