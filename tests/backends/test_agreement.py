@@ -145,7 +145,7 @@ def test_each_difference_has_the_interval_of_the_paired_replicates(tmp_path: Pat
     assert "| decrease in median page delay (%) |" in text
     # A number that differs has the time budgets of both sides, of the objects that it measures.
     cell = "initial window: 1 packet"
-    lines = [line for line in text.splitlines() if line.startswith(f"- {cell}: In the first replicate")]
+    lines = [line for line in text.splitlines() if line.startswith(f"- {cell}. In the first replicate")]
     assert lines
     for line in lines:
         assert re.search(

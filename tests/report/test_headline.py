@@ -16,6 +16,7 @@ from cwndlab.report.headline import (
     of_one_statistic,
     one_line,
 )
+from cwndlab.report.wording import table_view
 from cwndlab.spec.outputs import Column, Figure, Table
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval
@@ -115,7 +116,30 @@ def test_of_a_single_cell_the_first_numbers_of_the_table_are_compared() -> None:
     assert not any(headline_of_row(one_row(Interval(52, math.nan, math.nan, 1, "t"), around(48, 5))))
 
 
+def test_of_what_is_counted_the_number_is_larger() -> None:
+    names = ["cubic", "bbr1"]
+    columns = [Column(heading=name, group="timeouts", quantity=name) for name in names]
+    made = [
+        JudgedCell("t", (), k, "base", name, Estimate("base", name, "timeouts", *one), None, None, None, "")
+        for k, (name, one) in enumerate(zip(names, [around(9, 1), around(2, 1)], strict=True))
+    ]
+    table = JudgedTable(Table(id="t", title="T", rows=[], columns=columns), ((),), (tuple(made),))
+    assert headline_of_row(table).shown == "cubic has the larger number of timeouts (9 against 2)."
+
+
 LAWS = Axes("congestion control", "", "goodput", "Mbit/s")
+
+
+def test_the_note_on_intervals_names_the_columns_of_each_method() -> None:
+    share, loss = around(52, 5)._replace(method="logit t"), around(1, 0.1)._replace(method="log t")
+    table = one_row(share, share)
+    (row,) = table.cells
+    last = row[-1]._replace(estimate=Estimate("base", "loss", "%", *loss))
+    (remark,) = table_view(table._replace(cells=((*row[:-1], last),))).remarks
+    assert remark == (
+        "95 % intervals: Student's t on the log odds ln(p/(1 − p)) of a share p, so that no interval "
+        "leaves its range (share); Student's t on the logarithm, so that no interval goes below 0 (loss)."
+    )
 
 
 def test_names_have_a_highest_and_a_lowest_and_no_order() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import synthetic
 from cwndlab.errors import StudyError
+from cwndlab.report.wording import claim_view
 from cwndlab.spec.outputs import Claim
 from cwndlab.stats.claims import JudgedClaim, check_values, judge_claim
 from cwndlab.stats.expression import Evaluator
@@ -181,6 +182,10 @@ def test_cells_that_differ_in_the_last_axis_alone_are_named_together_and_few_of_
         "Holds in 0 of 18, fails in 18 (web clients: 8, ftps: 0, iw: 1, 3 and 4 packets; web clients: 8, "
     )
     assert none.detail.endswith("iw: 1, 3 and 4 packets; and 6 more).")
+    view = claim_view(none)
+    assert (view.detail, view.where) == ("Holds in 0 of 18, fails in 18.", none.where)
+    few = claim_view(judge_claims([claim("all(page_delay[webs=8, ftps=0, iw=[1, 3]] > 1e6)")], words)[0])
+    assert few.detail.startswith("Holds in 0 of 2, fails in 2 (iw: 1 and 3 packets)") and few.where == ""
 
 
 def test_the_detail_names_the_cells_that_fail() -> None:

@@ -110,9 +110,13 @@ def finding(cards: Sequence[Scorecard], subject: str) -> str:
         )
     if ranked:
         who = "It" if parts else subject
+        rows = number_of(ranked, "row")
         parts.append(
-            f"{who} is better than every reference in {better or 'none'} of {number_of(ranked, 'row')} "
-            f"and worse than every reference in {worse or 'none'}."
+            f"{who} is better than every reference in {better} of {rows} and worse than every reference "
+            f"in {worse or 'none'}."
+            if better
+            else f"{who} is better than every reference in no row, and worse than every reference in "
+            f"{worse or 'none'} of {rows}."
         )
     return " ".join(parts)
 

@@ -140,8 +140,8 @@ def _about(figure: Figure) -> str | None:
     """What a figure says of itself, and what distinguishes its lines or bars of kernel and simulator."""
     if not figure.series and len(figure.drawn_quantities) < 2:  # they are named
         return figure.about
-    looks = ("Filled", "outlined") if figure.kind == "bar" else ("Solid", "dashed")
-    return f"{figure.about or ''} {looks[0]}: kernel; {looks[1]}: simulator.".strip()
+    look = "Outlined" if figure.kind == "bar" else "Dashed"
+    return f"{figure.about or ''} {look}: simulator.".strip()
 
 
 def _pairs(outputs: Outputs, kernel: Sequence[Drawing], simulated: Sequence[Drawing]) -> list[Drawing]:

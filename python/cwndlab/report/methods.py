@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +16,7 @@ from cwndlab import metrics
 from cwndlab.spec.document import shipped_studies
 from cwndlab.spec.values import text
 from cwndlab.stats.adjustment import ADJUSTED
-from cwndlab.writing import with_unit
+from cwndlab.writing import join_words, with_unit
 
 from .model import Definition, Fact
 
@@ -47,12 +48,16 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
         span += f", until the half-width is {until:.3g} of each number, or the cap"
         span += " (Chow and Robbins 1965)"
     return [
-        Fact("cells", str(len(replicates))),
+        Fact(
+            "cells",
+            f"{len(replicates)}: combinations of the values that vary" if len(replicates) > 1 else "1",
+        ),
         Fact("replicates of each", span),
         Fact("simulated", f"{content['scenario']['duration_ns'] / 1e9:g} s a run"),
         Fact(
             "took",
-            f"{content['seconds']:g} s for {content['replicates_run']} runs on {content['ran_on']}"
+            f"{content['seconds']:g} s for {content['replicates_run']} runs on "
+            + _builds(content, content["ran_on"])
             + (f", {fetched} taken from {content['store']}" if fetched else ""),
         ),
         Fact(
@@ -97,14 +102,15 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     ]
     kinds = [value.get("kind") if isinstance(value, Mapping) else value for value in values]
     fixed = [_spaced(value) for value in kinds if isinstance(value, str)]
-    flows = []
+    flows: Counter[str] = Counter()
     for flow in dumbbell.get("flows", []):
         law = flow.get("cc", "cubic")
         stack = flow.get("stack", "")
         name = str(flow.get("name", f"{stack} {law}".strip() if isinstance(law, str) else stack))
         count = flow.get("count", 1)
-        flows.append(f"{count} × {name}" if isinstance(count, int) and count > 1 else name)
-    return tuple(filter(None, (", ".join(fixed), " and ".join(filter(None, flows)))))
+        flows[name] += count if isinstance(count, int) else 1
+    named = [f"{count} × {name}" if count > 1 else name for name, count in flows.items() if name]
+    return tuple(filter(None, (", ".join(fixed), join_words(named) if named else "")))
 
 
 def _spaced(quantity: str) -> str:
@@ -128,7 +134,8 @@ def describe_run(
     if content.get("backend"):
         # Each is followed by what else is known of it, in brackets.
         releases = [release.split(" ")[0] for release in content["kernel"].split("), ")]
-        words.append(f"Linux {', '.join(releases)}, stack {content['stack']['name']}")
+        stack = content["stack"]
+        words.append(f"Linux {', '.join(releases)}, {stack.get('about') or 'stack ' + stack['name']}")
     if max(replicates) > 1:
         words.append("95 % intervals")
     return (*network_words(tables), *words, _command_again(content).removesuffix(" -o DIR"))
@@ -183,17 +190,22 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
     return [
         Fact(
             "backend",
-            f"{content['backend']}: Linux {content['kernel']}, {_stack_text(content['stack'])}; "
-            "the rest of the report is the kernel's",
+            f"{content['backend']}: Linux {_builds(content, content['kernel'])}, "
+            f"{_stack_text(content['stack'])}; the tables of results are the kernel's",
         ),
         Fact(
             "packets late (worst run)",
-            "p50 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, at most {:.0f} µs".format(*late),
+            "p50 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, at most {:.0f} µs".format(*late) if any(late) else "none",
         ),
         *(Fact("the kernel's settings", line) for line in content["stack"].get("settings", ())),
         *_program_facts(runs),
-        *(Fact("otherwise than the study", note) for note in content["differs_from_study"]),
+        *(Fact("differs from the study", note) for note in content["differs_from_study"]),
     ]
+
+
+def _builds(content: Mapping[str, Any], releases: str) -> str:
+    """Releases of kernels; what stands in brackets after one for virtual time is the digest of its build."""
+    return releases.replace(" (", " (build ") if content.get("backend") == "linux-virtual" else releases
 
 
 def _stack_text(stack: Mapping[str, Any]) -> str:
@@ -242,7 +254,12 @@ def definitions(quantities: Iterable[Quantity], results: Results, windows: Windo
     if derived:
         titles = "; ".join(q.title or q.name for q in known.values() if q.derived is not None)
         found.append(
-            Definition(titles, "derived", ("Computed from two quantities of the same run.",), derived)
+            Definition(
+                titles[:1].upper() + titles[1:],
+                "derived",
+                ("Computed from two quantities of the same run.",),
+                derived,
+            )
         )
     return found
 

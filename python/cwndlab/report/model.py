@@ -125,6 +125,8 @@ class ClaimView(NamedTuple):
     """The tables that show them: id and title."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
     """The parts of an expression that is several conditions."""
+    where: str = ""
+    """In which cells it holds and in which not, if that takes more than a line or two."""
 
 
 class SensitivityView(NamedTuple):

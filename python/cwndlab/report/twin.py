@@ -236,7 +236,7 @@ def view(
         groups.append(TwinGroup(titles.get(table, table) or "Numbers of no table", tuple(shown), not table))
     tested, apart = count_apart(rows)
     count = f"Of {tested} intervals of differences, {apart} exclude 0." if tested else ""
-    lines = tuple(dict.fromkeys(f"{cells_in_words[key.cell]}: {text}" for key, text in words.items() if text))
+    lines = tuple(dict.fromkeys(f"{cells_in_words[key.cell]}. {text}" for key, text in words.items() if text))
     return TwinView(
         tuple(groups),
         tuple((cells_in_words[cell], name, said) for cell, name, said in lists_of(twin.results, kernel)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -44,18 +45,22 @@ Key: TypeAlias = tuple[str, str]
 """Cell and quantity of a number."""
 #: Calls every axis and every value as the study does.
 NO_WORDS = Results((), {}, {})
-ALONE = "Decided on its own only."
+ALONE = "Decided on its own, but not together with all other claims."
 #: What the method of an interval does, where its name does not say it.
 METHODS = {
     "t": "Student's t over the runs",
     "log t": "Student's t on the logarithm, so that no interval goes below 0",
-    "logit t": "Student's t on the log odds ln(p/(1 − p)), so that no interval leaves the possible range",
+    "logit t": "Student's t on the log odds ln(p/(1 − p)) of a share p, so that no interval leaves its range",
     "log t, at least Poisson": "Student's t on the logarithm, and at least that of a Poisson count",
     "paired t": "Student's t on the differences between paired runs",
     "log paired t": "Student's t on the logarithms' differences between paired runs",
     "logit paired t": "Student's t on the log odds' differences between paired runs",
     "order statistics": "from two of the sorted runs, whatever their distribution",
 }
+#: A longer list of the cells in which a claim holds is folded.
+LONG = 120
+#: So many columns with one method of intervals are named.
+FEW_TITLES = 4
 #: What an adjusted mean is freed of.
 ADJUSTMENT = "scatter that comes from what each run happened to draw, such as larger or smaller files,"
 
@@ -105,8 +110,7 @@ def table_view(
     random = [m for m in methods if m not in (EXACT, NOT_MEASURABLE, ITSELF)]
     if random:
         given = [m for m in random if not m.endswith(NO_INTERVAL)]
-        explained = dict.fromkeys(method_text(m.removesuffix(ADJUSTED)) for m in given)
-        text = "95 % intervals: " + "; ".join(explained) + "." if given else "Too few runs for intervals."
+        text = _methods_text(judged, given) if given else "Too few runs for intervals."
         remarks.append(text + _adjusted(given) + _unseen(judged))
     elif EXACT in methods:
         remarks.append("Nothing in these cells is random: every number is exact.")
@@ -153,6 +157,23 @@ def _with_bars(rows: tuple[RowView, ...], judged: JudgedTable, words: Results) -
             numbers.append(shown)
         made.append(row._replace(numbers=tuple(numbers)))
     return tuple(made)
+
+
+def _methods_text(judged: JudgedTable, given: Sequence[str]) -> str:
+    """What the intervals of a table are; of several methods, with the columns that have each."""
+    having: dict[str, dict[str, None]] = {}
+    for cell in judged.numbers:
+        if cell.estimate is not None and cell.estimate.method in given:
+            column = judged.column(cell)
+            title = re.sub(r" \([^()]*\)$", "", column.group or column.heading)
+            having.setdefault(method_text(cell.estimate.method.removesuffix(ADJUSTED)), {})[title] = None
+    if len(having) == 1:
+        return f"95 % intervals: {next(iter(having))}."
+    named = (
+        f"{text} ({', '.join(titles)})" if len(titles) <= FEW_TITLES else text
+        for text, titles in having.items()
+    )
+    return f"95 % intervals: {'; '.join(named)}."
 
 
 def method_text(method: str) -> str:
@@ -396,12 +417,13 @@ def claim_view(
         not any(key in judged.rests_on for key in ground),
         tuple(resting),
         tuple((verdict, " ".join(text.split())) for verdict, text in judged.conditions),
+        judged.where if len(judged.where) > LONG else "",
     )
 
 
 def _detail_text(judged: JudgedClaim) -> str:
-    """Where a claim holds and where not, in words: its conditions are counted, not repeated."""
-    what = judged.where
+    """Where a claim holds and where not, in words: its conditions, and many cells, are only counted."""
+    what = judged.tally if len(judged.where) > LONG else judged.where
     if judged.conditions:
         verdicts = Counter(verdict for verdict, _ in judged.conditions)
         some = (f"{n} {v.value if n == 1 else v.value.removesuffix('s')}" for v, n in verdicts.items())

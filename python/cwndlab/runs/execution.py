@@ -188,7 +188,8 @@ def _provenance(
         from cwndlab.store import shared
 
         public = shared.without_credentials(campaign.shared)
-    workers = "processes" if _has_own_code(campaign.plan.study) else "threads"
+    count = options.threads or available()
+    workers = ("process", "processes") if _has_own_code(campaign.plan.study) else ("thread", "threads")
     content = provenance(
         campaign.plan,
         commit=commit.wait(),
@@ -197,9 +198,7 @@ def _provenance(
         began=began,
         packets=campaign.packets,
         performed=campaign.performed,
-        ran_on=f"Linux {kernel.releases}"
-        if kernel
-        else options.cluster or f"{options.threads or available()} {workers}",
+        ran_on=f"Linux {kernel.releases}" if kernel else options.cluster or f"{count} {workers[count > 1]}",
     )
     if kernel is not None:
         content |= kernel.provenance() | {"backend_key": campaign.backend, "kernel_option": options.kernel}

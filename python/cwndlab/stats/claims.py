@@ -41,6 +41,8 @@ class JudgedClaim:
     parts: tuple[ClaimPart, ...] = ()
     where: str = ""
     """Where it holds and where not, cell by cell."""
+    tally: str = ""
+    """In how many cells it holds and does not."""
     rests_on: frozenset[tuple[str, str]] = frozenset()
     """The numbers (cell and quantity) that it asks for."""
     conditions: tuple[tuple[Verdict, str], ...] = ()
@@ -96,13 +98,20 @@ def judge_claim(claim: Claim, evaluator: Evaluator) -> JudgedClaim:
         whole = field.reduce(_condition(tree, evaluator), every, None)
         text = claim.assert_.replace("\n", " ")
         conditions = _conditions(tree, text, evaluator)
-        where = "" if conditions else _describe_cells(tree, evaluator)
+        tally, where = ("", "") if conditions else _describe_cells(tree, evaluator)
         parts = _parts(tree, text, evaluator)
     except ExpressionError as error:
         raise _locate(claim, error) from None
     verdict = _VERDICTS[field.as_truth(whole)]
     judged = JudgedClaim(
-        claim, verdict, parts, where, frozenset(evaluator.used), conditions, comparisons=evaluator.comparisons
+        claim,
+        verdict,
+        parts,
+        where,
+        tally,
+        frozenset(evaluator.used),
+        conditions,
+        comparisons=evaluator.comparisons,
     )
     return replace(judged, verdict=Verdict.SUSPECT, as_it_stands=verdict) if claim.suspect else judged
 
@@ -146,19 +155,21 @@ def _conditions(tree: ast.expr, text: str, evaluator: Evaluator) -> tuple[tuple[
     )
 
 
-def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> str:
+def _describe_cells(tree: ast.expr, evaluator: Evaluator) -> tuple[str, str]:
+    """In how many cells the claim holds, fails and is undecided, and the same with the cells."""
     value = evaluator.value(_inner(tree))
     if not value.condition or len(value.data) < 2:
-        return ""
+        return "", ""
     answers: dict[bool | None, list[Key]] = {True: [], False: [], None: []}
     for key in value.data:
         answers[field.as_truth(value, key)].append(key)
-    text = f"Holds in {len(answers[True])} of {len(value.data)}"
+    tally = where = f"Holds in {len(answers[True])} of {len(value.data)}"
     for answer, word in ((False, "fails"), (None, "undecided")):
-        keys = answers[answer]
-        if keys:
-            text += f", {word} in {len(keys)} ({_name_cells(value, keys, evaluator.results)})"
-    return text + "."
+        if keys := answers[answer]:
+            count = f", {word} in {len(keys)}"
+            tally += count
+            where += f"{count} ({_name_cells(value, keys, evaluator.results)})"
+    return f"{tally}.", f"{where}."
 
 
 def _name_cells(value: Field, keys: Sequence[Key], results: Results) -> str:

@@ -94,13 +94,13 @@ STACKS = {
         ),
         Stack(
             "linux-stock",
-            "as the kernel comes, with CUBIC; its own delayed ACKs",
+            "the kernel's defaults: CUBIC, and its own delayed ACKs",
             {**_COMMON, "tcp_congestion_control": "cubic"},
             quick_ack=False,
         ),
         Stack(
             "linux-laws",
-            "as the kernel comes, with the congestion control of the study's TCP for each connection",
+            "the kernel's defaults, and for each connection the congestion control of the study's TCP",
             {**_COMMON, "tcp_congestion_control": "cubic"},
             laws=LAWS,
         ),
