@@ -204,7 +204,7 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
 
 
 def _builds(content: Mapping[str, Any], releases: str) -> str:
-    """Releases of kernels; what stands in brackets after one for virtual time is the digest of its build."""
+    """Releases of kernels; each for virtual time is followed by the digest of its build, in brackets."""
     return releases.replace(" (", " (build ") if content.get("backend") == "linux-virtual" else releases
 
 
