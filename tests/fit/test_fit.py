@@ -123,6 +123,15 @@ def test_behind_codel_there_is_no_fit_whatever_is_stated(
     assert refused.value.reasons == ("queue",)
 
 
+@pytest.mark.parametrize("queue", ["codel", "fq-codel", "dualpi2"])
+def test_bbr_behind_active_queue_management_has_no_fit_whatever_is_stated(tmp_path: Path, queue: str) -> None:
+    flow = {**TESTED, "cc": "bbr1"}
+    file = capture(tmp_path, rate="4Mbps", rtt="16ms", queue=queue, buffer="60pkt", flows=[flow], seconds=20)
+    with pytest.raises(FitRefusedError, match="active queue management") as refused:
+        fit_capture(file, StatedParameters(cc="bbr1", buffer_bytes=15_000), threads=1)
+    assert refused.value.reasons == ("queue",)
+
+
 @pytest.mark.parametrize("loss", ["0%", "0.1%", "1%"])
 def test_random_losses_are_no_queue_management(loss: str) -> None:
     path = estimated(loss=loss, seconds=20)

@@ -146,7 +146,7 @@ def _unsteady() -> Refusal:
 def _assumed(path: PathEstimates) -> list[str]:
     """What no packet of one flow shows."""
     found = [
-        "The queue is drop-tail and counts bytes; active queue management is not looked for.",
+        "The queue is drop-tail: no losses look like those of active queue management.",
         "Rate and base round trip do not change; the way back has no queue.",
         "The transfer has no end: the study runs for as long as the capture.",
     ]
