@@ -49,10 +49,16 @@ impl Packet {
         &mut self.header
     }
 
-    /// Stores AccECN's option, for a segment without SACK blocks.
+    /// The packet of a segment with AccECN's option and no SACK blocks.
     #[inline]
-    pub(crate) fn set_option(&mut self, option: &AccEcnOption, sacks: &mut SackTable) {
-        self.sack = sacks.store_option(option);
+    pub(crate) fn with_option(
+        header: Header,
+        option: &AccEcnOption,
+        to: u32,
+        route: u32,
+        sacks: &mut SackTable,
+    ) -> Packet {
+        Packet { header, sack: sacks.store_option(option), ..Packet::to_end(to, route) }
     }
 
     /// Writes the packet for the next hop of its route.
@@ -67,8 +73,11 @@ impl Packet {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn segment(&self, sacks: &SackTable) -> Segment {
-        let (sack, accecn) = if self.sack == 0 { Options::default() } else { sacks.slots[self.sack as usize - 1] };
-        Segment { header: self.header, sack, accecn }
+        if self.sack == 0 {
+            return Segment::from(self.header);
+        }
+        let (sack, accecn) = &sacks.slots[self.sack as usize - 1];
+        Segment { header: self.header, sack: *sack, accecn: *accecn }
     }
 
     /// The segment's header, if the segment has no options in the side table.

@@ -147,6 +147,13 @@ fn field_codepoint(order: u8, field: usize) -> u8 {
     [[ECT_0, CE, ECT_1], [ECT_1, CE, ECT_0]][usize::from(order & 1)][field]
 }
 
+/// The signed difference of two counters, which have 24 bits.
+#[inline]
+fn difference(counter: u32, other: u32) -> i32 {
+    let shift = u32::BITS - FIELD_BITS;
+    (counter.wrapping_sub(other) << shift) as i32 >> shift
+}
+
 impl AccEcn {
     /// Processes a SYN or SYN-ACK.
     pub fn on_syn(&mut self, seg: &Segment) {
@@ -272,7 +279,36 @@ impl AccEcn {
 
     /// Reads the counters in a segment. If the segment has no option, adds the `delivered` bytes to the counter of the
     /// estimated codepoint (`tcp_accecn_process_option`). Returns whether the counters account for the delivered bytes.
+    #[inline]
     fn read_option(&mut self, seg: &Segment, delivered: u32) -> bool {
+        self.read_next_option(seg).unwrap_or_else(|| self.read_any_option(seg, delivered))
+    }
+
+    /// As [`Self::read_option`], for an option in which at most the counter of ECT(1) has grown since the last one. For
+    /// others returns `None`, with no effect.
+    #[inline]
+    fn read_next_option(&mut self, seg: &Segment) -> Option<bool> {
+        let (option, last) = (seg.accecn.as_ref()?, self.last_option.as_mut()?);
+        let ([ect_1, rest @ ..], [last_ect_1, last_rest @ ..]) = (option.counters, last.counters);
+        let is_next =
+            (option.order, option.fields) == (1, 3) && (last.order, last.fields) == (1, 3) && rest == last_rest;
+        let grown = difference(ect_1, last_ect_1);
+        if !is_next || grown < 0 || self.option_distrusted {
+            return None;
+        }
+        let known = self.estimated != 0;
+        if grown > 0 {
+            last.counters[0] = ect_1;
+            let bytes = &mut self.delivered_bytes[usize::from(ECT_1) - 1];
+            *bytes = bytes.wrapping_add_signed(grown);
+            self.estimated = ECT_1;
+        }
+        Some(known)
+    }
+
+    /// As [`Self::read_option`], for any segment.
+    #[inline(never)]
+    fn read_any_option(&mut self, seg: &Segment, delivered: u32) -> bool {
         if self.option_distrusted {
             return false;
         }
@@ -304,9 +340,7 @@ impl AccEcn {
         for (field, &counter) in option.counters.iter().enumerate().take(fields) {
             let codepoint = field_codepoint(option.order, field);
             let bytes = &mut self.delivered_bytes[usize::from(codepoint) - 1];
-            // A signed difference of 24 bits.
-            let shift = u32::BITS - FIELD_BITS;
-            let delta = (counter.wrapping_sub(FIRST_VALUES[field]).wrapping_sub(*bytes) << shift) as i32 >> shift;
+            let delta = difference(counter.wrapping_sub(FIRST_VALUES[field]), *bytes);
             *bytes = bytes.wrapping_add_signed(delta);
             if delta < 0 || (delta != 0 && codepoint != estimated && changed != 0) {
                 (known, ambiguous) = (false, true);

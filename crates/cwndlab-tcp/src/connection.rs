@@ -434,6 +434,12 @@ impl Connection {
     pub fn received(&self) -> u64 {
         self.receiver.received()
     }
+    /// As [`Self::received`], on a connection that has not received a FIN.
+    #[inline]
+    pub fn received_without_fin(&self) -> u64 {
+        debug_assert!(!self.peer_closed());
+        self.receiver.nxt - 1
+    }
     /// Payload bytes cumulatively acknowledged.
     pub fn acked(&self) -> u64 {
         self.sender.snd.una.min(self.sender.snd.end) - 1

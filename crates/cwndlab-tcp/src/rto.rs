@@ -180,6 +180,12 @@ impl RttEstimator {
         (self.base.max(floor) * (1_u64 << self.shift)).min(cfg.max_ns)
     }
 
+    /// A bound below which [`Self::rto`] never is. It takes fewer steps.
+    #[inline]
+    pub fn least_rto(cfg: &RtoConfig) -> Time {
+        cfg.min_ns.min(cfg.max_ns)
+    }
+
     /// Doubles the timeout, because the timer has expired (RFC 6298, 5.5).
     pub fn backoff(&mut self, cfg: &RtoConfig) {
         if cfg.tick_ns == Time::ZERO || cfg.estimator.is_linux_2() {

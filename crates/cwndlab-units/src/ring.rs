@@ -146,12 +146,18 @@ impl<T: Copy + Default> Ring<T> {
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub fn push_with(&mut self, write: impl FnOnce(&mut T)) {
+        write(self.next_slot());
+        self.tail += 1;
+    }
+    /// The slot of the element that is added next. What is written to it stays there until then.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub fn next_slot(&mut self) -> &mut T {
         if self.tail == self.room_to {
             self.make_room();
         }
         let mask = self.mask();
-        write(&mut self.slots[self.tail as usize & mask]);
-        self.tail += 1;
+        &mut self.slots[self.tail as usize & mask]
     }
     /// Adds an element.
     #[allow(clippy::inline_always)] // once per packet

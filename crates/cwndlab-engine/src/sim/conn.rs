@@ -60,7 +60,7 @@ impl Conn {
         self.datagrams == STACK
     }
 
-    /// Passes a packet to its end. Returns the end's configuration.
+    /// Passes a packet to its end. Returns the end's configuration, and what [`Connection::handle_segment`] returned.
     #[allow(clippy::inline_always)] // once per delivered packet
     #[inline(always)]
     pub(super) fn take<'a>(
@@ -69,18 +69,32 @@ impl Conn {
         now: Time,
         packet: &Packet,
         sacks: &mut SackTable,
-    ) -> &'a TcpConfig {
+    ) -> (&'a TcpConfig, bool) {
         let side = (packet.to & 1) as usize;
         self.in_network -= 1;
         let config = &configs[usize::from(self.configs[side])];
-        if let Some(header) = packet.bare() {
-            self.ends[side].handle_bare(config, now, header);
+        let calm = if let Some(header) = packet.bare() {
+            self.ends[side].handle_bare(config, now, header)
         } else {
             let segment = packet.segment(sacks);
             sacks.release(packet);
-            self.ends[side].handle_segment(config, now, &segment);
+            self.ends[side].handle_segment(config, now, &segment)
+        };
+        (config, calm)
+    }
+
+    /// As [`Self::has_news`], after the end has taken a segment. `calm`: nothing can have happened but data in order, as
+    /// [`Connection::handle_segment`] says.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
+    pub(super) fn has_news_after(&self, end: u32, calm: bool) -> bool {
+        if !calm {
+            return self.has_news(end);
         }
-        config
+        let side = (end & 1) as usize;
+        let news = self.ends[side].received_without_fin() >= self.notify_at[side];
+        debug_assert_eq!(news, self.has_news(end));
+        news
     }
 
     /// Whether the application may have to be notified of something at this end, or the connection is over.

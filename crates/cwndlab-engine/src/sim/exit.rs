@@ -2,7 +2,7 @@
 //! borrows only those other fields of the simulation that are needed.
 
 use cwndlab_net::Packet as _;
-use cwndlab_tcp::{Polled, Quick, TcpConfig};
+use cwndlab_tcp::{Header, Polled, Quick, TcpConfig};
 use cwndlab_units::Time;
 
 use super::conn::{peer, Conn};
@@ -86,9 +86,10 @@ impl Exit<'_> {
     fn send_accurate(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, polled: Polled) -> Option<Packet> {
         let side = (end & 1) as usize;
         let (tcp, route) = (&mut conn.ends[side], conn.routes[side]);
-        let mut packet = Packet::to_end(peer(end), route);
-        let (option, last) = tcp.poll_accurate(cfg, self.now, &polled, packet.header_mut());
-        packet.set_option(&option, self.sacks);
+        // Apart from the packet, the header stays in registers.
+        let mut header = Header::default();
+        let (option, last) = tcp.poll_accurate(cfg, self.now, &polled, &mut header);
+        let packet = Packet::with_option(header, &option, peer(end), route, self.sacks);
         conn.in_network += 1;
         self.summary.injected += 1;
         if self.summary.injected >= self.plain_below || !self.enter(route, &packet) {
@@ -116,8 +117,9 @@ impl Exit<'_> {
                     false
                 }
                 Quick::Accurate => {
-                    let (option, last) = tcp.poll_accurate(cfg, self.now, &polled, packet.header_mut());
-                    packet.set_option(&option, self.sacks);
+                    let mut header = Header::default();
+                    let (option, last) = tcp.poll_accurate(cfg, self.now, &polled, &mut header);
+                    packet = Packet::with_option(header, &option, peer(end), route, self.sacks);
                     last
                 }
             };

@@ -52,12 +52,12 @@ impl<P: Probe> Simulation<P> {
             return self.deliver(&packet);
         }
         self.summary.delivered += 1;
-        let config = conn.take(&self.configs, self.now, packet, &mut self.sacks);
-        if conn.has_news(end) {
+        let (config, calm) = conn.take(&self.configs, self.now, packet, &mut self.sacks);
+        if conn.has_news_after(end, calm) {
             return self.after_delivery(end);
         }
         let tcp = &conn.ends[(end & 1) as usize];
-        let is_sampled = P::ENABLED && self.samples_senders && self.probes.samples_at_rest(tcp);
+        let is_sampled = P::ENABLED && self.samples_senders && self.probes.samples_end(tcp);
         if tcp.sends_nothing() && !is_sampled {
             if let Some(deadline) = conn.earlier_deadline(end) {
                 self.arm(end, deadline);
@@ -69,7 +69,7 @@ impl<P: Probe> Simulation<P> {
         if let Some(mut packet) = exit_of!(self).send(conn, end, config) {
             return self.transmit_rest(end, &mut packet);
         }
-        if P::ENABLED && self.samples_senders {
+        if P::ENABLED && self.samples_senders && self.probes.samples_end(&conn.ends[(end & 1) as usize]) {
             self.sample_sender(end);
             return self.arm_end(end);
         }

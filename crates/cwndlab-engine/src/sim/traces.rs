@@ -18,9 +18,9 @@ impl ProbeSpec {
         self.cwnd || self.accecn || self.traces_senders()
     }
 
-    /// Whether anything about an end that sends nothing now is recorded. Windows are recorded once data has been sent.
+    /// Whether anything about this end is recorded. Windows are, once data has been sent.
     #[inline]
-    pub(super) fn samples_at_rest(&self, end: &Connection) -> bool {
+    pub(super) fn samples_end(&self, end: &Connection) -> bool {
         end.stats().bytes_sent > 0 || self.accecn || self.traces_senders()
     }
 

@@ -31,7 +31,7 @@ impl<P: Packet> Link<P> {
         self.counters.add_wait(Time::ZERO, served.waited(now, waiting));
         let (before, waited) = (served.dropped.len(), waiting > 0);
         let held = (now < served.held_until).then(|| served.queue.waiting_classes());
-        let marked = served.queue.enqueue(now, *packet, &mut self.rng, &mut served.dropped);
+        let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
         self.max_packets = self.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
         if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
@@ -98,20 +98,21 @@ impl<P: Packet> Link<P> {
         let waiting = served.queue.packets();
         self.counters.add_wait(Time::ZERO, served.waited(now, waiting));
         let before = served.dropped.len();
-        let next = served.queue.dequeue(now, &mut served.dropped);
+        let place = &mut self.ring.next_slot().packet;
+        let next = served.queue.dequeue(now, &mut served.dropped, place);
         self.counters.count_drops(&served.dropped[before..]);
-        let Some(next) = next else {
+        let Some(marked) = next else {
             let ready = served.queue.next_ready(now).filter(|&ready| ready > now);
             served.held_until = ready.unwrap_or(Time::ZERO);
             served.due = ready.unwrap_or(Time::MAX);
             return;
         };
-        if next.marked {
+        if marked {
             self.counters.marks += 1;
-            served.marked = Some(next.packet);
+            served.marked = Some(*place);
         }
-        let bytes = next.packet.wire_bytes() + self.header_bytes;
-        self.transmit::<false, false>(now, waited, bytes, |place| *place = next.packet);
+        let bytes = place.wire_bytes() + self.header_bytes;
+        self.transmit::<false, false>(now, waited, bytes, |_| {}); // the packet is in its slot already
         let free_at = self.free_at;
         let Discipline::AtDeparture(served) = &mut self.discipline else { return };
         served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };

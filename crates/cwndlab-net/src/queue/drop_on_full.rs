@@ -71,7 +71,7 @@ impl<P: Packet> DropOnFull<P> {
             };
             dropped.extend(self.fifo.remove(place).map(|packet| (DropCause::Full, packet)));
         }
-        self.fifo.push(now, packet);
+        self.fifo.push(now, &packet);
         false
     }
 

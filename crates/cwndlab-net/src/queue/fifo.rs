@@ -31,9 +31,9 @@ impl<P> Fifo<P> {
 
 impl<P: Packet> Fifo<P> {
     #[inline]
-    pub(super) fn push(&mut self, now: Time, packet: P) {
+    pub(super) fn push(&mut self, now: Time, packet: &P) {
         self.bytes += u64::from(packet.wire_bytes());
-        self.packets.push((now, packet));
+        self.packets.push_with(|place| *place = (now, *packet));
     }
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(Time, P)> {

@@ -151,7 +151,7 @@ impl ArrivalQueue {
     }
 }
 
-/// A packet that leaves a [`DepartureQueue`] to be sent.
+/// A packet that leaves a queue to be sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dequeued<P> {
     /// The packet, with CE already set if `marked`.
@@ -184,29 +184,33 @@ impl<P: Packet> DepartureQueue<P> {
     /// Offers a packet that arrives at `now`. Packets that the queue drops, this one or others, are appended to
     /// `dropped`. Returns whether the packet was marked CE.
     #[inline]
-    pub fn enqueue(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
+    pub fn enqueue(&mut self, now: Time, packet: &P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         match self {
-            DepartureQueue::DropOnFull(queue) => queue.enqueue(now, packet, rng, dropped),
-            DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
-            DepartureQueue::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
+            DepartureQueue::DropOnFull(queue) => queue.enqueue(now, *packet, rng, dropped),
+            DepartureQueue::Codel(queue) => queue.enqueue(now, *packet, dropped),
+            DepartureQueue::Pie(queue) => queue.enqueue(now, *packet, rng, dropped),
             DepartureQueue::FqCodel(queue) => queue.enqueue(now, packet, dropped),
-            DepartureQueue::DualPi2(queue) => queue.enqueue(now, packet, dropped),
-            DepartureQueue::Cbq(queue) => queue.enqueue(now, packet, rng, dropped),
+            DepartureQueue::DualPi2(queue) => queue.enqueue(now, *packet, dropped),
+            DepartureQueue::Cbq(queue) => queue.enqueue(now, *packet, rng, dropped),
         }
     }
 
-    /// The packet to send at `now` on a free link. Packets dropped before it are appended to `dropped`. `None` if the
-    /// queue is empty, or if it may not send a packet yet: see [`DepartureQueue::next_ready`].
+    /// Writes the packet to send at `now` on a free link to `place`. Returns whether the queue marked it. Packets dropped
+    /// before it are appended to `dropped`. `None` if the queue is empty, or if it may not send a packet yet: see
+    /// [`DepartureQueue::next_ready`].
     #[inline]
-    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
-        match self {
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
+        let next = match self {
             DepartureQueue::DropOnFull(queue) => queue.dequeue(),
             DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Pie(queue) => queue.dequeue(now),
-            DepartureQueue::FqCodel(queue) => queue.dequeue(now, dropped),
+            DepartureQueue::FqCodel(queue) => return queue.dequeue(now, dropped, place),
             DepartureQueue::DualPi2(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Cbq(queue) => queue.dequeue(now),
-        }
+        };
+        let Dequeued { packet, marked } = next?;
+        *place = packet;
+        Some(marked)
     }
 
     /// The time at which to call [`DepartureQueue::dequeue`] again after it returned nothing; `None` if the queue is

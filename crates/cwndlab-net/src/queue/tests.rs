@@ -109,6 +109,7 @@ fn conserve(config: &QueueConfig, traffic: &[(u64, u32, u64, bool)]) -> Result<V
     loop {
         let arrival = arrivals.peek().map(|(_, (gap, ..))| next_arrival + Time::from_micros(*gap));
         let service = queue.next_ready(now).map(|ready| ready.max(free_at));
+        let mut packet = TestPacket::default();
         let Some(next) = arrival.into_iter().chain(service).min() else { break };
         now = next.max(now);
         if arrival == Some(next) {
@@ -121,8 +122,8 @@ fn conserve(config: &QueueConfig, traffic: &[(u64, u32, u64, bool)]) -> Result<V
             };
             let packet = TestPacket { id: id as u64, bytes, ecn, flow, offset: 0 };
             waiting.insert(packet.id, packet);
-            marks.0 += u32::from(queue.enqueue(now, packet, &mut rng, &mut dropped));
-        } else if let Some(Dequeued { packet, marked }) = queue.dequeue(now, &mut dropped) {
+            marks.0 += u32::from(queue.enqueue(now, &packet, &mut rng, &mut dropped));
+        } else if let Some(marked) = queue.dequeue(now, &mut dropped, &mut packet) {
             marks.0 += u32::from(marked);
             marks.1 += u32::from(packet.ecn == Ecn::Ce);
             let before = waiting.remove(&packet.id);

@@ -12,33 +12,36 @@ use crate::state::{CloseReason, State};
 use crate::timers::Timer;
 
 impl Connection {
-    /// Handles an arriving segment.
+    /// Handles an arriving segment. Returns true if the connection was established and still is, and has received no
+    /// FIN. False if that is not obvious.
     #[inline(never)]
-    pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) {
+    pub fn handle_segment(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment) -> bool {
         if seg.sack.len == 0 && seg.accecn.is_none() {
             return self.handle_bare(cfg, now, &seg.header);
         }
         if self.rest != Rest::Busy && self.take_at_rest(cfg, now, &seg.header, Some(seg)) {
-            return;
+            return true;
         }
         self.stats.segments_received += 1;
         if self.is_expected_accurate(seg) && self.take_expected(cfg, now, &seg.header, Some(seg)) {
-            return;
+            return self.state == State::Established;
         }
         self.take_any(cfg, now, seg);
+        false
     }
 
     /// As [`Connection::handle_segment`], for a segment without SACK blocks and AccECN option.
     #[inline(always)]
-    pub fn handle_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) {
+    pub fn handle_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
         if self.rest != Rest::Busy && self.take_at_rest(cfg, now, seg, None) {
-            return;
+            return true;
         }
         self.stats.segments_received += 1;
         if self.is_expected(seg) && self.take_expected(cfg, now, seg, None) {
-            return;
+            return self.state == State::Established; // without FIN, the last ACK closes the connection
         }
         self.take_any_bare(cfg, now, seg);
+        false
     }
 
     #[inline(never)]

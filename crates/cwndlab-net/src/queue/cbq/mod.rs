@@ -350,7 +350,7 @@ impl<P: Packet> Cbq<P> {
             }
         };
         self.waiting += u32::from(leaf.fifo.len() == 0);
-        leaf.fifo.push(now, packet);
+        leaf.fifo.push(now, &packet);
         self.packets += 1;
         self.bytes += u64::from(bytes);
         marked

@@ -223,7 +223,7 @@ impl<P: Packet> DualPi2<P> {
         }
         // RFC 9331, section 5.1: ECT(1) and CE identify L4S.
         let lane = if matches!(packet.ecn(), Ecn::Ect1 | Ecn::Ce) { &mut self.low } else { &mut self.classic };
-        lane.fifo.push(now, packet);
+        lane.fifo.push(now, &packet);
         false
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::codel::{CodelConfig, ControlLaw};
 use super::config::positive;
 use super::fifo::Fifo;
-use super::{Dequeued, Dropped, QueueError};
+use super::{Dropped, QueueError};
 use crate::{DropCause, Packet};
 
 /// Parameters of [`FqCodel`]; the defaults are those of RFC 8290, section 5.2.
@@ -144,7 +144,7 @@ impl<P: Packet> FqCodel<P> {
     /// Section 4.1: accepts a packet that arrives at `now`. Above the limit, packets are dropped from the head of the
     /// flow with the most bytes.
     #[inline]
-    pub fn enqueue(&mut self, now: Time, packet: P, dropped: &mut Vec<Dropped<P>>) -> bool {
+    pub fn enqueue(&mut self, now: Time, packet: &P, dropped: &mut Vec<Dropped<P>>) -> bool {
         let index = self.index(packet.flow_key());
         self.packets += 1;
         self.bytes += u64::from(packet.wire_bytes());
@@ -161,9 +161,9 @@ impl<P: Packet> FqCodel<P> {
         false
     }
 
-    /// Section 4.2: the next packet to send.
+    /// Section 4.2: writes the next packet to send to `place`. Returns whether it was marked.
     #[inline]
-    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>) -> Option<Dequeued<P>> {
+    pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
         loop {
             let from_new = !self.new_flows.is_empty();
             let list = if from_new { &mut self.new_flows } else { &mut self.old_flows };
@@ -180,9 +180,9 @@ impl<P: Packet> FqCodel<P> {
             self.packets -= packets - flow.fifo.len();
             self.bytes -= bytes - flow.fifo.bytes;
             if let Some(marked) = sent {
-                let packet = *flow.fifo.taken();
-                flow.deficit -= i64::from(packet.wire_bytes());
-                return Some(Dequeued { packet, marked });
+                *place = *flow.fifo.taken();
+                flow.deficit -= i64::from(place.wire_bytes());
+                return Some(marked);
             }
             list.drop_first();
             if from_new {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::queue::Dequeued;
 use crate::test_packet::TestPacket;
 use crate::Ecn;
 
@@ -6,10 +7,21 @@ fn queue(config: FqCodelConfig) -> FqCodel<TestPacket> {
     FqCodel::new(config, 3)
 }
 
+/// Takes the next packet to send.
+fn dequeue(
+    queue: &mut FqCodel<TestPacket>,
+    now: Time,
+    dropped: &mut Vec<Dropped<TestPacket>>,
+) -> Option<Dequeued<TestPacket>> {
+    let mut packet = TestPacket::default();
+    let marked = queue.dequeue(now, dropped, &mut packet)?;
+    Some(Dequeued { packet, marked })
+}
+
 /// Sends `n` packets at the same instant, and returns the flow of each.
 fn served(queue: &mut FqCodel<TestPacket>, n: usize) -> Vec<u64> {
     let mut dropped = Vec::new();
-    let flows = (0..n).map_while(|_| queue.dequeue(Time::ZERO, &mut dropped)).map(|sent| sent.packet.flow).collect();
+    let flows = (0..n).map_while(|_| dequeue(queue, Time::ZERO, &mut dropped)).map(|sent| sent.packet.flow).collect();
     assert_eq!(dropped, []);
     flows
 }
@@ -17,7 +29,7 @@ fn served(queue: &mut FqCodel<TestPacket>, n: usize) -> Vec<u64> {
 fn fill(queue: &mut FqCodel<TestPacket>, flow: u64, packets: u64, bytes: u32) {
     let mut dropped = Vec::new();
     for id in 0..packets {
-        queue.enqueue(Time::ZERO, TestPacket { bytes, ..TestPacket::of_flow(id, flow) }, &mut dropped);
+        queue.enqueue(Time::ZERO, &TestPacket { bytes, ..TestPacket::of_flow(id, flow) }, &mut dropped);
     }
     assert_eq!(dropped, []);
 }
@@ -58,7 +70,7 @@ fn past_the_limit_half_of_the_fattest_flow_is_dropped_from_its_head() {
     fill(&mut queue, 1, 4, 1000);
     fill(&mut queue, 2, 16, 1000);
     let mut dropped = Vec::new();
-    queue.enqueue(Time::ZERO, TestPacket::of_flow(99, 1), &mut dropped);
+    queue.enqueue(Time::ZERO, &TestPacket::of_flow(99, 1), &mut dropped);
     let ids: Vec<_> = dropped.iter().map(|(cause, packet)| (*cause, packet.flow, packet.id)).collect();
     assert_eq!(ids, (0..8).map(|id| (DropCause::Full, 2, id)).collect::<Vec<_>>());
     assert_eq!((queue.packets(), queue.bytes()), (13, 13_000));
@@ -72,7 +84,7 @@ fn of_equally_fat_flows_the_one_that_is_served_first_loses() {
         fill(&mut queue, first, 2, 1000);
         fill(&mut queue, first + 1, 2, 1000);
         let mut dropped = Vec::new();
-        queue.enqueue(Time::ZERO, TestPacket { bytes: 500, ..TestPacket::of_flow(9, first + 2) }, &mut dropped);
+        queue.enqueue(Time::ZERO, &TestPacket { bytes: 500, ..TestPacket::of_flow(9, first + 2) }, &mut dropped);
         assert_eq!(dropped.iter().map(|(_, packet)| packet.flow).collect::<Vec<_>>(), [first]);
     }
 }
@@ -82,7 +94,7 @@ fn the_batch_of_drops_is_bounded() {
     let mut queue = queue(FqCodelConfig { limit: 1000, ..FqCodelConfig::default() });
     fill(&mut queue, 1, 1000, 1000);
     let mut dropped = Vec::new();
-    queue.enqueue(Time::ZERO, TestPacket::of_flow(1000, 1), &mut dropped);
+    queue.enqueue(Time::ZERO, &TestPacket::of_flow(1000, 1), &mut dropped);
     assert_eq!(dropped.len(), 64);
 }
 
@@ -96,9 +108,9 @@ fn codel_acts_on_the_slow_flow_alone() {
         let now = Time::from_millis(ms);
         for flow in if ms % 20 == 0 { vec![1, 1, 2] } else { vec![1, 1] } {
             id += 1;
-            queue.enqueue(now, TestPacket::of_flow(id, flow), &mut dropped);
+            queue.enqueue(now, &TestPacket::of_flow(id, flow), &mut dropped);
         }
-        queue.dequeue(now, &mut dropped);
+        dequeue(&mut queue, now, &mut dropped);
     }
     assert!(dropped.len() > 10);
     assert!(dropped.iter().all(|(cause, packet)| *cause == DropCause::Aqm && packet.flow == 1));
@@ -114,9 +126,9 @@ fn a_packet_that_is_marked_already_is_no_new_mark() {
         for id in [2 * ms, 2 * ms + 1] {
             // Every second packet was marked by another queue.
             let ecn = if id % 2 == 0 { Ecn::Ce } else { Ecn::Ect0 };
-            queue.enqueue(now, TestPacket { ecn, ..TestPacket::of_flow(id, 1) }, &mut dropped);
+            queue.enqueue(now, &TestPacket { ecn, ..TestPacket::of_flow(id, 1) }, &mut dropped);
         }
-        let packet = queue.dequeue(now, &mut dropped).expect("overloaded");
+        let packet = dequeue(&mut queue, now, &mut dropped).expect("overloaded");
         assert!(!packet.marked || packet.packet.id % 2 == 1);
         marks += u32::from(packet.marked);
     }

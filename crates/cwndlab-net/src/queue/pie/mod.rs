@@ -106,7 +106,7 @@ impl<P: Packet> Pie<P> {
                 }
             }
         }
-        self.fifo.push(now, packet);
+        self.fifo.push(now, &packet);
         marked
     }
 

@@ -281,7 +281,8 @@ impl Connection {
         } else {
             self.full_segment(cfg, now)
         };
-        let option = self.accecn().map(AccEcn::option_alone).unwrap_or_default();
+        let Some(accecn) = self.accecn() else { unreachable!("`has_option_alone` has asked it") };
+        let option = accecn.option_alone();
         header.wire_bytes += option.padded_bytes();
         let ends = if is_ack { !self.receiver.ack_now } else { self.is_held_next(cfg, now) };
         (option, ends)

@@ -10,6 +10,7 @@ use cwndlab_units::Time;
 use super::{Arrivals, Phase, Rack};
 use crate::config::{RttSamples, TcpConfig};
 use crate::recovery::{Transmission, View};
+use crate::rto::RttEstimator;
 use crate::send_state::SendState;
 use crate::timers::{Timer, Timers};
 
@@ -89,13 +90,19 @@ fn probe_timeout(v: &View<'_>) -> Time {
     srtt.plus(srtt).plus(if v.flight.len() == 1 { MAX_ACK_DELAY } else { allowance(v.cfg) })
 }
 
-/// Whether a probe that waits for `wait` comes no later than the retransmission timeout `rto`.
+/// Whether a probe that waits for `wait` comes no later than the retransmission timeout.
 #[inline]
-fn is_before_timeout(v: &View<'_>, now: Time, wait: Time, rto: Time) -> bool {
+fn is_before_timeout(v: &View<'_>, now: Time, wait: Time) -> bool {
     let Some(first) = v.flight.first() else { return true };
     // Times are rounded ([`TcpConfig::elapsed`]), which matters only if the difference is less than a microsecond.
-    let surely = wait.plus(now.saturating_sub(first.at)).plus(Time::from_micros(1)) <= rto;
-    surely || wait <= left_of_timeout(v, now)
+    let reach = wait.plus(now.saturating_sub(first.at)).plus(Time::from_micros(1));
+    is_within_timeout(v, reach) || wait <= left_of_timeout(v, now)
+}
+
+/// Whether a time is no longer than the retransmission timeout.
+#[inline]
+fn is_within_timeout(v: &View<'_>, time: Time) -> bool {
+    time <= RttEstimator::least_rto(&v.cfg.rto) || time <= v.s.rtt.rto(&v.cfg.rto)
 }
 
 impl Rack {
@@ -125,8 +132,7 @@ impl Rack {
         };
         // Data sent now would set the timer to the same time, unless it is paced or the round trip is measured later.
         let is_measured = v.cfg.rto.samples == RttSamples::RoundTrip;
-        let rto = v.s.rtt.rto(&v.cfg.rto);
-        if is_measured && self.deadlines.paced_until <= now && is_before_timeout(v, now, wait, rto) {
+        if is_measured && self.deadlines.paced_until <= now && is_before_timeout(v, now, wait) {
             self.deadlines.probed_at = now;
         }
     }
@@ -138,9 +144,10 @@ impl Rack {
         if !v.cfg.recovery.has_linux_timers() || v.s.una == v.s.max {
             return None;
         }
-        let (wait, rto) = (probe_timeout(v), v.s.rtt.rto(&v.cfg.rto));
-        self.set(v.cfg, now, Pending::Probe, wait.min(rto) + self.pacing_delay(v.cfg, now));
-        if self.deadlines.paced_until <= now && is_before_timeout(v, now, wait, rto) {
+        let wait = probe_timeout(v);
+        let bounded = if is_within_timeout(v, wait) { wait } else { v.s.rtt.rto(&v.cfg.rto) };
+        self.set(v.cfg, now, Pending::Probe, bounded + self.pacing_delay(v.cfg, now));
+        if self.deadlines.paced_until <= now && is_before_timeout(v, now, wait) {
             self.deadlines.probed_at = now;
         }
         Some(self.deadlines.armed)
@@ -191,7 +198,7 @@ impl Rack {
     #[inline]
     pub(super) fn probe_new_data(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
-        let limit = if is_before_timeout(v, now, wait, v.s.rtt.rto(&v.cfg.rto)) {
+        let limit = if is_before_timeout(v, now, wait) {
             Time::MAX
         } else {
             match left_of_timeout(v, now) {
