@@ -322,3 +322,18 @@ def test_subjects_are_named_as_people_write_them() -> None:
 def test_a_queue_is_no_subject_of_a_pack_for_congestion_controls(tmp_path: Path) -> None:
     with pytest.raises(StudyError, match="evaluates no queue"):
         evaluation.evaluate([small(tmp_path / "pack")], [subjects.queue("codel")], tmp_path / "out")
+
+
+def test_the_guides_program_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/guide/evaluate.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    whole = evaluation.evaluate
+    less = {"dumbbell.rate": "2Mbps", "run.duration": "4s", "run.warmup": "1s"}
+
+    def evaluate(packs: list[pack.Pack], who: list[subjects.Subject], folder: Path) -> evaluation.Evaluation:
+        return whole([packs[0].with_criteria(["5.1.2"])], who, folder, changes=less)
+
+    monkeypatch.setattr(evaluation, "evaluate", evaluate)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(program, "evaluate.md", "exec"), {})
+    assert (tmp_path / "out/scorecard.html").exists()

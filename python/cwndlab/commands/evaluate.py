@@ -170,7 +170,7 @@ def _show(made: Evaluation, seconds: float) -> None:
             counts = card.counts(subject)
             parts = [f"{count} {outcome.value}" for outcome, count in counts.items()]
             without = sum(subject in row.values for row in card.rows) - sum(counts.values())
-            parts.append(f"{without} rows without a threshold")
+            parts.append(f"{number_of(without, 'row')} without a threshold")
             if unmeasured := card.count_unmeasured(subject):
                 parts.append(f"{unmeasured} not measured")
             echo(f"{card.pack.name}, {subject}: {', '.join(parts)}")
