@@ -59,6 +59,8 @@ enum Discipline<P> {
 #[derive(Debug)]
 struct Served<P> {
     queue: DepartureQueue<P>,
+    /// [`DepartureQueue::packets`], for which the kind of queue would have to be found.
+    waiting: u32,
     /// The time at which [`Link::serve`] is due: the end of the current transmission, or the time at which a class
     /// comes within its limit again.
     due: Time,
@@ -139,6 +141,7 @@ impl<P: Packet> Link<P> {
             (None, Queue::Arrival(queue)) => Discipline::AtArrival(queue),
             (None, Queue::Departure(queue)) => Discipline::AtDeparture(Box::new(Served {
                 queue,
+                waiting: 0,
                 due: Time::MAX,
                 held_until: Time::ZERO,
                 counted_until: Time::ZERO,

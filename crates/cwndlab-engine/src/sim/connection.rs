@@ -435,7 +435,13 @@ impl<P: Probe> Simulation<P> {
         if self.last_windows.len() <= end as usize {
             self.last_windows.resize(end as usize + 1, (u32::MAX, 0, 0, window.3));
         }
-        std::mem::replace(&mut self.last_windows[end as usize], window) != window
+        // Mostly it does not, and then nothing is written.
+        let last = &mut self.last_windows[end as usize];
+        let is_new = *last != window;
+        if is_new {
+            *last = window;
+        }
+        is_new
     }
 
     pub(super) fn record_connection(&mut self, slot: u32, end: Time) {

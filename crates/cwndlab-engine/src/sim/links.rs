@@ -109,9 +109,12 @@ impl<P: Probe> Simulation<P> {
     /// link.
     #[inline(never)]
     pub(super) fn offer_any(&mut self, index: u32, packet: &Packet) {
-        let link = &mut self.wires[index as usize].link;
-        let offered = link.offer(self.now, packet);
-        if let Some(copy) = link.pop_copy() {
+        let wire = &mut self.wires[index as usize];
+        let offered = wire.link.offer(self.now, packet);
+        if offered == Offered::Queued && wire.only_queued() {
+            return;
+        }
+        if let Some(copy) = wire.link.pop_copy() {
             self.offer_copy(index, copy);
         }
         if offered == Offered::Queued || self.is_inside(index, offered, packet) {
@@ -182,14 +185,22 @@ impl<P: Probe> Simulation<P> {
         if wire.service_armed != self.now {
             return;
         }
-        wire.service_armed = Time::MAX;
-        wire.link.serve(self.now);
-        wire.arm_arrival(&mut self.events, index);
-        self.after_service(index);
+        let (due, has_signals) = wire.link.serve(self.now);
+        if wire.arrival_armed.is_never() || wire.link.holds_back() {
+            wire.arm_arrival(&mut self.events, index);
+        }
+        wire.service_armed = due;
+        if has_signals {
+            self.take_signals(index);
+        }
+        if !due.is_never() {
+            let source = self.service_source(index);
+            self.events.push(due, source);
+        }
     }
 
     /// Collects the drops and marks of a queue that decides at departure, and schedules its next service.
-    #[inline]
+    #[inline(never)]
     pub(super) fn after_service(&mut self, index: u32) {
         if self.wires[index as usize].link.has_signals() {
             self.take_signals(index);

@@ -69,6 +69,13 @@ impl Wire {
         }
     }
 
+    /// After an offered packet was queued: whether nothing else has happened, so that no event is to be scheduled, and
+    /// nothing is to be recorded. False if that is not obvious.
+    #[inline]
+    pub(super) fn only_queued(&self) -> bool {
+        !self.arrival_armed.is_never() && !self.watched && self.link.only_queued(self.service_armed)
+    }
+
     /// Schedules this link's next arrival, unless an entry at least as early is pending.
     #[inline]
     pub(super) fn arm_arrival(&mut self, events: &mut EventQueue, index: u32) {

@@ -7,13 +7,12 @@ use crate::queue::Dropped;
 use crate::Packet;
 
 impl<P: Packet> Served<P> {
-    /// The integral of the number of waiting packets over the time since the last call, in packet-nanoseconds. Their
-    /// number has been `packets` since that call.
+    /// The integral of the number of waiting packets over the time since the last call, in packet-nanoseconds.
     #[inline]
-    fn waited(&mut self, now: Time, packets: u32) -> Time {
+    fn waited(&mut self, now: Time) -> Time {
         let span = now - self.counted_until;
         self.counted_until = now;
-        span * u64::from(packets)
+        span * u64::from(self.waiting)
     }
 
     /// Whether packets have been dropped or marked that the caller has not taken.
@@ -27,13 +26,14 @@ impl<P: Packet> Link<P> {
     #[inline(never)]
     pub(super) fn enqueue(&mut self, now: Time, packet: &P) -> Offered {
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
-        let waiting = served.queue.packets();
-        self.counters.add_wait(Time::ZERO, served.waited(now, waiting));
-        let (before, waited) = (served.dropped.len(), waiting > 0);
+        self.counters.add_wait(Time::ZERO, served.waited(now));
+        let (before, waited) = (served.dropped.len(), served.waiting > 0);
         let held = (now < served.held_until).then(|| served.queue.waiting_classes());
         let marked = served.queue.enqueue(now, packet, &mut self.rng, &mut served.dropped);
         self.counters.count_drops(&served.dropped[before..]);
-        self.max_packets = self.max_packets.max(served.queue.packets() + u32::from(now < self.free_at));
+        served.waiting = served.waiting + 1 - (served.dropped.len() - before) as u32;
+        debug_assert_eq!(served.waiting, served.queue.packets());
+        self.max_packets = self.max_packets.max(served.waiting + u32::from(now < self.free_at));
         if held.is_some_and(|classes| classes == served.queue.waiting_classes()) {
             // No waiting packet may be sent before `held_until`, so `due` stays as it is.
         } else if now >= self.free_at {
@@ -81,31 +81,43 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Sends the next packet of a queue that decides at departure. Afterwards call [`Link::pop_dropped`] and
-    /// [`Link::take_marked`].
-    pub fn serve(&mut self, now: Time) {
+    /// After an offered packet was queued: whether the link neither delays nor copies packets, and is settled
+    /// ([`Link::is_settled`]).
+    #[inline]
+    pub fn only_queued(&self, armed: Time) -> bool {
+        self.impaired.is_none() && self.is_settled(armed)
+    }
+
+    /// Sends the next packet of a queue that decides at departure. Returns [`Link::next_service`], and
+    /// [`Link::has_signals`]: whether to call [`Link::pop_dropped`] and [`Link::take_marked`].
+    pub fn serve(&mut self, now: Time) -> (Time, bool) {
         match &mut self.discipline {
-            Discipline::AtArrival(_) => {}
-            Discipline::Bounded(class) => class.serve(now),
+            Discipline::AtArrival(_) => (Time::MAX, false),
+            Discipline::Bounded(class) => {
+                class.serve(now);
+                (class.due(), false)
+            }
             Discipline::AtDeparture(_) => self.serve_next(now, true),
         }
     }
 
-    /// Sends the packet that the queue chooses. `waited` is whether that packet was in the queue before `now`.
-    fn serve_next(&mut self, now: Time, waited: bool) {
+    /// Sends the packet that the queue chooses. `waited` is whether that packet was in the queue before `now`. Returns
+    /// what [`Link::serve`] does.
+    fn serve_next(&mut self, now: Time, waited: bool) -> (Time, bool) {
         self.forget_departed(now);
-        let Discipline::AtDeparture(served) = &mut self.discipline else { return };
-        let waiting = served.queue.packets();
-        self.counters.add_wait(Time::ZERO, served.waited(now, waiting));
+        let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("asked only for such queues") };
+        self.counters.add_wait(Time::ZERO, served.waited(now));
         let before = served.dropped.len();
         let place = &mut self.ring.next_slot().packet;
         let next = served.queue.dequeue(now, &mut served.dropped, place);
         self.counters.count_drops(&served.dropped[before..]);
+        served.waiting -= (served.dropped.len() - before) as u32 + u32::from(next.is_some());
+        debug_assert_eq!(served.waiting, served.queue.packets());
         let Some(marked) = next else {
             let ready = served.queue.next_ready(now).filter(|&ready| ready > now);
             served.held_until = ready.unwrap_or(Time::ZERO);
             served.due = ready.unwrap_or(Time::MAX);
-            return;
+            return (served.due, served.has_signals());
         };
         if marked {
             self.counters.marks += 1;
@@ -114,9 +126,10 @@ impl<P: Packet> Link<P> {
         let bytes = place.wire_bytes() + self.header_bytes;
         self.transmit::<false, false>(now, waited, bytes, |_| {}); // the packet is in its slot already
         let free_at = self.free_at;
-        let Discipline::AtDeparture(served) = &mut self.discipline else { return };
-        served.due = if served.queue.packets() > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
+        let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("the discipline stays") };
+        served.due = if served.waiting > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
         served.held_until = if served.due.is_never() || served.due == free_at { Time::ZERO } else { served.due };
+        (served.due, served.has_signals())
     }
 
     /// Whether [`Link::pop_dropped`] or [`Link::take_marked`] would return a packet.

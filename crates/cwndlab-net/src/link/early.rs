@@ -57,10 +57,13 @@ impl<P: Packet> Link<P> {
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn forget_departed(&mut self, now: Time) {
-        if self.impaired.is_none() || now >= self.free_at {
-            return self.forget_departed_plain(now);
+        if now >= self.free_at {
+            self.forget_all();
+        } else if self.impaired.is_none() {
+            self.forget_departed_plain(now);
+        } else {
+            self.forget_departed_early(now);
         }
-        self.forget_departed_early(now);
     }
 
     /// The part of [`Link::forget_departed`] for an impaired link with packets in service or waiting.

@@ -186,12 +186,21 @@ impl<P: Packet> DepartureQueue<P> {
     #[inline]
     pub fn enqueue(&mut self, now: Time, packet: &P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         match self {
-            DepartureQueue::DropOnFull(queue) => queue.enqueue(now, *packet, rng, dropped),
-            DepartureQueue::Codel(queue) => queue.enqueue(now, *packet, dropped),
-            DepartureQueue::Pie(queue) => queue.enqueue(now, *packet, rng, dropped),
             DepartureQueue::FqCodel(queue) => queue.enqueue(now, packet, dropped),
-            DepartureQueue::DualPi2(queue) => queue.enqueue(now, *packet, dropped),
-            DepartureQueue::Cbq(queue) => queue.enqueue(now, *packet, rng, dropped),
+            _ => self.enqueue_other(now, *packet, rng, dropped),
+        }
+    }
+
+    /// As [`Self::enqueue`], for kinds of queue that are less frequent. Inlined, they would take registers.
+    #[inline(never)]
+    fn enqueue_other(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
+        match self {
+            DepartureQueue::DropOnFull(queue) => queue.enqueue(now, packet, rng, dropped),
+            DepartureQueue::Codel(queue) => queue.enqueue(now, packet, dropped),
+            DepartureQueue::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
+            DepartureQueue::FqCodel(_) => unreachable!("it is asked directly"),
+            DepartureQueue::DualPi2(queue) => queue.enqueue(now, packet, dropped),
+            DepartureQueue::Cbq(queue) => queue.enqueue(now, packet, rng, dropped),
         }
     }
 
@@ -200,11 +209,20 @@ impl<P: Packet> DepartureQueue<P> {
     /// [`DepartureQueue::next_ready`].
     #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
+        match self {
+            DepartureQueue::FqCodel(queue) => queue.dequeue(now, dropped, place),
+            _ => self.dequeue_other(now, dropped, place),
+        }
+    }
+
+    /// As [`Self::dequeue`], for kinds of queue that are less frequent. Inlined, they would take registers.
+    #[inline(never)]
+    fn dequeue_other(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
         let next = match self {
             DepartureQueue::DropOnFull(queue) => queue.dequeue(),
             DepartureQueue::Codel(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Pie(queue) => queue.dequeue(now),
-            DepartureQueue::FqCodel(queue) => return queue.dequeue(now, dropped, place),
+            DepartureQueue::FqCodel(_) => unreachable!("it is asked directly"),
             DepartureQueue::DualPi2(queue) => queue.dequeue(now, dropped),
             DepartureQueue::Cbq(queue) => queue.dequeue(now),
         };

@@ -143,7 +143,8 @@ impl<P> FqCodel<P> {
 impl<P: Packet> FqCodel<P> {
     /// Section 4.1: accepts a packet that arrives at `now`. Above the limit, packets are dropped from the head of the
     /// flow with the most bytes.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet
+    #[inline(always)]
     pub fn enqueue(&mut self, now: Time, packet: &P, dropped: &mut Vec<Dropped<P>>) -> bool {
         let index = self.index(packet.flow_key());
         self.packets += 1;
@@ -162,7 +163,8 @@ impl<P: Packet> FqCodel<P> {
     }
 
     /// Section 4.2: writes the next packet to send to `place`. Returns whether it was marked.
-    #[inline]
+    #[allow(clippy::inline_always)] // once per packet
+    #[inline(always)]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
         loop {
             let from_new = !self.new_flows.is_empty();
@@ -197,6 +199,8 @@ impl<P: Packet> FqCodel<P> {
 
     /// Section 4.1.2: drops a batch from the flow with the most bytes; of several, from the one that is served first.
     /// The RFC leaves that open. Linux takes the first of its table, so there a random hash decides.
+    #[cold]
+    #[inline(never)]
     fn drop_from_fattest(&mut self, dropped: &mut Vec<Dropped<P>>) {
         let bytes = |index: &u32| self.flows[*index as usize].fifo.bytes;
         let listed = self.new_flows.iter().chain(self.old_flows.iter());

@@ -95,9 +95,24 @@ impl Connection {
     fn is_held_next(&mut self, cfg: &TcpConfig, now: Time) -> bool {
         let held = self.is_admitted(now) == Some(false);
         if held {
-            self.hold(cfg, now, self.awaits_ack(cfg));
+            self.hold(cfg, now, self.awaits_ack_next(cfg));
         }
         held
+    }
+
+    /// As [`Self::awaits_ack`], after a full segment. What lets such a segment be sent does not change with it, apart from
+    /// the windows.
+    #[inline]
+    fn awaits_ack_next(&self, cfg: &TcpConfig) -> bool {
+        let s = &self.sender;
+        let mss = u64::from(s.snd.mss);
+        let awaits = s.snd.flight() + mss > s.cc.cwnd()
+            && s.cc.owns_recovery()
+            && s.snd.nxt + mss <= s.snd.end
+            && !self.receiver.ack_now
+            && self.window_outlook(cfg) == Outlook::FullWindow;
+        debug_assert_eq!(awaits, self.awaits_ack(cfg));
+        awaits
     }
 
     /// Does what `outlook` predicts, if the segment to send has no SACK blocks.
