@@ -1,7 +1,7 @@
 //! The simulator's packet: a value of 56 bytes, so that the packet and its arrival time fill a cache line.
 
 use cwndlab_net::Ecn;
-use cwndlab_tcp::{AccEcnOption, Header, SackBlocks, Segment};
+use cwndlab_tcp::{AccEcnOption, Header, Segment};
 use cwndlab_units::Time;
 
 /// A segment in flight. Its SACK blocks and AccECN option are in a side table, since few packets carry any.
@@ -32,7 +32,7 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn new(segment: &Segment, to: u32, route: u32, sacks: &mut SackTable) -> Packet {
         let bare = segment.sack.len == 0 && segment.accecn.is_none();
-        let sack = if bare { 0 } else { sacks.store((segment.sack, segment.accecn)) };
+        let sack = if bare { 0 } else { sacks.store(*segment) };
         Packet { header: segment.header, sack, ..Packet::to_end(to, route) }
     }
 
@@ -76,8 +76,7 @@ impl Packet {
         if self.sack == 0 {
             return Segment::from(self.header);
         }
-        let (sack, accecn) = &sacks.slots[self.sack as usize - 1];
-        Segment { header: self.header, sack: *sack, accecn: *accecn }
+        Segment { header: self.header, ..sacks.slots[self.sack as usize - 1] }
     }
 
     /// The segment's header, if the segment has no options in the side table.
@@ -164,20 +163,26 @@ impl cwndlab_net::Packet for Packet {
     }
 }
 
-/// The options that few segments carry.
-type Options = (SackBlocks, Option<AccEcnOption>);
-
-/// The options of the packets in flight.
+/// The options of the packets in flight, which few segments carry. Their headers are in the packets; those in the slots
+/// have no meaning.
 #[derive(Debug, Default)]
 pub(crate) struct SackTable {
-    slots: Vec<Options>,
+    slots: Vec<Segment>,
     free: Vec<u32>,
 }
 
 impl SackTable {
-    /// Stores options and returns their slot plus one.
+    /// The segment of a packet with options, made in its slot, so that only the header is copied.
     #[inline]
-    fn store(&mut self, options: Options) -> u32 {
+    pub(crate) fn segment(&mut self, packet: &Packet) -> &Segment {
+        let slot = &mut self.slots[packet.sack as usize - 1];
+        slot.header = packet.header;
+        slot
+    }
+
+    /// Stores a segment's options and returns their slot plus one.
+    #[inline]
+    fn store(&mut self, options: Segment) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize - 1] = options;
             return slot;
@@ -189,8 +194,10 @@ impl SackTable {
     /// As [`Self::store`], for AccECN's option alone.
     #[inline]
     fn store_option(&mut self, option: &AccEcnOption) -> u32 {
-        let Some(slot) = self.free.pop() else { return self.store((SackBlocks::default(), Some(*option))) };
-        let (sack, accecn) = &mut self.slots[slot as usize - 1];
+        let Some(slot) = self.free.pop() else {
+            return self.store(Segment { accecn: Some(*option), ..Segment::default() });
+        };
+        let Segment { sack, accecn, .. } = &mut self.slots[slot as usize - 1];
         (sack.len, *accecn) = (0, Some(*option));
         slot
     }
@@ -214,6 +221,7 @@ impl SackTable {
 mod tests {
     use super::*;
     use cwndlab_net::Packet as _;
+    use cwndlab_tcp::SackBlocks;
 
     #[test]
     fn a_segment_survives_the_packet() {
@@ -222,7 +230,7 @@ mod tests {
         let segment = Segment { header, sack, accecn: Some(AccEcnOption { order: 1, fields: 3, counters: [1, 0, 1] }) };
         let mut sacks = SackTable::default();
         let packet = Packet::new(&segment, 0, 0, &mut sacks);
-        assert_eq!(packet.segment(&sacks), segment);
+        assert_eq!((packet.segment(&sacks), *sacks.segment(&packet)), (segment, segment));
         assert_eq!((packet.ecn(), sacks.in_use()), (Ecn::Ect0, 1));
         sacks.release(&packet);
         assert_eq!(sacks.in_use(), 0);

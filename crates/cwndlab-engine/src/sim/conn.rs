@@ -76,9 +76,9 @@ impl Conn {
         let calm = if let Some(header) = packet.bare() {
             self.ends[side].handle_bare(config, now, header)
         } else {
-            let segment = packet.segment(sacks);
+            let calm = self.ends[side].handle_segment(config, now, sacks.segment(packet));
             sacks.release(packet);
-            self.ends[side].handle_segment(config, now, &segment)
+            calm
         };
         (config, calm)
     }

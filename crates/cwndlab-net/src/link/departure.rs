@@ -127,8 +127,14 @@ impl<P: Packet> Link<P> {
         self.transmit::<false, false>(now, waited, bytes, |_| {}); // the packet is in its slot already
         let free_at = self.free_at;
         let Discipline::AtDeparture(served) = &mut self.discipline else { unreachable!("the discipline stays") };
-        served.due = if served.waiting > 0 { served.queue.next_turn(free_at) } else { Time::MAX };
-        served.held_until = if served.due.is_never() || served.due == free_at { Time::ZERO } else { served.due };
+        (served.due, served.held_until) = if served.waiting == 0 {
+            (Time::MAX, Time::ZERO)
+        } else {
+            match served.queue.next_turn(free_at) {
+                due if due == free_at => (due, Time::ZERO),
+                due => (due, due),
+            }
+        };
         (served.due, served.has_signals())
     }
 

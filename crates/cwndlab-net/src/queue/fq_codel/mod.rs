@@ -177,10 +177,10 @@ impl<P: Packet> FqCodel<P> {
                 self.old_flows.push(index);
                 continue;
             }
-            let (packets, bytes) = (flow.fifo.len(), flow.fifo.bytes);
+            // Without the flow meanwhile, so that its numbers need not be kept.
+            (self.packets, self.bytes) = (self.packets - flow.fifo.len(), self.bytes - flow.fifo.bytes);
             let sent = flow.law.dequeue(&self.codel, &mut flow.fifo, now, dropped);
-            self.packets -= packets - flow.fifo.len();
-            self.bytes -= bytes - flow.fifo.bytes;
+            (self.packets, self.bytes) = (self.packets + flow.fifo.len(), self.bytes + flow.fifo.bytes);
             if let Some(marked) = sent {
                 *place = *flow.fifo.taken();
                 flow.deficit -= i64::from(place.wire_bytes());
