@@ -193,6 +193,14 @@ def test_traces_whose_connection_only_opens_later_agree_from_the_first_data_on(
         assert re.fullmatch(rf"all \d{{3,}} events agree, {same}", str(compare_traces(a, b, 0.002)["base"]))
 
 
+def test_a_simulator_with_more_runs_than_the_kernel_is_compared_by_those_of_both(tmp_path: Path) -> None:
+    chosen = {"grid": "tables_1_to_3", "webs": 8, "ftps": 1, "iw": [1, 3], "run.duration": "40s"}
+    study = Study.load("rfc2415").set({**chosen, "run.replicates": 3})
+    two(study.set({"run.replicates": 4}), study, tmp_path)
+    said = "The simulator's numbers are of 4 runs; differences compare the 3 runs that the kernel has, too."
+    assert said in (tmp_path / "report.md").read_text()
+
+
 @contextmanager
 def _as_kernel(folder: Path) -> Iterator[tuple[object, object]]:
     """A result folder that says it is a kernel's if its name does."""

@@ -195,7 +195,9 @@ def _backend_facts(content: Mapping[str, Any]) -> list[Fact]:
         ),
         Fact(
             "packets late (worst run)",
-            "p50 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, at most {:.0f} µs".format(*late) if any(late) else "none",
+            "p50 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, at most {:.0f} µs".format(*late)
+            if max(late) >= 1
+            else "by less than 1 µs",
         ),
         *(Fact("the kernel's settings", line) for line in content["stack"].get("settings", ())),
         *_program_facts(runs),

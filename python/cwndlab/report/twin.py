@@ -243,8 +243,20 @@ def view(
         tuple((cells_in_words[cell], *_trace_row(found)) for cell, found in twin.first_differences.items()),
         twin.about,
         count,
-        RULE.format(pairing=PAIRED if twin.paired else UNPAIRED),
+        RULE.format(pairing=PAIRED if twin.paired else UNPAIRED) + (_more_runs(rows) if twin.paired else ""),
         lines,
+    )
+
+
+def _more_runs(rows: Sequence[TwinNumber]) -> str:
+    """That the simulator has more runs than the kernel, so that a difference is not that of both numbers."""
+    simulated = max((row.simulator.n for row in rows), default=0)
+    kernel = max((row.kernel.n for row in rows), default=0)
+    if simulated <= kernel:
+        return ""
+    return (
+        f" The simulator's numbers are of {simulated} runs; differences compare the {kernel} runs that the "
+        "kernel has, too."
     )
 
 
