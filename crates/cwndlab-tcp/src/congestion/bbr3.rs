@@ -80,6 +80,11 @@ fn bytes_in(rate: u64, time: Time) -> u64 {
     product_over(rate, time.as_nanos(), 1_000_000_000)
 }
 
+/// The largest multiple of `unit` that is not above `bytes`.
+fn whole(bytes: u64, unit: u64) -> u64 {
+    bytes - bytes % unit
+}
+
 /// Detects that the pipe is full (section 5.3.1.2).
 #[derive(Clone, Copy, Debug, Default)]
 struct FullPipe {
@@ -104,6 +109,8 @@ pub(super) struct Bbr3 {
     is: &'static Rules,
     random: Option<Rng>,
     mss: u64,
+    /// What volumes are rounded to: a packet in Google's BBR v3 branch, otherwise a byte.
+    unit: u64,
     initial_cwnd: u64,
     cwnd: u64,
     /// Bytes per second.
@@ -146,6 +153,7 @@ impl Bbr3 {
             is: cfg.rules.rules(),
             random: None,
             mss: 1,
+            unit: 1,
             initial_cwnd: 0,
             cwnd: 0,
             pacing_rate: 0,
@@ -195,7 +203,10 @@ impl Bbr3 {
         self.cwnd = cwnd;
         (self.delivered_packets, self.ce) = (after.total_delivered_packets, self.ce + ack.ce_bytes);
         self.delivered += ack.delivered_bytes;
-        let sample = Sample::new(ack, after, self.lost, self.ce);
+        let mut sample = Sample::new(ack, after, self.lost, self.ce);
+        if self.is.counts_packets {
+            sample.count_packets(self.mss, ack);
+        }
         self.rounds.on_ack(sample.prior_delivered, self.delivered_packets);
         self.end_recovery(sample.repair);
         self.note_usage(&sample);
@@ -310,10 +321,13 @@ impl Law for Bbr3 {
     /// `OnInit` (section 5.2.1).
     fn on_start(&mut self, start: &Start, windows: &mut Windows) {
         self.mss = u64::from(start.mss);
+        if self.is.counts_packets {
+            self.unit = self.mss;
+        }
         (self.cwnd, self.initial_cwnd) = (u64::from(windows.cwnd), u64::from(windows.cwnd));
         self.min_rtt = MinRtt::new(start.now, start.min_rtt);
         self.set_first_rate(start.srtt);
-        self.aggregation.restart(start.now);
+        self.aggregation.start(start.now, self.unit);
     }
 
     fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {

@@ -4,7 +4,7 @@
 use cwndlab_units::Time;
 
 use super::sample::Sample;
-use super::{bytes_in, Rounds};
+use super::{bytes_in, whole, Rounds};
 use crate::config::Bbr3Rules;
 use crate::windowed_max::WindowedMax;
 
@@ -28,6 +28,8 @@ enum Filter {
 pub(super) struct Aggregation {
     began: Time,
     delivered: u64,
+    /// Expected volumes are rounded down to multiples of it.
+    unit: u64,
     filter: Filter,
 }
 
@@ -37,7 +39,13 @@ impl Aggregation {
             Bbr3Rules::Draft => Filter::Windowed(WindowedMax::default()),
             Bbr3Rules::GoogleV3 => Filter::Slots([0; 2], 0, 0),
         };
-        Aggregation { began: Time::ZERO, delivered: 0, filter }
+        Aggregation { began: Time::ZERO, delivered: 0, unit: 1, filter }
+    }
+
+    /// Starts the first interval at `now`. Expected volumes are rounded down to multiples of `unit`.
+    pub fn start(&mut self, now: Time, unit: u64) {
+        self.unit = unit;
+        self.restart(now);
     }
 
     /// Starts a new interval of the measurement at `now`.
@@ -51,7 +59,7 @@ impl Aggregation {
         if sample.acked == 0 {
             return;
         }
-        let mut expected = bytes_in(bandwidth, sample.now.saturating_sub(self.began));
+        let mut expected = self.expected(bandwidth, sample.now.saturating_sub(self.began));
         if self.delivered <= expected {
             self.restart(sample.now);
             expected = 0;
@@ -78,7 +86,12 @@ impl Aggregation {
     pub fn allowance(&self, bandwidth: u64) -> u64 {
         match &self.filter {
             Filter::Windowed(max) => u64::from(max.get()),
-            Filter::Slots(slots, ..) => slots[0].max(slots[1]).min(bytes_in(bandwidth, GOOGLE_MOST)),
+            Filter::Slots(slots, ..) => slots[0].max(slots[1]).min(self.expected(bandwidth, GOOGLE_MOST)),
         }
+    }
+
+    /// What arrives in `time` at the rate `bandwidth`.
+    fn expected(&self, bandwidth: u64, time: Time) -> u64 {
+        whole(bytes_in(bandwidth, time), self.unit)
     }
 }

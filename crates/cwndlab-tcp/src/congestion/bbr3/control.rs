@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use super::sample::Sample;
-use super::{bytes_in, scaled, Bbr3, State, LEAST_SEGMENTS, NONE};
+use super::{bytes_in, scaled, whole, Bbr3, State, LEAST_SEGMENTS, NONE};
 use crate::congestion::{Grant, Quantum};
 
 /// 1 - `PacingMarginPercent`
@@ -89,12 +89,22 @@ impl Bbr3 {
         bytes_in(self.pacing_rate, QUANTUM_TIME).min(MOST_QUANTUM).max(least)
     }
 
-    /// `BDPMultiple`
+    /// `BDPMultiple`. Google's BBR v3 branch rounds it up to whole packets (`bbr_bdp`).
     pub(super) fn product(&self, bandwidth: u64, gain: f64) -> u64 {
         if self.min_rtt.get().is_never() {
             return self.initial_cwnd;
         }
-        scaled(bytes_in(bandwidth, self.min_rtt.get()), gain)
+        let bytes = scaled(bytes_in(bandwidth, self.min_rtt.get()), gain);
+        if self.is.counts_packets {
+            whole(bytes, self.mss) + self.mss // never whole before, as rates are rounded up
+        } else {
+            bytes
+        }
+    }
+
+    /// A volume times a gain, rounded down to whole packets where the rules count those.
+    pub(super) fn share(&self, volume: u64, gain: f64) -> u64 {
+        whole(scaled(volume, gain), self.unit)
     }
 
     /// `QuantizationBudget`
@@ -112,7 +122,7 @@ impl Bbr3 {
     /// next train.
     pub(super) fn in_network(&self, in_flight: u64, held: Time) -> u64 {
         let then = in_flight + if self.pacing_gain() > 1.0 { self.quantum() } else { 0 };
-        then.saturating_sub(bytes_in(self.bw(), held))
+        then.saturating_sub(whole(bytes_in(self.bw(), held), self.unit))
     }
 
     /// `ProbeRTTCwnd`

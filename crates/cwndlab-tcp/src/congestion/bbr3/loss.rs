@@ -106,12 +106,20 @@ impl Bbr3 {
         }
     }
 
-    /// `InflightAtLoss`: the volume in flight when losses crossed the threshold.
-    fn inflight_at_loss(&self, sample: &Sample, bytes: u64) -> u64 {
-        let inflight_before = sample.tx_in_flight.saturating_sub(bytes) as f64;
+    /// `InflightAtLoss`: the volume in flight when losses crossed the threshold. Google's BBR v3 branch rounds the losses
+    /// allowed up to whole packets, and the result down (`bbr_inflight_hi_from_lost_skb`).
+    pub(super) fn inflight_at_loss(&self, sample: &Sample, bytes: u64) -> u64 {
+        let inflight_before = sample.tx_in_flight.saturating_sub(bytes);
         let lost_before = sample.lost.saturating_sub(bytes) as f64;
-        let budget = (self.is.loss_threshold * inflight_before - lost_before).max(0.0);
-        (inflight_before + budget / (1.0 - self.is.loss_threshold)) as u64
+        let mut allowed = self.is.loss_threshold * inflight_before as f64;
+        if self.is.counts_packets {
+            allowed = (allowed / self.mss as f64).ceil() * self.mss as f64;
+        }
+        let budget = (allowed - lost_before).max(0.0);
+        if self.is.counts_packets {
+            return inflight_before + self.share(budget as u64, 1.0 / (1.0 - self.is.loss_threshold));
+        }
+        (inflight_before as f64 + budget / (1.0 - self.is.loss_threshold)) as u64
     }
 
     /// `IsInflightTooHigh`. With the knob `ecn`, also compares marks with the threshold of Google's BBR v3 branch.
@@ -125,7 +133,7 @@ impl Bbr3 {
         self.probe.too_high = true;
         self.probe.samples = false;
         if !sample.app_limited {
-            self.inflight_longterm = sample.tx_in_flight.max(scaled(self.target_inflight(), self.is.beta));
+            self.inflight_longterm = sample.tx_in_flight.max(self.share(self.target_inflight(), self.is.beta));
         }
         if self.state == State::Up {
             self.undo.state = Some(State::Up);
@@ -215,7 +223,7 @@ impl Bbr3 {
         let mut by_marks = NONE;
         if let Some(ecn) = self.ecn.filter(|ecn| ecn.in_round) {
             self.inflight_shortterm = if self.inflight_shortterm == NONE { self.cwnd } else { self.inflight_shortterm };
-            by_marks = scaled(self.inflight_shortterm, ecn.cut());
+            by_marks = self.share(self.inflight_shortterm, ecn.cut());
         }
         if self.latest.loss {
             if self.bw_shortterm == NONE {
@@ -225,7 +233,7 @@ impl Bbr3 {
                 self.inflight_shortterm = self.cwnd;
             }
             self.bw_shortterm = self.latest.rate.max(scaled(self.bw_shortterm, self.is.beta));
-            self.inflight_shortterm = self.latest.inflight.max(scaled(self.inflight_shortterm, self.is.beta));
+            self.inflight_shortterm = self.latest.inflight.max(self.share(self.inflight_shortterm, self.is.beta));
         }
         self.inflight_shortterm = self.inflight_shortterm.min(by_marks);
     }

@@ -4,7 +4,7 @@ use cwndlab_units::Time;
 use rand::Rng as _;
 
 use super::sample::Sample;
-use super::{scaled, Bbr3, Repair, State, LEAST_SEGMENTS, NONE};
+use super::{whole, Bbr3, Repair, State, LEAST_SEGMENTS, NONE};
 
 /// The wait before the next probe is 2 to 3 s, or as many rounds as the target volume has segments, but at most 62 or
 /// 63 rounds, whichever ends first (`PickProbeWait`, section 5.3.3.8.3).
@@ -180,7 +180,7 @@ impl Bbr3 {
         if self.inflight_longterm == NONE {
             return NONE;
         }
-        let headroom = scaled(self.inflight_longterm, self.is.headroom).max(self.mss);
+        let headroom = self.share(self.inflight_longterm, self.is.headroom).max(self.mss);
         self.inflight_longterm.saturating_sub(headroom).max(LEAST_SEGMENTS * self.mss)
     }
 
@@ -188,7 +188,7 @@ impl Bbr3 {
     fn raise_slope(&mut self) {
         let growth = 1_u64 << self.probe.up_rounds;
         self.probe.up_rounds = (self.probe.up_rounds + 1).min(MOST_UP_ROUNDS);
-        self.probe.acked_per_segment = (self.cwnd / growth).max(self.mss);
+        self.probe.acked_per_segment = whole(self.cwnd / growth, self.unit).max(self.mss);
     }
 
     /// `ProbeInflightLongtermUpward`

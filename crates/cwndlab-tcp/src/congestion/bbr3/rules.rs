@@ -64,6 +64,9 @@ rules! {
     /// Whether Startup's window may exceed its target as long as it is below twice the initial window. Otherwise it may
     /// until an initial window has been delivered.
     grows_to_twice_initial: bool = false, true;
+    /// Whether volumes are whole packets, and rates multiples of 2^-24 packets per microsecond. Products and rates are
+    /// rounded up, other volumes down.
+    counts_packets: bool = false, true;
 }
 
 impl Bbr3Rules {

@@ -6,6 +6,9 @@ use crate::congestion::bbr::Repair;
 use crate::congestion::{product_over, AckReport, AfterAck};
 use crate::flight::LostSegment;
 
+/// `BW_SCALE` in Google's BBR v3 branch
+const RATE_BITS: u32 = 24;
+
 /// The information about the path in an ACK or a lost segment. The names in draft-ietf-ccwg-bbr-06,
 /// section 2.3, are given next to ours.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +68,16 @@ impl Sample {
             sample.ce = ce.saturating_sub(rate.prior_ce_bytes);
         }
         sample
+    }
+
+    /// Rounds the rate up to a multiple of 2^-24 packets of `mss` bytes per microsecond (`bbr_calculate_bw_sample` in
+    /// Google's BBR v3 branch).
+    pub fn count_packets(&mut self, mss: u64, ack: &AckReport) {
+        if let Some(rate) = ack.rate.as_ref().filter(|_| self.rate > 0) {
+            let packets = rate.delivered_bytes.div_ceil(mss);
+            let units = (packets << RATE_BITS).saturating_mul(1000).div_ceil(rate.interval.as_nanos());
+            self.rate = product_over(units, mss * 1_000_000, 1 << RATE_BITS) + 1;
+        }
     }
 
     /// The sample of a lost segment, with the volume in flight when it was sent (`HandleLostPacket`). `lost` is the

@@ -37,13 +37,13 @@ fn between_rounds_the_branch_takes_growth_into_account_and_the_draft_does_not() 
         let mut flow = start();
         flow.round(Ack { rate: 10, in_flight: 100, ..ACK });
         flow.ack(Ack { rate: 20, in_flight: 100, prior: Some(0), ..ACK });
-        assert_eq!(flow.law.full.rate, rate * RATE / 40);
+        assert_eq!(flow.law.full.rate / 1000, rate * RATE / 40_000);
     }
 }
 
 #[test]
 fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
-    for start in [Flow::new, Flow::google] {
+    for (start, bound) in [(Flow::new as fn() -> Flow, BDP), (Flow::google, BDP + MSS)] {
         let mut flow = start();
         let limited = Ack { app_limited: true, in_flight: 100, ..ACK };
         flow.round(limited);
@@ -55,7 +55,7 @@ fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
         flow.round(Ack { lost: 1, in_recovery: true, tx_in_flight: 49, ..limited });
         assert_eq!(flow.law.state, State::Drain, "1 of 49 is more than 2 %");
         assert!(flow.law.full.now && flow.law.full.reached);
-        assert_eq!(flow.law.inflight_longterm, BDP, "max(bdp, inflight_latest)");
+        assert_eq!(flow.law.inflight_longterm, bound, "max(bdp, inflight_latest), by the branch rounded up");
     }
     // Five lost ranges, or losses of 1 packet in 52 (less than 2 %), do not end Startup.
     for (losses, tx_in_flight) in [(4, 49), (6, 52)] {
@@ -93,6 +93,23 @@ fn a_4_drain_ends_after_three_rounds_by_the_draft_and_lasts_by_the_branch() {
         }
         flow.round(Ack { in_flight: 60, ..ACK });
         assert_eq!(flow.law.state == State::Down, ends);
+    }
+}
+
+#[test]
+fn the_draft_counts_bytes_and_the_branch_whole_packets() {
+    let (draft, google) = (Flow::new().law, Flow::google().law);
+    assert_eq!((draft.product(RATE, 1.01), google.product(RATE, 1.01)), (40 * MSS + 600, 41 * MSS));
+    assert_eq!((draft.share(BDP, 0.99), google.share(BDP, 0.99)), (39 * MSS + 900, 39 * MSS));
+    // 51 packets may lose a packet by the branch, 1.02 by the draft; another packet may then be sent.
+    let first_loss = Sample { tx_in_flight: 52 * MSS, lost: MSS, ..Sample::default() };
+    assert_eq!(google.inflight_at_loss(&first_loss, MSS), 52 * MSS);
+    assert_eq!(draft.inflight_at_loss(&first_loss, MSS), 51 * MSS + 1561);
+    // 20 packets in 40 ms are 8388.6 units of 2^-24 packets per microsecond, and 8389 units are 750,035.1 bytes per
+    // second.
+    for (mut flow, rate) in [(Flow::new(), 750_000), (Flow::google(), 750_036)] {
+        flow.round(Ack { rate: 20, ..ACK });
+        assert_eq!(flow.law.max_bw(), rate);
     }
 }
 
@@ -243,10 +260,10 @@ fn a_18_and_a_19_a_spurious_recovery_returns_to_the_probe_by_the_draft_and_not_b
                 flow.law.note_timeout();
                 flow.cwnd = 20 * MSS;
             }
-            let lost = Ack { lost: 3, tx_in_flight: 50, prior: Some(0), ..ACK };
+            let lost = Ack { lost: 3, tx_in_flight: 50, in_flight: 50, prior: Some(0), ..ACK };
             flow.ack(Ack { in_recovery: true, after_timeout: timeout, ..lost });
             assert_eq!(flow.law.state, State::Down);
-            assert!(flow.law.inflight_longterm < 50 * MSS);
+            assert!(flow.law.inflight_longterm <= 50 * MSS);
             let mut windows = window(flow.cwnd);
             flow.law.takes_undo(MSS as u32, &mut windows);
             flow.cwnd = u64::from(windows.cwnd);

@@ -152,7 +152,8 @@ impl Flow {
 
     pub fn down(self) -> Flow {
         let mut flow = self.draining();
-        flow.ack(Ack { prior: Some(0), ..ACK }); // 40 packets in flight, 41 before
+        let product = flow.law.product(RATE, 1.0) / MSS;
+        flow.ack(Ack { in_flight: product, prior: Some(0), ..ACK }); // one packet more before
         assert_eq!(flow.law.state, State::Down);
         flow
     }

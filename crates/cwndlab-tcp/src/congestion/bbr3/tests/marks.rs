@@ -38,7 +38,7 @@ fn outside_probes_marks_lower_the_window_by_a_third_of_their_share() {
     flow.round(Ack { in_flight: 2, rtt_ms: 4, ce: 1, ..ACK });
     let cut = flow.law.ecn.expect("is on").cut();
     assert!(cut < 1.0 && cut > 1.0 - 85.0 / 256.0, "{cut}");
-    assert_eq!(flow.law.inflight_shortterm, scaled(100 * MSS, cut));
+    assert_eq!(flow.law.inflight_shortterm, scaled(100, cut) * MSS);
     assert_eq!(flow.law.bw_shortterm, NONE, "marks do not lower the rate");
 }
 
