@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import repository
 from repository import ROOT
 
+MANUAL = ROOT / "docs"
 #: What is no link or heading in spite of its looks.
 BLOCK = re.compile(r"^(?P<fence>```+|~~~+).*?^(?P=fence)|<!--.*?-->", re.S | re.M)
 CODE = re.compile(r"`[^`\n]+`")
@@ -59,6 +60,8 @@ def faults(file: Path) -> Iterator[tuple[int, str]]:
             message = "there is no such file"
         elif anchor and target.suffix == ".md" and anchor not in anchors(target):
             message = f"{target.relative_to(ROOT)} has no heading of this name"
+        elif anchor and MANUAL in file.parents and MANUAL not in target.parents:
+            message = "the manual cannot link to a heading of a file outside docs/"
         if message:
             yield text.count("\n", 0, found.start()) + 1, f"{link}: {message}"
 
