@@ -9,7 +9,8 @@ simulator has a seed of its own, with which its stream draws the same phases. An
 events up to the end of DRAIN.
 
 Version 3 (`google-v3`) is compared with the `bbr` of a kernel with a BBRv3 patch; `CWNDLAB_BBR3_KERNEL` names
-one to run it again. With two flows no seed has the kernel's draws, so they are compared up to the first probe.
+one to run it again. With two flows no seed has the kernel's draws, so they are compared up to the first
+probe.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class Case:
     set: dict[str, str] = field(default_factory=dict)
 
 
-#: The guest starts the second flow 0.961 ms late, with version 3 0.256 ms (its applications sleep for whole ticks).
+#: The guest's applications sleep for whole ticks, so its second flow starts 0.961 ms late, and 0.256 ms with
+#: version 3.
 CASES = {
     "half-bdp": Case(4),
     "one-bdp": Case(10),
