@@ -121,7 +121,7 @@ def test_probe_timeouts_are_rows_of_their_own() -> None:
 def test_the_report_names_the_stacks_and_their_versions(run: RunResult) -> None:
     assert run.folder is not None
     text = (run.folder / "report.md").read_text()
-    assert "cubic and quinn bbr and noq bbr3" in text
+    assert "cubic, quinn bbr and noq bbr3" in text
     assert "| QUIC stack noq | noq-proto 1.4.0 |" in text
     assert "QUIC stacks do not run on a page" in (run.folder / "report.html").read_text()
 
