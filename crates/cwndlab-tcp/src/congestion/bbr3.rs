@@ -82,6 +82,9 @@ fn bytes_in(rate: u64, time: Time) -> u64 {
 
 /// The largest multiple of `unit` that is not above `bytes`.
 fn whole(bytes: u64, unit: u64) -> u64 {
+    if unit == 1 {
+        return bytes; // no division by the draft's rules
+    }
     bytes - bytes % unit
 }
 

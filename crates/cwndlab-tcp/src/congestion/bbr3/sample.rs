@@ -72,6 +72,7 @@ impl Sample {
 
     /// Rounds the rate up to a multiple of 2^-24 packets of `mss` bytes per microsecond (`bbr_calculate_bw_sample` in
     /// Google's BBR v3 branch).
+    #[inline(never)]
     pub fn count_packets(&mut self, mss: u64, ack: &AckReport) {
         if let Some(rate) = ack.rate.as_ref().filter(|_| self.rate > 0) {
             let packets = rate.delivered_bytes.div_ceil(mss);
