@@ -111,15 +111,14 @@ impl Bbr3 {
     pub(super) fn inflight_at_loss(&self, sample: &Sample, bytes: u64) -> u64 {
         let inflight_before = sample.tx_in_flight.saturating_sub(bytes);
         let lost_before = sample.lost.saturating_sub(bytes) as f64;
-        let mut allowed = self.is.loss_threshold * inflight_before as f64;
+        let (threshold, packet) = (self.is.loss_threshold, self.mss as f64);
+        let allowed = threshold * inflight_before as f64;
         if self.is.counts_packets {
-            allowed = (allowed / self.mss as f64).ceil() * self.mss as f64;
+            let budget = ((allowed / packet).ceil() * packet - lost_before).max(0.0);
+            return inflight_before + self.share(budget as u64, 1.0 / (1.0 - threshold));
         }
         let budget = (allowed - lost_before).max(0.0);
-        if self.is.counts_packets {
-            return inflight_before + self.share(budget as u64, 1.0 / (1.0 - self.is.loss_threshold));
-        }
-        (inflight_before as f64 + budget / (1.0 - self.is.loss_threshold)) as u64
+        (inflight_before as f64 + budget / (1.0 - threshold)) as u64
     }
 
     /// `IsInflightTooHigh`. With the knob `ecn`, also compares marks with the threshold of Google's BBR v3 branch.
