@@ -231,6 +231,12 @@ impl Flight {
         Some(&mut self.record.as_mut()?.rate.as_mut()?.sampler)
     }
 
+    /// Whether [`Flight::take_lost`] would return any.
+    #[inline]
+    pub fn has_lost(&self) -> bool {
+        self.record.as_ref().and_then(|record| record.rate.as_ref()).is_some_and(|rate| !rate.lost.is_empty())
+    }
+
     /// Takes the segments deemed lost since the last call, with the number of segments known to have arrived. `None` if
     /// there are none, or if the delivery rate is not measured.
     pub fn take_lost(&mut self) -> Option<(u64, impl Iterator<Item = LostSegment> + '_)> {

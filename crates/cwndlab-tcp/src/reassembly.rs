@@ -14,6 +14,8 @@ const NO_BLOCK: Block = (0, 0);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     ranges: Ranges,
+    /// Bytes in them.
+    bytes: u64,
     /// The blocks reported last, most recent first; empty slots follow.
     recent: [Block; RECENT],
     /// The block that the next ACK does not yet put in front: see [`Blocks::Withheld`].
@@ -50,9 +52,12 @@ impl Reassembly {
     pub fn insert(&mut self, start: u64, end: u64, blocks: Blocks) -> Option<(u64, u64)> {
         self.settle();
         let mut known = None;
+        let mut joined_bytes = 0;
         let block = self.ranges.insert(start, end, |(from, to)| {
+            joined_bytes += to - from;
             known = known.or(Some((from.max(start), to.min(end))).filter(|both| both.0 < both.1));
         });
+        self.bytes += block.1 - block.0 - joined_bytes;
         let new = low((start, end));
         match blocks {
             Blocks::Whole => self.touch(low(block)),
@@ -107,7 +112,7 @@ impl Reassembly {
 
     /// Bytes stored.
     pub fn bytes(&self) -> u64 {
-        self.ranges.iter().map(|range| range.1 - range.0).sum()
+        self.bytes
     }
 
     /// Records a range that had arrived before (RFC 2883, section 4).
@@ -141,6 +146,7 @@ impl Reassembly {
     pub fn advance(&mut self, next: u64) -> u64 {
         let mut reached = next;
         while let Some(range) = self.ranges.take_first(next) {
+            self.bytes -= range.1 - range.0;
             reached = reached.max(range.1);
         }
         for block in self.recent.iter_mut().filter(|block| not_after(block.0, reached as u32)) {

@@ -378,13 +378,32 @@ impl Recovery {
         mut share_timer(cfg: &TcpConfig, s: &SendState, timers: &mut Timers);
         ref room(v: &ViewRef<'_>) -> Option<Room>;
         ref waiting_bytes(v: &ViewRef<'_>) -> Option<u64>;
-        ref in_flight(s: &SendState, flight: &Flight) -> u64;
         ref in_recovery() -> bool;
         ref counts_bare_acks(cfg: &TcpConfig) -> bool;
         ref times_echo(new: bool, blocks: bool) -> bool;
         ref is_calm(flight: &Flight) -> bool;
         ref only_grows() -> bool;
         ref shown() -> Shown;
+    }
+
+    /// Returns the estimated bytes in the network.
+    #[inline]
+    pub fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
+        match self {
+            Recovery::Rack(rack) => rack.in_flight(s, flight),
+            _ => self.in_flight_without_rack(s, flight),
+        }
+    }
+
+    #[inline(never)]
+    fn in_flight_without_rack(&self, s: &SendState, flight: &Flight) -> u64 {
+        each!(self, r => r.in_flight(s, flight))
+    }
+
+    /// See [`Rack::room_for_new`]; `None` for other recoveries.
+    pub fn room_for_new(&self, v: &ViewRef<'_>) -> Option<Room> {
+        let Recovery::Rack(rack) = self else { return None };
+        rack.room_for_new(v)
     }
 
     /// Returns the state of RACK, for the fast paths of `connection`; `None` for other recoveries.

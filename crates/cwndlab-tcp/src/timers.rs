@@ -107,11 +107,16 @@ impl TcpConfig {
         Clock::of(&self.rto)
     }
 
+    /// Whether timers go off at ticks of a clock.
+    #[inline]
+    pub(crate) fn goes_by_ticks(&self) -> bool {
+        self.rto.timer_hz != 0 || self.rto.estimator.is_linux_2()
+    }
+
     /// Returns the time at which a timer set at `now` for `wait` expires.
     #[inline]
     pub(crate) fn expiry(&self, now: Time, wait: Time) -> Time {
-        let by_clock = self.rto.timer_hz != 0 || self.rto.estimator.is_linux_2();
-        if by_clock && !wait.is_never() {
+        if self.goes_by_ticks() && !wait.is_never() {
             self.expiry_by_clock(now, wait)
         } else {
             now + wait

@@ -24,6 +24,7 @@ use crate::config::{Bbr3Config, TcpConfig};
 use crate::flight::LostSegment;
 use crate::Rng;
 use aggregation::Aggregation;
+use control::Derived;
 use ecn::Ecn;
 use loss::{Latest, Undo};
 use probe_bw::Probe;
@@ -118,6 +119,7 @@ pub(super) struct Bbr3 {
     cwnd: u64,
     /// Bytes per second.
     pacing_rate: u64,
+    derived: Derived,
     state: State,
     rounds: Rounds,
     /// `drain_start_round`
@@ -160,6 +162,7 @@ impl Bbr3 {
             initial_cwnd: 0,
             cwnd: 0,
             pacing_rate: 0,
+            derived: Derived::default(),
             state: State::Startup,
             rounds: Rounds::default(),
             drain_round: 0,
@@ -289,7 +292,7 @@ impl Bbr3 {
         self.leave_startup_by_loss(sample);
         if self.state == State::Startup && self.full.reached {
             (self.state, self.drain_round) = (State::Drain, self.rounds.count);
-            self.ssthresh = Some(self.inflight(self.max_bw(), 1.0));
+            self.ssthresh = Some(self.inflight(self.max_bw()));
             if self.is.drain_resets_signals {
                 self.reset_congestion_signals();
             }
@@ -303,9 +306,9 @@ impl Bbr3 {
             return;
         }
         let done = if self.is.drain_by_max_bw {
-            self.in_network(sample.in_flight, sample.held) <= self.inflight(self.max_bw(), 1.0)
+            self.in_network(sample.in_flight, sample.held) <= self.inflight(self.max_bw())
         } else {
-            sample.in_flight <= self.inflight(self.bw(), 1.0) || self.rounds.count > self.drain_round + DRAIN_ROUNDS
+            sample.in_flight <= self.inflight(self.bw()) || self.rounds.count > self.drain_round + DRAIN_ROUNDS
         };
         if done {
             self.start_down(sample.now);

@@ -38,7 +38,9 @@ impl Connection {
     pub(super) fn conclude_measured(&mut self, report: &AckReport, after: &AfterAck) -> bool {
         let Some(rate) = self.sender.outstanding.rate() else { return false };
         rate.note_ce(report.ce_bytes);
-        self.report_lost(report.now);
+        if self.sender.outstanding.has_lost() {
+            self.report_lost(report.now);
+        }
         let s = &mut self.sender;
         let taken = s.cc.on_measured_ack(report, after);
         if s.cc.limits_itself() {

@@ -41,7 +41,7 @@ impl Connection {
     }
 
     /// Counts a segment with this payload as sent, before the timers are set, which wait for the pacer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn count_sent(&mut self, bytes: u32) {
         self.stats.bytes_sent += u64::from(bytes);
         if let Some(pacer) = self.sender.pacer_mut() {
@@ -60,11 +60,17 @@ impl Connection {
         if let Some(admits) = self.is_admitted(now) {
             return admits;
         }
+        self.begin_train(cfg, now);
+        true
+    }
+
+    /// Begins a train, which [`Self::is_admitted`] has found that the next segment would.
+    #[inline(never)]
+    pub(super) fn begin_train(&mut self, cfg: &TcpConfig, now: Time) {
         let pace = self.sender.new_pace(cfg, now, &self.recovery);
         if let Some(pacer) = self.sender.pacer_mut() {
             pacer.begin(now, pace);
         }
-        true
     }
 
     /// Whether what is written and not acknowledged may be sent now as far as the pacer decides; `None` if it would begin
@@ -78,8 +84,9 @@ impl Connection {
         }
     }
 
-    /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. Other laws than those
-    /// that control their recovery note at each poll how long cwnd has been full.
+    /// Whether an ACK has to open cwnd before the pacer matters, so that the pacer needs no timer. Always false while data
+    /// is missing or a loss is repaired. Other laws than those that control their recovery note at each poll how long cwnd
+    /// has been full.
     #[inline]
     pub(super) fn awaits_ack(&self, cfg: &TcpConfig) -> bool {
         let s = &self.sender;

@@ -185,14 +185,14 @@ impl RateSampler {
             self.min_rtt.note(now, rtt);
         }
         self.on_idle_ack();
-        let (newest, sent) = self.newest.take()?;
+        let (newest, sent) = self.newest.as_ref()?;
         self.first_sent_at = self.clock.whole(sent.at);
         self.delivered_at = now;
         let send_elapsed = self.first_sent_at.saturating_sub(newest.first_sent_at);
         let ack_elapsed = now.saturating_sub(newest.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
         let min_rtt = self.min_rtt.get();
-        (min_rtt.is_never() || interval >= min_rtt).then_some(RateSample {
+        let sample = (min_rtt.is_never() || interval >= min_rtt).then_some(RateSample {
             delivered_bytes: self.delivered - newest.delivered,
             delivered_packets: self.delivered_packets - newest.delivered_packets,
             interval,
@@ -206,7 +206,9 @@ impl RateSampler {
             app_limited: newest.app_limited,
             retransmission: sent.flags & REPEATED != 0,
             min_rtt,
-        })
+        });
+        self.newest = None;
+        sample
     }
 
     /// Does what [`Self::sample`] would for an ACK while nothing is outstanding: ends the time in which the application

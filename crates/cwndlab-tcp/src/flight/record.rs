@@ -237,7 +237,7 @@ impl Record {
     }
 
     /// As [`Record::send`], for new data while other data is outstanding.
-    #[inline]
+    #[inline(always)]
     pub fn send_next(&mut self, start: u64, end: u64, now: Time) {
         debug_assert!(self.list.back().is_none_or(|last| last.end == start));
         self.tally.pipe += end - start;

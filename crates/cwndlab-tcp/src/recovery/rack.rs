@@ -15,7 +15,7 @@ use super::{
 };
 use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, Episode};
-use crate::flight::{sent_after, Arrived, Flight, REPEATED};
+use crate::flight::{sent_after, Arrived, Flight, RoundTrips, REPEATED};
 use crate::send_state::{Room, SendState};
 use crate::timers::Timers;
 use least::LeastRtt;
@@ -53,10 +53,14 @@ struct Arrivals {
     reported_rtt: Option<Time>,
 }
 
+/// Bytes of a range that arrived twice, according to DSACK.
+fn twice(ack: &AckReport) -> u64 {
+    ack.dsack.map_or(0, |(start, end)| (end - start).min(ack.prior_flight_bytes))
+}
+
 /// Returns [`Arrivals::delivered`] for an ACK.
 fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
-    let twice = ack.dsack.map_or(0, |(start, end)| (end - start).min(ack.prior_flight_bytes));
-    twice + flight.arrived().iter().map(|arrived| arrived.sent.end - arrived.sent.start).sum::<u64>()
+    twice(ack) + flight.arrived().iter().map(|arrived| arrived.sent.end - arrived.sent.start).sum::<u64>()
 }
 
 /// Returns bytes as proportional rate reduction counts them. Linux counts packets, of which the last may be shorter.
@@ -147,6 +151,7 @@ impl Rack {
     /// state before the ACK.
     fn take_arrivals(&mut self, v: &View<'_>, ack: &AckReport) -> Arrivals {
         let (mut reported, mut original) = (false, false);
+        let (mut rtts, mut bytes) = (RoundTrips::default(), twice(ack));
         // Segments are compared with the highest position before this ACK: the segments of one ACK do not count as
         // reordered among themselves.
         let (fack, mut revealed) = (self.fack, [false; 2]);
@@ -155,6 +160,8 @@ impl Rack {
             reported |= sacked;
             original |= !repeated && sent.end <= self.recover + 1;
             let rtt = v.cfg.elapsed(sent.at, ack.now);
+            rtts.add(rtt, repeated, sacked);
+            bytes += sent.end - sent.start;
             // Step 3: reordering.
             self.fack = self.fack.max(sent.end);
             if sent.end < fack && !repeated {
@@ -176,11 +183,10 @@ impl Rack {
                 self.newest = (sent.at, sent.end);
             }
         }
-        let rtts = v.flight.round_trips(v.cfg, ack.now);
         let measured = if ack.kind == AckKind::New { rtts.acknowledged() } else { rtts.reported };
         self.measured |= measured.is_some();
         let reported_rtt = rtts.reported.map(|rtts| rtts.0);
-        Arrivals { now: ack.now, delivered: delivered(ack, v.flight), reported, original, reported_rtt }
+        Arrivals { now: ack.now, delivered: bytes, reported, original, reported_rtt }
     }
 
     /// Returns how much the window may grow for an ACK that acknowledges no new data. On a path known to reorder, data
@@ -232,7 +238,8 @@ impl Rack {
         };
         if begins {
             self.begin(v, delivered, safe, &mut steps);
-        } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) {
+        } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.cc.owns_recovery() {
+            // (the proportional reduction has no effect on a law that controls its own recovery)
             steps.push(Step::Allow(allow(v, delivered, safe)));
         }
         self.set_timer(v, arrivals, advanced, informed);
@@ -383,6 +390,7 @@ impl Algorithm for Rack {
             return None;
         }
         self.phase = Phase::Reduced;
+        self.deadlines.probed_at = Time::MAX;
         self.recover = v.s.max - 1;
         let delivered = delivered(ack, v.flight);
         Some(EchoEpisode { recover_fs: recover_fs(v, delivered), allow: allow(v, delivered, ack.kind == AckKind::New) })

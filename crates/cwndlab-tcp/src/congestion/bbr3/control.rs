@@ -26,9 +26,25 @@ const MOST_TRAIN: u64 = 65_536 - 1 - 320;
 /// The round trip assumed before the first measurement (`InitPacingRate`).
 const NOMINAL_RTT: Time = Time::from_millis(1);
 
+/// What follows from the model, computed again only when the model has changed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Derived {
+    /// `bw`, `min_rtt` and the state from which the next three and the pacing rate were computed; `None` while the pipe
+    /// has not been full, or if the pacing rate was set otherwise.
+    of: Option<(u64, Time, State)>,
+    /// `C.send_quantum`, and the least volume in flight that allows for trains.
+    quantum: u64,
+    least_budget: u64,
+    /// The product of bandwidth and delay, times the window gain.
+    window: u64,
+    /// The `inflight_longterm` from which [`Bbr3::inflight_with_headroom`] was computed, and the result.
+    pub long_term: u64,
+    pub with_headroom: u64,
+}
+
 impl Bbr3 {
     pub(super) fn allowed(&self, cwnd_bytes: u64) -> Grant {
-        let quantum = if self.is.linux_trains { Quantum::DEFAULT } else { Quantum::Bytes(self.quantum()) };
+        let quantum = if self.is.linux_trains { Quantum::DEFAULT } else { Quantum::Bytes(self.derived.quantum) };
         Grant { cwnd_bytes, pacing_rate: Some(self.pacing_rate), quantum, owns_recovery: true }
     }
 
@@ -52,20 +68,31 @@ impl Bbr3 {
         }
     }
 
-    /// `SetPacingRate`
+    /// `SetPacingRate`; also computes what follows from the new model.
     pub(super) fn set_pacing_rate(&mut self, srtt: Time) {
         if !self.has_rtt && srtt > Time::ZERO {
             self.set_first_rate(srtt);
         }
-        self.set_pacing_rate_with(self.pacing_gain());
+        let of = Some((self.bw(), self.min_rtt.get(), self.state));
+        if self.derived.of != of || !self.full.reached {
+            self.set_pacing_rate_with(self.pacing_gain());
+            self.derived.of = of.filter(|_| self.full.reached);
+            self.derived.window = self.scaled_product(self.bw(), self.cwnd_gain());
+        }
     }
 
     /// `SetPacingRateWithGain`: until the pipe has been full, the rate only increases.
     pub(super) fn set_pacing_rate_with(&mut self, gain: f64) {
-        let rate = scaled(self.bw(), gain * MARGIN);
-        if self.full.reached || rate > self.pacing_rate {
-            self.pacing_rate = rate.max(1);
-        }
+        let rate = scaled(self.bw(), gain * MARGIN).max(1);
+        let is_set = self.full.reached || rate > self.pacing_rate;
+        self.use_rate(if is_set { rate } else { self.pacing_rate });
+    }
+
+    pub(super) fn use_rate(&mut self, rate: u64) {
+        self.pacing_rate = rate;
+        self.derived.of = None;
+        self.derived.quantum = self.quantum();
+        self.derived.least_budget = (3 * self.derived.quantum).max(LEAST_SEGMENTS * self.mss);
     }
 
     /// `InitPacingRate`. Google's BBR v3 branch subtracts its margin here, too.
@@ -73,7 +100,7 @@ impl Bbr3 {
         self.has_rtt |= srtt > Time::ZERO;
         let rtt = if srtt > Time::ZERO { srtt } else { NOMINAL_RTT };
         let rate = (u128::from(self.cwnd) * 1_000_000_000 / u128::from(rtt.as_nanos())) as u64;
-        self.pacing_rate = scaled(rate, self.is.startup_gain * self.is.first_rate_share).max(1);
+        self.use_rate(scaled(rate, self.is.startup_gain * self.is.first_rate_share).max(1));
     }
 
     /// `SetSendQuantum`. In Google's BBR v3 branch, trains are larger on paths with a short round trip
@@ -89,12 +116,24 @@ impl Bbr3 {
         bytes_in(self.pacing_rate, QUANTUM_TIME).min(MOST_QUANTUM).max(least)
     }
 
-    /// `BDPMultiple`. Google's BBR v3 branch rounds it up to whole packets (`bbr_bdp`).
-    pub(super) fn product(&self, bandwidth: u64, gain: f64) -> u64 {
+    /// `BDPMultiple` with a gain of 1.
+    pub(super) fn product(&self, bandwidth: u64) -> u64 {
         if self.min_rtt.get().is_never() {
             return self.initial_cwnd;
         }
-        let bytes = scaled(bytes_in(bandwidth, self.min_rtt.get()), gain);
+        self.up_to_packets(bytes_in(bandwidth, self.min_rtt.get()))
+    }
+
+    /// `BDPMultiple`
+    pub(super) fn scaled_product(&self, bandwidth: u64, gain: f64) -> u64 {
+        if self.min_rtt.get().is_never() {
+            return self.initial_cwnd;
+        }
+        self.up_to_packets(scaled(bytes_in(bandwidth, self.min_rtt.get()), gain))
+    }
+
+    /// A product of bandwidth and delay, which Google's BBR v3 branch rounds up to whole packets (`bbr_bdp`).
+    fn up_to_packets(&self, bytes: u64) -> u64 {
         if self.is.counts_packets {
             whole(bytes, self.mss) + self.mss // never whole before, as rates are rounded up
         } else {
@@ -108,31 +147,31 @@ impl Bbr3 {
     }
 
     /// `QuantizationBudget`
-    fn with_trains(&self, bytes: u64) -> u64 {
-        let budget = bytes.max(3 * self.quantum()).max(LEAST_SEGMENTS * self.mss);
+    pub(super) fn with_trains(&self, bytes: u64) -> u64 {
+        let budget = bytes.max(self.derived.least_budget);
         budget + if self.state == State::Up { 2 * self.mss } else { 0 }
     }
 
     /// `Inflight`
-    pub(super) fn inflight(&self, bandwidth: u64, gain: f64) -> u64 {
-        self.with_trains(self.product(bandwidth, gain))
+    pub(super) fn inflight(&self, bandwidth: u64) -> u64 {
+        self.with_trains(self.product(bandwidth))
     }
 
     /// Google's BBR v3 branch, `bbr_packets_in_net_at_edt`: bytes that will be in the network when the pacer sends the
     /// next train.
     pub(super) fn in_network(&self, in_flight: u64, held: Time) -> u64 {
-        let then = in_flight + if self.pacing_gain() > 1.0 { self.quantum() } else { 0 };
+        let then = in_flight + if self.pacing_gain() > 1.0 { self.derived.quantum } else { 0 };
         then.saturating_sub(whole(bytes_in(self.bw(), held), self.unit))
     }
 
     /// `ProbeRTTCwnd`
     pub(super) fn probe_rtt_cwnd(&self) -> u64 {
-        self.product(self.bw(), PROBE_RTT_CWND_GAIN).max(LEAST_SEGMENTS * self.mss)
+        self.scaled_product(self.bw(), PROBE_RTT_CWND_GAIN).max(LEAST_SEGMENTS * self.mss)
     }
 
     /// `SetCwnd`
     pub(super) fn set_cwnd(&mut self, sample: &Sample) {
-        let most = self.with_trains(self.product(self.bw(), self.cwnd_gain()) + self.aggregation.allowance(self.bw()));
+        let most = self.with_trains(self.derived.window + self.aggregation.allowance(self.bw()));
         let unsure = if self.is.grows_to_twice_initial {
             self.cwnd < 2 * self.initial_cwnd
         } else {

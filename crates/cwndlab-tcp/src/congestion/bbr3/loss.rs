@@ -165,7 +165,7 @@ impl Bbr3 {
     /// trip, or `Inflight(max_bw, 1)` if that is larger.
     pub(super) fn leave_startup_by_congestion(&mut self) {
         (self.full.now, self.full.reached) = (true, true);
-        let product = self.inflight(self.max_bw(), 1.0);
+        let product = self.inflight(self.max_bw());
         self.inflight_longterm = product.max(self.latest.inflight);
     }
 

@@ -108,14 +108,11 @@ impl Bbr3 {
             sample.prior_in_flight
         };
         match self.state {
-            State::Down => {
+            State::Down | State::Cruise => {
                 let probes = self.probe_if_due(sample);
-                if !probes && self.may_cruise(in_flight) {
+                if !probes && self.state == State::Down && self.may_cruise(in_flight) {
                     self.start_cruise();
                 }
-            }
-            State::Cruise => {
-                self.probe_if_due(sample);
             }
             State::Refill if self.rounds.started => {
                 self.probe.samples = true;
@@ -133,8 +130,8 @@ impl Bbr3 {
     }
 
     /// `IsTimeToCruise`
-    fn may_cruise(&self, in_flight: u64) -> bool {
-        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
+    fn may_cruise(&mut self, in_flight: u64) -> bool {
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw())
     }
 
     /// `IsTimeToProbeBW`. With the knob `ecn`, probes as soon as marks cease, as Google's BBR v3 branch does. Returns
@@ -170,18 +167,23 @@ impl Bbr3 {
 
     /// `TargetInflight`
     pub(super) fn target_inflight(&self) -> u64 {
-        let product =
-            if self.is.target_includes_trains { self.inflight(self.bw(), 1.0) } else { self.product(self.bw(), 1.0) };
-        product.min(self.cwnd)
+        let product = self.product(self.bw());
+        let target = if self.is.target_includes_trains { self.with_trains(product) } else { product };
+        target.min(self.cwnd)
     }
 
     /// `InflightWithHeadroom`
-    pub(super) fn inflight_with_headroom(&self) -> u64 {
-        if self.inflight_longterm == NONE {
+    pub(super) fn inflight_with_headroom(&mut self) -> u64 {
+        let long_term = self.inflight_longterm;
+        if long_term == NONE {
             return NONE;
         }
-        let headroom = self.share(self.inflight_longterm, self.is.headroom).max(self.mss);
-        self.inflight_longterm.saturating_sub(headroom).max(LEAST_SEGMENTS * self.mss)
+        if self.derived.long_term != long_term {
+            let headroom = self.share(long_term, self.is.headroom).max(self.mss);
+            self.derived.long_term = long_term;
+            self.derived.with_headroom = long_term.saturating_sub(headroom).max(LEAST_SEGMENTS * self.mss);
+        }
+        self.derived.with_headroom
     }
 
     /// `RaiseInflightLongtermSlope`

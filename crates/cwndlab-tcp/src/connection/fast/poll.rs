@@ -26,6 +26,8 @@ pub(in crate::connection) enum Outlook {
     FullWindow,
     /// As `FullSegment`, on a connection that paces: the next segment has to ask the pacer again.
     PacedSegment,
+    /// As `PacedSegment`, while data is missing or a loss is repaired.
+    InDisorder,
     /// No data, because the pacer does not permit it.
     Held,
     /// As `Held`, but no data can go before the next ACK anyway: see [`Connection::awaits_ack`].
@@ -79,23 +81,28 @@ impl Connection {
         self.quick(cfg, now, outlook, header)
     }
 
-    /// As [`Self::poll_quick`], for a connection that paces.
+    /// As [`Self::poll_quick`], for a connection that paces and has unacknowledged or unsent data.
     #[inline(never)]
     fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
-        let outlook = self.paced_outlook(cfg, now);
+        let outlook = self.busy_outlook(cfg, now);
         *last = Polled(if outlook == Outlook::FullSegment { Outlook::PacedSegment } else { outlook });
-        match self.quick(cfg, now, outlook, header) {
-            Quick::Segment { .. } if header.len > 0 && self.is_held_next(cfg, now) => Quick::Segment { last: true },
+        let piece = if outlook == Outlook::InDisorder { Outlook::FullSegment } else { outlook };
+        match self.quick(cfg, now, piece, header) {
+            Quick::Segment { .. } if header.len > 0 && self.is_held_next(cfg, now, outlook) => {
+                Quick::Segment { last: true }
+            }
             quick => quick,
         }
     }
 
-    /// After a full segment: whether the pacer permits no other one now. If so, does what the next call would.
+    /// After a full segment, which `outlook` predicted: whether the pacer permits no other one now. If so, does what the
+    /// next call would.
     #[inline]
-    fn is_held_next(&mut self, cfg: &TcpConfig, now: Time) -> bool {
-        let held = self.is_admitted(now) == Some(false);
+    fn is_held_next(&mut self, cfg: &TcpConfig, now: Time, outlook: Outlook) -> bool {
+        let held = self.sender.pacer().is_some_and(|pacer| pacer.admits(now) == Some(false));
         if held {
-            self.hold(cfg, now, self.awaits_ack_next(cfg));
+            let in_order = outlook != Outlook::InDisorder;
+            self.hold(cfg, now, in_order && self.awaits_ack_next(cfg));
         }
         held
     }
@@ -143,14 +150,35 @@ impl Connection {
     #[inline(always)]
     pub(in crate::connection) fn paced_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
         if self.is_idle() {
-            return self.idle_outlook(now);
+            self.idle_outlook(now)
+        } else {
+            self.busy_outlook(cfg, now)
         }
-        let known = if self.receiver.ack_now { None } else { self.is_admitted(now) };
-        if known == Some(false) {
-            return self.held_outlook(cfg);
+    }
+
+    /// As [`Self::paced_outlook`], if there is unacknowledged or unsent data.
+    #[inline(always)]
+    fn busy_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
+        if self.receiver.ack_now {
+            return self.outlook_with_ack(cfg, now);
         }
+        let begins = match self.is_admitted(now) {
+            Some(false) => return self.held_outlook(cfg),
+            Some(true) => false,
+            None => true,
+        };
+        let outlook = self.any_data_outlook(cfg);
+        if begins && outlook != Outlook::Open {
+            self.begin_train(cfg, now);
+        }
+        outlook
+    }
+
+    /// As [`Self::busy_outlook`], if an ACK is due.
+    #[inline(never)]
+    fn outlook_with_ack(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
         let outlook = self.data_outlook(cfg);
-        if outlook == Outlook::Open || known == Some(true) || self.pacer_admits(cfg, now) {
+        if outlook == Outlook::Open || self.pacer_admits(cfg, now) {
             return outlook;
         }
         self.held_outlook(cfg)
@@ -182,10 +210,10 @@ impl Connection {
         match outlook {
             Outlook::Nothing => None,
             Outlook::PureAck => Some(self.pure_ack(cfg, now)),
-            Outlook::FullSegment | Outlook::PacedSegment if self.is_simple() => {
+            Outlook::FullSegment | Outlook::PacedSegment | Outlook::InDisorder if self.is_simple() => {
                 Some(self.full_segment_with_options(cfg, now))
             }
-            Outlook::FullSegment | Outlook::PacedSegment => {
+            Outlook::FullSegment | Outlook::PacedSegment | Outlook::InDisorder => {
                 let (start, len) = (self.sender.snd.nxt, self.sender.snd.mss);
                 Some(self.data_segment(cfg, now, Piece { start, len }))
             }
@@ -239,6 +267,42 @@ impl Connection {
             return no_data;
         }
         Outlook::Open
+    }
+
+    /// As [`Self::data_outlook`], also while data is missing or a loss is repaired.
+    #[inline(always)]
+    fn any_data_outlook(&self, cfg: &TcpConfig) -> Outlook {
+        match self.data_outlook(cfg) {
+            Outlook::Open => self.outlook_in_disorder(cfg),
+            outlook => outlook,
+        }
+    }
+
+    /// As [`Self::data_outlook`], if data is missing or a loss is repaired. Predicts new data alone.
+    #[inline(never)]
+    fn outlook_in_disorder(&self, cfg: &TcpConfig) -> Outlook {
+        let s = &self.sender;
+        let next = s.snd.nxt + u64::from(s.snd.mss);
+        let is_new = s.snd.una < s.snd.max
+            && s.snd.nxt == s.snd.max
+            && next <= s.snd.end
+            && !s.snd.resend_first
+            && s.socket().is_none()
+            && !self.receiver.ack_now
+            && self.state.may_send()
+            && !s.drains(cfg);
+        if !is_new {
+            return Outlook::Open;
+        }
+        let Some(room) = self.recovery.room_for_new(&s.read(cfg)) else { return Outlook::Open };
+        if room.in_flight + u64::from(s.snd.mss) > room.window {
+            return if cfg.grow_only_if_cwnd_limited { Outlook::FullWindow } else { Outlook::Open };
+        }
+        if next <= s.snd.edge {
+            Outlook::InDisorder
+        } else {
+            Outlook::Open
+        }
     }
 
     /// As [`Self::outlook`], if only the windows can prevent a full segment of new data from being sent.
@@ -299,7 +363,7 @@ impl Connection {
         let Some(accecn) = self.accecn() else { unreachable!("`has_option_alone` has asked it") };
         let option = accecn.option_alone();
         header.wire_bytes += option.padded_bytes();
-        let ends = if is_ack { !self.receiver.ack_now } else { self.is_held_next(cfg, now) };
+        let ends = if is_ack { !self.receiver.ack_now } else { self.is_held_next(cfg, now, last.0) };
         (option, ends)
     }
 
@@ -369,11 +433,24 @@ impl Connection {
     fn record_next(&mut self, cfg: &TcpConfig, now: Time, piece: Piece, end: u64) {
         if let Some(rack) = self.recovery.rack() {
             self.sender.outstanding.on_next_sent(piece.start, end, now);
-            rack.on_next_sent(&mut self.sender.view(cfg), now, &mut self.timers);
+            if !rack.is_timed(now) {
+                self.time_next_sent(cfg, now);
+            }
         } else if self.keeps_timer(cfg, now) {
             self.sender.outstanding.on_next_sent(piece.start, end, now);
         } else {
             self.record_sent(cfg, &Transmission { now, piece, end, again: false, was_quiet: false });
+        }
+    }
+
+    /// With RACK: sets the timer for a full segment of new data, which was recorded.
+    #[inline(never)]
+    fn time_next_sent(&mut self, cfg: &TcpConfig, now: Time) {
+        let Some(rack) = self.recovery.rack() else { return };
+        if let Some(at) = rack.postpone_probe(cfg, now) {
+            self.timers.set(Timer::Retransmit, at);
+        } else {
+            rack.on_next_sent(&mut self.sender.view(cfg), now, &mut self.timers);
         }
     }
 

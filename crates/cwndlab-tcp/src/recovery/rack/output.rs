@@ -47,25 +47,29 @@ impl Rack {
     }
 
     /// Does what [`Rack::note_sent`] and [`Rack::arm`] would after a full segment of new data was sent, if the
-    /// retransmission timer is running and only the window limits what is sent.
+    /// retransmission timer is running and only the window limits what is sent. Call it only if neither
+    /// [`Rack::is_timed`] nor [`Rack::postpone_probe`] makes it unnecessary.
     #[inline(always)]
     pub fn on_next_sent(&mut self, v: &mut View<'_>, now: Time, timers: &mut Timers) {
-        if self.deadlines.probed_at == now && v.flight.len() > 2 && self.deadlines.paced_until <= now {
-            return; // the wait differs only if a single segment is outstanding, or by what the pacer waits for
+        if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
+            self.proportional.on_sent(counted(v, u64::from(v.s.mss)));
         }
         if v.cfg.recovery.has_linux_timers() {
             if let Some(at) = self.probe_new_data(v, now) {
                 return timers.set(Timer::Retransmit, at);
             }
         }
-        self.time_next_sent(v, now, timers);
-    }
-
-    /// The part of [`Self::on_next_sent`] for other timers, or if no probe may be scheduled.
-    #[inline(never)]
-    fn time_next_sent(&mut self, v: &mut View<'_>, now: Time, timers: &mut Timers) {
         self.time_new_data(v, now, false);
         self.arm(v.cfg, v.s, timers);
+    }
+
+    /// Returns the room for new data if that is next to be sent; `None` if a probe, a retransmission or F-RTO comes first.
+    pub fn room_for_new(&self, v: &ViewRef<'_>) -> Option<Room> {
+        if self.probe_due || self.new_only || v.flight.tally().waiting > 0 {
+            return None;
+        }
+        let (room, uncounted) = self.account(v);
+        Some(room.less(uncounted))
     }
 
     pub(super) fn note_sent(&mut self, v: &View<'_>, sent: &Transmission) {

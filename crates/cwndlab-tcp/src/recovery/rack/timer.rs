@@ -44,6 +44,8 @@ pub(super) struct Deadlines {
     /// When the probe's timer was last set so that it need not be set again for new data sent at the same time;
     /// [`Time::MAX`] if an ACK or an expiry has followed.
     pub probed_at: Time,
+    /// If so, when the pacer then allowed a segment; that time if it did at once.
+    pub probed_until: Time,
     /// When the pacer next allows a segment; zero if nothing is paced.
     pub paced_until: Time,
     /// When the last retransmission timeout expired.
@@ -60,6 +62,7 @@ impl Default for Deadlines {
             armed: never,
             pending: Pending::Timeout,
             probed_at: never,
+            probed_until: Time::ZERO,
             paced_until: Time::ZERO,
             timed_out_at: never,
         }
@@ -130,10 +133,10 @@ impl Rack {
         let Some(wait) = self.schedule_probe(v, now, v.s.rtt.rto(&v.cfg.rto)) else {
             return self.reset_timeout(v, now);
         };
-        // Data sent now would set the timer to the same time, unless it is paced or the round trip is measured later.
+        // Data sent now would set the timer to the same time, unless the round trip is measured later.
         let is_measured = v.cfg.rto.samples == RttSamples::RoundTrip;
-        if is_measured && self.deadlines.paced_until <= now && is_before_timeout(v, now, wait) {
-            self.deadlines.probed_at = now;
+        if is_measured && is_before_timeout(v, now, wait) {
+            self.note_probe(v, now);
         }
     }
 
@@ -147,8 +150,8 @@ impl Rack {
         let wait = probe_timeout(v);
         let bounded = if is_within_timeout(v, wait) { wait } else { v.s.rtt.rto(&v.cfg.rto) };
         self.set(v.cfg, now, Pending::Probe, bounded + self.pacing_delay(v.cfg, now));
-        if self.deadlines.paced_until <= now && is_before_timeout(v, now, wait) {
-            self.deadlines.probed_at = now;
+        if is_before_timeout(v, now, wait) {
+            self.note_probe(v, now);
         }
         Some(self.deadlines.armed)
     }
@@ -195,7 +198,7 @@ impl Rack {
     }
 
     /// With Linux's timers: sets the timer for a probe of data sent now, as [`Self::schedule_probe`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn probe_new_data(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
         let limit = if is_before_timeout(v, now, wait) {
@@ -207,8 +210,36 @@ impl Rack {
             }
         };
         self.set(v.cfg, now, Pending::Probe, wait.min(limit) + self.pacing_delay(v.cfg, now));
-        self.deadlines.probed_at = now;
+        self.note_probe(v, now);
         Some(self.deadlines.armed)
+    }
+
+    /// Notes that the probe's timer need not be computed again for new data sent now. The probe waits longer if a single
+    /// segment is outstanding.
+    #[inline]
+    fn note_probe(&mut self, v: &View<'_>, now: Time) {
+        if self.phase == Phase::Open && v.flight.len() > 1 {
+            (self.deadlines.probed_at, self.deadlines.probed_until) = (now, self.deadlines.paced_until.max(now));
+        }
+    }
+
+    /// Whether the timer is set already for new data sent now.
+    #[inline]
+    pub fn is_timed(&self, now: Time) -> bool {
+        self.deadlines.probed_at == now && self.deadlines.paced_until <= self.deadlines.probed_until
+    }
+
+    /// If the timer was set for a probe now: postpones it for as long as the pacer has since postponed the next segment.
+    /// Returns when it is due; `None`, with no effect, if it has to be computed again.
+    #[inline]
+    pub fn postpone_probe(&mut self, cfg: &TcpConfig, now: Time) -> Option<Time> {
+        let times = &mut self.deadlines;
+        if times.probed_at != now || !cfg.linux_details || cfg.goes_by_ticks() {
+            return None;
+        }
+        times.armed += times.paced_until.saturating_sub(times.probed_until);
+        times.probed_until = times.probed_until.max(times.paced_until);
+        Some(times.armed)
     }
 
     /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns how long the probe

@@ -99,7 +99,7 @@ fn a_4_drain_ends_after_three_rounds_by_the_draft_and_lasts_by_the_branch() {
 #[test]
 fn the_draft_counts_bytes_and_the_branch_whole_packets() {
     let (draft, google) = (Flow::new().law, Flow::google().law);
-    assert_eq!((draft.product(RATE, 1.01), google.product(RATE, 1.01)), (40 * MSS + 600, 41 * MSS));
+    assert_eq!((draft.scaled_product(RATE, 1.01), google.scaled_product(RATE, 1.01)), (40 * MSS + 600, 41 * MSS));
     assert_eq!((draft.share(BDP, 0.99), google.share(BDP, 0.99)), (39 * MSS + 900, 39 * MSS));
     // 51 packets may lose a packet by the branch, 1.02 by the draft; another packet may then be sent.
     let first_loss = Sample { tx_in_flight: 52 * MSS, lost: MSS, ..Sample::default() };
@@ -406,7 +406,7 @@ fn the_window_after_recovery_is_that_before_it_bounded_by_the_model() {
 fn trains_last_a_millisecond_and_have_two_segments_at_least() {
     let mut flow = Flow::new();
     for (rate, bytes) in [(100_000, 3000), (10_000_000, 10_000), (1_000_000_000, 65_536)] {
-        flow.law.pacing_rate = rate;
+        flow.law.use_rate(rate);
         let grant = flow.law.grant(15_000);
         assert_eq!(grant.quantum, Quantum::Bytes(bytes));
         assert_eq!((grant.cwnd_bytes, grant.pacing_rate, grant.owns_recovery), (15_000, Some(rate), true));

@@ -152,7 +152,7 @@ impl Flow {
 
     pub fn down(self) -> Flow {
         let mut flow = self.draining();
-        let product = flow.law.product(RATE, 1.0) / MSS;
+        let product = flow.law.product(RATE) / MSS;
         flow.ack(Ack { in_flight: product, prior: Some(0), ..ACK }); // one packet more before
         assert_eq!(flow.law.state, State::Down);
         flow
