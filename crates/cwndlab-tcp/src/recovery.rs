@@ -400,12 +400,6 @@ impl Recovery {
         each!(self, r => r.in_flight(s, flight))
     }
 
-    /// See [`Rack::room_for_new`]; `None` for other recoveries.
-    pub fn room_for_new(&self, v: &ViewRef<'_>) -> Option<Room> {
-        let Recovery::Rack(rack) = self else { return None };
-        rack.room_for_new(v)
-    }
-
     /// Returns the state of RACK, for the fast paths of `connection`; `None` for other recoveries.
     pub fn rack(&mut self) -> Option<&mut Rack> {
         let Recovery::Rack(rack) = self else { return None };

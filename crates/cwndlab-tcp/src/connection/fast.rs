@@ -16,6 +16,7 @@
 //! | a segment returned as a header | `poll.rs`, `poll_quick` | 14 % of `50x100M` |
 //! | the same, if the pacer permits it | `poll.rs`, `poll_paced` | 13 % of `8-bbr3` |
 //! | an ACK with RACK's records, for laws that need its report | `ack.rs`, `take_calm_ack_by_record` | 9 % of `8-prague`, 8 % of `8-bbr3` |
+//! | new data while data is missing, if the connection paces | `poll.rs`, `outlook_in_disorder` | 4 % of `8-bbr3` (28 November) |
 //! | segments with AccECN's option | `ack.rs`, `is_expected_accurate` | 28 % of `8-prague` |
 //! | the next full segment at an end at rest | `receive.rs`, `take_at_rest` | 9 % of `8-cubic`, next to a path of the receiver alone |
 //! | segments sent with AccECN's option | `poll.rs`, `poll_accurate` | 4 % of `8-prague` |

@@ -167,7 +167,10 @@ impl Connection {
             Some(true) => false,
             None => true,
         };
-        let outlook = self.any_data_outlook(cfg);
+        let outlook = match self.data_outlook(cfg) {
+            Outlook::Open => self.outlook_in_disorder(cfg),
+            outlook => outlook,
+        };
         if begins && outlook != Outlook::Open {
             self.begin_train(cfg, now);
         }
@@ -269,18 +272,10 @@ impl Connection {
         Outlook::Open
     }
 
-    /// As [`Self::data_outlook`], also while data is missing or a loss is repaired.
-    #[inline(always)]
-    fn any_data_outlook(&self, cfg: &TcpConfig) -> Outlook {
-        match self.data_outlook(cfg) {
-            Outlook::Open => self.outlook_in_disorder(cfg),
-            outlook => outlook,
-        }
-    }
-
-    /// As [`Self::data_outlook`], if data is missing or a loss is repaired. Predicts new data alone.
+    /// As [`Self::data_outlook`], while data is missing or a loss is repaired, with RACK. Predicts only whether new data is
+    /// sent.
     #[inline(never)]
-    fn outlook_in_disorder(&self, cfg: &TcpConfig) -> Outlook {
+    fn outlook_in_disorder(&mut self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
         let next = s.snd.nxt + u64::from(s.snd.mss);
         let is_new = s.snd.una < s.snd.max
@@ -294,7 +289,8 @@ impl Connection {
         if !is_new {
             return Outlook::Open;
         }
-        let Some(room) = self.recovery.room_for_new(&s.read(cfg)) else { return Outlook::Open };
+        let room = self.recovery.rack().and_then(|rack| rack.room_for_new(&s.read(cfg)));
+        let Some(room) = room else { return Outlook::Open };
         if room.in_flight + u64::from(s.snd.mss) > room.window {
             return if cfg.grow_only_if_cwnd_limited { Outlook::FullWindow } else { Outlook::Open };
         }
