@@ -84,10 +84,10 @@ impl Bbr3 {
     /// `SetPacingRateWithGain`: until the pipe has been full, the rate only increases.
     pub(super) fn set_pacing_rate_with(&mut self, gain: f64) {
         let rate = scaled(self.bw(), gain * MARGIN).max(1);
-        let is_set = self.full.reached || rate > self.pacing_rate;
-        self.use_rate(if is_set { rate } else { self.pacing_rate });
+        self.use_rate(if self.full.reached { rate } else { rate.max(self.pacing_rate) });
     }
 
+    /// Sets the pacing rate, and computes what follows from it and the minimum round trip.
     pub(super) fn use_rate(&mut self, rate: u64) {
         self.pacing_rate = rate;
         self.derived.of = None;

@@ -51,9 +51,7 @@ impl Rack {
     /// [`Rack::is_timed`] nor [`Rack::postpone_probe`] makes it unnecessary.
     #[inline(always)]
     pub fn on_next_sent(&mut self, v: &mut View<'_>, now: Time, timers: &mut Timers) {
-        if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            self.proportional.on_sent(counted(v, u64::from(v.s.mss)));
-        }
+        self.count_in_episode(v, u64::from(v.s.mss));
         if v.cfg.recovery.has_linux_timers() {
             if let Some(at) = self.probe_new_data(v, now) {
                 return timers.set(Timer::Retransmit, at);
@@ -72,10 +70,16 @@ impl Rack {
         Some(room.less(uncounted))
     }
 
-    pub(super) fn note_sent(&mut self, v: &View<'_>, sent: &Transmission) {
+    /// Counts sent bytes for proportional rate reduction, if an episode is in progress.
+    #[inline]
+    fn count_in_episode(&mut self, v: &View<'_>, bytes: u64) {
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            self.proportional.on_sent(counted(v, u64::from(sent.piece.len)));
+            self.proportional.on_sent(counted(v, bytes));
         }
+    }
+
+    pub(super) fn note_sent(&mut self, v: &View<'_>, sent: &Transmission) {
+        self.count_in_episode(v, u64::from(sent.piece.len));
         if sent.again && !self.probe_due {
             self.evidence.on_again(sent.now, (sent.end - sent.piece.start).div_ceil(u64::from(v.s.mss)) as u32);
         }
