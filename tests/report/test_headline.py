@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 import synthetic
+from cwndlab.report.contrast import Line, Number
 from cwndlab.report.headline import (
+    NOTHING,
     Axes,
-    compared_lines,
+    compare_lines,
+    first_headline,
     headline,
     headline_of_row,
     named_values,
@@ -19,6 +24,7 @@ from cwndlab.report.headline import (
 from cwndlab.report.wording import table_view
 from cwndlab.spec.outputs import Column, Figure, Table
 from cwndlab.spec.schema import Quantity
+from cwndlab.stats import intervals
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, Estimate, Results
 from cwndlab.stats.tables import JudgedCell, JudgedTable
@@ -26,8 +32,17 @@ from cwndlab.stats.tables import JudgedCell, JudgedTable
 AXES = Axes("buffer", "BDP", "share of the goodput", "%")
 
 
-def around(value: float, reach: float) -> Interval:
+def around(value: float, reach: float) -> Number:
+    return Number(interval(value, reach))
+
+
+def interval(value: float, reach: float) -> Interval:
     return Interval(value, value - reach, value + reach, 10, "t")
+
+
+def texts(lines: Mapping[str, Line]) -> list[str]:
+    found = compare_lines(lines, AXES)
+    return [plain(found.shown), plain(found.undecided)]
 
 
 def plain(text: str) -> str:
@@ -37,7 +52,7 @@ def plain(text: str) -> str:
 def test_the_higher_line_is_named_where_the_intervals_are_apart() -> None:
     cubic = {"0.5": around(11, 1), "1": around(12, 1), "2": around(45, 9), "4": around(69, 5)}
     bbr = {"0.5": around(89, 1), "1": around(88, 1), "2": around(55, 9), "4": around(31, 5)}
-    assert [plain(text) for text in compared_lines({"cubic": cubic, "bbr1": bbr}, AXES)] == [
+    assert texts({"cubic": cubic, "bbr1": bbr}) == [
         "At buffer = 0.5 and 1 BDP, bbr1 has the larger share of the goodput "
         "(88 to 89 against 11 to 12 %); "
         "at 4 BDP, cubic has (69 against 31 %).",
@@ -47,7 +62,7 @@ def test_the_higher_line_is_named_where_the_intervals_are_apart() -> None:
 
 def test_nothing_is_left_open_where_all_intervals_are_apart() -> None:
     lines = {"a": {"1": around(5, 1), "2": around(6, 1)}, "b": {"1": around(9, 1), "2": around(10, 1)}}
-    assert [plain(text) for text in compared_lines(lines, AXES)] == [
+    assert texts(lines) == [
         "At buffer = 1 and 2 BDP, b has the larger share of the goodput (9 to 10 against 5 to 6 %).",
         "",
     ]
@@ -59,17 +74,18 @@ def test_of_three_lines_the_highest_is_named_where_it_is_apart_from_both_others(
         "bbr1": {"0.5": around(70, 1), "1": around(50, 2), "2": around(45, 5), "4": around(20, 2)},
         "prague": {"0.5": around(10, 1), "1": around(20, 1), "2": around(5, 1), "4": around(20, 2)},
     }
-    assert [plain(text) for text in compared_lines(lines, AXES)] == [
+    assert texts(lines) == [
         "At buffer = 0.5 and 1 BDP, bbr1 has the largest share of the goodput "
         "(50 to 70 against at most 30 %); "
+        "at 2 BDP, cubic and bbr1 have (45 to 50 against at most 5 %); "
         "at 4 BDP, cubic has (60 against at most 20 %).",
-        "At 2 BDP, the highest 95 % intervals overlap: the runs do not tell.",
+        "",
     ]
 
 
 def test_where_no_two_intervals_are_apart_the_runs_do_not_tell() -> None:
     lines = {"a": {"1": around(5, 2), "2": around(6, 2)}, "b": {"1": around(6, 2), "2": around(7, 2)}}
-    assert [plain(text) for text in compared_lines(lines, AXES)] == [
+    assert texts(lines) == [
         "",
         "The runs do not tell which has the larger share of the goodput: "
         "at buffer = 1 and 2 BDP, the 95 % intervals overlap.",
@@ -77,8 +93,8 @@ def test_where_no_two_intervals_are_apart_the_runs_do_not_tell() -> None:
 
 
 def test_a_single_run_says_nothing() -> None:
-    single = Interval(5.0, math.nan, math.nan, 1, "1 replicate: no interval")
-    assert compared_lines({"a": {"1": single}, "b": {"1": around(9, 1)}}, AXES) == ("", "")
+    single = Number(Interval(5.0, math.nan, math.nan, 1, "1 replicate: no interval"))
+    assert compare_lines({"a": {"1": single}, "b": {"1": around(9, 1)}}, AXES) == NOTHING
     assert one_line({"1": single, "2": around(9, 1)}, AXES) == ""
 
 
@@ -97,23 +113,23 @@ def one_row(*numbers: Interval) -> JudgedTable:
     spec = Table(id="t", title="T", rows=[], columns=[*columns, Column(heading="loss (%)", quantity="loss")])
     made = [
         JudgedCell("t", (), k, "base", name, Estimate("base", name, "%", *one), None, None, None, "")
-        for k, (name, one) in enumerate(zip([*names, "loss"], [*numbers, around(1, 0.1)], strict=True))
+        for k, (name, one) in enumerate(zip([*names, "loss"], [*numbers, interval(1, 0.1)], strict=True))
     ]
     return JudgedTable(spec, ((),), (tuple(made),))
 
 
 def test_of_a_single_cell_the_first_numbers_of_the_table_are_compared() -> None:
-    assert headline_of_row(one_row(around(70, 5), around(30, 5))) == (
+    assert headline_of_row(one_row(interval(70, 5), interval(30, 5))) == (
         "flow0 has the larger share (70 against 30 %).",
         "",
     )
-    assert headline_of_row(one_row(around(52, 5), around(48, 5))) == (
+    assert headline_of_row(one_row(interval(52, 5), interval(48, 5))) == (
         "",
         "The runs do not tell which has the larger share: "
         "the 95 % intervals overlap (flow0 52 %, flow1 48 %).",
     )
-    assert not any(headline_of_row(one_row(around(52, 5))))
-    assert not any(headline_of_row(one_row(Interval(52, math.nan, math.nan, 1, "t"), around(48, 5))))
+    assert not any(headline_of_row(one_row(interval(52, 5))))
+    assert not any(headline_of_row(one_row(Interval(52, math.nan, math.nan, 1, "t"), interval(48, 5))))
 
 
 def test_of_what_is_counted_the_number_is_larger() -> None:
@@ -121,7 +137,7 @@ def test_of_what_is_counted_the_number_is_larger() -> None:
     columns = [Column(heading=name, group="timeouts", quantity=name) for name in names]
     made = [
         JudgedCell("t", (), k, "base", name, Estimate("base", name, "timeouts", *one), None, None, None, "")
-        for k, (name, one) in enumerate(zip(names, [around(9, 1), around(2, 1)], strict=True))
+        for k, (name, one) in enumerate(zip(names, [interval(9, 1), interval(2, 1)], strict=True))
     ]
     table = JudgedTable(Table(id="t", title="T", rows=[], columns=columns), ((),), (tuple(made),))
     assert headline_of_row(table).shown == "cubic has the larger number of timeouts (9 against 2)."
@@ -131,7 +147,7 @@ LAWS = Axes("congestion control", "", "goodput", "Mbit/s")
 
 
 def test_the_note_on_intervals_names_the_columns_of_each_method() -> None:
-    share, loss = around(52, 5)._replace(method="logit t"), around(1, 0.1)._replace(method="log t")
+    share, loss = interval(52, 5)._replace(method="logit t"), interval(1, 0.1)._replace(method="log t")
     table = one_row(share, share)
     (row,) = table.cells
     last = row[-1]._replace(estimate=Estimate("base", "loss", "%", *loss))
@@ -193,6 +209,103 @@ def test_a_mean_and_a_p95_are_no_rivals() -> None:
         }
     )
     results = Results(cells, dict.fromkeys(names, "s"), data)
-    assert headline(spec, results).undecided.startswith("The runs do not tell which has the largest")
+    assert "delay p95 has the larger" in headline(spec, results).shown  # what it must not say
     found = headline(of_one_statistic(spec, known), results)
     assert plain(found.shown).startswith("At iw = 1 and 2, red has the larger mean completion time (9.20")
+
+
+def study(name: str, **values: object) -> dict[str, object]:
+    return {"id": name, "title": name, "kind": "line", "x": "buffer", **values}
+
+
+def shown(spec: dict[str, object], results: Results) -> str:
+    found = headline(Figure.model_validate(spec), results)
+    return plain(found.shown)
+
+
+def test_flows_that_are_alike_lead_together() -> None:
+    cells = synthetic.grid(buffer=[1, 2])
+    means = {"long": 4.0, "web": 0.5, "cross_1": 14.0, "cross_2": 14.01}
+    data = {
+        (cell.id, flow): [mean + noise + cell.axes["buffer"] / 100 for noise in (-0.1, 0.0, 0.1)]  # type: ignore[operator]
+        for cell in cells
+        for flow, mean in means.items()
+    }
+    results = Results(cells, dict.fromkeys(means, "Mbit/s"), data)
+    text = shown(study("f", quantities=list(means), y_title="goodput"), results)
+    assert text.startswith(
+        "At buffer = 1 and 2, cross 1 and cross 2 have the largest goodput "
+        "(14.0 against at most 4.02 Mbit/s); web always has the smallest (0.510 to 0.520 Mbit/s)."
+    )
+
+
+def test_a_flow_is_compared_with_itself_in_another_cell_and_with_others_in_its_own() -> None:
+    cells = synthetic.grid(buffer=[1, 2], cc=["cubic", "bbr1"])
+    levels = {("bulk", "cubic"): 15.0, ("bulk", "bbr1"): 5.0, ("video", "cubic"): 3.0, ("video", "bbr1"): 6.0}
+    data = {
+        (cell.id, flow): [levels[flow, str(cell.axes["cc"])] + noise for noise in (-0.1, 0.0, 0.1)]
+        for cell in cells
+        for flow in ("bulk", "video")
+    }
+    names = {"cc": "congestion control of video"}
+    results = Results(cells, dict.fromkeys(("bulk", "video"), "Mbit/s"), data, titles=names)
+    text = shown(study("f", series=["cc"], quantities=["bulk", "video"], y_title="goodput"), results)
+    assert text.startswith(
+        "With congestion control of video = cubic: at buffer = 1 and 2, bulk has the larger goodput "
+        "(15 against 3 Mbit/s). "
+        "With congestion control of video = bbr1: at buffer = 1 and 2, video has the larger goodput"
+    )
+    assert "bulk, cubic" not in text
+
+
+def test_equal_runs_are_compared_too() -> None:
+    cells = synthetic.grid(buffer=[1], queue=["drop-tail", "fq-codel"])
+    data = {
+        (cell.id, "goodput"): [10.0] * 5 if cell.axes["queue"] == "drop-tail" else [4.2, 4.3, 4.4, 4.3, 4.3]
+        for cell in cells
+    }
+    results = Results(cells, {"goodput": "Mbit/s"}, data)
+    assert shown(study("f", series=["queue"], quantity="goodput"), results) == (
+        "At buffer = 1, drop-tail has the larger goodput (10 against 4.30 Mbit/s)."
+    )
+
+
+def test_a_difference_of_pairs_decides_where_intervals_overlap() -> None:
+    common = [3.0, 9.0, 5.0, 7.0, 11.0, 6.0]
+    pairs = {"a": {"1": paired([x + 2.0 + y for x, y in zip(common, NOISE, strict=True)])}}
+    pairs["b"] = {"1": paired(common)}
+    assert compare_lines(pairs, AXES).shown.startswith("At")
+    apart = {name: {"1": number["1"]._replace(runs=np.empty(0))} for name, number in pairs.items()}
+    assert not compare_lines(apart, AXES).shown
+
+
+NOISE = [0.01, -0.02, 0.0, 0.02, -0.01, 0.0]
+
+
+def paired(runs: list[float]) -> Number:
+    return Number(intervals.mean(np.array(runs)), np.array(runs))
+
+
+def test_the_largest_relative_difference_is_stated_first() -> None:
+    cells = synthetic.grid(buffer=[1, 2])
+    data = {
+        (cell.id, flow): [
+            base * (8.0 if cell.axes["buffer"] == 2 else 1.0) + noise for noise in (-0.1, 0.0, 0.1)
+        ]
+        for cell in cells
+        for flow, base in (("a", 10.0), ("b", 11.0))
+    }
+    results = Results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), data)
+    text = shown(study("f", quantities=["a", "b"], y_title="goodput"), results)
+    assert text.startswith("Goodput of a rises from 10 to 80 Mbit/s")
+
+
+def test_another_figure_answers_where_the_first_leaves_all_open() -> None:
+    cells = synthetic.grid(buffer=[1, 2])
+    data: dict[tuple[str, str], list[float]] = {}
+    for cell in cells:
+        data[cell.id, "goodput"] = [9.0, 10.0, 11.0]
+        data[cell.id, "delay"] = [10.0 * float(cell.axes["buffer"]) + noise for noise in (0.1, 0.2, 0.3)]
+    results = Results(cells, {"goodput": "Mbit/s", "delay": "ms"}, data)
+    figures = [Figure.model_validate(study(name, quantity=name)) for name in ("goodput", "delay")]
+    assert plain(first_headline(figures, results).shown).startswith("Delay rises from 10.2 to 20.2 ms")

@@ -1,10 +1,14 @@
-"""What the lines of a figure show, as a sentence that says no more than its intervals do."""
+"""What the lines of a figure show, as sentences that say no more than the runs do.
+
+A figure answers three questions: which flow has more, what another value of a series' axis changes, and what
+changes along x. Flows are compared within a cell, settings for the same flow. The largest relative difference
+is stated first.
+"""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,12 +16,17 @@ from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Figure
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.field import INDEX
-from cwndlab.stats.intervals import Interval
-from cwndlab.stats.results import Results, is_name
+from cwndlab.stats.results import AxisValue, Results, is_name
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.writing import join_words
 
+from .contrast import NO_RUNS, Line, Number, common_places, extremes, is_below, relative, top_group
 from .digits import estimate_text
+
+MOST_NAMES = 4
+"""A sentence names at most so many flows that share a place."""
+MOST_SENTENCES = 2
+"""A finding has at most so many sentences of one figure."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +43,10 @@ class Axes:
         short = f"{join_words(places)} {self.x_unit}".rstrip()
         return short if again and self.x_unit else f"{self.x}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{short}"
 
-
-Line = Mapping[str, Interval]
-"""The numbers of one line of a figure by their places along x, in order."""
+    def describe_range(self, numbers: Sequence[Number]) -> str:
+        """Numbers from the smallest to the largest, without the unit."""
+        ends = dict.fromkeys(estimate_text(one.interval) for one in (numbers[0], numbers[-1]))
+        return " to ".join(ends)
 
 
 class Headline(NamedTuple):
@@ -46,33 +56,184 @@ class Headline(NamedTuple):
     undecided: str = ""
 
 
+class Contrast(NamedTuple):
+    """What one question shows, and by how many times its largest number exceeds its smallest rival."""
+
+    relative: float
+    shown: str
+    undecided: str = ""
+
+
+NOTHING = Contrast(0.0, "")
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The lines of a figure: by flow and by setting of the series' axes, the numbers along x."""
+
+    lines: Mapping[tuple[str, tuple[AxisValue, ...]], Line]
+    axes: Axes
+    named: bool
+    """Whether the values along x are names, which have no order."""
+
+    @property
+    def flows(self) -> list[str]:
+        """What the quantities are of; one empty name if the figure draws one quantity."""
+        return list(dict.fromkeys(flow for flow, _ in self.lines))
+
+    @property
+    def settings(self) -> list[tuple[AxisValue, ...]]:
+        """The values of the series' axes."""
+        return list(dict.fromkeys(setting for _, setting in self.lines))
+
+    def of_setting(self, setting: tuple[AxisValue, ...]) -> dict[str, Line]:
+        """The lines of all flows in one setting."""
+        return {flow: line for (flow, at), line in self.lines.items() if at == setting}
+
+
+def first_headline(figures: Sequence[Figure], results: Results) -> Headline:
+    """Of the first figure that shows something; what the first of all leaves open stays with it.
+
+    Where kernels are compared, that comparison comes first.
+    """
+    undecided = ""
+    for spec in figures:
+        found = headline(spec, results)
+        undecided = undecided or found.undecided
+        if found.shown:
+            return Headline(found.shown, undecided)
+    return Headline("", undecided)
+
+
 def headline(spec: Figure, results: Results) -> Headline:
     """Of a line or bar figure of one panel; empty for other figures, or if too little is known."""
     if spec.kind not in ("line", "bar") or spec.panels or spec.compare or spec.x in (None, INDEX):
         return Headline()
-    assert spec.x is not None
-    from cwndlab.stats import series  # only figures need it
-
     try:
-        found = series.points(spec, results)
+        drawn = _drawn(spec, results)
     except StudyError:  # the figure itself reports it
         return Headline()
-    lines: dict[str, dict[str, Interval]] = {}
-    for point in found:
-        lines.setdefault(point.series, {})[results.value_title(spec.x, point.x)] = point.interval
-    y = spec.y_title or results.title(spec.drawn_quantities[0])
-    x_unit = results.axis_units.get(spec.x, "")
-    axes = Axes(
-        _without_unit(results.title(spec.x)),
-        x_unit,
-        *_counted(_without_unit(y), series.unit_of(spec, results)),
-    )
-    if not lines:
+    if not drawn.lines:
         return Headline()
-    if len(lines) > 1:
-        return compared_lines(lines, axes)
-    one = named_values if any(is_name(point.x) for point in found) else one_line
-    return Headline(one(next(iter(lines.values())), axes))
+    found = [
+        _compare_flows(spec, results, drawn),
+        *_compare_settings(spec, results, drawn),
+        _along(spec, results, drawn),
+    ]
+    shown = sorted((one for one in found if one.shown), key=lambda one: -one.relative)[:MOST_SENTENCES]
+    undecided = found[0].undecided or (found[1].undecided if len(found) > 2 else "")
+    if shown and found[0].undecided and not found[0].shown:
+        undecided = ""  # the other questions have an answer
+    return Headline(" ".join(one.shown for one in shown), undecided)
+
+
+def _drawn(spec: Figure, results: Results) -> Drawn:
+    """The numbers of a figure as lines."""
+    from cwndlab.stats import series  # only figures need it
+
+    assert spec.x is not None
+    lines: dict[tuple[str, tuple[AxisValue, ...]], dict[str, Number]] = {}
+    named = False
+    quantities = spec.drawn_quantities
+    labels = series.labels(quantities, results) if len(quantities) > 1 else [""]
+    for quantity, flow in zip(quantities, labels, strict=True):
+        one = spec.model_copy(update={"quantity": quantity, "quantities": []})
+        for _, _, cell in series.figure_cells(one, results):
+            interval = results.estimate(cell.id, quantity)
+            if spec.x not in cell.axes or interval.value != interval.value:
+                continue
+            setting = tuple(cell.axes[axis] for axis in spec.series if axis in cell.axes)
+            at = cell.axes[spec.x]
+            named = named or is_name(at)
+            paired = results.statistic(quantity) == "mean"  # medians gain nothing by pairs
+            runs = results.values_for_mean(cell.id, quantity) if paired else NO_RUNS
+            number = Number(interval, runs)
+            lines.setdefault((flow, setting), {})[results.value_title(spec.x, at)] = number
+    y = spec.y_title or results.title(quantities[0])
+    counted = _counted(_without_unit(y), series.unit_of(spec, results))
+    axes = Axes(_without_unit(results.title(spec.x)), results.axis_units.get(spec.x, ""), *counted)
+    return Drawn(lines, axes, named)
+
+
+def _compare_flows(spec: Figure, results: Results, drawn: Drawn) -> Contrast:
+    """Which flow has the largest number, in each setting by itself."""
+    if len(drawn.flows) < 2:
+        return NOTHING
+    found = [(setting, compare_lines(drawn.of_setting(setting), drawn.axes)) for setting in drawn.settings]
+    if len(found) == 1:
+        return found[0][1]
+    told = sorted(((at, one) for at, one in found if one.shown), key=lambda pair: -pair[1].relative)
+    if not told:
+        return found[0][1]
+    texts = []
+    for setting, one in told[:MOST_SENTENCES]:
+        where = _settings_text(results, spec.series, setting)
+        texts.append(f"With {where}: {one.shown[0].lower()}{one.shown[1:]}")
+    return Contrast(told[0][1].relative, " ".join(texts))
+
+
+def _compare_settings(spec: Figure, results: Results, drawn: Drawn) -> list[Contrast]:
+    """What each axis of the series changes: for the flow and the other axes where it changes most."""
+    found = []
+    for k, axis in enumerate(spec.series):
+        groups: dict[tuple[str, tuple[AxisValue, ...]], dict[AxisValue, Line]] = {}
+        for (flow, setting), line in drawn.lines.items():
+            if len(setting) > k:
+                others = (*setting[:k], *setting[k + 1 :])
+                groups.setdefault((flow, others), {})[setting[k]] = line
+        best = NOTHING
+        for (flow, others), lines in groups.items():
+            if len(lines) < 2:
+                continue
+            names = {_series_name(results, axis, value): line for value, line in lines.items()}
+            of = f" of {flow}" if flow else ""
+            one = compare_lines(names, _renamed(drawn.axes, f"{drawn.axes.y}{of}"))
+            rest = [name for j, name in enumerate(spec.series) if j != k]
+            where = _settings_text(results, rest, others)
+            if one.shown and where:
+                one = one._replace(shown=f"With {where}: {one.shown[0].lower()}{one.shown[1:]}")
+            if one.relative > best.relative or not (best.shown or best.undecided):
+                best = one
+        found.append(best)
+    return found
+
+
+def _series_name(results: Results, axis: str, value: AxisValue) -> str:
+    """A setting as the subject of a sentence: a name alone if it can only be that axis's."""
+    title = results.value_title(axis, value)
+    if is_name(value) and _without_unit(results.title(axis)) in ("congestion control", "queue", axis):
+        return title
+    return _setting_text(results, axis, value)
+
+
+def _setting_text(results: Results, axis: str, value: AxisValue) -> str:
+    unit = results.axis_units.get(axis, "")
+    title = _without_unit(results.title(axis))
+    return f"{title}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{results.value_title(axis, value)} {unit}".rstrip()
+
+
+def _settings_text(results: Results, axes: Sequence[str], values: Sequence[AxisValue]) -> str:
+    return ", ".join(_setting_text(results, axis, value) for axis, value in zip(axes, values, strict=False))
+
+
+def _renamed(axes: Axes, y: str) -> Axes:
+    return Axes(axes.x, axes.x_unit, y, axes.y_unit)
+
+
+def _along(spec: Figure, results: Results, drawn: Drawn) -> Contrast:
+    """What changes along x: for the line that changes most."""
+    found = []
+    for (flow, setting), line in drawn.lines.items():
+        if drawn.named:
+            if len(drawn.lines) == 1:
+                found.append(Contrast(1.0, named_values(line, drawn.axes)))
+            continue
+        where = _settings_text(results, spec.series, setting)
+        y = drawn.axes.y + (f" of {flow}" if flow else "") + (f" with {where}" if where else "")
+        ends = list(line.values())
+        if text := one_line(line, _renamed(drawn.axes, y)):
+            found.append(Contrast(relative(ends[0], ends[-1]), text))
+    return max(found, key=lambda one: one.relative, default=NOTHING)
 
 
 def of_one_statistic(spec: Figure, known: Mapping[str, Quantity]) -> Figure:
@@ -99,14 +260,16 @@ def headline_of_row(table: JudgedTable) -> Headline:
     known = [one for one in found if one is not None]
     if len(known) < len(columns) or len({one.unit for one in known}) > 1:
         return Headline()
-    line = {column.heading: one.interval for column, one in zip(columns, known, strict=True)}
+    line = {column.heading: Number(one.interval) for column, one in zip(columns, known, strict=True)}
     axes = Axes("", "", *_counted(_without_unit(columns[0].group), known[0].unit))
     if shown := named_values(line, axes):
         return Headline(shown)
-    if not _known(*line.values()):
+    if not all(number.is_known for number in line.values()):
         return Headline()
     larger = "larger" if len(line) == 2 else "largest"
-    numbers = ", ".join(f"{name} {estimate_text(one)} {axes.y_unit}".rstrip() for name, one in line.items())
+    numbers = ", ".join(
+        f"{name} {estimate_text(one.interval)} {axes.y_unit}".rstrip() for name, one in line.items()
+    )
     undecided = (
         f"The runs do not tell which has the {larger} {axes.y}: the 95 % intervals overlap ({numbers})."
     )
@@ -125,50 +288,64 @@ def _counted(title: str, unit: str) -> tuple[str, str]:
     return title if "number of " in title else f"number of {title}", ""
 
 
-def compared_lines(lines: Mapping[str, Line], axes: Axes) -> Headline:
-    """Which of two or more lines is the highest, and where the runs do not tell."""
-    places = [place for place in next(iter(lines.values())) if all(place in line for line in lines.values())]
-    leads: dict[str, list[str]] = {}
+def compare_lines(lines: Mapping[str, Line], axes: Axes) -> Contrast:
+    """Which of two or more lines is the highest at which places, and where the runs do not tell."""
+    if len(lines) < 2:
+        return NOTHING
+    places = common_places(lines)
+    leads: dict[tuple[str, ...], list[str]] = {}
     open_: list[str] = []
     for place in places:
-        name = max(lines, key=lambda one: lines[one][place].value)
-        others = [line[place] for one, line in lines.items() if one != name]
-        if all(_is_below(other, lines[name][place]) for other in others):
-            leads.setdefault(name, []).append(place)
-        elif _known(lines[name][place], *others):
+        numbers = {name: line[place] for name, line in lines.items()}
+        group = top_group(numbers)
+        if group and len(group) <= MOST_NAMES:
+            leads.setdefault(group, []).append(place)
+        elif all(number.is_known for number in numbers.values()):
             open_.append(place)
     two = len(lines) == 2
-    larger, against = ("larger", "against") if two else ("largest", "against at most")
+    larger = "larger" if two else "largest"
     which = "the" if two else "the highest"
     if not leads:
         if not open_:
-            return Headline()
+            return NOTHING
         unknown = f"The runs do not tell which has the {larger} {axes.y}"
         at = axes.describe_places(open_)
-        return Headline(undecided=f"{unknown}: at {at}, {which} 95 % intervals overlap.")
+        return Contrast(0.0, "", f"{unknown}: at {at}, {which} 95 % intervals overlap.")
     parts: list[str] = []
-    for name, where in leads.items():
-        rest = {place: _highest(lines, name, place) for place in where}
-        rival = _range(rest, where) if two else estimate_text(max(rest.values(), key=_value))
-        numbers = f"{_range(lines[name], where)} {against} {rival} {axes.y_unit}".rstrip()
+    factor = 0.0
+    for group, where in leads.items():
+        rest = [name for name in lines if name not in group]
+        own, rival = extremes(lines, group, where), extremes(lines, rest, where)
+        factor = max(
+            factor, *(relative(lines[name][at], lines[r][at]) for name in group for r in rest for at in where)
+        )
+        against = (
+            f"against {axes.describe_range(rival)}"
+            if two
+            else f"against at most {estimate_text(rival[-1].interval)}"
+        )
+        numbers_text = f"{axes.describe_range(own)} {against} {axes.y_unit}".rstrip()
+        has = "has" if len(group) == 1 else "have"
         what = "" if parts else f" the {larger} {axes.y}"
-        parts.append(f"{axes.describe_places(where, again=bool(parts))}, {name} has{what} ({numbers})")
+        at = axes.describe_places(where, again=bool(parts))
+        parts.append(f"{at}, {join_words(group)} {has}{what} ({numbers_text})")
+    shown = f"At {'; at '.join(parts)}{_lowest(lines, places, axes) if not two else ''}."
     unclear = ""
     if open_:
         unclear = (
             f"At {axes.describe_places(open_, again=True)}, {which} 95 % intervals overlap: "
             "the runs do not tell."
         )
-    return Headline(f"At {'; at '.join(parts)}.", unclear)
+    return Contrast(factor, shown, unclear)
 
 
-def _highest(lines: Mapping[str, Line], apart_from: str, place: str) -> Interval:
-    """The highest number at a place but for one line's."""
-    return max((line[place] for name, line in lines.items() if name != apart_from), key=_value)
-
-
-def _value(number: Interval) -> float:
-    return number.value
+def _lowest(lines: Mapping[str, Line], places: Sequence[str], axes: Axes) -> str:
+    """The line that is the lowest everywhere, as the end of a sentence; empty if there is none."""
+    lowest = {top_group({name: line[at] for name, line in lines.items()}, lowest=True) for at in places}
+    if len(lowest) != 1 or len(group := lowest.pop()) != 1:
+        return ""
+    numbers = f"{axes.describe_range(extremes(lines, group, places))} {axes.y_unit}".rstrip()
+    return f"; {group[0]} always has the smallest ({numbers})"
 
 
 def one_line(line: Line, axes: Axes) -> str:
@@ -176,10 +353,10 @@ def one_line(line: Line, axes: Axes) -> str:
     if len(line) < 2:
         return ""
     (start, a), *_, (end, b) = line.items()
-    if not (_is_below(a, b) or _is_below(b, a)):
+    if not (is_below(a, b) or is_below(b, a)):
         return ""
-    verb = "rises" if _is_below(a, b) else "falls"
-    numbers = f"from {estimate_text(a)} to {estimate_text(b)} {axes.y_unit}".rstrip()
+    verb = "rises" if is_below(a, b) else "falls"
+    numbers = f"from {estimate_text(a.interval)} to {estimate_text(b.interval)} {axes.y_unit}".rstrip()
     along = f"from {axes.describe_places([start])} to {axes.describe_places([end])}"
     return f"{axes.y[0].upper()}{axes.y[1:]} {verb} {numbers}, {along}."
 
@@ -187,30 +364,14 @@ def one_line(line: Line, axes: Axes) -> str:
 def named_values(line: Line, axes: Axes) -> str:
     """Which of several names, which have no order, has the highest and which the lowest number."""
     order = sorted(line, key=lambda name: line[name].value)
-    if len(order) < 2 or not all(_known(one) for one in line.values()):
+    if len(order) < 2 or not all(one.is_known for one in line.values()):
         return ""
     low, high = order[0], order[-1]
-    if not _is_below(line[low], line[high]):
+    if not is_below(line[low], line[high]):
         return ""
-    most, least = (f"{estimate_text(line[name])} {axes.y_unit}".rstrip() for name in (high, low))
+    most, least = (f"{estimate_text(line[name].interval)} {axes.y_unit}".rstrip() for name in (high, low))
     if len(order) == 2:
-        return f"{high} has the larger {axes.y} ({estimate_text(line[high])} against {least})."
-    if _is_below(line[order[-2]], line[high]) and _is_below(line[low], line[order[1]]):
+        return f"{high} has the larger {axes.y} ({estimate_text(line[high].interval)} against {least})."
+    if is_below(line[order[-2]], line[high]) and is_below(line[low], line[order[1]]):
         return f"{high} has the highest {axes.y} ({most}), {low} the lowest ({least})."
     return f"{axes.y[0].upper()}{axes.y[1:]} is higher with {high} ({most}) than with {low} ({least})."
-
-
-def _known(*intervals: Interval) -> bool:
-    return not any(math.isnan(end) for one in intervals for end in (one.low, one.high))
-
-
-def _is_below(a: Interval, b: Interval) -> bool:
-    """Whether one interval lies below the other."""
-    return _known(a, b) and a.high < b.low
-
-
-def _range(line: Line, places: Iterable[str]) -> str:
-    """The line's numbers at these places, from the least to the greatest."""
-    chosen = sorted((line[place] for place in places), key=_value)
-    ends = dict.fromkeys(estimate_text(one) for one in (chosen[0], chosen[-1]))
-    return " to ".join(ends)

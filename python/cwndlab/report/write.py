@@ -18,7 +18,7 @@ from . import render
 from .contents import Outputs, count_claims, finding_text
 from .digits import number, percent
 from .draft import Draft
-from .headline import Headline, headline, headline_of_row, of_one_statistic
+from .headline import Headline, first_headline, headline_of_row, of_one_statistic
 from .judge import Judged, Omitted, judgements_of, omissions
 from .model import (
     Definition,
@@ -94,7 +94,8 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     drawings, results = report.drawings, report.results
     key = next((d for d in drawings if d.figure == outputs.key_figure), drawings[0] if drawings else None)
     shows = next((one for one in outputs.figures if key is not None and one.id == key.figure), None)
-    finding = _finding(outputs, judged, results, shows)
+    others = [one for one in outputs.figures if one is not shows]
+    finding = _finding(outputs, judged, results, [shows, *others] if shows is not None else [])
     twin = next((d for d in drawings if key is not None and d is not key and d.figure == key.figure), None)
     rest = [drawing for drawing in drawings if drawing is not key and drawing is not twin]
     at = places(judged.tables, outputs.figures, results)
@@ -199,10 +200,11 @@ def _claims_together(judged: Judged, results: Results) -> tuple[str, Collection[
     return family.text("claims"), alone
 
 
-def _finding(outputs: Outputs, judged: Judged, results: Results, key: Figure | None) -> Headline:
+def _finding(outputs: Outputs, judged: Judged, results: Results, figures: Sequence[Figure]) -> Headline:
     """The study's own finding; where it has none, or its cells were not run, what there is to say instead.
 
-    That is how a paper's claims ended, and otherwise what the first figure or table shows.
+    That is how a paper's claims ended, and otherwise what the first of the figures shows that shows anything, or
+    the first table.
     """
     if outputs.finding:
         try:
@@ -210,8 +212,8 @@ def _finding(outputs: Outputs, judged: Judged, results: Results, key: Figure | N
         except StudyError as error:
             judged.omitted.append(Omitted("finding", "", error))
     claims = Headline(count_claims(judged.claims))
-    if key is not None:
-        found = headline(of_one_statistic(key, outputs.quantities), results)
+    if figures:
+        found = first_headline([of_one_statistic(one, outputs.quantities) for one in figures], results)
     else:
         found = headline_of_row(judged.grids[0]) if judged.grids else Headline()
     return claims if any(claims) and (outputs.source or not any(found)) else found

@@ -435,7 +435,7 @@ class _Network:
             group = {"cc": flow.cc, **group}
         elif flow.cc is not None:
             axis = "cc" if at[0] == "flows" and self._varies_alone("cc") else f"{own}_cc"
-            title = "congestion control" + ("" if axis == "cc" else f" of {name}")
+            title = "congestion control" + (f" of {name}" if len(self._all_flows()) > 1 else "")
             self._axis(axis, flow.cc, (*at, "cc"), title=title)
             group = {"cc": f"${axis}", **group}
         if name in self.groups:
@@ -476,8 +476,11 @@ class _Network:
 
     def _varies_alone(self, key: str) -> bool:
         """Whether only one group of flows has several values for this key."""
-        everywhere = [*self.network.flows, *(getattr(self.network, "cross", []))]
-        return sum(isinstance(getattr(flow, key), list) for flow in everywhere) == 1
+        return sum(isinstance(getattr(flow, key), list) for flow in self._all_flows()) == 1
+
+    def _all_flows(self) -> list[Flow]:
+        """The groups of flows, and those of cross traffic."""
+        return [*self.network.flows, *(getattr(self.network, "cross", []))]
 
 
 def _owner_text(name: str, suffix: str) -> str:

@@ -112,7 +112,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
     if spec.quantities:
         return [
             replace(point, series=", ".join(filter(None, (label, point.series))))
-            for quantity, label in zip(spec.quantities, _labels(spec.quantities, results), strict=True)
+            for quantity, label in zip(spec.quantities, labels(spec.quantities, results), strict=True)
             for point in points(spec.model_copy(update={"quantity": quantity, "quantities": []}), results)
         ]
     assert spec.quantity is not None and spec.x is not None  # the schema demands both
@@ -151,7 +151,7 @@ def points(spec: Figure, results: Results) -> list[Point]:
     return found
 
 
-def _labels(quantities: Sequence[str], results: Results) -> list[str]:
+def labels(quantities: Sequence[str], results: Results) -> list[str]:
     """The titles of quantities in one figure, without the words that all of them begin with."""
     titles = [results.title(name) for name in quantities]
     first = titles[0].split(", ")[0] + ", "

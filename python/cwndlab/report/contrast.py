@@ -1,0 +1,105 @@
+"""Which of several numbers are larger than others, by their intervals and by their paired runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cwndlab.metrics._numbers import Floats
+from cwndlab.stats import intervals
+from cwndlab.stats.intervals import FEWEST, Interval
+from cwndlab.stats.jackknife import leave_one_out
+
+NO_RUNS: Floats = np.empty(0)
+PAIRED_LEVEL = 0.999
+
+
+class Number(NamedTuple):
+    """A number of a figure: its interval, and the value of each run for comparisons in pairs."""
+
+    interval: Interval
+    runs: Floats = NO_RUNS
+    """Empty: numbers are compared by their intervals alone."""
+
+    @property
+    def value(self) -> float:
+        """The estimate."""
+        return self.interval.value
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the interval. Equal runs, which have none, are taken as a point."""
+        low, high = self.interval.low, self.interval.high
+        if math.isnan(low) and self.interval.n >= FEWEST and self.interval.method.startswith("no spread"):
+            return self.value, self.value
+        return low, high
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it can be compared at all: one run cannot."""
+        return not any(math.isnan(end) for end in self.ends)
+
+
+Line = Mapping[str, Number]
+"""The numbers of one line of a figure by their places along x, in order."""
+
+
+def is_below(a: Number, b: Number) -> bool:
+    """Whether `a` is smaller: the 95 % intervals are apart, or that of the paired difference excludes zero.
+
+    The latter at `PAIRED_LEVEL`, since a figure has tens of pairs, some of them of flows that are alike.
+    """
+    if not (a.is_known and b.is_known and a.value < b.value):
+        return False
+    if a.ends[1] < b.ends[0]:
+        return True
+    if len(a.runs) != len(b.runs) or len(a.runs) < FEWEST or np.isnan([*a.runs, *b.runs]).any():
+        return False
+    low, high = (leave_one_out(number.runs) for number in (a, b))
+    return intervals.jackknife_difference(high, low, level=PAIRED_LEVEL).low > 0.0
+
+
+def relative(a: Number, b: Number) -> float:
+    """How many times the larger of two numbers is the smaller one; infinite next to zero."""
+    low, high = sorted((a.value, b.value))
+    return high / low if low > 0.0 else math.inf
+
+
+def top_group(numbers: Mapping[str, Number], *, lowest: bool = False) -> tuple[str, ...]:
+    """The names whose numbers are all larger (or smaller) than all others; empty if there are none.
+
+    Of several such groups the one that is farthest from the others, of at most half of the names if possible.
+    """
+    order = sorted(numbers, key=lambda name: numbers[name].value, reverse=not lowest)
+    groups = [
+        count
+        for count in range(1, len(order))
+        if all(
+            _is_beyond(numbers[name], numbers[other], lowest)
+            for name in order[:count]
+            for other in order[count:]
+        )
+    ]
+    few = [count for count in groups if 2 * count <= len(order)] or groups[:1]
+    if not few:
+        return ()
+    count = max(few, key=lambda c: relative(numbers[order[c - 1]], numbers[order[c]]))
+    return tuple(name for name in numbers if name in order[:count])
+
+
+def _is_beyond(a: Number, b: Number, below: bool) -> bool:
+    return is_below(a, b) if below else is_below(b, a)
+
+
+def extremes(lines: Mapping[str, Line], names: Collection[str], places: Iterable[str]) -> list[Number]:
+    """The numbers of some lines at some places, from the smallest to the largest."""
+    return sorted((lines[name][place] for name in names for place in places), key=lambda one: one.value)
+
+
+def common_places(lines: Mapping[str, Line]) -> Sequence[str]:
+    """The places along x at which all lines have a number."""
+    first = next(iter(lines.values()))
+    return [place for place in first if all(place in line for line in lines.values())]
