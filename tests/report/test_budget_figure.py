@@ -12,7 +12,8 @@ from cwndlab._core import BudgetError
 from cwndlab.backends.protocol import Job, Stopped
 from cwndlab.records.critical_path import PARTS
 from cwndlab.report.budget_figure import COLOURS, OTHER, BudgetKey, short_names
-from cwndlab.report.methods import describe_run, network_words
+from cwndlab.report.conditions import network_words
+from cwndlab.report.methods import describe_run
 from cwndlab.report.twin import budget_text
 from cwndlab.runs.campaign import Campaign
 from cwndlab.runs.time_budgets import budget_columns
@@ -144,7 +145,7 @@ def test_the_line_of_what_was_run_has_the_warm_up() -> None:
 def test_the_line_of_what_was_run_counts_flows_of_one_name_together() -> None:
     flows = [{"cc": "cubic"}, {"cc": "bbr1", "count": 3}, {"cc": "cubic", "rtt": "80ms"}, {"name": "web"}]
     words = network_words({"dumbbell": {"rate": "50Mbps", "rtt": "40ms", "flows": flows}})
-    assert words == ("50 Mbps, 40 ms, drop-tail", "2 × cubic, 3 × bbr1 and web")
+    assert words == ("50 Mbps, 40 ms, drop-tail", "cubic, 3 × bbr1, cubic (rtt 80 ms) and web")
 
 
 def test_bars_of_traffic_are_called_by_what_distinguishes_it() -> None:

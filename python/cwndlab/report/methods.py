@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,8 +15,9 @@ from cwndlab import metrics
 from cwndlab.spec.document import shipped_studies
 from cwndlab.spec.values import text
 from cwndlab.stats.adjustment import ADJUSTED
-from cwndlab.writing import join_words, with_unit
+from cwndlab.writing import with_unit
 
+from .conditions import network_words, spaced
 from .model import Definition, Fact
 
 if TYPE_CHECKING:
@@ -88,36 +88,6 @@ def _span(replicates: Sequence[int]) -> str:
     return str(least) if least == most else f"{least} to {most}"
 
 
-def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
-    """A `[dumbbell]` in a few words: what does not vary of its network, and the flows."""
-    dumbbell = tables.get("dumbbell")
-    if not isinstance(dumbbell, Mapping):
-        return ()
-    preset = dumbbell.get("preset")
-    values = [
-        preset and f"preset {preset}",
-        dumbbell.get("rate"),
-        dumbbell.get("rtt"),
-        dumbbell.get("queue", "drop-tail"),
-    ]
-    kinds = [value.get("kind") if isinstance(value, Mapping) else value for value in values]
-    fixed = [_spaced(value) for value in kinds if isinstance(value, str)]
-    flows: Counter[str] = Counter()
-    for flow in dumbbell.get("flows", []):
-        law = flow.get("cc", "cubic")
-        stack = flow.get("stack", "")
-        name = str(flow.get("name", f"{stack} {law}".strip() if isinstance(law, str) else stack))
-        count = flow.get("count", 1)
-        flows[name] += count if isinstance(count, int) else 1
-    named = [f"{count} × {name}" if count > 1 else name for name, count in flows.items() if name]
-    return tuple(filter(None, (", ".join(fixed), join_words(named) if named else "")))
-
-
-def _spaced(quantity: str) -> str:
-    """A quantity of a study file, with a space before its unit."""
-    return re.sub(r"(\d)([A-Za-z])", r"\1 \2", quantity)
-
-
 def describe_run(
     content: Mapping[str, Any], tables: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[str, ...]:
@@ -126,7 +96,7 @@ def describe_run(
     cells, runs = len(replicates), _span(replicates)
     each = " each" if cells > 1 else ""
     warmup = tables.get("run", {}).get("warmup")
-    left_out = f", the first {_spaced(warmup)} left out" if isinstance(warmup, str) else ""
+    left_out = f", the first {spaced(warmup)} left out" if isinstance(warmup, str) else ""
     words = [
         f"{cells} cell{'s' if cells > 1 else ''}, {runs} run{'s' if max(replicates) > 1 else ''}{each} "
         f"of {content['scenario']['duration_ns'] / 1e9:g} s{left_out}"

@@ -203,8 +203,8 @@ def _claims_together(judged: Judged, results: Results) -> tuple[str, Collection[
 def _finding(outputs: Outputs, judged: Judged, results: Results, figures: Sequence[Figure]) -> Headline:
     """The study's own finding; where it has none, or its cells were not run, what there is to say instead.
 
-    That is how a paper's claims ended, and otherwise what the first of the figures shows that shows anything, or
-    the first table.
+    That is how a paper's claims ended, and otherwise what the first figure shows that shows anything, or the
+    first table.
     """
     if outputs.finding:
         try:

@@ -1,0 +1,203 @@
+"""The conditions of a study in a line: its network and its flows, with every value that is not a default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cwndlab.writing import join_words
+
+SECTIONS = ("dumbbell", "parking_lot")
+#: Keys of a short form that are shown by their value alone, in this order.
+_PLAIN = ("preset", "rate", "rtt", "queue")
+#: Keys of a flow that its name or count shows, or that say only when it runs.
+_OF_NAME = frozenset({"name", "cc", "stack", "count"})
+#: Links of a full form that are listed; more are counted.
+_MOST_LINKS = 3
+
+
+def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
+    """The network, the flows and TCP's knobs in a few words each; `tables` are the study's, as written.
+
+    What an axis varies stands in the tables of the report; here its key is named.
+    """
+    varied = _varied(tables)
+    name = next((name for name in SECTIONS if isinstance(tables.get(name), Mapping)), None)
+    if name is not None:
+        own = _last_parts(varied, name) | _last_parts(varied, "topology.links.bottleneck")
+        network = [", ".join(_network(tables[name], own)), *_flows(tables[name])]
+    else:
+        network = [", ".join(_links(tables, varied)), *_traffic(tables)]
+    return tuple(filter(None, (*network, ", ".join(_tcp(tables)))))
+
+
+def _varied(tables: Mapping[str, Any]) -> dict[str, str]:
+    """The keys that axes set in place of the values as written, each with the axis's title."""
+    found = {}
+    axes = tables.get("axes")
+    for name, axis in axes.items() if isinstance(axes, Mapping) else ():
+        if not isinstance(axis, Mapping):
+            continue
+        keys = axis.get("sets", [])
+        paths = [keys] if isinstance(keys, str) else list(keys)
+        for value in axis.get("values", ()):
+            if isinstance(value, Mapping):
+                paths += value.get("set", {})
+        for path in paths:
+            found[str(path)] = str(axis.get("title", name))
+    return found
+
+
+def _last_parts(varied: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Of the keys that axes set below `prefix`, the last parts."""
+    below = {path: title for path, title in varied.items() if path.startswith(f"{prefix}.")}
+    return {path.rpartition(".")[2]: title for path, title in below.items()}
+
+
+def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[str]:
+    """The keys of a short form but for its flows."""
+    if "hops" in section:
+        yield f"{section['hops']} bottlenecks"
+    for key in _PLAIN:
+        value = section.get(key, "drop-tail" if key == "queue" else None)
+        if key in varied:
+            yield f"{key} by {varied[key]}"
+        elif isinstance(value, list):
+            continue  # an axis, which the tables show
+        elif value is not None:
+            yield f"preset {value}" if key == "preset" else _value_text(value)
+    for key, value in section.items():
+        if key in (*_PLAIN, "hops", "flows", "cross", "buffer") or isinstance(value, list):
+            if key == "down":
+                yield f"down in {len(value)} intervals"
+            continue
+        yield f"{_words(key)} {_value_text(value)}"
+    buffer = section.get("buffer")
+    if "buffer" in varied:
+        yield f"buffer by {varied['buffer']}"
+    elif isinstance(buffer, int | float):
+        yield f"buffer {buffer:g} BDP"
+    elif isinstance(buffer, str):
+        yield f"buffer {spaced(buffer)}"
+
+
+def _flows(section: Mapping[str, Any]) -> Iterator[str]:
+    """The flows by name, each with its number and what is particular to it."""
+    groups = [flow for key in ("flows", "cross") for flow in _list_of_tables(section.get(key))]
+    names: dict[str, int] = {}
+    for flow in groups:
+        name = _flow_text(flow)
+        count = flow.get("count", 1)
+        if name:
+            names[name] = names.get(name, 0) + (count if isinstance(count, int) else 1)
+    if names:
+        yield join_words([f"{count} × {name}" if count > 1 else name for name, count in names.items()])
+
+
+def _flow_text(flow: Mapping[str, Any]) -> str:
+    law, stack = flow.get("cc", "cubic"), flow.get("stack", "")
+    name = str(flow.get("name", f"{stack} {law}".strip() if isinstance(law, str) else stack))
+    own = [
+        f"{_words(key)} {_value_text(value)}"
+        for key, value in flow.items()
+        if key not in _OF_NAME and key not in ("app", "tcp", "down") and not isinstance(value, list)
+    ]
+    app = flow.get("app")
+    if isinstance(app, Mapping):
+        own.append(str(app.get("kind", "application")))
+    own += [f"{_words(key)} {_value_text(value)}" for key, value in _pairs(flow.get("tcp"))]
+    if flow.get("down"):
+        own.append("with outages")
+    return f"{name} ({', '.join(own)})" if own and name else name
+
+
+def _links(tables: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[str]:
+    """The links of a full form that have a queue or a rate of their own."""
+    topology = tables.get("topology")
+    links = topology.get("links") if isinstance(topology, Mapping) else None
+    named = (
+        list(links.items())
+        if isinstance(links, Mapping)
+        else [(str(link.get("name", "link")), link) for link in _list_of_tables(links)]
+    )
+    if len(named) > _MOST_LINKS:
+        yield f"{len(named)} links"
+        return
+    for name, link in named:
+        if not isinstance(link, Mapping):
+            continue
+        parts = list(_link(link, varied, f"topology.links.{name}", ""))
+        for side in ("forward", "reverse"):
+            if isinstance(own := link.get(side), Mapping):
+                parts += _link(own, varied, f"topology.links.{name}.{side}", f"{side} ")
+        yield f"{name}: {', '.join(parts)}" if parts else name
+
+
+def _link(link: Mapping[str, Any], varied: Mapping[str, str], at: str, side: str) -> Iterator[str]:
+    """The keys of a link or of one direction of it."""
+    for key, value in link.items():
+        if (title := varied.get(f"{at}.{key}")) is not None:
+            yield f"{side}{_words(key)} by {title}"
+        elif key in ("rate", "delay") and not isinstance(value, list) and not _is_open(value):
+            yield f"{side and side + key + ' '}{_value_text(value)}"
+        elif key == "queue" and not isinstance(value, list):
+            yield f"{side and side + 'queue '}{_value_text(value)}"
+        elif key == "impairments":
+            yield from (f"{side}{_value_text(impairment)}" for impairment in _list_of_tables(value))
+
+
+def _is_open(value: object) -> bool:
+    """Whether a value, or a part of it, refers to an axis, as "$iw" and "{rate}Mbps" do."""
+    if isinstance(value, Mapping):
+        return any(_is_open(part) for part in value.values())
+    if isinstance(value, list):
+        return any(_is_open(part) for part in value)
+    return isinstance(value, str) and re.search(r"\$[a-z]|\{[a-z]|\w\(", value) is not None
+
+
+def _traffic(tables: Mapping[str, Any]) -> Iterator[str]:
+    names = [str(entry.get("name", "")) for entry in _list_of_tables(tables.get("traffic"))]
+    if named := list(filter(None, names)):
+        yield join_words(named) if len(named) <= 4 else f"{len(named)} kinds of traffic"
+
+
+def _tcp(tables: Mapping[str, Any]) -> Iterator[str]:
+    """TCP's knobs for all flows."""
+    for key, value in _pairs(tables.get("tcp")):
+        if key not in ("groups", "defaults") and not isinstance(value, list) and not _is_open(value):
+            yield f"{_words(key)} {_value_text(value)}"
+
+
+def _pairs(table: object) -> Sequence[tuple[str, Any]]:
+    return list(table.items()) if isinstance(table, Mapping) else []
+
+
+def _list_of_tables(value: object) -> list[Mapping[str, Any]]:
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+
+
+def _value_text(value: object) -> str:
+    """A value of a study file in words: a table by its kind, with its other keys in brackets."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, list):
+        return join_words([_value_text(one) for one in value])
+    if not isinstance(value, Mapping):
+        return spaced(str(value))
+    others = ", ".join(
+        f"{_words(key)} {_value_text(part)}"
+        for key, part in value.items()
+        if key != "kind" and not _is_open(part)
+    )
+    kind = str(value.get("kind", ""))
+    return f"{kind} ({others})" if kind and others else kind or others
+
+
+def _words(key: str) -> str:
+    return key.replace("_", " ")
+
+
+def spaced(quantity: str) -> str:
+    """A quantity of a study file, with a space before its unit."""
+    return re.sub(r"^(\d[\d.]*)([A-Za-z])", r"\1 \2", quantity)

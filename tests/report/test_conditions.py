@@ -1,0 +1,82 @@
+"""The line below the finding names every condition that differs from the defaults."""
+
+from __future__ import annotations
+
+import tomllib
+
+from cwndlab.report.conditions import network_words
+
+
+def words(text: str) -> tuple[str, ...]:
+    return network_words(tomllib.loads(text))
+
+
+def test_each_value_that_differs_from_the_defaults_is_named() -> None:
+    assert words(
+        """
+        [dumbbell]
+        rate = "20Mbps"
+        rtt = "40ms"
+        buffer = 3
+        loss = "1%"
+        jitter = "10ms"
+        flows = [{ cc = "cubic", tcp = { mss = 536, initial_window = 4 } }, { cc = "bbr1", rtt = "80ms" }]
+        [tcp]
+        profile = "rfc5681"
+        """
+    ) == (
+        "20 Mbps, 40 ms, drop-tail, loss 1%, jitter 10 ms, buffer 3 BDP",
+        "cubic (mss 536, initial window 4) and bbr1 (rtt 80 ms)",
+        "profile rfc5681",
+    )
+
+
+def test_a_queue_that_an_axis_sets_is_not_called_the_one_that_is_written() -> None:
+    for key in ("topology.links.bottleneck.forward.queue", "dumbbell.queue"):
+        (network, *_) = words(
+            f"""
+            [dumbbell]
+            rate = "1Gbps"
+            rtt = "0.2ms"
+            queue = {{ kind = "red", min_th = "20pkt" }}
+            flows = [{{ cc = "cubic" }}]
+            [axes.law]
+            values = [{{ name = "plain", set = {{ "{key}" = "drop-tail" }} }}]
+            """
+        )
+        assert network == "1 Gbps, 0.2 ms, queue by law"
+
+
+def test_traces_and_tables_are_written_out_and_axes_are_left_to_the_tables() -> None:
+    assert words(
+        """
+        [parking_lot]
+        hops = 2
+        rate = { trace = "lte.down" }
+        rtt = ["20ms", "40ms"]
+        queue = { kind = "codel", target = "5ms" }
+        flows = [{ name = "web", app = { kind = "web", object = "30kB" } }]
+        cross = [{ cc = "cubic", count = 2 }]
+        """
+    ) == ("2 bottlenecks, trace lte.down, codel (target 5 ms)", "web (web) and 2 × cubic")
+
+
+def test_a_full_form_lists_its_links() -> None:
+    (network, *rest) = words(
+        """
+        [topology]
+        nodes = ["a", "b"]
+        [[topology.links]]
+        name = "neck"
+        rate = "10Mbps"
+        delay = "{delay}ms"
+        forward = { queue = "codel", impairments = [{ kind = "policer", rate = "5Mbps" }] }
+        [[traffic]]
+        name = "bulk"
+        [tcp]
+        profile = "linux-6"
+        initial_window = "$iw"
+        """
+    )
+    assert network == "neck: 10 Mbps, forward queue codel, forward policer (rate 5 Mbps)"
+    assert rest == ["bulk", "profile linux-6"]
