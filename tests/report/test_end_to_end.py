@@ -34,7 +34,14 @@ def test_the_memos_printed_times_come_out_but_for_the_misprint(traced: Path) -> 
 
 def test_the_report_of_a_real_run_shows_its_parts(traced: Path) -> None:
     page = (traced / "report.html").read_text()
-    for part in ("line by line", "<svg", "claim-normal-start-drops", "run again", "source suspect"):
+    for part in (
+        "line by line",
+        "<svg",
+        "claim-normal-start-drops",
+        "run again",
+        "source suspect",
+        "The study file",
+    ):
         assert part in page
 
 

@@ -261,6 +261,8 @@ class ReportView(NamedTuple):
     key_twin: "Drawing | None" = None
     readme: str = ""
     """As HTML."""
+    study: str = ""
+    """The text of the study file."""
 
     @property
     def drawings(self) -> "tuple[Drawing, ...]":

@@ -66,6 +66,8 @@ class Evidence(NamedTuple):
     """What lets the page run the tables' cells, or why it cannot."""
     twin_budgets: Mapping[BudgetKey, tuple[MeanTimes, MeanTimes]] = NOTHING
     """The mean times in the simulator and on the kernel."""
+    study: str = ""
+    """The text of the study file, as run."""
 
 
 def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = False) -> ReportView:
@@ -144,6 +146,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         key_figure=key,
         key_twin=twin,
         readme=render.readme_html(outputs.readme),
+        study=evidence.study,
         live=_live(evidence.runnable),
     )
 

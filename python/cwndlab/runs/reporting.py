@@ -16,6 +16,7 @@ from cwndlab.report.write import Evidence, write
 from cwndlab.stats.verdict import Verdict
 
 from .result import RunResult
+from .result_folder import study_text
 from .time_budgets import mean_times, with_budgets, with_mean_times
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def write_report(
         definitions(quantities, results, windows_of(campaign, results)),
         _runnable(campaign, report, content),
         twin_budgets(simulator, campaign, report) if simulator is not None else {},
+        study_text(study),
     )
     write(replace(report, discrepancies=found), folder, evidence, png=png)
     return folder / REPORT
