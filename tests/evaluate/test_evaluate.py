@@ -112,7 +112,12 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     assert rows["5.2-starves"].rank("timid") == (6, 6)
     worse = [row.criterion.id for row in made.cards[0].extremes("timid")["worse"]]
     assert "5.2-starves" in worse
+    keys = "dumbbell.rate, dumbbell.buffer, run.duration, run.warmup"
+    assert all(row.criterion.shows.endswith(f" (changed: {keys})") for row in rows.values())
     page, markdown = ((tmp_path / f"scorecard.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
+    for text in (page, markdown):
+        assert "in each of them, dumbbell.rate = 10Mbps, dumbbell.buffer = " in text
+    assert json.loads((tmp_path / "scorecard.json").read_text())["changed"]["run.duration"] == "10s"
     said = f"worse than every reference in {len(worse)} of {len(rows)} rows"
     shown = [row.criterion.shows for row in made.cards[0].extremes("timid")["worse"]]
     assert f'timid is {said}: <a href="#rfc9743-{worse[0]}">{shown[0]}</a>' in page

@@ -197,9 +197,9 @@ def test_a_cell_of_several_grids_runs_as_often_as_any_of_them_asks_for(few: int)
 
 def test_beside_a_kernel_the_simulator_runs_as_often_as_the_study_asks_for_or_more() -> None:
     cells = study("").plan(replicates=2)
-    assert {cells.for_comparison().requested_of(c) for c in cells.cells} == {3}
+    assert {cells.for_comparison(single_segments=False).requested_of(c) for c in cells.cells} == {3}
     more = study("").plan(replicates=4)
-    assert {more.for_comparison().requested_of(c) for c in more.cells} == {4}
+    assert {more.for_comparison(single_segments=False).requested_of(c) for c in more.cells} == {4}
 
 
 def test_a_sweep_of_a_thousand_million_cells_is_refused_before_it_is_expanded(
@@ -222,9 +222,13 @@ def test_the_same_study_gives_the_same_scenarios_to_the_byte() -> None:
     assert [c.scenario for c in study().plan().cells] == [c.scenario for c in study().plan().cells]
 
 
-def test_a_kernel_is_compared_with_senders_that_hand_their_device_single_segments() -> None:
+def test_a_kernel_is_compared_with_the_simulator_as_run_unless_its_stack_sends_single_segments() -> None:
     plan = Study.load("bbr").plan()
-    own, compared = (each.cells[0].compiled for each in (plan, plan.for_comparison()))
+    own = plan.cells[0].compiled
+    twin, compared = (
+        plan.for_comparison(single_segments=single).cells[0].compiled for single in (False, True)
+    )
+    assert twin.scenario == own.scenario
     assert {knobs["max_train_segments"] for knobs in compared.scenario["tcp"]} == {1}
     assert own.scenario["tcp"][0]["max_train_segments"] != 1
     assert compared.scenario["links"] == own.scenario["links"] and compared.origins == own.origins

@@ -55,12 +55,14 @@ def stack_of(*, simple_receiver: bool = False) -> Stack:
     """The kernel's set-up."""
     stack = load(STACK)
     sysctls = {**stack.sysctls, **_sysctls(simple_receiver=simple_receiver)}
-    return replace(stack, name=f"{STACK}, as differ sets it", sysctls=sysctls)
+    return replace(stack, name=f"{STACK}, as differ sets it", sysctls=sysctls, segments="single")
 
 
 def stack_text(*, simple_receiver: bool) -> str:
     """The same as a file for ``--stack``."""
-    return dumps({"based_on": STACK, "sysctls": _sysctls(simple_receiver=simple_receiver)})
+    return dumps(
+        {"based_on": STACK, "segments": "single", "sysctls": _sysctls(simple_receiver=simple_receiver)}
+    )
 
 
 def _sysctls(*, simple_receiver: bool) -> dict[str, str]:

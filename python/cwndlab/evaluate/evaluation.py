@@ -30,7 +30,7 @@ from cwndlab.study import Study
 from cwndlab.writing import save
 
 from .overview import LOOKS, against_references, findings, has_summary, range_bars
-from .pack import Pack
+from .pack import Pack, changes_text
 from .scorecard import Scorecard, as_data, as_junit, judge
 from .subjects import Subject, refusal, with_subjects
 
@@ -51,6 +51,8 @@ class Evaluation:
     #: By pack and study.
     runs: Mapping[tuple[str, str], RunResult]
     folder: Path
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """The keys that were changed in every study."""
 
     @property
     def failures(self) -> list[str]:
@@ -136,7 +138,8 @@ def evaluate(
         out.mkdir(parents=True, exist_ok=True)
         options = replace(options, stack=options.stack or STACK)
     names = [subject.name for subject in subjects]
-    prepared = [_prepare(pack, subjects, changes or {}, options) for pack in packs]
+    changes = changes or {}
+    prepared = [_prepare(pack.with_changes(changes), subjects, changes, options) for pack in packs]
     for one in prepared:
         empty = {
             name: unmeasured_results(plan.study, {cell.id: cell.axes for cell in plan.cells})
@@ -168,7 +171,7 @@ def evaluate(
                 kernel_only=[subject.name for subject in subjects if subject.kernel is not None],
             )
         )
-    evaluation = Evaluation(tuple(cards), tuple(subjects), runs, out)
+    evaluation = Evaluation(tuple(cards), tuple(subjects), runs, out, changes)
     _write(evaluation, out, options, time.monotonic() - began)
     return evaluation
 
@@ -286,7 +289,8 @@ def _lacks(stack: Stack, subject: Subject, offered: Collection[str]) -> bool:
 
 
 def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: float) -> None:
-    data = as_data(evaluation.cards, evaluation.subjects, __version__)
+    changed = {key: str(value) for key, value in evaluation.changes.items()}
+    data = as_data(evaluation.cards, evaluation.subjects, __version__) | {"changed": changed}
     save(out / "scorecard.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n")
     save(out / "junit.xml", as_junit(evaluation.cards))
     content: dict[str, Any] = {
@@ -299,6 +303,7 @@ def _write(evaluation: Evaluation, out: Path, options: RunOptions, seconds: floa
         "looks": LOOKS,
         "range_bars": range_bars,
         "rule": RULE,
+        "changed": changes_text(evaluation.changes),
         "facts": _facts(evaluation, options, seconds),
     }
     save(out / "scorecard.html", render.page("scorecard.html", **content))
@@ -311,6 +316,7 @@ def _facts(evaluation: Evaluation, options: RunOptions, seconds: float) -> list[
         *(Fact(subject.name, subject.description) for subject in evaluation.subjects),
         Fact("cwndlab", __version__),
         Fact("backend", options.backend),
+        *([Fact("changed", changes_text(evaluation.changes))] if evaluation.changes else []),
         Fact("runs", f"{wanted}, of which {evaluation.performed} ran now, in {seconds:.0f} s"),
     ]
     if evaluation.failures:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -114,6 +114,14 @@ class Pack:
             found[criterion.study] = study
         return found
 
+    def with_changes(self, changes: Mapping[str, Any]) -> Pack:
+        """The pack with the keys that were changed in its studies named in each row."""
+        if not changes:
+            return self
+        text = f" (changed: {', '.join(changes)})"
+        named = [one.model_copy(update={"shows": one.shows + text}) for one in self.file.criteria]
+        return replace(self, file=self.file.model_copy(update={"criteria": named}))
+
     def with_criteria(self, wanted: Sequence[str]) -> Pack:
         """The pack with the criteria of which a name begins so; StudyError if there is none."""
         kept = [one for one in self.file.criteria if any(one.id.startswith(name) for name in wanted)]
@@ -123,6 +131,11 @@ class Pack:
                 f"the pack {self.name} has no criterion {', '.join(wanted)}", key="--only", right=right
             )
         return replace(self, file=self.file.model_copy(update={"criteria": kept}))
+
+
+def changes_text(changes: Mapping[str, Any]) -> str:
+    """Changed keys in words."""
+    return ", ".join(f"{key} = {value}" for key, value in changes.items())
 
 
 def shipped_packs() -> dict[str, Path]:

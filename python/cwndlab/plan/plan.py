@@ -180,12 +180,13 @@ class Plan:
         """Cells of which several replicates are asked, but that run once since nothing in them is random."""
         return sum(cell.deterministic and self.requested_of(cell) > 1 for cell in self.cells)
 
-    def for_comparison(self) -> Plan:
-        """What the simulator runs next to a kernel: the study's replicates, if those are more, with senders
-        whose device is like the kernel's.
+    def for_comparison(self, *, single_segments: bool) -> Plan:
+        """What the simulator runs next to a kernel: the study's replicates, if those are more.
+
+        With `single_segments`, senders hand their devices no trains, like hosts whose stack says so.
         """
         asked = self.replicates or 0
-        cells = tuple(replace(cell, single_segments=True) for cell in self.cells)
+        cells = tuple(replace(cell, single_segments=single_segments) for cell in self.cells)
         fewer = any(cell.replicates < asked for cell in self.cells)
         return replace(self, cells=cells, replicates=self.replicates if fewer else None)
 

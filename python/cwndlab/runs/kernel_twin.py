@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from cwndlab import _core
 from cwndlab.arrow_tables import FIRST_SEGMENTS, FIRST_SEGMENTS_ROWS, read_table
+from cwndlab.backends.linux.stack import stack_of_key
 from cwndlab.backends.threads import Threads
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
@@ -33,7 +34,7 @@ def simulate(kernel: Campaign) -> Campaign | None:
 
     Cells with a congestion control that only the kernel has are left out; None if no others remain.
     """
-    plan = kernel.plan.for_comparison()
+    plan = kernel.plan.for_comparison(single_segments=sends_single_segments(kernel))
     plan = replace(plan, cells=tuple(cell for cell in plan.cells if not cell.compiled.kernel_laws))
     if not plan.cells:
         return None
@@ -43,6 +44,11 @@ def simulate(kernel: Campaign) -> Campaign | None:
     return simulator
 
 
+def sends_single_segments(kernel: Campaign) -> bool:
+    """Whether the kernel's hosts have devices without segmentation offload."""
+    return stack_of_key(kernel.backend).segments == "single"
+
+
 def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
     """The simulator's side of a report of the kernel's results."""
     about = (
@@ -50,9 +56,10 @@ def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
         "point or, without one, the sender of the first traffic. Both traces are compared from the first "
         "packet with data until an event differs, or its times are more than "
         f"{DEFAULT_TOLERANCE_S * 1e3:g} ms apart. If the kernel's connection starts later, this delay is "
-        "left out. Paced senders send single segments on both, because the kernel's device takes no trains "
-        "of segments."
+        "left out."
     )
+    if sends_single_segments(measured.campaign):
+        about += " Senders hand their devices single segments on both, as the stack says."
     complete = not simulated.failures and not measured.failures
     if not simulated.campaign.is_of_this_version:  # which may have to run again for its trace
         why = "Traces are not compared, because another version of cwndlab made these runs."

@@ -100,7 +100,9 @@ class Hosts:
                 if self.packet:
                     flags = ip.get_links(device)[0]["flags"] | 0x80  # IFF_NOARP
                     ip.link("set", index=device, flags=flags, change=0x80)
-                ip.link("set", index=device, mtu=mtu, gso_max_segs=1, state="up")
+                # The kernel cuts trains for a TUN device, but not for a pair of veth.
+                single = {"gso_max_segs": 1} if self.packet or stack["segments"] == "single" else {}
+                ip.link("set", index=device, mtu=mtu, state="up", **single)
                 ip.link("set", index=ip.link_lookup(ifname="lo")[0], state="up")
                 if qdisc := stack.get("qdisc"):
                     _add_qdisc(str(qdisc))

@@ -16,6 +16,8 @@ from cwndlab.laws import kernel_law
 from cwndlab.spec.knobs import alternative_name
 
 Opener = Literal["receiver", "client"]
+#: What a host's TCP hands to its device: trains of segments, which the kernel cuts (GSO), or single ones.
+Segments = Literal["trains", "single"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Stack:
     laws: Mapping[str, str] = field(default_factory=dict)
     #: The queueing discipline of the hosts' devices, in the words of tc; none: the kernel's default.
     qdisc: str = ""
+    #: `single` is a device without segmentation offload (`gso_max_segs 1`).
+    segments: Segments = "trains"
     #: What single hosts, by their node's name, have otherwise: `sysctls` and `qdisc`.
     hosts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: The TOML file that it was read from; a result folder has a copy.
@@ -55,6 +59,7 @@ class Stack:
             "opener": self.opener,
             "sack_of_study": self.sack_of_study,
             "laws": dict(self.laws),
+            "segments": self.segments,
         }
         content |= {"answer_carries_ack": True} if self.answer_carries_ack else {}
         content |= {"qdisc": self.qdisc} if self.qdisc else {}
@@ -91,6 +96,7 @@ STACKS = {
                 **{f"tcp_{key}": "0" for key in _OFF.split()},
             },
             sack_of_study=True,
+            segments="single",
         ),
         Stack(
             "linux-stock",

@@ -15,7 +15,7 @@ from cwndlab.spec.files import read_text
 from cwndlab.spec.place import Place
 from cwndlab.spec.validate import validate_at
 
-from .stack import LAWS, STACKS, Opener, Stack
+from .stack import LAWS, STACKS, Opener, Segments, Stack
 
 
 def _sysctl(value: Any) -> str:
@@ -59,12 +59,13 @@ class StackFile(HostSettings):
     quick_ack: bool = False
     opener: Opener = "receiver"
     answer_carries_ack: bool = False
+    segments: Segments = "trains"
     laws: Annotated[dict[str, str], AfterValidator(_known_laws)] = {}
     hosts: dict[str, HostSettings] = {}
 
 
 #: Keys that replace what the file is based on.
-_REPLACING = ("quick_ack", "opener", "answer_carries_ack", "qdisc")
+_REPLACING = ("quick_ack", "opener", "answer_carries_ack", "qdisc", "segments")
 
 
 def load(name: str) -> Stack:
