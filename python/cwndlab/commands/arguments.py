@@ -194,8 +194,7 @@ def changes_of(given: Iterable[str]) -> dict[str, str]:
     """Keys and their values of options as "iw=4"; StudyError for one that sets nothing."""
     wanted: dict[str, str] = {}
     for change in given:
-        # "variant=sack,iw=1,4" is two changes: a comma before a key begins the next
-        for piece in re.split(r",(?=[A-Za-z_][\w.+-]*=)", change):
+        for piece in _split_changes(change):
             key, equals, value = piece.partition("=")
             if not equals or not key.strip():
                 raise StudyError(
@@ -203,6 +202,21 @@ def changes_of(given: Iterable[str]) -> dict[str, str]:
                 )
             wanted[key.strip()] = value.strip()
     return wanted
+
+
+def _split_changes(change: str) -> list[str]:
+    """The changes of one option: "variant=sack,iw=1,4" is two, as a comma before a key begins the next.
+
+    A comma inside brackets or quotes belongs to a value.
+    """
+    pieces, begin = [], 0
+    for comma in re.finditer(r",(?=\s*[A-Za-z_][\w.+-]*\s*=)", change):
+        before = re.sub(r"\"[^\"]*\"|'[^']*'", "", change[begin : comma.start()])
+        opened = sum(before.count(sign) for sign in "[{") - sum(before.count(sign) for sign in "]}")
+        if opened <= 0 and before.count('"') == before.count("'") == 0:
+            pieces.append(change[begin : comma.start()])
+            begin = comma.end()
+    return [*pieces, change[begin:]]
 
 
 def load(

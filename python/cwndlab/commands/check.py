@@ -29,12 +29,15 @@ def check(
     replicates: opt.ReplicatesOption = None,
     seed: opt.SeedOption = None,
     sensitivity: opt.SensitivityOption = None,
+    backend: opt.BackendOption = "simulator",
     json_: opt.JsonOption = False,
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.backends.threads import available
+    from cwndlab.runs.backend_check import check_backend
     from cwndlab.runs.check_outputs import check_outputs
     from cwndlab.runs.estimate import estimate_seconds
+    from cwndlab.runs.run_options import RunOptions
 
     loaded = load(study, set_, more, cc=cc, metrics=metric)
     plan = loaded.plan(replicates=replicates, seed=seed, sensitivity=sensitivity)
@@ -45,6 +48,7 @@ def check(
         some.check_cells()
         echo(f"note: {MOST_CELLS:,} of {len(plan.cells):,} cells were checked; `run` checks all", err=True)
     check_outputs(plan)
+    check_backend(some, RunOptions(backend=backend))
     if json_:
         cells = [{"cell": cell.id, "replicates": plan.replicates_of(cell)} for cell in plan.cells]
         data = {"study": loaded.name, "title": loaded.title, "seed": plan.seed, "cells": cells}
@@ -70,16 +74,14 @@ def check(
     scale = len(plan.cells) / len(some.cells)
     runs = number_of(round(some.runs * scale), "run")
     echo(f"{'' if some is plan else 'about '}{runs} of {spans} s, seed {plan.seed}")
-    if any(cell.compiled.kernel_laws for cell in some.cells):
-        echo("note: no estimate, as the simulator lacks a congestion control of a kernel's", err=True)
+    if backend != "simulator":
         return
     try:
         seconds = estimate_seconds(some) * scale
     except RunError as error:
-        echo(f"note: no estimate, a trial run failed: {error.text}", err=True)
-    else:
-        threads = available()
-        echo(f"estimated: {span(seconds / threads)} on {threads} threads")
+        raise RunError(f"a trial run failed: {error.text}") from None
+    threads = available()
+    echo(f"estimated: {span(seconds / threads)} on {threads} threads")
 
 
 def _drawn_starts(study: StudySpec) -> list[str]:

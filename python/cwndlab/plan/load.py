@@ -12,6 +12,7 @@ from dataclasses import replace
 from cwndlab.errors import Findings, StudyError, nearest
 from cwndlab.spec import schema
 from cwndlab.spec.building import S, build
+from cwndlab.spec.congestion import UNKNOWN
 from cwndlab.spec.consistency import locate_outside
 from cwndlab.spec.document import Document
 from cwndlab.spec.files import resolve_inside
@@ -35,9 +36,21 @@ def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
         if findings.errors:
             with findings:  # what else would be found once these are corrected
                 unasked = study.outline.model_copy(update={"quantities": []})
-                Cell("", study.first, replace(study, outline=unasked)).check()
+                _check_apart_from_laws(Cell("", study.first, replace(study, outline=unasked)))
     findings.report()
     return study
+
+
+def _check_apart_from_laws(cell: Cell) -> None:
+    """StudyError for what is wrong with a cell, except for laws that `cc` may still define."""
+    try:
+        cell.check()
+    except StudyError as error:
+        found = [
+            one for one in (error.without_others(), *error.others) if not one.problem.startswith(UNKNOWN)
+        ]
+        if found:
+            raise found[0].replace(others=found[1:]) from None
 
 
 def rebuild(study: S, document: Document) -> S:

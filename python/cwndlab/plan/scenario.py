@@ -18,8 +18,10 @@ from cwndlab.spec.engine_kinds import (
     SCRIPTED,
     draws,
     is_unresponsive,
+    required_keys,
     sends_from_client,
 )
+from cwndlab.writing import join_words
 
 KERNEL_SNAPSHOT_NS = 1_000_000_000
 
@@ -212,8 +214,20 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
             else:
                 problem = f"unknown {'key' if is_key else 'name'} {given!r}"
                 right = nearest(given, known)
+        elif problem.startswith("missing field"):
+            problem = _missing_keys(compiled, path) or problem
         findings.note(problem_at(at, problem, right))
     return findings.error()
+
+
+def _missing_keys(compiled: Compiled, path: Sequence[str]) -> str:
+    """All keys that the table at a place lacks, in words, where the engine names the first; empty if unknown."""
+    table: Any = compiled.scenario
+    for step in path:
+        table = table[int(step)] if isinstance(table, list) else table.get(step, {})
+    required = required_keys(str(table.get("kind"))) if isinstance(table, Mapping) else ()
+    missing = [f"`{_plain(key)}`" for key in required if key not in table]
+    return f"{table['kind']} needs {join_words(missing)}" if missing else ""
 
 
 def _plain(step: str) -> str:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from cwndlab.spec.shorthand import NETWORKS
 from cwndlab.writing import join_words
 
-SECTIONS = ("dumbbell", "parking_lot")
 #: Keys of a short form that are shown by their value alone, in this order.
 _PLAIN = ("preset", "rate", "rtt", "queue")
 #: Keys of a flow that its name or count shows, or that say only when it runs.
@@ -23,7 +23,7 @@ def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     What an axis varies stands in the tables of the report; here its key is named.
     """
     varied = _varied(tables)
-    name = next((name for name in SECTIONS if isinstance(tables.get(name), Mapping)), None)
+    name = next((name for name in NETWORKS if isinstance(tables.get(name), Mapping)), None)
     if name is not None:
         own = _last_parts(varied, name) | _last_parts(varied, "topology.links.bottleneck")
         network = [", ".join(_network(tables[name], own)), *_flows(tables[name])]

@@ -61,10 +61,11 @@ def _reject_laws(plan: Plan, reason: Reason) -> None:
 
 def _not_simulated(cell: Cell, law: str) -> tuple[str, str]:
     """A kernel's congestion control in the simulator."""
-    return (
-        f'the simulator has no congestion control "{law}"',
-        f"{_how_to_get(law)}; the simulator's own: {', '.join(built_in())}",
-    )
+    versions = [name for name in built_in() if name.rstrip("0123456789") == law]
+    right = f"{_how_to_get(law)}; the simulator's own: {', '.join(built_in())}"
+    if versions:
+        right = f"write {' or '.join(versions)}; {right}"
+    return f'the simulator has no congestion control "{law}"', right
 
 
 def _not_in_kernel(kernel: str | None) -> Reason:

@@ -46,7 +46,7 @@ def simulate(kernel: Campaign) -> Campaign | None:
 
 def sends_single_segments(kernel: Campaign) -> bool:
     """Whether the kernel's hosts have devices without segmentation offload."""
-    return stack_of_key(kernel.backend).segments == "single"
+    return bool(kernel.backend) and stack_of_key(kernel.backend).segments == "single"
 
 
 def twin_of(simulated: RunResult, measured: RunResult) -> Twin:

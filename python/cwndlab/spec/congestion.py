@@ -57,6 +57,10 @@ def is_unknown(given: Mapping[str, Any], own_laws: Collection[str]) -> bool:
     return any(name not in built_in() and name not in own_laws for name in named)
 
 
+#: How the error of a name begins that neither the engine nor the user's own laws have.
+UNKNOWN = "there is no congestion control"
+
+
 def spell_out(
     given: Mapping[str, Any],
     profile: Mapping[str, Any],
@@ -80,7 +84,7 @@ def spell_out(
     known = (*built_in(), *own_laws)
     if law not in known:
         right = f"{nearest(str(name), known)}; {OF_YOUR_OWN}"
-        raise problem_at(at, f"there is no congestion control {name!r}", right)
+        raise problem_at(at, f"{UNKNOWN} {name!r}", right)
     own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
     if law == "cubic" and alternative_name(profile["window_law"]).startswith("cubic"):
         own = {}  # the profile's own CUBIC, with its slow start

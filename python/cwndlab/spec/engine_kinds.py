@@ -5,8 +5,12 @@ What else there is to know of a kind, its keys among it, is the engine's (`_core
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
+
+from cwndlab import _core
 
 #: Queues in which packets wait in several lines, so that no delay is that of all packets that arrive.
 SEVERAL_LINES = ("fq-codel", "dualpi2", "cbq")
@@ -19,6 +23,19 @@ SCRIPTED = ("drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay
 #: The applications that send datagrams without congestion control, and whether each draws random numbers
 #: regardless of its distributions.
 UNRESPONSIVE = {"cbr": False, "on-off": False, "poisson": True, "voip": False, "video": True}
+
+
+@cache
+def required_keys(kind: str) -> tuple[str, ...]:
+    """The keys without a default of a kind of queue, impairment or application, as the engine names them."""
+    for what in ("app", "queue", "impairment"):
+        schema = json.loads(_core.kinds())[what]
+        for described in schema["oneOf"]:
+            if described["properties"]["kind"]["const"] == kind:
+                shared = schema.get("$defs", {}).get(described.get("$ref", "").rpartition("/")[2], {})
+                required = (*shared.get("required", ()), *described.get("required", ()))
+                return tuple(key for key in required if key != "kind")
+    return ()
 
 
 def is_unresponsive(app: object) -> bool:

@@ -42,9 +42,13 @@ ORDER = (
     *("probes", "limits", "phases", "axes", "grids", "cells", "sensitivity", "combinations"),
     *("quantities", "tables", "figures", "marks"),
 )
-#: Hosts' links are this many times as fast as the bottleneck, and at least `HOST_RATE`.
+#: Hosts' links are this many times as fast as the bottleneck, at least `HOST_RATE` and at most `MAX_RATE`.
 FASTER = 10
 HOST_RATE = 1_000_000_000
+#: The longest round trip that TCP can measure: half of what timestamps of 32 bits count in microseconds.
+MAX_RTT = (1 << 31) * 1000
+#: The fastest link that the engine takes.
+MAX_RATE = 400_000_000_000
 #: Between samples of the bottleneck's queue.
 QUEUE_INTERVAL = "10ms"
 
@@ -318,6 +322,15 @@ class _Network:
         steps = self._round_trips(rtt).items()
         return {**rtt, "at": {time: time_text(parse_time(value) // 2) for time, value in steps}}
 
+    def _check_round_trip(self, flow: Flow, at: KeyPath) -> None:
+        """StudyError for a round trip that TCP cannot measure."""
+        rtt, key = (self.network.rtt, ("rtt",)) if flow.rtt is None else (flow.rtt, (*at, "rtt"))
+        values = rtt if isinstance(rtt, list) else [rtt]
+        longest = max((value for value in values if isinstance(value, int)), default=0)
+        if longest > MAX_RTT and not is_unresponsive(flow.app):
+            problem = f"a round trip of {longest / 60e9:g} min is longer than TCP can measure"
+            raise problem_at((self.section, *key), problem, "at most 35 min")
+
     def _host_delay(
         self, rtt: int | Raw | Sequence[int | Raw], name: str, at: KeyPath, link: str | None = None
     ) -> str | Raw:
@@ -406,11 +419,12 @@ class _Network:
         own = name.replace("-", "_").replace("+", "_")
         sender, receiver = f"{name}_sender", f"{name}_receiver"
         self.nodes += [sender, receiver]
+        self._check_round_trip(flow, at)
         if flow.rtt is None:
             delay = self._host_delay(self.network.rtt, "rtt", ("rtt",), f"{name}_access")
         else:
             delay = self._host_delay(flow.rtt, f"{own}_rtt", (*at, "rtt"))
-        rate = f"{max(HOST_RATE, FASTER * self._fastest()) // 1_000_000}Mbps"
+        rate = f"{min(max(HOST_RATE, FASTER * self._fastest()), MAX_RATE) // 1_000_000}Mbps"
         host: Raw = {"name": f"{name}_access", "between": [sender, first], "rate": rate, "delay": delay}
         if flow.down is not None:
             host["down"] = interval_texts(flow.down)
@@ -457,6 +471,13 @@ class _Network:
         app: Raw = {"kind": "bulk"} if flow.app is None else copy.deepcopy(flow.app)
         if flow.bytes is not None:
             app["bytes"] = size_text(flow.bytes)
+        if app.get("kind") in ("bulk", "short-flows") and "from" in app:
+            raise problem_at(
+                (self.section, *at, "app", "from"),
+                "here all flows send to the right, so `from` would only say who opens the connection",
+                "for traffic in both directions, `cwndlab expand` writes the study out: swap `client` and "
+                "`server` of an entry there",
+            )
         ends = (f"{name}_sender", f"{name}_receiver")
         client, server = ends if sends_from_client(app) else ends[::-1]
         entry: Raw = {"name": name, "client": client, "server": server, "count": count}

@@ -14,11 +14,17 @@ from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
 from . import values
 from .engine_kinds import is_program
 from .expr import evaluate, names_in
+from .shorthand import NETWORKS
 
 #: What braces in a program's texts stand for as well: the addresses of its hosts, which only its run knows.
 HOSTS = frozenset(("client", "server"))
 #: Longest text that references may put together.
 MAX_TEXT = 2000
+#: Keys of a short form, and what an axis sets in their place.
+_WRITTEN_OUT = {
+    key: f"write topology.links.bottleneck.{path}"
+    for key, path in (("queue", "forward.queue"), ("rate", "rate"), ("loss", "forward.impairments"))
+}
 _WHOLE = re.compile(r"\$([A-Za-z_]\w*)\Z")
 _PIECE = re.compile(r"\{\{|\}\}|\{([A-Za-z_]\w*)\}")
 
@@ -157,6 +163,9 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> KeyPath:
     """The path of a dotted key; names of list elements become their index. StudyError if it leads nowhere."""
     parts = key.split(".")
     known = list(sections)
+    if parts[0] in NETWORKS:
+        right = _WRITTEN_OUT.get(parts[-1], "`cwndlab expand` shows the key that it becomes")
+        raise StudyError(f'"{key}" is a key of the short form, which axes cannot set', right=right)
     if parts[0] not in known:
         raise StudyError(f'"{key}" names no parameter of the study', right=nearest(parts[0], known))
     path: list[str | int] = []
