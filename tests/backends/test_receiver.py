@@ -1,9 +1,10 @@
 """`linux-6` receives as Linux does: slow start ends with a stock kernel's drops and its ssthresh.
 
-The golden files were recorded by `linux-virtual` with the stack `linux-stock` and single segments, 20 MB at each
-rate of `receiver.toml`. `CWNDLAB_REGENERATE=1` records them again where a kernel for virtual time is built. Each
-names the kernel, counts the drops before the first retransmission and in all, lists the slow-start thresholds
-in the order of the samples, and has the first data segments in the format of the other golden files.
+The golden files were recorded by `linux-virtual` with the stack `linux-stock` and single segments, 20 MB at
+each rate of `receiver.toml`. `CWNDLAB_REGENERATE=1` records them again where a kernel for virtual time is
+built. Each names the kernel, counts the drops before the first retransmission and in all, lists the
+slow-start thresholds in the order of the samples, and has the first data segments in the format of the
+others.
 """
 
 from __future__ import annotations

@@ -11,13 +11,10 @@ from cwndlab.writing import number_of
 
 from . import arguments as opt
 from .arguments import load
-from .output import echo, echo_json, same_replicates
+from .output import MOST_CELLS, echo, echo_json, same_replicates
 
 if TYPE_CHECKING:
     from cwndlab.spec.study_spec import StudySpec
-
-#: Compiling a cell takes some milliseconds, and the answer should take seconds.
-MOST_CELLS = 500
 
 
 def check(
@@ -34,6 +31,7 @@ def check(
 ) -> None:
     """Check a study and print its plan: cells, replicates, estimated time."""
     from cwndlab.backends.threads import available
+    from cwndlab.plan.study_warnings import study_warnings
     from cwndlab.runs.backend_check import check_backend
     from cwndlab.runs.check_outputs import check_outputs
     from cwndlab.runs.estimate import estimate_seconds
@@ -47,6 +45,8 @@ def check(
     else:
         some.check_cells()
         echo(f"note: {MOST_CELLS:,} of {len(plan.cells):,} cells were checked; `run` checks all", err=True)
+    for text in study_warnings(some):
+        echo(f"warning: {text}", err=True)
     check_outputs(plan)
     check_backend(some, RunOptions(backend=backend))
     if json_:

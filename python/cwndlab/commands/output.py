@@ -23,6 +23,10 @@ def printable(text: str) -> str:
     )
 
 
+#: So many cells are checked at most: compiling one takes milliseconds, and an answer should take seconds.
+MOST_CELLS = 500
+
+
 def echo(text: str = "", *, err: bool = False) -> None:
     """Prints a line, or several."""
     typer.echo(printable(text), err=err)

@@ -18,7 +18,7 @@ from cwndlab.writing import number_of
 
 from . import arguments as opt
 from .arguments import limits_of, load, parse_option, several_kernels
-from .output import echo, progress, same_replicates
+from .output import MOST_CELLS, echo, progress, same_replicates
 from .start import import_uncollected, without_collection
 
 if TYPE_CHECKING:
@@ -127,6 +127,10 @@ class _Printer(NamedTuple):
             echo(f"note: {line}", err=True)
         if self.quiet:
             return
+        from cwndlab.plan.study_warnings import study_warnings
+
+        for text in study_warnings(result.plan.evenly_spaced(MOST_CELLS)):
+            echo(f"warning: {text}", err=True)
         if self.backend == "simulator" and (note := same_replicates(result.plan)):
             echo(f"note: {note}", err=True)
         if not self.json:

@@ -46,9 +46,8 @@ def _check_apart_from_laws(cell: Cell) -> None:
     try:
         cell.check()
     except StudyError as error:
-        found = [
-            one for one in (error.without_others(), *error.others) if not one.problem.startswith(UNKNOWN)
-        ]
+        errors = (error.without_others(), *error.others)
+        found = [one for one in errors if not one.problem.startswith(UNKNOWN)]
         if found:
             raise found[0].replace(others=found[1:]) from None
 

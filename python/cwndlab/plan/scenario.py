@@ -221,7 +221,7 @@ def core_error(compiled: Compiled, refused: ScenarioRefused) -> StudyError:
 
 
 def _missing_keys(compiled: Compiled, path: Sequence[str]) -> str:
-    """All keys that the table at a place lacks, in words, where the engine names the first; empty if unknown."""
+    """All keys that a table lacks, in words, where the engine names the first; empty if they are unknown."""
     table: Any = compiled.scenario
     for step in path:
         table = table[int(step)] if isinstance(table, list) else table.get(step, {})

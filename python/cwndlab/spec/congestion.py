@@ -35,6 +35,12 @@ _WITH: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def ecn_of(law: str) -> str | None:
+    """The form of ECN that `cc` sets for a window law; None if it sets none."""
+    form = _WITH.get(law, {}).get("ecn")
+    return None if form is None else str(form)
+
+
 def congestion_control(given: str) -> tuple[str, LawCode | None]:
     """What `--cc` names: a window law of the engine, a class of the user's own (`[NAME=]FILE.py[:CLASS]`), or
     a trained policy (`[NAME=]FILE.onnx`).

@@ -1,0 +1,106 @@
+"""What is valid in a study and probably not meant: each a sentence that `check` and `run` print."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cwndlab.laws import LawCode
+from cwndlab.spec.congestion import ecn_of
+from cwndlab.spec.knobs import alternative_name
+from cwndlab.writing import join_words
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+#: Forms of ECN that report at most one mark per round trip, or none.
+_COARSE = ("off", "accept", "rfc3168", "rfc3168-ect1")
+#: What a congestion control in Python sets of its connection.
+_SET_BY_LAWS = ("cwnd_bytes", "ssthresh_bytes", "pacing_rate_bps")
+
+
+def study_warnings(plan: Plan) -> list[str]:
+    """What is doubtful in the cells of a plan, each once with the cells where it is so, and in its laws."""
+    found: dict[str, list[str]] = {}
+    for cell in plan.cells:
+        for text in dict.fromkeys(
+            (*_short_queues(cell.compiled.scenario), *_missing_ecn(cell.compiled.scenario))
+        ):
+            found.setdefault(text, []).append(cell.id)
+    texts = []
+    for text, cells in found.items():
+        if len(cells) < len(plan.cells):
+            text += f" (in {len(cells)} of {len(plan.cells)} cells, the first: {cells[0]})"
+        texts.append(text)
+    for law in plan.study.laws.values():
+        texts += wrong_attributes(law)
+    return texts
+
+
+def _short_queues(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """Queues that hold less than the largest packet, so that nothing can wait in them."""
+    sizes = [tcp["mss"] + tcp.get("header_bytes", 40) for tcp in scenario["tcp"] if "mss" in tcp]
+    largest = max(sizes, default=0)
+    for link in scenario["links"]:
+        queue = link["queue"]
+        limit = (
+            queue.get("limit", largest) if queue.get("unit") == "bytes" else queue.get("limit_bytes", largest)
+        )
+        if limit < largest:
+            yield (
+                f"the queue of {link['name']} holds {limit} bytes, less than a packet of {largest}: "
+                "packets that would wait are dropped"
+            )
+
+
+def _missing_ecn(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """Congestion controls that need their own form of ECN, and do not have it."""
+    for tcp in scenario["tcp"]:
+        law = alternative_name(tcp["window_law"]) if "window_law" in tcp else ""
+        own = ecn_of(law)
+        if own is not None and tcp.get("ecn") in _COARSE:
+            yield (
+                f'{law} has ecn = "{tcp.get("ecn")}" in place of its own "{own}": '
+                "it does not respond to marks as it is meant to"
+            )
+
+
+def wrong_attributes(law: LawCode) -> Iterator[str]:
+    """Attributes that a congestion control sets in place of those that it can set."""
+    for node in ast.walk(ast.parse(law.source)):
+        if isinstance(node, ast.ClassDef) and node.name == law.class_name:
+            stored = _stored(node)
+            for attribute in stored:
+                meant = _meant(attribute)
+                if meant is not None and meant not in stored and attribute not in _SET_BY_LAWS:
+                    yield (
+                        f"{law.file}: {law.class_name} sets self.{attribute}, which has no effect on the "
+                        f"connection, and never self.{meant}; it can set {join_words(_SET_BY_LAWS)}"
+                    )
+
+
+def _stored(tree: ast.ClassDef) -> list[str]:
+    """The attributes of `self` that a class assigns."""
+    return list(
+        dict.fromkeys(
+            node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "self"
+        )
+    )
+
+
+def _meant(attribute: str) -> str | None:
+    """What an attribute was probably to be: its first words, or nearly its letters."""
+    plain = attribute.lower().strip("_")
+    for name in _SET_BY_LAWS:
+        stem = name.rpartition("_")[0]
+        if plain in (stem, name) or plain.startswith(f"{stem}_") or plain == stem.replace("_", ""):
+            return name
+    near = difflib.get_close_matches(plain, _SET_BY_LAWS, n=1, cutoff=0.85)
+    return near[0] if near else None
