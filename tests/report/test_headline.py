@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import synthetic
-from cwndlab.report.contrast import Line, Number
+from cwndlab.report.contrast import Line, LineValue
 from cwndlab.report.headline import (
     NOTHING,
     Axes,
@@ -32,8 +32,8 @@ from cwndlab.stats.tables import JudgedCell, JudgedTable
 AXES = Axes("buffer", "BDP", "share of the goodput", "%")
 
 
-def around(value: float, reach: float) -> Number:
-    return Number(interval(value, reach))
+def around(value: float, reach: float) -> LineValue:
+    return LineValue(interval(value, reach))
 
 
 def interval(value: float, reach: float) -> Interval:
@@ -93,7 +93,7 @@ def test_where_no_two_intervals_are_apart_the_runs_do_not_tell() -> None:
 
 
 def test_a_single_run_says_nothing() -> None:
-    single = Number(Interval(5.0, math.nan, math.nan, 1, "1 replicate: no interval"))
+    single = LineValue(Interval(5.0, math.nan, math.nan, 1, "1 replicate: no interval"))
     assert compare_lines({"a": {"1": single}, "b": {"1": around(9, 1)}}, AXES) == NOTHING
     assert one_line({"1": single, "2": around(9, 1)}, AXES) == ""
 
@@ -282,8 +282,8 @@ def test_a_difference_of_pairs_decides_where_intervals_overlap() -> None:
 NOISE = [0.01, -0.02, 0.0, 0.02, -0.01, 0.0]
 
 
-def paired(runs: list[float]) -> Number:
-    return Number(intervals.mean(np.array(runs)), np.array(runs))
+def paired(runs: list[float]) -> LineValue:
+    return LineValue(intervals.mean(np.array(runs)), np.array(runs))
 
 
 def test_the_largest_relative_difference_is_stated_first() -> None:

@@ -503,4 +503,4 @@ def test_where_the_law_of_one_of_two_flows_varies_the_figure_of_shares_shows_tha
     one_law = Study.from_toml(text.replace('["reno", "bbr1"]', '"reno"'))
     assert one_law.outline.figures[0].drawn_quantities == ["share_tested", "share_other"]
     by_law = Study.from_toml(text.replace("[1, 2]", "1"))
-    assert by_law.outline.figures[1].title == "Goodput by congestion control"
+    assert by_law.outline.figures[1].title == "Goodput by congestion control of tested"

@@ -14,6 +14,7 @@ from .arguments import load
 from .output import MOST_CELLS, echo, echo_json, same_replicates
 
 if TYPE_CHECKING:
+    from cwndlab.plan.plan import Plan
     from cwndlab.spec.study_spec import StudySpec
 
 
@@ -62,6 +63,19 @@ def check(
         echo(f"  {name:<{width}}{', '.join(str(value) for value in extra.names)}   (--sensitivity {name})")
     for start in _drawn_starts(loaded):
         echo(f"  flows without `start` begin at random, from {start}")
+    _show_runs(plan, some)
+    if backend != "simulator":
+        return
+    try:
+        seconds = estimate_seconds(some) * len(plan.cells) / len(some.cells)
+    except RunError as error:
+        raise RunError(f"a trial run failed: {error.text}") from None
+    threads = available()
+    echo(f"estimated: {span(seconds / threads)} on {threads} threads")
+
+
+def _show_runs(plan: Plan, some: Plan) -> None:
+    """Prints how many runs a plan has, by some of its cells."""
     fixed = sum(cell.deterministic for cell in some.cells)
     each = _range({some.replicates_of(cell) for cell in some.cells if not cell.deterministic})
     each += f" replicate{'s' * (each != '1')} each" + (f" (1 of {fixed} without randomness)" if fixed else "")
@@ -74,14 +88,6 @@ def check(
     scale = len(plan.cells) / len(some.cells)
     runs = number_of(round(some.runs * scale), "run")
     echo(f"{'' if some is plan else 'about '}{runs} of {spans} s, seed {plan.seed}")
-    if backend != "simulator":
-        return
-    try:
-        seconds = estimate_seconds(some) * scale
-    except RunError as error:
-        raise RunError(f"a trial run failed: {error.text}") from None
-    threads = available()
-    echo(f"estimated: {span(seconds / threads)} on {threads} threads")
 
 
 def _drawn_starts(study: StudySpec) -> list[str]:

@@ -105,7 +105,6 @@ def evaluate(
     """Evaluate congestion controls or queues by the standards' criteria, next to known ones."""
     from cwndlab.evaluate import evaluation
     from cwndlab.evaluate import pack as packs
-    from cwndlab.plan.study_warnings import wrong_attributes
     from cwndlab.runs.run_options import RunOptions
 
     if list_:
@@ -117,9 +116,7 @@ def evaluate(
         raise StudyError(problem, key="--cc or --queue", right=right)
     on_kernel = backend != "simulator"
     wanted, stack = _subjects(cc or [], queue or [], stack, on_kernel=on_kernel)
-    for subject in wanted:
-        for text in wrong_attributes(subject.law) if subject.law is not None else ():
-            echo(f"warning: {text}", err=True)
+    _warn(wanted)
     chosen = [packs.load(name) for name in pack] if pack else packs.load_all(wanted[0].kind)
     if only:
         chosen = [one.with_criteria(only) for one in chosen]
@@ -143,6 +140,15 @@ def evaluate(
     elif not quiet:
         _show(made, time.monotonic() - began)
     _end(made, strict)
+
+
+def _warn(wanted: list[Subject]) -> None:
+    """Warns of attributes of the user's own laws that set nothing."""
+    from cwndlab.plan.study_warnings import wrong_attributes
+
+    for subject in wanted:
+        for text in wrong_attributes(subject.law) if subject.law is not None else ():
+            echo(f"warning: {text}", err=True)
 
 
 def _subjects(

@@ -47,9 +47,14 @@ def _check_apart_from_laws(cell: Cell) -> None:
         cell.check()
     except StudyError as error:
         errors = (error.without_others(), *error.others)
-        found = [one for one in errors if not one.problem.startswith(UNKNOWN)]
+        found = [one for one in errors if not _may_be_defined(one)]
         if found:
             raise found[0].replace(others=found[1:]) from None
+
+
+def _may_be_defined(error: StudyError) -> bool:
+    """Whether it is about a congestion control whose name is like none that is known."""
+    return error.problem.startswith(UNKNOWN) and not (error.right or "").startswith("did you mean")
 
 
 def rebuild(study: S, document: Document) -> S:

@@ -20,7 +20,7 @@ _MOST_LINKS = 3
 def network_words(tables: Mapping[str, Any]) -> tuple[str, ...]:
     """The network, the flows and TCP's knobs in a few words each; `tables` are the study's, as written.
 
-    What an axis varies stands in the tables of the report; here its key is named.
+    The tables of the report list what an axis varies; here its key is named.
     """
     varied = _varied(tables)
     name = next((name for name in NETWORKS if isinstance(tables.get(name), Mapping)), None)
@@ -79,7 +79,7 @@ def _network(section: Mapping[str, Any], varied: Mapping[str, str]) -> Iterator[
     elif isinstance(buffer, int | float):
         yield f"buffer {buffer:g} BDP"
     elif isinstance(buffer, str):
-        yield f"buffer {spaced(buffer)}"
+        yield f"buffer {space_unit(buffer)}"
 
 
 def _flows(section: Mapping[str, Any]) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _value_text(value: object) -> str:
     if isinstance(value, list):
         return join_words([_value_text(one) for one in value])
     if not isinstance(value, Mapping):
-        return spaced(str(value))
+        return space_unit(str(value))
     others = ", ".join(
         f"{_words(key)} {_value_text(part)}"
         for key, part in value.items()
@@ -198,6 +198,6 @@ def _words(key: str) -> str:
     return key.replace("_", " ")
 
 
-def spaced(quantity: str) -> str:
+def space_unit(quantity: str) -> str:
     """A quantity of a study file, with a space before its unit."""
     return re.sub(r"^(\d[\d.]*)([A-Za-z])", r"\1 \2", quantity)

@@ -17,7 +17,7 @@ NO_RUNS: Floats = np.empty(0)
 PAIRED_LEVEL = 0.999
 
 
-class Number(NamedTuple):
+class LineValue(NamedTuple):
     """A number of a figure: its interval, and the value of each run for comparisons in pairs."""
 
     interval: Interval
@@ -43,11 +43,11 @@ class Number(NamedTuple):
         return not any(math.isnan(end) for end in self.ends)
 
 
-Line = Mapping[str, Number]
+Line = Mapping[str, LineValue]
 """The numbers of one line of a figure by their places along x, in order."""
 
 
-def is_below(a: Number, b: Number) -> bool:
+def is_below(a: LineValue, b: LineValue) -> bool:
     """Whether `a` is smaller: the 95 % intervals are apart, or that of the paired difference excludes zero.
 
     The latter at `PAIRED_LEVEL`, since a figure has tens of pairs, some of them of flows that are alike.
@@ -62,13 +62,13 @@ def is_below(a: Number, b: Number) -> bool:
     return intervals.jackknife_difference(high, low, level=PAIRED_LEVEL).low > 0.0
 
 
-def relative(a: Number, b: Number) -> float:
+def relative(a: LineValue, b: LineValue) -> float:
     """How many times the larger of two numbers is the smaller one; infinite next to zero."""
     low, high = sorted((a.value, b.value))
     return high / low if low > 0.0 else math.inf
 
 
-def top_group(numbers: Mapping[str, Number], *, lowest: bool = False) -> tuple[str, ...]:
+def top_group(numbers: Mapping[str, LineValue], *, lowest: bool = False) -> tuple[str, ...]:
     """The names whose numbers are all larger (or smaller) than all others; empty if there are none.
 
     Of several such groups the one that is farthest from the others, of at most half of the names if possible.
@@ -90,11 +90,11 @@ def top_group(numbers: Mapping[str, Number], *, lowest: bool = False) -> tuple[s
     return tuple(name for name in numbers if name in order[:count])
 
 
-def _is_beyond(a: Number, b: Number, below: bool) -> bool:
+def _is_beyond(a: LineValue, b: LineValue, below: bool) -> bool:
     return is_below(a, b) if below else is_below(b, a)
 
 
-def extremes(lines: Mapping[str, Line], names: Collection[str], places: Iterable[str]) -> list[Number]:
+def extremes(lines: Mapping[str, Line], names: Collection[str], places: Iterable[str]) -> list[LineValue]:
     """The numbers of some lines at some places, from the smallest to the largest."""
     return sorted((lines[name][place] for name in names for place in places), key=lambda one: one.value)
 

@@ -20,7 +20,7 @@ from cwndlab.stats.results import AxisValue, Results, is_name
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.writing import join_words
 
-from .contrast import NO_RUNS, Line, Number, common_places, extremes, is_below, relative, top_group
+from .contrast import NO_RUNS, Line, LineValue, common_places, extremes, is_below, relative, top_group
 from .digits import estimate_text
 
 MOST_NAMES = 4
@@ -43,7 +43,7 @@ class Axes:
         short = f"{join_words(places)} {self.x_unit}".rstrip()
         return short if again and self.x_unit else f"{self.x}\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{short}"
 
-    def describe_range(self, numbers: Sequence[Number]) -> str:
+    def describe_range(self, numbers: Sequence[LineValue]) -> str:
         """Numbers from the smallest to the largest, without the unit."""
         ends = dict.fromkeys(estimate_text(one.interval) for one in (numbers[0], numbers[-1]))
         return " to ".join(ends)
@@ -68,7 +68,7 @@ NOTHING = Contrast(0.0, "")
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnLines:
     """The lines of a figure: by flow and by setting of the series' axes, the numbers along x."""
 
     lines: Mapping[tuple[str, tuple[AxisValue, ...]], Line]
@@ -127,12 +127,12 @@ def headline(spec: Figure, results: Results) -> Headline:
     return Headline(" ".join(one.shown for one in shown), undecided)
 
 
-def _drawn(spec: Figure, results: Results) -> Drawn:
+def _drawn(spec: Figure, results: Results) -> DrawnLines:
     """The numbers of a figure as lines."""
     from cwndlab.stats import series  # only figures need it
 
     assert spec.x is not None
-    lines: dict[tuple[str, tuple[AxisValue, ...]], dict[str, Number]] = {}
+    lines: dict[tuple[str, tuple[AxisValue, ...]], dict[str, LineValue]] = {}
     named = False
     quantities = spec.drawn_quantities
     labels = series.labels(quantities, results) if len(quantities) > 1 else [""]
@@ -147,15 +147,15 @@ def _drawn(spec: Figure, results: Results) -> Drawn:
             named = named or is_name(at)
             paired = results.statistic(quantity) == "mean"  # medians gain nothing by pairs
             runs = results.values_for_mean(cell.id, quantity) if paired else NO_RUNS
-            number = Number(interval, runs)
+            number = LineValue(interval, runs)
             lines.setdefault((flow, setting), {})[results.value_title(spec.x, at)] = number
     y = spec.y_title or results.title(quantities[0])
     counted = _counted(_without_unit(y), series.unit_of(spec, results))
     axes = Axes(_without_unit(results.title(spec.x)), results.axis_units.get(spec.x, ""), *counted)
-    return Drawn(lines, axes, named)
+    return DrawnLines(lines, axes, named)
 
 
-def _compare_flows(spec: Figure, results: Results, drawn: Drawn) -> Contrast:
+def _compare_flows(spec: Figure, results: Results, drawn: DrawnLines) -> Contrast:
     """Which flow has the largest number, in each setting by itself."""
     if len(drawn.flows) < 2:
         return NOTHING
@@ -172,7 +172,7 @@ def _compare_flows(spec: Figure, results: Results, drawn: Drawn) -> Contrast:
     return Contrast(told[0][1].relative, " ".join(texts))
 
 
-def _compare_settings(spec: Figure, results: Results, drawn: Drawn) -> list[Contrast]:
+def _compare_settings(spec: Figure, results: Results, drawn: DrawnLines) -> list[Contrast]:
     """What each axis of the series changes: for the flow and the other axes where it changes most."""
     found = []
     for k, axis in enumerate(spec.series):
@@ -220,7 +220,7 @@ def _renamed(axes: Axes, y: str) -> Axes:
     return Axes(axes.x, axes.x_unit, y, axes.y_unit)
 
 
-def _along(spec: Figure, results: Results, drawn: Drawn) -> Contrast:
+def _along(spec: Figure, results: Results, drawn: DrawnLines) -> Contrast:
     """What changes along x: for the line that changes most."""
     found = []
     for (flow, setting), line in drawn.lines.items():
@@ -260,7 +260,7 @@ def headline_of_row(table: JudgedTable) -> Headline:
     known = [one for one in found if one is not None]
     if len(known) < len(columns) or len({one.unit for one in known}) > 1:
         return Headline()
-    line = {column.heading: Number(one.interval) for column, one in zip(columns, known, strict=True)}
+    line = {column.heading: LineValue(one.interval) for column, one in zip(columns, known, strict=True)}
     axes = Axes("", "", *_counted(_without_unit(columns[0].group), known[0].unit))
     if shown := named_values(line, axes):
         return Headline(shown)

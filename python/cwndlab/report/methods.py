@@ -17,7 +17,7 @@ from cwndlab.spec.values import text
 from cwndlab.stats.adjustment import ADJUSTED
 from cwndlab.writing import with_unit
 
-from .conditions import network_words, spaced
+from .conditions import network_words, space_unit
 from .model import Definition, Fact
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def describe_run(
     cells, runs = len(replicates), _span(replicates)
     each = " each" if cells > 1 else ""
     warmup = tables.get("run", {}).get("warmup")
-    left_out = f", the first {spaced(warmup)} left out" if isinstance(warmup, str) else ""
+    left_out = f", the first {space_unit(warmup)} left out" if isinstance(warmup, str) else ""
     words = [
         f"{cells} cell{'s' if cells > 1 else ''}, {runs} run{'s' if max(replicates) > 1 else ''}{each} "
         f"of {content['scenario']['duration_ns'] / 1e9:g} s{left_out}"

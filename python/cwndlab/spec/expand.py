@@ -19,6 +19,7 @@ from .added_axes import listed_parameters, vary_parameters
 from .base import Drawn
 from .engine_kinds import SEVERAL_LINES, is_endless, is_program, is_unresponsive, sends_from_client
 from .short_values import (
+    check_round_trip,
     highest_rate,
     interval_texts,
     limit_text,
@@ -45,8 +46,6 @@ ORDER = (
 #: Hosts' links are this many times as fast as the bottleneck, at least `HOST_RATE` and at most `MAX_RATE`.
 FASTER = 10
 HOST_RATE = 1_000_000_000
-#: The longest round trip that TCP can measure: half of what timestamps of 32 bits count in microseconds.
-MAX_RTT = (1 << 31) * 1000
 #: The fastest link that the engine takes.
 MAX_RATE = 400_000_000_000
 #: Between samples of the bottleneck's queue.
@@ -322,15 +321,6 @@ class _Network:
         steps = self._round_trips(rtt).items()
         return {**rtt, "at": {time: time_text(parse_time(value) // 2) for time, value in steps}}
 
-    def _check_round_trip(self, flow: Flow, at: KeyPath) -> None:
-        """StudyError for a round trip that TCP cannot measure."""
-        rtt, key = (self.network.rtt, ("rtt",)) if flow.rtt is None else (flow.rtt, (*at, "rtt"))
-        values = rtt if isinstance(rtt, list) else [rtt]
-        longest = max((value for value in values if isinstance(value, int)), default=0)
-        if longest > MAX_RTT and not is_unresponsive(flow.app):
-            problem = f"a round trip of {longest / 60e9:g} min is longer than TCP can measure"
-            raise problem_at((self.section, *key), problem, "at most 35 min")
-
     def _host_delay(
         self, rtt: int | Raw | Sequence[int | Raw], name: str, at: KeyPath, link: str | None = None
     ) -> str | Raw:
@@ -419,7 +409,9 @@ class _Network:
         own = name.replace("-", "_").replace("+", "_")
         sender, receiver = f"{name}_sender", f"{name}_receiver"
         self.nodes += [sender, receiver]
-        self._check_round_trip(flow, at)
+        if not is_unresponsive(flow.app):
+            rtt, key = (self.network.rtt, ("rtt",)) if flow.rtt is None else (flow.rtt, (*at, "rtt"))
+            check_round_trip(rtt, (self.section, *key))
         if flow.rtt is None:
             delay = self._host_delay(self.network.rtt, "rtt", ("rtt",), f"{name}_access")
         else:

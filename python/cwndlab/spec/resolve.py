@@ -163,7 +163,7 @@ def steps(raw: Mapping[str, Any], key: str, sections: Iterable[str]) -> KeyPath:
     """The path of a dotted key; names of list elements become their index. StudyError if it leads nowhere."""
     parts = key.split(".")
     known = list(sections)
-    if parts[0] in NETWORKS:
+    if parts[0] in NETWORKS and parts[0] not in known:
         right = _WRITTEN_OUT.get(parts[-1], "`cwndlab expand` shows the key that it becomes")
         raise StudyError(f'"{key}" is a key of the short form, which axes cannot set', right=right)
     if parts[0] not in known:

@@ -5,11 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from cwndlab.errors import KeyPath, problem_at
+
 from .units import parse_zero_rate, time_text
 from .values import text
 
 N = TypeVar("N", int, float)
 Raw: TypeAlias = dict[str, Any]
+
+
+#: The longest round trip that TCP can measure: half of what timestamps of 32 bits count in microseconds.
+MAX_RTT = (1 << 31) * 1000
+
+
+def check_round_trip(rtt: int | Raw | Sequence[int | Raw], at: KeyPath) -> None:
+    """StudyError for a round trip that TCP cannot measure."""
+    values = [rtt] if isinstance(rtt, int | dict) else rtt
+    longest = max((value for value in values if isinstance(value, int)), default=0)
+    if longest > MAX_RTT:
+        problem = f"a round trip of {longest / 60e9:g} min is longer than TCP can measure"
+        raise problem_at(at, problem, "at most 35 min")
 
 
 def quantity_text(value: N | Raw, write: Callable[[N], str]) -> str | Raw:
