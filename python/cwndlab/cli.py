@@ -1,4 +1,7 @@
-"""The command line. Bad input ends with one clear message and exit code 2; a run that failed with 1."""
+"""The command line. Bad input ends with one clear message and exit code 2; a run that failed with 1.
+
+An interrupt ends it with 130, a report that could not be written with 4.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +46,19 @@ def app(args: Sequence[object] | None = None, **options: Any) -> Any:
         sys.excepthook = sys.__excepthook__
         echo(f"error: {error.text}", err=True)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:  # during imports: a command handles its own
+        sys.excepthook = sys.__excepthook__
+        sys.stderr.write("interrupted\n")
+        sys.exit(130)
     except BrokenPipeError:  # `cwndlab trace … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except OSError as error:  # a name that is too long, a file that may not be read
+        if error.filename is None:
+            raise
+        sys.excepthook = sys.__excepthook__
+        sys.stderr.write(f"error: {str(error.filename)[:200]}: {error.strerror}\n")
+        sys.exit(2)
     finally:
         if args is not None:
             gc.unfreeze()  # the caller's process continues, and its garbage must be collected

@@ -8,10 +8,11 @@ import io
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from cwndlab.errors import OutputError
+from cwndlab.plain_files import write_inside
 
 
 @contextmanager
@@ -81,23 +82,18 @@ def write_atomic(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(data)
         return
-    temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename = str(path)  # the requested file
-        raise
+    write_inside(path.parent, path.name, data)
 
 
 def save(path: Path, content: str | bytes) -> None:
     """Writes a file and its folder; OutputError says why it could not be."""
+    save_inside(path.parent, path.name, content)
+
+
+def save_inside(folder: Path, name: str, content: str | bytes) -> None:
+    """Writes a file below a folder, whole or not at all; OutputError says why it could not be."""
     data = content.encode() if isinstance(content, str) else content
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        write_inside(folder, name, data)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror}") from error
+        raise OutputError(f"{folder / name}: cannot be written: {error.strerror}") from error

@@ -80,7 +80,7 @@ def run(
     """Run a study and write its report. A second run in the same folder runs only what is missing."""
     began = time.monotonic()
     if backend == "simulator" and not cc and not cluster and _has_figures(study):
-        converter.start()
+        converter.prepare()
     with import_uncollected():
         from cwndlab.runs.run_options import RunOptions
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from cwndlab.captured_values import digest_of_values
 from cwndlab.spec.schema import Quantity
 
 from . import _declared
@@ -24,7 +25,11 @@ _MEASURED = {"metric", "options", "within", "unit", "window"}
 def code_digest(metric: str | None) -> str:
     """Digest of a metric's code; for None, of the code that all metrics share."""
     own = None if metric is None else _declared.find(metric)
-    return _digest(metric) if own is None else f"{own.code.digest} {_digest(None)}"
+    if own is None:
+        return _digest(metric)
+    # A cell of a notebook uses what other cells define, as it is now.
+    used = "" if own.code.whole else digest_of_values(own.measure, f"metric {own.name}")
+    return f"{own.code.digest}{used} {_digest(None)}"
 
 
 @cache

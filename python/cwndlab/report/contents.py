@@ -12,6 +12,7 @@ import numpy as np
 
 from cwndlab import metrics
 from cwndlab.errors import StudyError, nearest
+from cwndlab.plain_files import read_inside
 from cwndlab.spec.outputs import AnyTable, Claim, Column, Figure, Mark, Table
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.stats.results import AxisValue, Columns, NoRecords, Results, Value, results_of
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from cwndlab.stats.expression import Evaluator
     from cwndlab.stats.field import Field, Key
 
+#: The largest README that is shown, in bytes.
+MAX_README = 1_000_000
 #: The page in a result folder.
 REPORT = "report.html"
 
@@ -79,9 +82,9 @@ def outputs_of(study: StudySpec, folder: Path) -> Outputs:
 
 
 def read_readme(folder: Path) -> str:
-    """The README in a study's folder; empty if there is none that can be read."""
+    """The README in a study's folder; empty if there is none that can be read, as behind a link."""
     try:
-        return (folder / "README.md").read_text(encoding="utf-8")
+        return read_inside(folder, "README.md", MAX_README).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
 

@@ -11,10 +11,13 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from cwndlab.errors import ReportError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -22,8 +25,16 @@ if TYPE_CHECKING:
 _PROCESS = Path(__file__).with_name("converter_process.py")
 
 
-#: What the converter makes of a request; RuntimeError if it failed.
+#: What the converter makes of a request; ReportError if it failed.
 Conversion: TypeAlias = "Future[bytes]"
+
+
+def _no_converter(why: str) -> ReportError:
+    """The error for figures that cannot be drawn here."""
+    return ReportError(
+        f"the figures cannot be drawn: {why}; the results are kept. `cwndlab report DIR` writes the report "
+        "where the converter may reserve 40 GB of addresses (ulimit -v) and open 64 files (ulimit -n)"
+    )
 
 
 class _Process:
@@ -36,6 +47,7 @@ class _Process:
             [sys.executable, "-P", _PROCESS],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # a stack trace; what failed is said by its answer or its end
             start_new_session=True,
         )
         self.waiting: SimpleQueue[tuple[bytes, Conversion]] = SimpleQueue()
@@ -47,8 +59,8 @@ class _Process:
             request, made = self.waiting.get()
             try:
                 made.set_result(self._ask(request))
-            except (OSError, RuntimeError) as error:
-                made.set_exception(error)
+            except (OSError, ReportError) as error:
+                made.set_exception(error if isinstance(error, ReportError) else _no_converter(str(error)))
 
     def _ask(self, request: bytes) -> bytes:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -56,11 +68,11 @@ class _Process:
         self._process.stdin.flush()
         head = self._process.stdout.readline().split()
         if not head:
-            raise RuntimeError("drawing a figure failed: the converter ended")
+            raise _no_converter("the process that draws them ended")
         answer = self._process.stdout.read(int(head[1]))
         if head[0] != b"1":
             why = answer.decode(errors="replace").partition("\n\nStack backtrace")[0]
-            raise RuntimeError(f"drawing a figure failed: {why[:500]}")
+            raise ReportError(f"drawing a figure failed: {why[:500]}")
         return answer
 
     @property
@@ -86,13 +98,22 @@ def start() -> _Process:
         return _processes[-1]
 
 
+def prepare() -> None:
+    """Starts the converter for later, if it can be started; `submit` says why not."""
+    with suppress(OSError, RuntimeError):
+        start()
+
+
 def submit(function: str, source: str, **options: Any) -> Conversion:
     """Asks for what a function of vl-convert makes of JSON; returns without waiting for it."""
     from concurrent.futures import Future  # only a figure needs it
 
     conversion: Conversion = Future()
     request = f"[{json.dumps(function)}, {source}, {json.dumps(options)}]".encode()
-    start().waiting.put((request, conversion))
+    try:
+        start().waiting.put((request, conversion))
+    except (OSError, RuntimeError) as error:  # no file, no process or no thread left
+        conversion.set_exception(_no_converter(str(error)))
     return conversion
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cwndlab.errors import StudyError
+from cwndlab.plain_files import read_inside
 from cwndlab.spec.kernels import AXIS, title_suffix
 from cwndlab.stats.results import Results, Variation
 from cwndlab.stats.tables import JudgedCell, JudgedTable
 from cwndlab.stats.verdict import Incompatible, Verdict
-from cwndlab.writing import csv_text, save
+from cwndlab.writing import csv_text, save_inside
 
 from .contents import Outputs
 from .judge import Judged, Omitted, judge
@@ -191,17 +193,17 @@ def write_verdicts(report: Draft, directory: Path) -> None:
         for row in table.cells
         for cell in row
     )
-    save(directory / "verdicts.csv", csv_text(CSV_COLUMNS, numbers))
+    save_inside(directory, "verdicts.csv", csv_text(CSV_COLUMNS, numbers))
     if judged.claims:
         claims = (
             [c.claim.id, c.claim.section, c.verdict.value, c.detail, c.claim.text, c.claim.assert_ or ""]
             for c in judged.claims
         )
-        save(directory / "claims.csv", csv_text(CLAIM_COLUMNS, claims))
+        save_inside(directory, "claims.csv", csv_text(CLAIM_COLUMNS, claims))
     if report.twin is not None:
         from .twin import to_csv
 
-        save(directory / "agreement.csv", to_csv(report.twin_rows))
+        save_inside(directory, "agreement.csv", to_csv(report.twin_rows))
 
 
 def _csv_line(cell: JudgedCell, *, as_printed: bool) -> list[str]:
@@ -252,7 +254,7 @@ def count_incompatible(path: Path) -> Incompatible | None:
 def _read(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file of verdicts or claims; none if it cannot be read."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return list(csv.DictReader(file))
+        text = read_inside(path.parent, path.name).decode("utf-8")
+        return list(csv.DictReader(io.StringIO(text, newline="")))
     except (OSError, csv.Error, UnicodeDecodeError):
         return []

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from cwndlab.errors import OutputError, StudyError
+from cwndlab.plain_files import read_inside
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats.difference import DatasetComparison
 from cwndlab.stats.results import Results
@@ -69,14 +70,14 @@ def _entry(report: Path) -> IndexEntry:
         count_verdicts(results / "claims.csv")[0],
         ran,
         _picture(results),
-        LIVE in report.read_bytes(),
+        LIVE in read_inside(results, "report.html"),
     )
 
 
 def _lessons(folder: Path) -> list[tuple[str, str, str, str, str]]:
     """Address, title, topic and picture of the lessons in a folder, if it has some."""
     try:
-        found = json.loads((folder / LIST).read_text(encoding="utf-8"))
+        found = json.loads(read_inside(folder, LIST))
         return [
             (f"{quote(folder.name)}/{quote(file)}", title, topic, picture, shows)
             for file, title, topic, picture, shows in found
@@ -88,7 +89,7 @@ def _lessons(folder: Path) -> list[tuple[str, str, str, str, str]]:
 def _provenance(results: Path) -> tuple[str, str, str]:
     """The study's title and name, and what was run."""
     try:
-        content = json.loads((results / "provenance.json").read_text(encoding="utf-8"))
+        content = json.loads(read_inside(results, "provenance.json"))
         title, study = str(content["title"]), str(content["study"])
     except (OSError, ValueError, KeyError, TypeError):
         return results.name, "", ""

@@ -12,7 +12,7 @@ from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Figure, Margin, Table
 from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
 from cwndlab.stats.verdict import rule_text
-from cwndlab.writing import save
+from cwndlab.writing import save_inside
 
 from . import render
 from .contents import Outputs, count_claims, finding_text
@@ -76,17 +76,17 @@ def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = Fal
     Nothing is run. `png` writes figures as PNG, too, which takes as long as drawing them.
     """
     view = build_view(report, evidence)
-    save(directory / "report.md", render.report_markdown(view))
+    save_inside(directory, "report.md", render.report_markdown(view))
     pdfs: dict[str, bytes] = {}
     for drawing in report.drawings:
-        at = directory / "figures" / drawing.id
-        save(at.with_suffix(".svg"), drawing.svg_file)
+        name = f"figures/{drawing.id}"
+        save_inside(directory, f"{name}.svg", drawing.svg_file)
         if drawing.svg not in pdfs:
             pdfs[drawing.svg] = drawing.pdf()
-        save(at.with_suffix(".pdf"), pdfs[drawing.svg])
-        if png or at.with_suffix(".png").exists():  # one that is there must not show something else
-            save(at.with_suffix(".png"), drawing.png())
-    save(directory / "report.html", render.report_html(view))
+        save_inside(directory, f"{name}.pdf", pdfs[drawing.svg])
+        if png or (directory / f"{name}.png").exists():  # one that is there must not show something else
+            save_inside(directory, f"{name}.png", drawing.png())
+    save_inside(directory, "report.html", render.report_html(view))
     return view
 
 

@@ -139,7 +139,7 @@ def _run_into(
         commit = Commit()
         folders.begin(folder, study)
         if study.outline.figures and isinstance(campaign.executor, Threads):
-            converter.start()
+            converter.prepare()
     try:
         campaign.run()
     finally:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cwndlab.errors import OutputError, StudyError, nearest
+from cwndlab.plain_files import open_plain
 from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
 from cwndlab.records.qlog import VERSIONS, qlog
 from cwndlab.writing import output_errors, write_atomic
@@ -23,6 +24,7 @@ from .single_run import with_probes
 
 def export(folder: Path, target: Path) -> list[Path]:
     """Writes <table>.parquet: the first replicate of every cell, the cell's name in a column."""
+    _reject_link(folder, target)
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
     with open_folder(folder) as (campaign, _), output_errors(target):
         target.mkdir(parents=True, exist_ok=True)
@@ -32,13 +34,22 @@ def export(folder: Path, target: Path) -> list[Path]:
                     labelled = with_cell(table, cell)
                     if name not in writers:
                         temporary = target / f"{name}.parquet.tmp-{os.getpid()}"
-                        writer = pq.ParquetWriter(temporary, labelled.schema)
+                        temporary.unlink(missing_ok=True)
+                        writer = pq.ParquetWriter(open_plain(temporary, "xb"), labelled.schema)
                         writers[name] = (writer, temporary, labelled.schema)
                     writers[name][0].write_table(labelled)
         finally:
             for writer, _, _ in writers.values():
                 writer.close()
         return [temporary.replace(target / f"{name}.parquet") for name, (_, temporary, _) in writers.items()]
+
+
+def _reject_link(folder: Path, target: Path) -> None:
+    """OutputError for a folder of a result folder that is a link, and so may lead anywhere."""
+    if target.is_symlink() and target.parent.resolve() == folder.resolve():
+        raise OutputError(
+            f"{target}: is a link that leads out of the result folder; remove it, or give --out"
+        )
 
 
 #: qlog has a file for each connection; more of them than this are not what was meant.
@@ -60,6 +71,7 @@ def export_qlog(folder: Path, target: Path, version: str, flow: str | None = Non
         raise StudyError(
             f'there is no version "{version}" of qlog', key="--qlog", right=nearest(version, VERSIONS)
         )
+    _reject_link(folder, target)
     written: list[Path] = []
     with open_folder(folder) as (campaign, _), output_errors(target):
         if campaign.backend:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -22,6 +21,7 @@ from cwndlab.errors import CwndlabError, OutputError
 from cwndlab.laws import LawCode
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.metrics._declared import MetricCode, describe_metric, reopen_metric
+from cwndlab.plain_files import read_inside, write_inside
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report.contents import REPORT
@@ -43,16 +43,16 @@ _SOURCES = {"congestion_controls": "congestion_controls", "metrics": "own_metric
 
 def prepare(folder: Path, study: StudySpec) -> FolderStore:
     """The store of a folder that is new, empty, or holds results of the same study; OutputError otherwise."""
-    if folder.is_symlink() and not folder.exists():
-        raise OutputError(f"{folder}: is a link that leads nowhere; choose another folder")
-    if folder.exists():
-        if not folder.is_dir():
-            raise OutputError(f"{folder}: exists and is not a folder; choose another name")
-        if (folder / "store").is_dir():
-            _same_study(folder, study)
-        elif any(folder.iterdir()):
-            raise OutputError(f"{folder}: exists and holds other files; choose a new or an empty folder")
     with output_errors(folder):
+        if folder.is_symlink() and not folder.exists():
+            raise OutputError(f"{folder}: is a link that leads nowhere; choose another folder")
+        if folder.exists():
+            if not folder.is_dir():
+                raise OutputError(f"{folder}: exists and is not a folder; choose another name")
+            if (folder / "store").is_dir():
+                _same_study(folder, study)
+            elif any(folder.iterdir()):
+                raise OutputError(f"{folder}: exists and holds other files; choose a new or an empty folder")
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise OutputError(f"{folder}: cannot be written; choose another folder")
@@ -67,7 +67,10 @@ def begin(folder: Path, study: StudySpec) -> None:
     with output_errors(folder):
         write_atomic(folder / "study.toml", study_text(study).encode())
         _copy_beside(study, folder)
-        write_atomic(folder / _MARK, json.dumps({"study": study.name, "unfinished": True}).encode())
+        write_atomic(
+            folder / _MARK,
+            json.dumps({"study": study.name, "title": study.title, "unfinished": True}).encode(),
+        )
 
 
 def inputs(campaign: Campaign, folder: Path) -> str:
@@ -99,7 +102,7 @@ def inputs(campaign: Campaign, folder: Path) -> str:
 def has_report_of(folder: Path, digest: str) -> bool:
     """Whether the folder has the finished report of these inputs."""
     try:
-        known = json.loads((folder / _MARK).read_text()).get("inputs")
+        known = json.loads(read_inside(folder, _MARK)).get("inputs")
     except (OSError, ValueError, AttributeError):
         return False
     return bool(known == digest and (folder / REPORT).is_file())
@@ -107,12 +110,14 @@ def has_report_of(folder: Path, digest: str) -> bool:
 
 def _same_study(folder: Path, study: StudySpec) -> None:
     try:
-        known = json.loads((folder / _MARK).read_text())["study"]
-    except (OSError, ValueError, KeyError, TypeError):
+        mark = json.loads(read_inside(folder, _MARK))
+        known, title = mark["study"], mark.get("title", study.title)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return
-    if known != study.name:
+    kept, mine = (known, study.name) if known != study.name else (title, study.title)
+    if kept != mine:
         raise OutputError(
-            f'{folder}: holds results of the study "{known}", not of "{study.name}"; choose another folder'
+            f'{folder}: holds results of the study "{kept}", not of "{mine}"; choose another folder'
         )
 
 
@@ -155,11 +160,7 @@ def _copy_beside(study: StudySpec, folder: Path) -> None:
     if study.folder is None or study.folder.resolve() == folder.resolve():
         return
     for name, source in files_of(study).items():
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if not target.resolve().is_relative_to(folder.resolve()):
-            raise OutputError(f"{target}: leads out of the folder; choose another folder")
-        shutil.copyfile(source, target)
+        write_inside(folder, name, source.read_bytes())
 
 
 def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:
@@ -198,9 +199,8 @@ def keep_code(folder: Path, laws: Collection[LawCode], metrics: Collection[Metri
         sources = folder / _SOURCES[key]
         if codes:
             with output_errors(folder):
-                sources.mkdir(exist_ok=True)
                 for code in codes:
-                    write_atomic(sources / f"{code.name}.py", code.source.encode())
+                    write_inside(folder, f"{sources.name}/{code.name}.py", code.source.encode())
             about = [
                 code.describe() if isinstance(code, LawCode) else describe_metric(code) for code in codes
             ]
@@ -212,17 +212,16 @@ def _kept_code(folder: Path, content: Mapping[str, Any], key: str) -> Iterator[t
     """What a finished run says of the user's own code, and each source; none is run."""
     for item in content.get(key, []):
         with output_errors(folder):
-            source = folder / _SOURCES[key] / Path(f"{item['name']}.py").name
-            yield item, source.read_text(encoding="utf-8")
+            file = Path(f"{item['name']}.py").name
+            yield item, read_inside(folder, f"{_SOURCES[key]}/{file}").decode("utf-8")
 
 
 def read_provenance(folder: Path) -> dict[str, Any]:
     """provenance.json of a result folder; OutputError if it is none."""
     if not folder.exists():
         raise OutputError(f"{folder}: there is no such folder; `cwndlab run STUDY -o {folder}` makes it")
-    path = folder / _MARK
     try:
-        content: dict[str, Any] = json.loads(path.read_text())
+        content: dict[str, Any] = json.loads(read_inside(folder, _MARK))
         content["study"]
     except (OSError, ValueError, KeyError, TypeError):
         raise OutputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -41,6 +42,41 @@ class _Closed(Exception):  # noqa: N818 - not an error
     """Nobody looks any more."""
 
 
+class _Feed:
+    """The run of a stream, in its thread."""
+
+    def __init__(self, start: Start, axes: Mapping[str, Mapping[str, Scalar]]) -> None:
+        self._start = start
+        self._axes = axes
+        self.found: queue.Queue[Replicate | None] = queue.Queue(WAITING)
+        self.closed = threading.Event()
+        self.failure: BaseException | None = None
+        self.result: RunResult | None = None
+
+    def run(self) -> None:
+        """Runs the study until its end, or until the stream is closed."""
+        try:
+            self.result = self._start(self._finished)
+        except _Closed:
+            pass
+        except BaseException as error:
+            self.failure = error
+        self._put(None)
+
+    def _finished(self, cell: str, replicate: int, values: Mapping[str, Value]) -> None:
+        if not self._put(Replicate(cell, self._axes[cell], replicate, values)):
+            raise _Closed
+
+    def _put(self, found: Replicate | None) -> bool:
+        while not self.closed.is_set():
+            try:
+                self.found.put(found, timeout=_POLL_S)
+            except queue.Full:
+                continue
+            return True
+        return False
+
+
 class Stream(Iterator[Replicate]):
     """The replicates of a run as they finish, in any order; those kept from before come first.
 
@@ -50,24 +86,21 @@ class Stream(Iterator[Replicate]):
 
     def __init__(self, start: Start, axes: Mapping[str, Mapping[str, Scalar]]) -> None:
         """`start` runs the study; `axes` has those of each cell."""
-        self._axes = axes
-        self._start = start
-        self._found: queue.Queue[Replicate | None] = queue.Queue(WAITING)
-        self._closed = threading.Event()
-        self._failure: BaseException | None = None
-        self._result: RunResult | None = None
-        self._thread = threading.Thread(target=self._run, name="study", daemon=True)
+        self._feed = _Feed(start, axes)
+        self._thread = threading.Thread(target=self._feed.run, name="study", daemon=True)
         self._thread.start()
+        # The thread knows only the feed, so a stream that nobody holds any more stops its run.
+        weakref.finalize(self, self._feed.closed.set)
 
     def __iter__(self) -> Stream:
         return self
 
     def __next__(self) -> Replicate:
-        found = None if self._closed.is_set() else self._found.get()
+        found = None if self._feed.closed.is_set() else self._feed.found.get()
         if found is None:
             self.close()
-            if self._failure is not None:
-                raise self._failure
+            if self._feed.failure is not None:
+                raise self._feed.failure
             raise StopIteration
         return found
 
@@ -79,7 +112,7 @@ class Stream(Iterator[Replicate]):
 
     def close(self) -> None:
         """Stops the run, unless it is over, and waits until it has stopped."""
-        self._closed.set()
+        self._feed.closed.set()
         self._thread.join()
 
     @property
@@ -87,28 +120,6 @@ class Stream(Iterator[Replicate]):
         """The results, after the run has ended, skipping unconsumed replicates. Raises what ended the run."""
         for _ in self:
             pass
-        if self._result is None:
+        if self._feed.result is None:
             raise RunError("the run was stopped; run the study again with the same `out` to continue")
-        return self._result
-
-    def _run(self) -> None:
-        try:
-            self._result = self._start(self._finished)
-        except _Closed:
-            pass
-        except BaseException as error:
-            self._failure = error
-        self._put(None)
-
-    def _finished(self, cell: str, replicate: int, values: Mapping[str, Value]) -> None:
-        if not self._put(Replicate(cell, self._axes[cell], replicate, values)):
-            raise _Closed
-
-    def _put(self, found: Replicate | None) -> bool:
-        while not self._closed.is_set():
-            try:
-                self._found.put(found, timeout=_POLL_S)
-            except queue.Full:
-                continue
-            return True
-        return False
+        return self._feed.result

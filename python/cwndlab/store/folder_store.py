@@ -25,6 +25,7 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 
 from cwndlab.arrow_tables import is_whole
 from cwndlab.errors import OutputError
+from cwndlab.plain_files import open_plain
 from cwndlab.writing import output_errors, write_atomic
 
 from .value_lines import line_key, line_of, line_values
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from cwndlab.core import Value
 
 
-def _lock(file: IO[str]) -> None:
+def _lock(file: IO[bytes]) -> None:
     """Locks a file for this process, for as long as it is open; OSError if another has it."""
     if sys.platform == "win32":
         import msvcrt
@@ -46,6 +47,8 @@ def _lock(file: IO[str]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+#: How often a reader looks again for files that a writer replaces meanwhile.
+_LOOKS = 5
 _JOURNAL = re.compile(r"journal-[0-9]+\.log\Z")
 
 
@@ -91,25 +94,39 @@ class FolderStore:
         self._readers: dict[Path, IO[bytes]] = {}
         self._journal: IO[bytes] | None = None
         self._journal_path: Path | None = None
-        self._lock: IO[str] | None = None
+        self._lock: IO[bytes] | None = None
         if not read_only:
             self._take()
-        pack = folder / "values.pack"
-        for path in ([pack] if pack.exists() else []) + self._journals():
+        for again in reversed(range(_LOOKS)):
             try:
-                self._index(path)
+                for path in self._files():
+                    self._index(path)
+                break
+            except FileNotFoundError:  # a writer has just folded the journals into the pack
+                self._close_readers()
+                self._where.clear()
+                self.damaged.clear()
+                if not again:
+                    raise OutputError(f"{folder}: another run keeps changing it; try again later") from None
             except OSError as error:
                 self.close()
                 raise OutputError(
                     f"{path}: cannot be read: {error.strerror}; remove it and run again"
                 ) from None
 
+    def _files(self) -> list[Path]:
+        """What holds values: the pack first, as journals are newer."""
+        pack = self.folder / "values.pack"
+        return ([pack] if pack.exists() else []) + self._journals()
+
     def _take(self) -> None:
         """Locks the folder for this process, and removes what a killed one left half-written."""
         folder = self.folder
         with output_errors(folder):
             (folder / "records").mkdir(parents=True, exist_ok=True)
-            self._lock = (folder / "lock").open("a")
+            if linked := next((path for path in (folder, folder / "records") if path.is_symlink()), None):
+                raise OutputError(f"{linked}: is a link; a store is a folder of its own: remove the link")
+            self._lock = open_plain(folder / "lock", "ab")
         try:
             _lock(self._lock)
         except OSError as error:
@@ -118,6 +135,10 @@ class FolderStore:
                 raise OutputError(
                     f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
                 ) from None
+            raise OutputError(
+                f"{folder.parent}: its file system has no locks ({error.strerror}), so two runs could write "
+                "there at once; choose a folder on a local disk"
+            ) from None
         with output_errors(folder):
             for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
                 if path.is_file():
@@ -125,7 +146,7 @@ class FolderStore:
 
     def _index(self, path: Path) -> None:
         # Stays open: another process may put a new pack in its place.
-        file = self._readers[path] = path.open("rb")
+        file = self._readers[path] = open_plain(path)
         position = 0
         for number, line in enumerate(file, start=1):
             key = line_key(line)
@@ -154,7 +175,7 @@ class FolderStore:
                 write_atomic(path, outcome.records)
             if self._journal is None:
                 self._journal_path = self._new_journal()
-                self._journal = self._journal_path.open("ab", buffering=0)
+                self._journal = open_plain(self._journal_path, "ab", buffering=0)
             line = line_of(outcome.job.key, outcome.values)
             position = self._journal.tell()
             written = self._journal.write(line)
@@ -176,7 +197,7 @@ class FolderStore:
     def _read(self, key: str) -> bytes:
         path, position, length = self._where[key]
         if path not in self._readers:
-            self._readers[path] = path.open("rb")
+            self._readers[path] = open_plain(path)
         reader = self._readers[path]
         reader.seek(position)
         return reader.read(length)
@@ -189,7 +210,8 @@ class FolderStore:
     def records(self, key: str) -> bytes | None:
         """The record tables, if they were kept and are undamaged."""
         try:
-            data = self._path(key).read_bytes()
+            with open_plain(self._path(key)) as file:
+                data = file.read()
         except OSError:
             return None
         return data if is_whole(data, key) else None
@@ -218,7 +240,7 @@ class FolderStore:
             with output_errors(self.folder):
                 temporary = pack.with_name(f"{pack.name}.tmp-{os.getpid()}")
                 where: dict[str, tuple[Path, int, int]] = {}
-                with temporary.open("wb") as file:
+                with open_plain(temporary, "xb") as file:
                     for key in sorted(self._where):
                         line = self._read(key)
                         where[key] = (pack, file.tell(), len(line))

@@ -1,0 +1,105 @@
+"""Files of a study's or a result folder, which may be a stranger's: inside it, plain, never through a link.
+
+Everything in such a folder is opened by `open_plain` or `read_inside`, and written by `write_inside`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+#: The largest file that is read whole, in bytes, unless a caller says otherwise.
+MAX_BYTES = 64_000_000
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+#: Opening a pipe without it would wait for a writer.
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+
+def open_plain(path: Path, mode: str = "rb", *, buffering: int = -1) -> IO[bytes]:
+    """Opens a plain file for bytes; OSError if it is a link, a pipe, a device or a folder."""
+
+    def opener(name: str, flags: int) -> int:
+        return _checked(os.open(name, flags | _NO_LINK | _NO_WAIT, 0o666), name)
+
+    made: IO[bytes] = open(path, mode, buffering, opener=opener)
+    return made
+
+
+def read_inside(folder: Path, name: str, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a plain file at a path below a folder; OSError if there is none, or if it is too large."""
+    *between, last = _parts(name)
+    with _below(folder, between) as directory:
+        handle = _checked(os.open(last, os.O_RDONLY | _NO_LINK | _NO_WAIT, dir_fd=directory), name)
+    with os.fdopen(handle, "rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"is larger than {limit / 1e6:g} MB", str(folder / name))
+    return data
+
+
+def write_inside(folder: Path, name: str, data: bytes) -> Path:
+    """Writes a file at a path below a folder, whole or not at all, and the folders between; its path.
+
+    A link in the file's place is replaced. A link in the place of a folder between is an OSError.
+    """
+    *between, last = _parts(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _below(folder, between, make=True) as directory:
+        temporary = f"{last}.tmp-{os.getpid()}-{secrets.token_hex(4)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK
+        try:
+            with os.fdopen(os.open(temporary, flags, 0o666, dir_fd=directory), "wb") as file:
+                file.write(data)
+            os.replace(temporary, last, src_dir_fd=directory, dst_dir_fd=directory)
+        except BaseException as error:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=directory)
+            if isinstance(error, OSError):
+                error.filename = str(folder / name)  # the requested file
+            raise
+    return folder / name
+
+
+def _parts(name: str) -> Sequence[str]:
+    parts = PurePosixPath(name).parts
+    if not parts or parts[0] == "/" or ".." in parts:
+        raise OSError(errno.EINVAL, "lies outside its folder", name)
+    return parts
+
+
+def _checked(handle: int, name: str) -> int:
+    """The handle of a plain file; OSError for another."""
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise OSError(errno.EINVAL, "is no plain file", name)
+
+
+@contextmanager
+def _below(folder: Path, between: Sequence[str], *, make: bool = False) -> Iterator[int]:
+    """A handle of a folder below a folder, reached without following a link."""
+    handle = os.open(folder, _DIRECTORY)
+    try:
+        for part in between:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=handle)
+            try:
+                inner = os.open(part, _DIRECTORY | _NO_LINK, dir_fd=handle)
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                    text = "is a link or a file where a folder belongs; remove it"
+                    raise OSError(error.errno, text, str(folder.joinpath(*between))) from None
+                raise
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
