@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cwndlab import _core
-from cwndlab.errors import OutputError, StudyError
+from cwndlab.errors import OutputError, ReportError, StudyError
 from cwndlab.report import converter
 from cwndlab.report.converter import convert
 from cwndlab.runs.execution import run_study
@@ -191,7 +191,7 @@ def test_figures_are_drawn_in_a_forked_child_too() -> None:
 def test_a_converter_that_fails_says_why_and_one_that_ended_is_started_again() -> None:
     svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'
     with pytest.raises(
-        RuntimeError, match=r"drawing a figure failed: Failed to parse SVG|drawing a figure failed"
+        ReportError, match=r"drawing a figure failed: Failed to parse SVG|drawing a figure failed"
     ):
         convert("svg_to_png", "no SVG")
     expected = convert("svg_to_png", svg)

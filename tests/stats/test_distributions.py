@@ -64,3 +64,21 @@ def test_the_ends_of_a_poisson_mean_take_few_steps(monkeypatch: pytest.MonkeyPat
     for events in range(200):
         poisson_ends(events)
     assert 0 < steps <= 200 * 9
+
+
+@pytest.mark.parametrize(("n", "q"), [(10**6, 0.3), (10**8, 0.5), (10**8, 1e-4)])
+def test_binomial_cdf_of_many_trials_is_that_of_a_normal_count(n: int, q: float) -> None:
+    mean, spread = n * q, math.sqrt(n * q * (1 - q))
+    for z in (-2.0, -0.5, 0.0, 1.0, 2.5):
+        k = math.floor(mean + z * spread)
+        standard = (k + 0.5 - mean) / spread
+        normal = 0.5 * math.erfc(-standard / math.sqrt(2))
+        skew = (
+            (1 - 2 * q)
+            / spread
+            * (1 - standard**2)
+            / 6
+            * math.exp(-(standard**2) / 2)
+            / math.sqrt(2 * math.pi)
+        )
+        assert binomial_cdf(k, n, q) == pytest.approx(normal + skew, abs=2e-5)

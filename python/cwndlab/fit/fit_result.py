@@ -123,7 +123,14 @@ class Fitted(Strict):
 
     def text_of(self, name: str) -> str:
         """A parameter with its unit."""
-        return next(one.text for one in self.parameters if one.name == name)
+        return next((one.text for one in self.parameters if one.name == name), "")
+
+    @property
+    def _cross_text(self) -> str:
+        """Cross traffic: its rate, or that it responds as TCP, which has none of its own."""
+        if rate := self.text_of("cross traffic"):
+            return f"cross traffic {rate}"
+        return f"cross traffic {self.text_of('response of cross traffic')}"
 
     @property
     def finding(self) -> str:
@@ -131,7 +138,7 @@ class Fitted(Strict):
         return (
             f"{self.text_of('cc').upper()} over {self.text_of('rate')} with a base round trip of "
             f"{self.text_of('rtt')} and a buffer of {self.text_of('buffer')}; random loss "
-            f"{self.text_of('loss')}, cross traffic {self.text_of('cross traffic')}."
+            f"{self.text_of('loss')}, {self._cross_text}."
         )
 
 
