@@ -569,3 +569,13 @@ def test_an_axis_that_a_grid_does_not_vary_has_one_value() -> None:
     grid = "[[grids]]\naxes = []\nwhere = { iw = [1, 4] }\n[[quantities]]"
     with pytest.raises(StudyError, match=r'axis "iw" is held at one value.*or name it in `axes`'):
         Study.from_toml(edited(("[[quantities]]", grid)))
+
+
+@pytest.mark.parametrize(
+    "key", ["axes = ['no_axis']", "where = { no_axis = 1 }", "cells = [{ no_axis = 1 }]"]
+)
+def test_an_unknown_axis_of_a_grid_next_to_an_unknown_flow_is_an_error(tmp_path: Path, key: str) -> None:
+    options = '[[quantities]]\nname = "other"\nmetric = "goodput"\noptions = { traffic = "nobody" }\n'
+    error = error_of(f"{edited()}\n[[grids]]\n{key}\n{options}", tmp_path)
+    assert 'there is no axis "no_axis"' in str(error)
+    assert (error.key or "").startswith("grids.0.")

@@ -32,7 +32,7 @@ def build_checked(kind: type[S], document: Document, catalogue: Catalogue) -> S:
             if not left_out - {"quantities"}:
                 _check_files(study, findings)
             if not left_out:
-                _check_names(study)
+                _check_names(study, findings)
         if findings.errors:
             with findings:  # what else would be found once these are corrected
                 unasked = study.outline.model_copy(update={"quantities": []})
@@ -88,7 +88,7 @@ def _check_files(study: StudySpec, findings: Findings) -> None:
                 raise locate_outside(study, error, path) from None
 
 
-def _check_names(study: StudySpec) -> None:
+def _check_names(study: StudySpec, findings: Findings) -> None:
     """StudyError for the first traffic or link among the options of quantities that no cell has."""
     known: Mapping[str, set[str]] = _names_in(study.base)
     everywhere = False
@@ -96,6 +96,8 @@ def _check_names(study: StudySpec) -> None:
         for option in known.keys() & quantity.options.keys():
             asked = quantity.options[option]
             for name in asked if isinstance(asked, list) else [asked]:
+                if name not in known[option] and findings.errors:
+                    return  # the grids may be what is wrong, so other cells are unknown
                 if name not in known[option] and not everywhere:
                     everywhere = True  # an axis may rename what the first cell has
                     for cell in make_plan(study).cells:
