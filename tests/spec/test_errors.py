@@ -578,4 +578,4 @@ def test_an_unknown_axis_of_a_grid_next_to_an_unknown_flow_is_an_error(tmp_path:
     options = '[[quantities]]\nname = "other"\nmetric = "goodput"\noptions = { traffic = "nobody" }\n'
     error = error_of(f"{edited()}\n[[grids]]\n{key}\n{options}", tmp_path)
     assert 'there is no axis "no_axis"' in str(error)
-    assert (error.key or "").startswith("grids.0.")
+    assert (error.key or "").startswith("grids.1.")
