@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,7 +12,8 @@ from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 RUN = "run"
 #: The most bytes of what a page asks, and the most seconds that a run may take.
 MOST, LONGEST = 10_000_000, 60.0
+#: The most seconds for each part of a request to arrive, and for its whole body.
+PATIENCE_S = 10.0
+#: A length of a body, of which 19 digits are more than enough.
+_LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
 
 
 class PageServer(ThreadingHTTPServer):
@@ -56,6 +62,8 @@ class PageServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: PageServer
+    #: Seconds that a request may keep its thread waiting.
+    timeout: ClassVar[float] = PATIENCE_S
 
     def do_GET(self) -> None:
         """Answers with a page, or 404."""
@@ -69,34 +77,67 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answers with a run of the scenario that a page asks for, or why there is none."""
-        length = int(self.headers.get("Content-Length") or 0)
-        known = self.server.laws and self.path == f"/{self.server.token}/{RUN}"
-        if not known or length > MOST or self.headers.get("Host") not in self.server.hosts:
+        known = self.server.laws and secrets.compare_digest(
+            self.path.encode(), f"/{self.server.token}/{RUN}".encode()
+        )
+        if not known or self.headers.get("Host") not in self.server.hosts:
             self.send_error(HTTPStatus.NOT_FOUND)
             return
-        asked = json.loads(self.rfile.read(length))
+        body = self._body()
+        if body is None:
+            return
+        try:
+            asked = json.loads(body)
+            wanted = (asked["scenario"], int(asked["seed"]), asked["replicate"])
+            read = asked["read"]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            self.send_error(HTTPStatus.BAD_REQUEST)
+            return
         with self.server.making:
             try:
-                records = run_here(
-                    asked["scenario"],
-                    int(asked["seed"]),
-                    asked["replicate"],
-                    self.server.laws,
-                    max_seconds=LONGEST,
-                )
-                answer: dict[str, Any] = {"tables": _tables(records, asked["read"])}
+                records = run_here(*wanted, self.server.laws, max_seconds=LONGEST)
+                answer: dict[str, Any] = {"tables": _tables(records, read)}
             except (RunError, _core.BudgetError) as error:
                 answer = {"error": str(error)}
         self._answer(json.dumps(answer).encode(), "application/json")
 
+    def _body(self) -> bytes | None:
+        """What a request carries; None if that is answered with an error, as its length is not acceptable."""
+        given = self.headers.get_all("Content-Length") or []
+        if self.headers.get("Transfer-Encoding") is not None or len(given) != 1:
+            self.send_error(HTTPStatus.LENGTH_REQUIRED)
+        elif not _LENGTH.fullmatch(given[0]):
+            self.send_error(HTTPStatus.BAD_REQUEST)
+        elif int(given[0]) > MOST:
+            self.send_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        else:
+            body = self._read_in_time(int(given[0]))
+            if len(body) == int(given[0]):
+                return body
+            self.send_error(HTTPStatus.REQUEST_TIMEOUT)
+        return None
+
+    def _read_in_time(self, length: int) -> bytes:
+        """As many bytes, or fewer if they do not come in time."""
+        found, until = bytearray(), monotonic() + self.timeout
+        while len(found) < length and monotonic() < until:
+            try:
+                part = self.rfile.read1(min(length - len(found), 1 << 16))
+            except TimeoutError:
+                break
+            if not part:
+                break
+            found += part
+        return bytes(found)
+
     def handle(self) -> None:
         """Answers the requests of a connection, until the browser closes it, which it may do at any time."""
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, TimeoutError):
             super().handle()
 
     def finish(self) -> None:
         """Closes the connection."""
-        with suppress(ConnectionError):
+        with suppress(ConnectionError, TimeoutError):
             super().finish()
 
     def _answer(self, body: bytes, kind: str) -> None:

@@ -1,0 +1,65 @@
+"""The server of pages answers any request soon, and strangers with nothing."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cwndlab import laws
+from cwndlab.explore import server as module
+from cwndlab.explore.server import MOST, PageServer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PageServer]:
+    monkeypatch.setattr(module._Handler, "timeout", 0.5)
+    law = laws.from_file(f"mine={Path(__file__).parents[1] / 'laws/reno_in_python.py'}")
+    made = PageServer({"": lambda: "page"}, laws=[law])
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def answer(server: PageServer, head: str, body: bytes = b"", token: str | None = None) -> bytes:
+    path = f"/{server.token if token is None else token}/run"
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as client:
+        client.sendall(
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n{head}".encode() + body
+        )
+        return client.makefile("rb").readline()
+
+
+@pytest.mark.parametrize("length", ["abc", "-1", "9" * 5000, "1_0", "+5", "٣", "10"])
+def test_a_stranger_gets_the_same_answer_whatever_the_length(server: PageServer, length: str) -> None:
+    assert b" 404 " in answer(server, f"Content-Length: {length}\r\n\r\n", token="guessed")
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        ("Content-Length: abc\r\n\r\n", b" 400 "),
+        ("Content-Length: -1\r\n\r\n", b" 400 "),
+        ("Content-Length: +5\r\n\r\n", b" 400 "),
+        (f"Content-Length: {'9' * 5000}\r\n\r\n", b" 400 "),
+        (f"Content-Length: {MOST + 1}\r\n\r\n", b" 413 "),
+        ("\r\n", b" 411 "),
+        ("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b" 411 "),
+        ("Content-Length: 1\r\nContent-Length: 2\r\n\r\n", b" 411 "),
+        ("Content-Length: 2\r\n\r\n[]", b" 400 "),
+        ("Content-Length: 4\r\n\r\n\xff\xfe{}", b" 400 "),
+        ("Content-Length: 100\r\n\r\nlate", b" 408 "),
+    ],
+)
+def test_a_wrong_request_is_answered_with_its_error(server: PageServer, head: str, status: bytes) -> None:
+    assert status in answer(server, head)
+
+
+def test_a_header_that_does_not_come_closes_the_connection(server: PageServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as client:
+        client.sendall(b"POST /x HTTP/1.1\r\nHost: ")
+        assert client.recv(100) == b""
