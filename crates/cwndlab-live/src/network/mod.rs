@@ -225,13 +225,17 @@ impl Network {
             return;
         }
         let link = &mut self.links[index as usize];
-        let mut offered = link.offer(at, &packet);
-        loop {
-            self.after_offer(index, at, &packet, offered, report);
+        let offered = link.offer(at, &packet);
+        let copy = link.pop_copy();
+        if let Some(copy) = &copy {
+            self.buffers.share(copy.buffer); // before the original is dropped, which releases the buffer
+        }
+        self.after_offer(index, at, &packet, offered, report);
+        self.after_queue(index as usize, at, report);
+        if let Some(copy) = copy {
+            let offered = self.links[index as usize].offer_copy(at, &copy);
+            self.after_offer(index, at, &copy, offered, report);
             self.after_queue(index as usize, at, report);
-            let Some(copy) = self.links[index as usize].pop_copy() else { break };
-            self.buffers.share(copy.buffer);
-            offered = self.links[index as usize].offer_copy(at, &copy);
         }
         self.update_due(index as usize);
     }

@@ -107,6 +107,33 @@ fn a_duplicate_shares_its_bytes_and_both_are_delivered() {
 }
 
 #[test]
+fn a_duplicate_whose_original_the_queue_dropped_keeps_the_bytes_until_it_is_gone() {
+    let queues =
+        [r#"{"kind":"drop-tail","limit":2}"#, r#"{"kind":"codel","ecn":false,"limit":2}"#, r#"{"kind":"infinite"}"#];
+    for queue in queues {
+        let mut network = network(queue, r#"[{"kind":"duplicate","p":1.0}]"#);
+        let (mut ends, mut wrong) = ([0; 200], 0);
+        for number in 0..200_u8 {
+            let at = Time::from_millis(300 * u64::from(number));
+            let mut packet = data(0);
+            packet[999] = number;
+            let mut report = |network: &Network, _, packet: &LivePacket, event| {
+                wrong += usize::from(u64::from(network.bytes(packet)[999]) != packet.id);
+                ends[packet.id as usize] += usize::from(matches!(event, Event::Delivered | Event::Dropped(..)));
+            };
+            network.advance(at, &mut report);
+            network.inject(at, 0, &Header::parse(&packet).unwrap(), &packet, &mut report);
+            if number == 199 {
+                network.advance(Time::from_secs(1000), &mut report);
+            }
+        }
+        assert_eq!(wrong, 0, "{queue}: packets with the bytes of others");
+        assert_eq!(ends, [2; 200], "{queue}: each packet and its duplicate end once");
+        assert_eq!(network.packets_inside(), 0, "{queue}");
+    }
+}
+
+#[test]
 fn a_packet_for_nobody_is_refused() {
     let mut network = network(r#"{"kind":"infinite"}"#, "[]");
     let mut packet = data(0);
