@@ -18,14 +18,31 @@ pub(crate) struct Packet {
     pub(crate) ip_id: u16,
     /// The ID by which class-based queues recognize the packet's traffic; 0 if no class lists it.
     pub(crate) traffic: u8,
-    /// Time at which the packet was sent, in units of [`TICK_NS`], modulo 2^32; 0 if delays are not recorded.
+    /// Time at which the packet was sent, in ticks of the run's [`Ticks`]: the lower 32 bits of 40, and the upper 8; 0 if
+    /// delays are not recorded.
     sent_at: u32,
+    sent_at_high: u8,
 }
 
 const _: () = assert!(size_of::<Packet>() <= 56);
 
-/// The unit of [`Packet::sent_at`]; delays of up to 68 s are then unambiguous.
-const TICK_NS: u64 = 16;
+/// The unit of the time at which packets were sent. It is 16 ns, or more in runs of over 4.8 hours, so that 40 bits hold
+/// every time of the run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticks {
+    shift: u32,
+}
+
+impl Ticks {
+    const BITS: u32 = 40;
+    const SHORTEST: u32 = 4;
+
+    /// The ticks of a run of this length.
+    pub(crate) fn of_run(duration: Time) -> Ticks {
+        let needed = (u64::BITS - duration.as_nanos().leading_zeros()).saturating_sub(Self::BITS);
+        Ticks { shift: needed.max(Self::SHORTEST) }
+    }
+}
 
 impl Packet {
     #[allow(clippy::inline_always)] // once per packet; a call would copy the packet once more
@@ -113,13 +130,15 @@ impl Packet {
     }
 
     /// Stores `now` as the time at which the packet is sent.
-    pub(crate) fn stamp(&mut self, now: Time) {
-        self.sent_at = (now.as_nanos() / TICK_NS) as u32;
+    pub(crate) fn stamp(&mut self, now: Time, ticks: Ticks) {
+        let at = now.as_nanos() >> ticks.shift;
+        (self.sent_at, self.sent_at_high) = (at as u32, (at >> 32) as u8);
     }
 
-    /// The time since the packet was sent, with a resolution of 16 ns, modulo 68 s.
-    pub(crate) fn age(&self, now: Time) -> Time {
-        Time::from_nanos(u64::from(((now.as_nanos() / TICK_NS) as u32).wrapping_sub(self.sent_at)) * TICK_NS)
+    /// The time since the packet was sent, rounded to a tick.
+    pub(crate) fn age(&self, now: Time, ticks: Ticks) -> Time {
+        let sent_at = (u64::from(self.sent_at_high) << 32) | u64::from(self.sent_at);
+        Time::from_nanos(((now.as_nanos() >> ticks.shift) - sent_at) << ticks.shift)
     }
 
     /// Gives a duplicate its own slot in the side table, because the original and the duplicate each free their slot.
@@ -234,5 +253,19 @@ mod tests {
         assert_eq!((packet.ecn(), sacks.in_use()), (Ecn::Ect0, 1));
         sacks.release(&packet);
         assert_eq!(sacks.in_use(), 0);
+    }
+    #[test]
+    fn the_age_of_a_packet_is_right_for_every_delay_that_fits_into_the_run() {
+        let day = 24 * 3600;
+        for (run, tick_ns) in [(600, 16), (17_000, 16), (day, 128), (365 * day, 32_768)] {
+            let ticks = Ticks::of_run(Time::from_secs(run));
+            for (sent, received) in [(0, run), (run - 1, run), (0, 69), (run / 3, run / 2), (100, 200)] {
+                let mut packet = Packet::default();
+                packet.stamp(Time::from_secs(sent), ticks);
+                let age = packet.age(Time::from_secs(received), ticks).as_nanos();
+                let true_age = (received - sent) * 1_000_000_000;
+                assert!(age.abs_diff(true_age) < tick_ns, "{run} s, {sent} to {received} s: {age}");
+            }
+        }
     }
 }

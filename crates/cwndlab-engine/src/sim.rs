@@ -27,7 +27,7 @@ use cwndlab_units::Time;
 use crate::budget::{Budget, RunError};
 use crate::events::EventQueue;
 use crate::laws::Laws;
-use crate::packet::SackTable;
+use crate::packet::{SackTable, Ticks};
 use crate::probe::{Probe, QueueSample};
 use crate::scenario::{ProbeSpec, Scenario};
 use crate::streams::Streams;
@@ -69,6 +69,8 @@ pub struct Simulation<P: Probe> {
     /// Whether packets are labelled when they are sent, as class-based queues, delay records and observed nodes
     /// require.
     labels_packets: bool,
+    /// The unit in which packets have the time at which they were sent, if delays are recorded.
+    ticks: Ticks,
     /// Routes of all connections: link indices, each route ended by [`crate::topology::DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,

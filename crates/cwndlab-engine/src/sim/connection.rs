@@ -280,7 +280,7 @@ impl<P: Probe> Simulation<P> {
             packet.traffic = self.traffic_numbers[conn.app as usize];
         }
         if P::ENABLED && self.probes.delays {
-            packet.stamp(self.now);
+            packet.stamp(self.now, self.ticks);
         }
         if P::ENABLED && self.observed != u32::MAX {
             packet.ip_id = self.next_ip_id(node);
@@ -301,7 +301,7 @@ impl<P: Probe> Simulation<P> {
         let content = self.outside.payloads.content(packet.payload_slot());
         let is_empty = conn.is_stack() && content.is_some_and(|content| !content.has_data);
         let payload = if is_empty { 0 } else { packet.segment(&self.sacks).len };
-        self.probe.delay(self.now, way, packet.age(self.now), payload);
+        self.probe.delay(self.now, way, packet.age(self.now, self.ticks), payload);
     }
 
     /// The IP identification of a host's next packet, from one counter per host.

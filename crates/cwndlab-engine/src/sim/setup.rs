@@ -11,7 +11,7 @@ use super::stacks::Outside;
 use super::traces::Traces;
 use super::{Simulation, Summary, Wire};
 use crate::events::{EventQueue, MAX_SOURCES};
-use crate::packet::SackTable;
+use crate::packet::{SackTable, Ticks};
 use crate::probe::Probe;
 use crate::refusal::{invalid, Place, ScenarioError};
 use crate::scenario::Scenario;
@@ -37,6 +37,7 @@ impl<P: Probe> Simulation<P> {
             wires: wires(scenario, streams),
             labels_packets: P::ENABLED && (scenario.probes.segments_at.is_some() || scenario.probes.delays)
                 || !scenario.classified().is_empty(),
+            ticks: Ticks::of_run(scenario.duration_ns),
             traffic_numbers: traffic_numbers(scenario),
             hops: Vec::new(),
             conns: Vec::new(),
