@@ -97,7 +97,7 @@ fn without_comments(text: &str) -> Result<String> {
         if plain && (rest.starts_with("//") || (c == '#' && line_start)) {
             rest = &rest[rest.find('\n').unwrap_or(rest.len())..];
         } else if plain && rest.starts_with("/*") {
-            let Some(end) = rest.find("*/").map(|at| at + 2) else {
+            let Some(end) = rest[2..].find("*/").map(|at| at + 4) else {
                 return wrong(out.matches('\n').count() + 1, "expected */ after /*, found the script's end");
             };
             out.extend(rest[..end].chars().filter(|c| *c == '\n'));

@@ -71,6 +71,15 @@ fn calls_have_arguments_result_error_and_a_time_of_return() {
 }
 
 #[test]
+fn a_comment_ends_after_its_opening() {
+    for comment in ["/*/ close(3) */", "/**/", "/***/", "/*/*/", "/* // */", "/*/\n close(3) /*/"] {
+        let script = parse(&format!("{comment}\n0 close(3) = 0")).expect(comment);
+        assert_eq!(script.events.len(), 1, "{comment}");
+    }
+    assert!(parse("/*/\n0 close(3) = 0").is_err());
+}
+
+#[test]
 fn lines_are_counted_through_comments_code_and_commands() {
     let text = "// one\n`sysctl -q net.ipv4.tcp_sack=0 # why\n`\n/* four\nfive */\n0 socket(..., SOCK_STREAM, 0) = 3\n\
                 +0 %{\n# no comment of ours\nassert 1 // 1 == 1\n}%\n# eleven\n+0 < . 1:1(0) ack 1 win 9";
