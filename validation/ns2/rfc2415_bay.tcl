@@ -1,19 +1,23 @@
 # RFC 2415 with the TCP that its authors left in ns-2 (Agent/TCP/BayFullTcp with their FtpClient and FtpServer).
-#   ns rfc2415_bay.tcl WEBS FTPS IW SEED SECONDS REPLIES.csv       prints, as one line of CSV,
-#       webs,ftps,iw,seed,pages,median_page_delay_s,utilization_pct,drop_pct,median_file_delay_s
+#   ns rfc2415_bay.tcl WEBS FTPS IW SEED SECONDS REPLIES.csv [FREE]  prints, as one line of CSV,
+#       webs,ftps,iw,seed,pages,median_page_delay_s,utilization_pct,drop_pct,median_file_delay_s,hung
+#     A pair of agents is used again FREE seconds (30) after its last packet of data. A web client hangs if it waits
+#     for a page longer than 60 s at the end, as the authors' client never tries again.
 #   ns rfc2415_bay.tcl one IW BYTES LIMIT                          prints the events of one connection at its server:
 #       time_s,event,offset,bytes with event send or ack
 # The authors' browser is lost. This one is the study's: page clock from the request, in-lines when the primary's first
 # packet arrives, no delay of access links. Requests are of 80 bytes, as FtpClient sends no others.
 
-proc usage {} { puts stderr "ns rfc2415_bay.tcl WEBS FTPS IW SEED SECONDS REPLIES.csv | one IW BYTES LIMIT"; exit 2 }
+proc usage {} { puts stderr "ns rfc2415_bay.tcl WEBS FTPS IW SEED SECONDS REPLIES.csv \[FREE\] | one IW BYTES LIMIT"; exit 2 }
 set single [expr {[lindex $argv 0] eq "one"}]
 set limit 25
+set free_s 30
 if {$single && $argc == 4} {
     lassign $argv - iw bytes limit
     lassign {0 0 1 60} webs ftps seed seconds
-} elseif {!$single && $argc == 6} {
+} elseif {!$single && ($argc == 6 || $argc == 7)} {
     lassign $argv webs ftps iw seed seconds replies
+    if {$argc == 7} { set free_s [lindex $argv 6] }
 } else { usage }
 
 global defaultRNG
@@ -89,7 +93,7 @@ proc watch {from to command} {
     }] $command]\ \$args
 }
 
-# ── connections: pairs of agents that are used again 30 s after their last packet of data, as the authors' were ──
+# ── connections: pairs of agents that are used again, as the authors' were ──
 set serial 0
 proc pair {k} {
     global ns n pool
@@ -140,14 +144,15 @@ proc arrived {line} {
         }
         return
     }
-    if {[info exists seen($id,$seq)]} return
+    # An agent that is used again may still repeat the last packet of its old transfer.
+    if {![info exists got($id)] || [info exists seen($id,$seq)]} return
     set seen($id,$seq) 1
     if {$got($id) == 0 && $began ne ""} { $ns at [$ns now] $began }
     incr got($id) $bytes
     if {$got($id) >= $response} {
         unset todo($id) got($id)
         array unset seen $id,*
-        lappend pool($k) [list [expr {[$ns now] + 30}] $made]
+        lappend pool($k) [list [expr {[$ns now] + $::free_s}] $made]
         $ns at [$ns now] $done
     }
 }
@@ -155,8 +160,9 @@ foreach i {2 3 4 5} { watch $n(0) $n($i) arrived }
 
 # ── browsers ──
 proc begin_page {k} {
-    global missing
+    global missing started
     set missing($k) 4
+    set started($k) [$::ns now]
     fetch [expr {$k % 4}] [draw $::reply_table] [list requested $k] [list inlines $k] [list object $k]
 }
 proc requested {k} { set ::start($k) [$::ns now] }
@@ -194,11 +200,15 @@ proc median {list} {
     return [expr {([lindex $sorted [expr {$middle - 1}]] + [lindex $sorted $middle]) / 2.0}]
 }
 proc finish {} {
-    global webs ftps iw seed seconds monitor delays file_delays
+    global webs ftps iw seed seconds monitor delays file_delays missing started
+    set hung 0
+    for {set k 0} {$k < $webs} {incr k} {
+        if {[info exists missing($k)] && $missing($k) > 0 && [info exists started($k)] && $seconds - $started($k) > 60} { incr hung }
+    }
     set used [expr {8.0 * [$monitor set bdepartures_] / 1.5e6 / $seconds}]
     set drops [expr {double([$monitor set pdrops_]) / max(1, [$monitor set parrivals_])}]
-    puts [format "%d,%d,%d,%d,%d,%s,%.3f,%.4f,%s" $webs $ftps $iw $seed [llength $delays] \
-        [median $delays] [expr {100 * $used}] [expr {100 * $drops}] [median $file_delays]]
+    puts [format "%d,%d,%d,%d,%d,%s,%.3f,%.4f,%s,%d" $webs $ftps $iw $seed [llength $delays] \
+        [median $delays] [expr {100 * $used}] [expr {100 * $drops}] [median $file_delays] $hung]
     exit 0
 }
 
