@@ -298,8 +298,11 @@ def test_a_study_that_does_not_explain_its_capture_says_so(fitted: CaptureFit) -
 
 
 def test_a_server_that_sends_is_fitted_like_a_client(tmp_path: Path) -> None:
-    sends = {"name": "tested", "cc": "cubic", "start": "0s", "app": {"kind": "bulk", "from": "server"}}
-    packets = of_conversation(read(capture(tmp_path, flows=[sends]))[0])
+    ends = {"client": "tested_receiver", "server": "tested_sender", "app.from": "server"}
+    sends = study().set({f"traffic.tested.{key}": value for key, value in ends.items()})
+    file = tmp_path / "capture.pcapng"
+    file.write_bytes(trace(sends.plan().cells[0], "pcapng", seed=7))
+    packets = of_conversation(read(file)[0])
     assert packets.handshake_s == pytest.approx(0.03, abs=5e-4)
     path = estimate_path(Deliveries(packets))
     assert path.rate_bps == pytest.approx(8e6, rel=1e-3)

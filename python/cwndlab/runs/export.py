@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +29,17 @@ def export(folder: Path, target: Path) -> list[Path]:
     writers: dict[str, tuple[pq.ParquetWriter, Path, pa.Schema]] = {}
     with open_folder(folder) as (campaign, _), output_errors(target):
         target.mkdir(parents=True, exist_ok=True)
-        try:
+        with ExitStack() as opened:
             for cell in campaign.cells:
                 for name, table in campaign.tables(cell).items():
                     labelled = with_cell(table, cell)
                     if name not in writers:
                         temporary = target / f"{name}.parquet.tmp-{os.getpid()}"
                         temporary.unlink(missing_ok=True)
-                        writer = pq.ParquetWriter(open_plain(temporary, "xb"), labelled.schema)
+                        file = opened.enter_context(open_plain(temporary, "xb"))
+                        writer = opened.enter_context(pq.ParquetWriter(file, labelled.schema))
                         writers[name] = (writer, temporary, labelled.schema)
                     writers[name][0].write_table(labelled)
-        finally:
-            for writer, _, _ in writers.values():
-                writer.close()
         return [temporary.replace(target / f"{name}.parquet") for name, (_, temporary, _) in writers.items()]
 
 
