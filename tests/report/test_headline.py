@@ -309,3 +309,13 @@ def test_another_figure_answers_where_the_first_leaves_all_open() -> None:
     results = Results(cells, {"goodput": "Mbit/s", "delay": "ms"}, data)
     figures = [Figure.model_validate(study(name, quantity=name)) for name in ("goodput", "delay")]
     assert plain(first_headline(figures, results).shown).startswith("Delay rises from 10.2 to 20.2 ms")
+
+
+def test_cells_that_fall_on_the_same_point_are_not_taken_for_one() -> None:
+    cells = synthetic.grid(buffer=[1, 2], queue=["red", "pie"])
+    data = {
+        (cell.id, "goodput"): [9.0 * (k + 1) + noise for noise in (0.0, 0.1, 0.2)]
+        for k, cell in enumerate(cells)
+    }
+    spec = Figure.model_validate(study("f", quantity="goodput"))
+    assert not any(headline(spec, Results(cells, {"goodput": "Mbit/s"}, data)))

@@ -7,6 +7,7 @@ is stated first.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -92,10 +93,7 @@ class DrawnLines:
 
 
 def first_headline(figures: Sequence[Figure], results: Results) -> Headline:
-    """Of the first figure that shows something; what the first of all leaves open stays with it.
-
-    Where kernels are compared, that comparison comes first.
-    """
+    """Of the first figure that shows something; what the first of all leaves open stays with it."""
     undecided = ""
     for spec in figures:
         found = headline(spec, results)
@@ -128,10 +126,11 @@ def headline(spec: Figure, results: Results) -> Headline:
 
 
 def _drawn(spec: Figure, results: Results) -> DrawnLines:
-    """The numbers of a figure as lines."""
+    """The numbers of a figure as lines; StudyError, like `series.points`, for two cells at the same place."""
     from cwndlab.stats import series  # only figures need it
 
     assert spec.x is not None
+    series.points(spec, results)  # its checks of the figure
     lines: dict[tuple[str, tuple[AxisValue, ...]], dict[str, LineValue]] = {}
     named = False
     quantities = spec.drawn_quantities
@@ -140,7 +139,7 @@ def _drawn(spec: Figure, results: Results) -> DrawnLines:
         one = spec.model_copy(update={"quantity": quantity, "quantities": []})
         for _, _, cell in series.figure_cells(one, results):
             interval = results.estimate(cell.id, quantity)
-            if spec.x not in cell.axes or interval.value != interval.value:
+            if spec.x not in cell.axes or math.isnan(interval.value):
                 continue
             setting = tuple(cell.axes[axis] for axis in spec.series if axis in cell.axes)
             at = cell.axes[spec.x]
