@@ -110,4 +110,6 @@ class FakeCore:
                 "len": pa.array([1000, 1000, 0, 0, 1000, 1000], pa.uint32()),
             }
         )
-        return FakeRecords({"connections": connections, "segments": segments}, self.packets)
+        failures = pa.table({"traffic": pa.array([], pa.uint32()), "reason": pa.array([], pa.string())})
+        tables = {"connections": connections, "segments": segments, "failures": failures}
+        return FakeRecords(tables, self.packets)

@@ -26,7 +26,7 @@ def test_a_transfer_leaves_every_table_behind(scenario: Make) -> None:
     records = _core.run(json.dumps(scenario()), 1, 0)
     found = tables(records)
     unasked = ["connection_snapshots", "object_snapshots", "link_snapshots"]
-    unasked += ["limits", "states", "timeouts", "delays", "accecn"]
+    unasked += ["limits", "states", "timeouts", "delays", "accecn", "failures"]
     assert list(found) == ["segments", "connections", "objects", "links", "queues", "cwnd", *unasked]
     assert all(table.num_rows > 0 for name, table in found.items() if name not in ("objects", *unasked))
     assert not any(found[name].num_rows for name in unasked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -85,6 +86,20 @@ def test_every_criterion_of_a_shipped_pack_is_answered_by_its_study(name: str) -
     for study in made.studies.values():
         names = [str(value) for value in study.outline.axes["subject"].names]
         assert names[: len(made.file.references)] == made.file.references
+
+
+def test_a_number_of_runs_in_which_a_connection_failed_says_so(tmp_path: Path) -> None:
+    made = small(tmp_path)
+    results = made.studies["small"].run(threads=1).results
+    failed = {
+        cell.id: "1 connection failed: why" for cell in results.cells if cell.axes["subject"] == "cubic"
+    }
+    card = scorecard.judge(made, ["cubic"], {"small": replace(results, failed=failed)})
+    (row,) = card.rows
+    assert (row.number("cubic").failed, row.number("reno").failed) == ("1 connection failed: why", "")
+    (data,) = scorecard.as_data([card], [], "0")["packs"][0]["rows"]
+    assert data["numbers"]["cubic"]["failed_connections"] == "1 connection failed: why"
+    assert "1 connection failed: why" in scorecard.as_junit([card]).decode()
 
 
 def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ use cwndlab_tcp::{CongestionState, DeliveredCe, Segment, Traced};
 use cwndlab_traffic::ObjectRecord;
 use cwndlab_units::Time;
 
+use crate::reason::Reason;
 use crate::stacks::Content;
 
 /// A connection and the direction of a segment.
@@ -87,8 +88,8 @@ pub struct ConnectionRecord {
     pub drops: u32,
     /// CE marks of this connection's packets by links, both directions.
     pub marks: u32,
-    /// Whether the connection was abandoned or reset.
-    pub failed: bool,
+    /// Why the connection failed: it was refused, reset, abandoned, or ended by an error of its stack.
+    pub failure: Option<Reason>,
 }
 
 /// One sample of a sender's window.
@@ -152,6 +153,8 @@ pub trait Probe {
     fn delay(&mut self, _now: Time, _way: Way, _delay: Time, _payload: u32) {}
     /// Called for each connection, when it ends or at the end of the run.
     fn connection(&mut self, _record: &ConnectionRecord) {}
+    /// A connection failed; called when it ends, or at the end of the run, whatever is probed.
+    fn failure(&mut self, _record: &ConnectionRecord, _reason: Reason) {}
     /// Called for each open connection at a snapshot, just before the start or end of one of the scenario's windows.
     fn snapshot_connection(&mut self, _at: Time, _record: &ConnectionRecord) {}
     /// Called for each unfinished object at a snapshot, with the record that [`Probe::object`] would receive if the run

@@ -5,6 +5,8 @@ use cwndlab_units::Time;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::reason::Reason;
+
 /// Opens the connections of the traffic entries that request a stack by [`TrafficSpec::stack`](crate::TrafficSpec).
 pub trait Stacks {
     /// Opens a connection: creates the client's and the server's endpoint.
@@ -84,8 +86,8 @@ pub struct Progress {
     pub closed: bool,
     /// Whether this end keeps no state of the connection any more.
     pub drained: bool,
-    /// Whether an error closed the connection.
-    pub failed: bool,
+    /// The error that closed the connection.
+    pub failure: Option<Reason>,
 }
 
 /// Data of a response has arrived: its first, or its last.

@@ -275,9 +275,11 @@ impl Machine {
             }
             return Ok(Returned::Value(ready as i64));
         }
-        Ok(if let Some(errno) = endpoint.take_error() {
+        Ok(if endpoint.connection.peer_closed() {
+            Returned::Value(0) // before any error: the stream has ended (Linux: SOCK_DONE)
+        } else if let Some(errno) = endpoint.take_error() {
             Returned::Error(errno)
-        } else if endpoint.connection.peer_closed() || endpoint.read_shut || endpoint.connection.is_finished() {
+        } else if endpoint.read_shut || endpoint.connection.is_finished() {
             Returned::Value(0)
         } else if nonblocking {
             Returned::Error("EAGAIN")

@@ -2,7 +2,7 @@
 
 use crate::python::Names;
 use crate::socket::Endpoint;
-use cwndlab_tcp::CongestionState;
+use cwndlab_tcp::{CongestionState, State};
 
 /// Values of `tcpi_ca_state`.
 const STATES: [(&str, f64); 5] = [
@@ -18,7 +18,7 @@ const INFINITE_SSTHRESH: f64 = 2_147_483_647.0;
 
 /// Stores the current values of the fields in `names`. Fields that the endpoint does not have stay undefined, so an
 /// assertion about them is an error.
-pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
+pub(crate) fn collect(endpoint: &Endpoint, state_of_tcp: State, names: &mut Names) {
     let (connection, cfg) = (&endpoint.connection, &endpoint.cfg);
     let info = connection.info(cfg);
     let mss = u64::from(info.mss);
@@ -35,7 +35,7 @@ pub(crate) fn collect(endpoint: &Endpoint, names: &mut Names) {
         bytes => (bytes / mss) as f64,
     };
     let fields = [
-        ("tcpi_state", crate::state::value(connection.state())),
+        ("tcpi_state", crate::state::value(state_of_tcp)),
         ("tcpi_ca_state", state),
         ("tcpi_retransmits", f64::from(info.backoffs)),
         ("tcpi_backoff", f64::from(info.backoffs)),

@@ -5,9 +5,9 @@ use crate::options::ToolOptions;
 use crate::python::Names;
 use crate::script::Call;
 use crate::segment::show;
-use crate::socket::{Descriptor, Endpoint, Sent};
+use crate::socket::{Descriptor, Endpoint, Kind, Sent, LOCAL_ISS};
 use crate::timestamps::Timestamps;
-use cwndlab_tcp::{Connection, TcpConfig};
+use cwndlab_tcp::{Connection, State, TcpConfig};
 use cwndlab_units::Time;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -145,10 +145,15 @@ impl Machine {
         }
     }
 
-    /// Stores `tcp_info` of the last connection in `names`.
+    /// Stores `tcp_info` of the last connection in `names`; without one, that of a socket before its connection.
     pub fn collect_info(&mut self) {
         if let Some(endpoint) = self.endpoints.last() {
-            crate::info::collect(endpoint, &mut self.names);
+            crate::info::collect(endpoint, endpoint.connection.state(), &mut self.names);
+        } else if let Some(socket) = self.descriptors.values().next_back() {
+            let state = if socket.kind == Kind::Listening { State::Listen } else { State::Closed };
+            let connection = Connection::client(&socket.cfg, LOCAL_ISS, self.now);
+            let endpoint = Endpoint::new(socket.cfg, connection, Timestamps::with_tick(0), false);
+            crate::info::collect(&endpoint, state, &mut self.names);
         }
     }
 }

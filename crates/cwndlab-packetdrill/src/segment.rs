@@ -41,16 +41,20 @@ pub(crate) fn parse_packet(line: usize, text: &str) -> Result<Packet> {
         packet.options = parse_options(line, &rest[open + 1..open + length])?;
         rest = rest[..open].trim_end();
     }
-    let mut words = rest.split_whitespace();
-    let flags = words.next().unwrap_or_default();
+    let flags = rest.split_whitespace().next().unwrap_or_default();
     if matches!(flags, "icmp" | "udp" | "ipv4" | "ipv6" | "gre" | "mpls" | "sctp") {
         return unsupported(line, format!("{flags} packets are not supported, only TCP segments"));
     }
     packet.flags = parse_flags(line, flags)?;
-    let Some(sequence) = words.next() else {
+    let rest = rest[flags.len()..].trim_start();
+    if rest.is_empty() {
         return wrong(line, format!("expected first:last(length) after the flags {flags:?}, found nothing"));
-    };
-    (packet.seq, packet.len) = parse_sequence(line, sequence)?;
+    }
+    // White space within the sequence has no meaning.
+    let (sequence, rest) = rest.split_at(rest.find(')').map_or(rest.len(), |close| close + 1));
+    let sequence: String = sequence.split_whitespace().collect();
+    (packet.seq, packet.len) = parse_sequence(line, &sequence)?;
+    let mut words = rest.split_whitespace();
     while let Some(word) = words.next() {
         let found = words.next();
         let value = found.and_then(|v| v.parse::<u32>().ok());

@@ -92,6 +92,8 @@ impl Endpoint {
         }
         let errno = match self.connection.error()? {
             CloseReason::Refused => "ECONNREFUSED",
+            // Linux's tcp_reset: in CLOSE_WAIT the application may still write, so the error is that of a write.
+            CloseReason::Reset if self.connection.peer_closed() && !self.write_shut => "EPIPE",
             CloseReason::Reset => "ECONNRESET",
             CloseReason::RetransmitTimeout | CloseReason::ConnectTimeout => "ETIMEDOUT",
             CloseReason::Aborted => return None,

@@ -1,33 +1,33 @@
-//! States of connections as FreeBSD's scripts see them: `tcpi_state`, and what `sockstat` prints.
+//! States of connections as scripts see them: `tcpi_state`, and what FreeBSD's `sockstat` prints.
 
 use crate::error::{wrong, Result};
 use crate::socket::Endpoint;
 use cwndlab_tcp::State;
 
-/// FreeBSD's names, in the order of its values of `tcpi_state` (`netinet/tcp_fsm.h`); `sockstat` prints the second name
-/// of a state.
+/// The states in the order of Linux's values of `tcpi_state`, from 1 (`include/net/tcp_states.h`), with the names that
+/// FreeBSD's scripts use (`netinet/tcp_fsm.h`, whose values differ); `sockstat` prints the second name of a state.
 const STATES: [(State, &str, &str); 11] = [
-    (State::Closed, "TCPI_CLOSED", "CLOSED"),
-    (State::Listen, "TCPI_LISTEN", "LISTEN"),
+    (State::Established, "TCPI_ESTABLISHED", "ESTABLISHED"),
     (State::SynSent, "TCPI_SYN_SENT", "SYN_SENT"),
     (State::SynReceived, "TCPI_SYN_RECEIVED", "SYN_RCVD"),
-    (State::Established, "TCPI_ESTABLISHED", "ESTABLISHED"),
-    (State::CloseWait, "TCPI_CLOSE_WAIT", "CLOSE_WAIT"),
     (State::FinWait1, "TCPI_FIN_WAIT_1", "FIN_WAIT_1"),
-    (State::Closing, "TCPI_CLOSING", "CLOSING"),
-    (State::LastAck, "TCPI_LAST_ACK", "LAST_ACK"),
     (State::FinWait2, "TCPI_FIN_WAIT_2", "FIN_WAIT_2"),
     (State::TimeWait, "TCPI_TIME_WAIT", "TIME_WAIT"),
+    (State::Closed, "TCPI_CLOSED", "CLOSED"),
+    (State::CloseWait, "TCPI_CLOSE_WAIT", "CLOSE_WAIT"),
+    (State::LastAck, "TCPI_LAST_ACK", "LAST_ACK"),
+    (State::Listen, "TCPI_LISTEN", "LISTEN"),
+    (State::Closing, "TCPI_CLOSING", "CLOSING"),
 ];
 
 /// All names of states, each with its value in `tcpi_state`.
 pub(crate) fn values() -> impl Iterator<Item = (&'static str, f64)> {
-    STATES.iter().zip(0_u8..).map(|((_, name, _), value)| (*name, f64::from(value)))
+    STATES.iter().zip(1_u8..).map(|((_, name, _), value)| (*name, f64::from(value)))
 }
 
 /// `tcpi_state` of a connection in `state`.
 pub(crate) fn value(state: State) -> f64 {
-    STATES.iter().zip(0_u8..).find(|(row, _)| row.0 == state).map_or(0.0, |(_, value)| f64::from(value))
+    STATES.iter().zip(1_u8..).find(|(row, _)| row.0 == state).map_or(0.0, |(_, value)| f64::from(value))
 }
 
 /// `sockstat … | grep -c STATE | grep N`: a script's assertion about the number of connections in a state.
@@ -68,6 +68,12 @@ impl SocketCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn states_have_the_values_of_linux() {
+        let states = [State::Established, State::Closed, State::CloseWait, State::Listen, State::Closing];
+        assert_eq!(states.map(|state| value(state) as u8), [1, 7, 8, 10, 11]);
+    }
 
     #[test]
     fn a_count_of_sockets_is_read_from_its_pipeline() {

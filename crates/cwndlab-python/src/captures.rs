@@ -6,6 +6,8 @@ use std::io::{BufReader, Read, Seek as _, SeekFrom};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use cwndlab_records::Lifetime;
+use cwndlab_tcp::Flags;
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket};
 use flate2::read::MultiGzDecoder;
 use pcap_parser::pcapng::Block;
@@ -44,7 +46,7 @@ pub struct CapturedSegment {
 struct Connection {
     ends: [SocketAddr; 2],
     segments: Vec<CapturedSegment>,
-    closed: bool,
+    lifetime: Lifetime,
 }
 
 /// The TCP connections of a capture, in order of their first segments.
@@ -354,24 +356,21 @@ struct Found {
 }
 
 impl Found {
-    /// Adds a segment to the latest connection of its ends. If there is none, or if this connection was closed and the
-    /// segment is a SYN, adds the segment to a new connection.
+    /// Adds a segment to the latest connection of its ends, or to a new one if there is none, or the segment opens one.
     fn add(&mut self, (mut segment, ends): (CapturedSegment, [SocketAddr; 2])) {
-        const FIN: u8 = 1;
-        const SYN: u8 = 2;
-        const ACK: u8 = 16;
-        let opens = segment.flags & (SYN | ACK) == SYN;
         let mut key = ends;
         key.sort_unstable();
-        let known = self.last.get(&key).copied().filter(|&k| !(opens && self.connections[k].closed));
+        let (flags, from_least) = (Flags(segment.flags), key == ends);
+        let is_over = |k: &usize| self.connections[*k].lifetime.is_over(flags, segment.seq, from_least);
+        let known = self.last.get(&key).copied().filter(|k| !is_over(k));
         let index = known.unwrap_or_else(|| {
-            self.connections.push(Connection { ends, segments: Vec::new(), closed: false });
+            self.connections.push(Connection { ends, segments: Vec::new(), lifetime: Lifetime::default() });
             self.last.insert(key, self.connections.len() - 1);
             self.connections.len() - 1
         });
         let connection = &mut self.connections[index];
         segment.from_first = connection.ends == ends;
-        connection.closed |= segment.flags & FIN != 0;
+        connection.lifetime.note(flags, segment.seq, from_least);
         connection.segments.push(segment);
     }
 }

@@ -180,9 +180,8 @@ macro_rules! ends {
                 let (_, connection) = self.connection.as_mut()?;
                 Some(match connection.poll()? {
                     Reported::Connected => Event::Established,
-                    Reported::ConnectionLost { reason } => {
-                        Event::Closed { failed: !matches!(reason, ConnectionError::ApplicationClosed(_)) }
-                    }
+                    Reported::ConnectionLost { reason: ConnectionError::ApplicationClosed(_) } => Event::Closed(None),
+                    Reported::ConnectionLost { reason } => Event::Closed(Some(Reason::new(&reason.to_string()))),
                     Reported::Stream(StreamEvent::Opened { dir: Dir::Uni }) => Event::Opened(Direction::One),
                     Reported::Stream(StreamEvent::Opened { dir: Dir::Bi }) => Event::Opened(Direction::Both),
                     Reported::Stream(StreamEvent::Readable { id }) => Event::Readable(id),

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use cwndlab_engine::{Answer, Content, Endpoint, Message, Progress, StackCounters, StackWindow};
+use cwndlab_engine::{Answer, Content, Endpoint, Message, Progress, Reason, StackCounters, StackWindow};
 use cwndlab_units::Time;
 
 use crate::exchanges::{Exchanges, Sizes};
@@ -47,10 +47,8 @@ pub(crate) enum Event<Id> {
     AllAcked(Id),
     /// Messages have arrived.
     Messages,
-    /// The connection was closed, by the peer or by an error.
-    Closed {
-        failed: bool,
-    },
+    /// The connection was closed: by the peer, or by this error.
+    Closed(Option<Reason>),
     /// Something of no interest here.
     Other,
 }
@@ -183,9 +181,9 @@ impl<S: Stack> Host<S> {
                     }
                 }
                 Event::Messages => self.receive_messages(),
-                Event::Closed { failed } => {
+                Event::Closed(failure) => {
                     self.progress.closed = true;
-                    self.progress.failed |= failed;
+                    self.progress.failure = self.progress.failure.or(failure);
                 }
                 Event::Other => {}
             }

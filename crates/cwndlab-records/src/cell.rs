@@ -11,6 +11,7 @@ use arrow_array::{
 };
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field};
+use cwndlab_engine::Reason;
 use cwndlab_tcp::AccEcnOption;
 
 /// The type of a column's cells. While a run is recorded, the column is a vector of cells, which Arrow then takes over
@@ -199,6 +200,39 @@ impl<L: Label> Cell for Option<OneOf<L>> {
     }
     fn check(array: &Self::Array) -> Result<(), String> {
         check_words::<L>(array)
+    }
+}
+
+/// Reasons under construction: the different ones, and the code of each cell.
+#[derive(Debug, Default)]
+pub struct Reasons {
+    words: Vec<Reason>,
+    codes: Vec<u8>,
+}
+
+impl Cell for Reason {
+    type Column = Reasons;
+    type Array = DictionaryArray<UInt8Type>;
+    const TYPE: &'static str = "dictionary of text";
+    const BYTES: usize = 1;
+    fn push(column: &mut Reasons, cell: Reason) {
+        let known = column.words.iter().position(|word| *word == cell);
+        // A code is a byte: a reason after 255 others is recorded as the last of them.
+        let code = known.unwrap_or(column.words.len()).min(usize::from(u8::MAX) - 1);
+        if code == column.words.len() {
+            column.words.push(cell);
+        }
+        column.codes.push(code as u8);
+    }
+    fn finish(column: Reasons) -> ArrayRef {
+        let words = StringArray::from_iter_values(column.words.iter().map(|word| word.text()));
+        Arc::new(DictionaryArray::new(UInt8Array::from(column.codes), Arc::new(words)))
+    }
+    fn get(array: &Self::Array, row: usize) -> Reason {
+        Reason::new(array.values().as_string::<i32>().value(usize::from(array.keys().value(row))))
+    }
+    fn data_type() -> DataType {
+        DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
     }
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use cwndlab_engine::{Probe as _, QueueSample, Scenario, WindowSample};
+use cwndlab_engine::{Probe as _, QueueSample, Reason, Scenario, WindowSample};
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
 use cwndlab_tcp::CongestionState;
@@ -70,8 +70,20 @@ pub struct Testbed {
     pub objects: Vec<Object>,
     /// Samples of the senders' windows.
     pub windows: Vec<Window>,
+    /// The connections that failed, as the kernel reported it to the applications: address and port of the client, and why.
+    #[serde(default)]
+    pub failed_connections: Vec<(Ipv4Addr, u16, String)>,
     /// The router's summary.
     pub summary: Summary,
+}
+
+impl Testbed {
+    /// Why the connection of this client failed, if it did and no RST shows it.
+    fn failure(&self, client: SocketAddrV4) -> Option<Reason> {
+        let mut failed = self.failed_connections.iter();
+        let of = |(address, port, _): &&(Ipv4Addr, u16, String)| SocketAddrV4::new(*address, *port) == client;
+        failed.find(of).map(|(_, _, reason)| Reason::new(reason))
+    }
 }
 
 /// An object, with times on the machine's clock.
@@ -226,7 +238,13 @@ pub fn read(
         recorder.delay(Time::from_nanos(at), packet.way, delay, packet.payload);
     }
     for connection in &reader.connections {
-        recorder.connection(&connection.record(run.zero, run.end()));
+        let mut record = connection.record(run.zero, run.end());
+        record.failure =
+            record.failure.or_else(|| testbed.failure(connection.client_end).filter(|_| record.end.is_never()));
+        recorder.connection(&record);
+        if let Some(reason) = record.failure {
+            recorder.failure(&record, reason);
+        }
     }
     for (at, record) in &reader.snapshots {
         recorder.snapshot_connection(*at, record);

@@ -6,6 +6,7 @@
 pub mod cell;
 mod digest;
 pub mod kernel;
+mod lifetime;
 mod recorder;
 mod records;
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub mod time_budget;
 pub mod trace;
 
 pub use cell::Label;
+pub use lifetime::Lifetime;
 pub use recorder::Recorder;
 pub use records::{Records, TraceFormat};
 pub use table::{ColumnDoc, SchemaError, Table, TableDoc};

@@ -1,7 +1,7 @@
 //! Implements the engine's [`Probe`]: writes the events of a run into the record tables.
 
 use cwndlab_engine::{
-    ConnectionRecord, Content, Opened, Probe, QueueSample, Scenario, SegmentEvent as Seen, Way, WindowSample,
+    ConnectionRecord, Content, Opened, Probe, QueueSample, Reason, Scenario, SegmentEvent as Seen, Way, WindowSample,
 };
 use cwndlab_net::queue::Regions;
 use cwndlab_net::{DropCause, LinkCounters};
@@ -15,9 +15,9 @@ use crate::sequence::{offset, sack, unwrap, Half, Numbers, Passage};
 use crate::table::Table as _;
 use crate::tables::{
     AccEcnCounters, AccEcnRow, ConnectionRow, ConnectionSnapshots, Connections, DelayRow, Delays, ExpiredTimer,
-    LimitRow, Limits, LinkRow, LinkSnapshots, Links, ObjectKind, ObjectRow, ObjectSnapshots, Objects, QueueRow, Queues,
-    SegmentRow, Segments, SendLimit, SenderState, StateCause, StateRow, States, TimeoutRow, Timeouts, WindowRow,
-    Windows,
+    FailureRow, Failures, LimitRow, Limits, LinkRow, LinkSnapshots, Links, ObjectKind, ObjectRow, ObjectSnapshots,
+    Objects, QueueRow, Queues, SegmentRow, Segments, SendLimit, SenderState, StateCause, StateRow, States, TimeoutRow,
+    Timeouts, WindowRow, Windows,
 };
 use crate::trace::Flow;
 
@@ -38,6 +38,7 @@ pub struct Recorder {
     timeouts: Timeouts,
     delays: Delays,
     accecn: AccEcnCounters,
+    failures: Failures,
     /// State of each connection, if segments are observed.
     watched: Vec<Watched>,
     place: Place,
@@ -84,6 +85,7 @@ impl Recorder {
             timeouts: Timeouts::default(),
             delays: Delays::default(),
             accecn: AccEcnCounters::default(),
+            failures: Failures::default(),
             watched: Vec::new(),
             place: Place {
                 node: observed.and_then(name),
@@ -112,6 +114,7 @@ impl Recorder {
             self.timeouts.finish(),
             self.delays.finish(),
             self.accecn.finish(),
+            self.failures.finish(),
         ];
         Records::new(batches, self.watched.iter().map(|watched| watched.flow).collect(), self.place)
     }
@@ -201,7 +204,7 @@ impl Recorder {
             ecn_reductions: record.ecn_reductions,
             drops: record.drops,
             marks: record.marks,
-            failed: record.failed,
+            failed: record.failure.is_some(),
         }
     }
 
@@ -284,6 +287,15 @@ impl Probe for Recorder {
 
     fn connection(&mut self, record: &ConnectionRecord) {
         self.connections.push(self.connection_row(record));
+    }
+
+    fn failure(&mut self, record: &ConnectionRecord, reason: Reason) {
+        self.failures.push(FailureRow {
+            connection: record.connection,
+            traffic: record.traffic,
+            end_ns: some(record.end),
+            reason,
+        });
     }
 
     fn snapshot_connection(&mut self, at: Time, record: &ConnectionRecord) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
+use cwndlab_engine::Reason;
 
 use crate::cell::{AccEcnCounts, Cell, Label, OneOf, Sack};
 use crate::table::{column, counters, labels, table, ColumnDoc, SchemaError, Table, TableDoc};
@@ -234,9 +235,24 @@ counters! {
             marks: u32,
         }
         end {
-            /// Whether the connection was abandoned or reset.
+            /// Whether the connection was refused, reset, abandoned, or ended by an error of its stack: the table
+            /// `failures` has the reason.
             failed: bool,
         }
+    }
+}
+
+table! {
+    /// A connection that failed: it was refused, reset, abandoned, or ended by an error of its stack. Always recorded.
+    "failures" Failures of FailureRow {
+        /// Serial number of the connection.
+        connection: u32,
+        /// Index of the traffic entry.
+        traffic: u32,
+        /// When both ends had closed; null if one had not.
+        end_ns: Option<u64>,
+        /// Why it failed, in the words of its TCP or its stack.
+        reason: Reason,
     }
 }
 
@@ -431,7 +447,7 @@ table! {
         connection: u32,
         /// Whether the client end sent the packet.
         from_client: bool,
-        /// Time since the packet was sent, with a resolution of 16 ns, modulo 68 s.
+        /// Time since the packet was sent, with a resolution of 16 ns in a run of at most 4.8 h.
         delay_ns: u64,
         /// Payload bytes; 0 for a QUIC packet without data of the application, such as an ACK.
         len: u32,
@@ -468,7 +484,7 @@ impl Segments {
 }
 
 /// Every table, in the order of the documentation.
-pub const TABLES: [TableDoc; 14] = [
+pub const TABLES: [TableDoc; 15] = [
     Segments::DOC,
     Connections::DOC,
     Objects::DOC,
@@ -483,6 +499,7 @@ pub const TABLES: [TableDoc; 14] = [
     Timeouts::DOC,
     Delays::DOC,
     AccEcnCounters::DOC,
+    Failures::DOC,
 ];
 
 #[cfg(test)]

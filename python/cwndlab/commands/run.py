@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 OutOption = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="DIR", help="output folder; default: ./STUDY-out")
 ]
+#: So many cells in which connections failed are named.
+SHOWN = 3
 UntilOption = Annotated[
     str | None, typer.Option(metavar="2%", help="add replicates until each 95 % interval is this narrow")
 ]
@@ -131,6 +133,12 @@ class _Printer(NamedTuple):
 
         for text in study_warnings(result.plan.evenly_spaced(MOST_CELLS)):
             echo(f"warning: {text}", err=True)
+        failed = list(result.results.failed.items())
+        for cell, text in failed[:SHOWN]:
+            echo(f"warning: {cell}: {text}", err=True)
+        if len(failed) > SHOWN:
+            more = number_of(len(failed) - SHOWN, "more cell")
+            echo(f"warning: connections failed in {more}", err=True)
         if self.backend == "simulator" and (note := same_replicates(result.plan)):
             echo(f"note: {note}", err=True)
         if not self.json:

@@ -41,6 +41,7 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
         "replicates_run": result.campaign.performed,
         "seconds": round(seconds, 3),
         "failed_runs": len(result.failures),
+        "failed_connections": dict(result.results.failed),
         "verdicts": verdicts,
         "incompatible": _incompatible(folder),
         "claims": claims,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from cwndlab.spec.knobs import alternative_name
 
 from .conversation import Conversation, Drop, Known, Packet
+from .diagnosis import Diagnosis
 
 Columns = Mapping[str, NDArray[Any]]
 
@@ -44,6 +46,26 @@ def conversations(
     ):
         found.append(_conversation(columns, scenario, traffic, serial, client == node, simulated))
     return found
+
+
+#: So many connections that failed are named.
+NAMED = 4
+
+
+def with_failures(diagnosis: Diagnosis, columns: Callable[[str], Columns], traffic: int) -> Diagnosis:
+    """The diagnosis with a note for each connection of the traffic entry that failed."""
+    table = columns("failures")
+    rows = np.flatnonzero(table["traffic"] == traffic)
+    if not len(rows):
+        return diagnosis
+    notes = []
+    for row in rows[:NAMED]:
+        end = _known_number(table["end_ns"][row])
+        at = "" if end is None else f" at {end / 1e9:.6f} s"
+        notes.append(f"connection {table['connection'][row]} failed{at}: {table['reason'][row]}")
+    if len(rows) > NAMED:
+        notes.append(f"{len(rows) - NAMED} more connections failed")
+    return replace(diagnosis, notes=(*notes, *diagnosis.notes))
 
 
 def _conversation(

@@ -71,6 +71,8 @@ class ScoreView:
     simulated: str
     #: "better than reno, cubic; no clear difference from bbr1", of a subject; or why it was not measured.
     compared: str
+    #: Which connections failed in the runs of its study, and why.
+    failed: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class CriterionRow:
     simulated: Mapping[str, Interval] = dataclasses.field(default_factory=dict)
     #: Subjects that its study cannot have, and why.
     refused: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: By subject and reference: which connections failed in the runs of its study, and why.
+    failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -121,6 +125,7 @@ class CriterionRow:
             "rank {} of {}".format(*place) if (place := self.rank(name)) else "",
             _simulated_text(self.simulated.get(name)),
             self.refused.get(name) or _standings_text(self.standings.get(name, {})),
+            self.failed.get(name, ""),
         )
 
 
@@ -268,7 +273,18 @@ def _row(
         for subject in subjects
         if subject in values
     }
-    return CriterionRow(pack.name, criterion, values, outcomes, standings, refused=refused)
+    failed = _failed_connections(evaluator.results, everyone)
+    return CriterionRow(pack.name, criterion, values, outcomes, standings, refused=refused, failed=failed)
+
+
+def _failed_connections(results: Results, names: Sequence[str]) -> dict[str, str]:
+    """By subject and reference, the failed connections of the first of its cells that has some."""
+    found: dict[str, str] = {}
+    for cell in results.cells:
+        name = str(cell.axes.get(AXIS))
+        if name in names and cell.id in results.failed:
+            found.setdefault(name, results.failed[cell.id])
+    return found
 
 
 def _numbers(pack: Pack, criterion: Criterion, evaluator: Evaluator) -> Field:
@@ -384,6 +400,7 @@ def _row_data(row: CriterionRow, card: Scorecard) -> dict[str, Any]:
                 **_interval_data(interval),
                 "outcome": row.outcomes[name].value if name in row.outcomes else None,
                 "simulated": _interval_data(row.simulated[name]) if name in row.simulated else None,
+                "failed_connections": row.failed.get(name),
             }
             for name, interval in row.values.items()
         },
@@ -435,5 +452,5 @@ def _row_text(row: CriterionRow, subject: str) -> str:
     view = row.number(subject)
     unit = f" {row.criterion.unit}" if row.criterion.unit and subject in row.values else ""
     parts = [f"{row.criterion.shows}: {view.value}{unit}", f"({view.interval})" if view.interval else ""]
-    parts += [view.mark.value if view.mark else "", view.compared]
+    parts += [view.mark.value if view.mark else "", view.compared, view.failed]
     return " ".join(part for part in parts if part)

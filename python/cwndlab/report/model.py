@@ -244,6 +244,8 @@ class ReportView(NamedTuple):
     claim_rule: str
     definitions: tuple[Definition, ...] = ()
     missing: str = ""
+    failed: str = ""
+    """Which connections failed, and why."""
     twin: TwinView | None = None
     chance: str = ""
     """How many published numbers would be incompatible by chance."""

@@ -12,7 +12,7 @@ from cwndlab.errors import StudyError
 from cwndlab.spec.outputs import Figure, Margin, Table
 from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
 from cwndlab.stats.verdict import rule_text
-from cwndlab.writing import save_inside
+from cwndlab.writing import number_of, save_inside
 
 from . import render
 from .contents import Outputs, count_claims, finding_text
@@ -34,7 +34,7 @@ from .wording import claim_view, count, grounds_of, listing_view, paragraphs, ta
 
 if TYPE_CHECKING:
     from cwndlab.stats.listing import JudgedListing
-    from cwndlab.stats.results import Results
+    from cwndlab.stats.results import CellInfo, Results
     from cwndlab.stats.sensitivity import ChoiceOutcome, Shift, Verdicts
 
     from .budget_figure import BudgetKey, MeanTimes
@@ -49,6 +49,8 @@ CLAIM_RULE = (
 )
 
 
+#: So many different texts of failed connections are listed at the head.
+SHOWN = 3
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
@@ -138,6 +140,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         claim_rule=" ".join(filter(None, (CLAIM_RULE, chance))),
         definitions=tuple(evidence.definitions),
         missing=evidence.missing,
+        failed=_failed_connections(results),
         twin=_twin_view(report, evidence),
         chance=judged.incompatible.text if judged.incompatible else "",
         explained=_explained_line(report),
@@ -152,6 +155,21 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
 
 
 # Each imports what few reports need.
+
+
+def _failed_connections(results: Results) -> str:
+    """Which connections failed, by cell; cells in which the same failed together."""
+    alike: dict[str, list[CellInfo]] = {}
+    for cell in results.cells:
+        if cell.id in results.failed:
+            alike.setdefault(results.failed[cell.id], []).append(cell)
+    parts = []
+    for text, cells in list(alike.items())[:SHOWN]:
+        more = f" and {number_of(len(cells) - 1, 'more cell')}" if len(cells) > 1 else ""
+        where = f" ({results.cell_title(cells[0])}{more})" if len(results.cells) > 1 else ""
+        parts.append(text + where)
+    rest = sum(len(cells) for cells in list(alike.values())[SHOWN:])
+    return "; ".join(parts + ([f"others in {number_of(rest, 'more cell')}"] if rest else []))
 
 
 def _live(runnable: Runnable | str) -> LiveView | None:

@@ -17,6 +17,7 @@ from cwndlab.core import Value
 from cwndlab.errors import NotFoundError, OutputError
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run, red_unit
+from cwndlab.records.failures import failed_connections, failures_text, is_failure
 from cwndlab.records.run_view import Columns
 from cwndlab.spec.choices import COMBINATIONS, describe_choices
 from cwndlab.spec.values import text
@@ -189,7 +190,8 @@ class Campaign:
             records = self.store.records(key) if key in self.store else None
             if records is None:
                 continue
-            known = {name: v for name, v in self.store.values(key).items() if name in self._ids}
+            kept = self.store.values(key)
+            known = {name: v for name, v in kept.items() if name in self._ids or is_failure(name)}
             outcome = self._work_for(frozenset(known)).of_records(self._job(cell, replicate), records)
             if outcome is not None:
                 self.store.add(outcome._replace(values={**known, **outcome.values}, records=None))
@@ -350,6 +352,7 @@ class Campaign:
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
             remarks={shown: text for shown, cell in cells.items() if (text := self._remark(cell))},
+            failed={shown: text for shown, cell in cells.items() if (text := self._failed(cell))},
             records=_KeptRecords(self, cells),
         )
 
@@ -366,6 +369,11 @@ class Campaign:
         return stack.other_recovery(
             stack.stack_of_key(self.backend), [scenario["tcp"][end] for end in sorted(used)]
         )
+
+    def _failed(self, cell: str) -> str:
+        """The connections of a cell's runs that failed, in words."""
+        keys = [self.key(cell, k) for k in range(self.wanted[cell]) if self.has_replicate(cell, k)]
+        return failures_text(failed_connections(map(self.store.values, keys)), len(keys))
 
     @property
     def damaged(self) -> list[str]:

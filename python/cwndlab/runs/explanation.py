@@ -8,7 +8,7 @@ from typing import Any
 
 from cwndlab.diagnosis.diagnosis import Diagnosis, diagnose
 from cwndlab.diagnosis.from_outside import diagnose_outside
-from cwndlab.diagnosis.from_records import conversations
+from cwndlab.diagnosis.from_records import conversations, with_failures
 from cwndlab.errors import check_arguments
 from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
 from cwndlab.spec.units import seconds
@@ -34,11 +34,12 @@ def explain_run(
     if "stack" in scenario["traffic"][traffic]:
         on: dict[str, object] = {"connections": True, "cwnd": True, "segments_at": node}
         view = view_again(source, cell, replicate, on)
-        return diagnose_outside(view.columns, scenario, traffic, node, at_s)
+        outside = diagnose_outside(view.columns, scenario, traffic, node, at_s)
+        return with_failures(outside, view.columns, traffic)
     on = {"connections": True, "limits": True, "states": True, "cwnd": True, "segments_at": node}
     view = view_again(source, cell, replicate, on)
     found = conversations(view.columns, scenario, traffic, node, simulated=not source.backend)
-    return diagnose(found, at_s, longest)
+    return with_failures(diagnose(found, at_s, longest), view.columns, traffic)
 
 
 @check_arguments

@@ -23,6 +23,7 @@ from cwndlab.metrics._code import measure_id
 from cwndlab.metrics._declared import MetricCode, ensure_known, own_code
 from cwndlab.plan.probes import SENDER_PROBES, needed_probes
 from cwndlab.plan.scenario import Compiled
+from cwndlab.records import failures
 from cwndlab.records.run_view import RunView
 from cwndlab.records.window import SNAPSHOTS
 from cwndlab.watch import limit_calls
@@ -205,7 +206,8 @@ class MeasuredRuns:
 
     def _values(self, view: RunView) -> dict[str, Value]:
         with limit_calls(self.own_metrics):
-            return {self.ids[name]: value for name, value in self._measurer.measure(view).items()}
+            values = {self.ids[name]: value for name, value in self._measurer.measure(view).items()}
+        return values | failures.count_failures(view)
 
 
 def classes(laws: Iterable[LawCode]) -> dict[str, type[CongestionControl]]:
@@ -294,6 +296,7 @@ def _handed_in(outcomes: list[Outcome], asked: str, objects: shared.Objects, pla
 def tables_read(quantities: Sequence[Quantity]) -> set[str]:
     """The record tables that the quantities' metrics read, with their snapshots at the edges of windows."""
     read = {table for q in quantities if q.metric is not None for table in metrics.get(q.metric).tables}
+    read.add(failures.TABLE)
     return read | {SNAPSHOTS[table] for table in read & SNAPSHOTS.keys()}
 
 

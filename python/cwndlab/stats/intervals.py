@@ -53,7 +53,7 @@ class Interval(NamedTuple):
     n: int
     method: str
     warning: str = ""
-    """Why the interval may cover the truth less often than it says."""
+    """Why the interval may cover the truth less often than it says, or which connections failed."""
 
     @property
     def exact(self) -> bool:

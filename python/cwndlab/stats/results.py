@@ -58,7 +58,7 @@ class Estimate(NamedTuple):
     replicates: int
     method: str
     warning: str = ""
-    """Why the interval may cover the truth less often than it says."""
+    """Why the interval may cover the truth less often than it says, or which connections failed."""
 
     @classmethod
     def of_interval(cls, cell: str, quantity: str, unit: str, interval: Interval) -> Estimate:
@@ -132,7 +132,8 @@ class Results:
     are the quantities whose expectation is 0.
     `deterministic` has the cells in which nothing is random, so that one replicate suffices; equal replicates
     alone are no proof of it.
-    `remarks` says what a reader of a cell's numbers must know, if anything.
+    `remarks` says what a reader of a cell's numbers must know, if anything; `failed` which connections of a
+    cell's runs failed, and why.
     `budgets[(cell id, kind of objects)]` is where the time of those objects went in replicate 0, for the
     figures that show it, or why that is unknown.
     `study_axes` are all axes of the study; a run may be restricted to cells that lack some.
@@ -154,6 +155,7 @@ class Results:
     centred: Collection[str] = frozenset()
     deterministic: Collection[str] = frozenset()
     remarks: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
     budgets: Mapping[tuple[str, str], Columns | str] = field(default_factory=dict)
     records: CellRecords = field(default_factory=NoRecords)
     study_axes: Collection[str] = ()
@@ -256,16 +258,24 @@ class Results:
         if adjusted is None:
             return self.plain_estimate(cell_id, quantity)
         found = intervals.mean(adjusted, self.range(quantity), adjusted=True)
-        return found._replace(method=found.method + ADJUSTED)
+        return self._warned(found._replace(method=found.method + ADJUSTED), cell_id)
 
     def plain_estimate(self, cell_id: str, quantity: str) -> Interval:
         """The same without adjustment."""
-        return intervals.estimate(
+        found = intervals.estimate(
             self.values(cell_id, quantity),
             self.statistic(quantity),
             self.range(quantity),
             deterministic=cell_id in self.deterministic,
         )
+        return self._warned(found, cell_id)
+
+    def _warned(self, interval: Interval, *cells: str) -> Interval:
+        """The interval with a warning if connections of its cells failed."""
+        failed = dict.fromkeys(self.failed[cell] for cell in cells if cell in self.failed)
+        if not failed:
+            return interval
+        return interval._replace(warning="; ".join(filter(None, (interval.warning, *failed))))
 
     def compare(self, kind: str, a: str, b: str, quantity: str) -> Interval:
         """A quantity of cell `a` against that of cell `b` (see `intervals.compare`)."""
@@ -285,7 +295,7 @@ class Results:
         )
         if any(values is not None for values in adjusted):
             found = found._replace(method=found.method + ADJUSTED)
-        return found
+        return self._warned(found, a, b)
 
     def values_for_mean(self, cell_id: str, quantity: str) -> Floats:
         """The values whose mean is the estimate: those of the runs, adjusted if possible."""

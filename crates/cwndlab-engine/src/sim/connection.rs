@@ -1,6 +1,6 @@
 //! Connections of the run: opening, delivering packets, polling, notifying applications, closing.
 
-use cwndlab_tcp::{Connection, LawError, State, WindowLawKind};
+use cwndlab_tcp::{CloseReason, Connection, LawError, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 use rand::RngCore as _;
@@ -12,6 +12,7 @@ use crate::budget::RunError;
 use crate::laws::Flow;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
+use crate::reason::Reason;
 use crate::stacks::Answer;
 
 /// An event at one end of a connection, of which the application is to be notified.
@@ -362,7 +363,7 @@ impl<P: Probe> Simulation<P> {
         };
         if (gone(0) && gone(1)) && conn.ends.iter().any(Connection::is_finished) {
             conn.live = false;
-            let failed = conn.ends.iter().any(|tcp| tcp.error().is_some());
+            let failed = failure(&conn.ends).is_some();
             let slot = end >> 1;
             self.record_connection(slot, self.now);
             self.end_traces(slot);
@@ -445,9 +446,15 @@ impl<P: Probe> Simulation<P> {
     }
 
     pub(super) fn record_connection(&mut self, slot: u32, end: Time) {
-        if P::ENABLED && self.probes.connections {
-            let record = self.connection_record(slot, end);
+        if !P::ENABLED {
+            return;
+        }
+        let record = self.connection_record(slot, end);
+        if self.probes.connections {
             self.probe.connection(&record);
+        }
+        if let Some(reason) = record.failure {
+            self.probe.failure(&record, reason);
         }
     }
 
@@ -474,11 +481,19 @@ impl<P: Probe> Simulation<P> {
             ecn_reductions: sum(|tcp| tcp.stats().ecn_reductions),
             drops: signals.drops,
             marks: signals.marks,
-            failed: conn.ends.iter().any(|tcp| tcp.error().is_some()),
+            failure: failure(&conn.ends),
         };
         if conn.is_stack() {
             self.fill_stack_record(slot, &mut record);
         }
         record
     }
+}
+
+/// Why a connection of TCP failed, if it did. If an end reset it, the reason of that end says more than that of its peer.
+fn failure(ends: &[Connection; 2]) -> Option<Reason> {
+    let mut reasons = ends.iter().filter_map(Connection::error);
+    let first = reasons.next()?;
+    let reason = if first == CloseReason::Reset { reasons.next().unwrap_or(first) } else { first };
+    Some(Reason::new(&reason.to_string()))
 }

@@ -394,7 +394,7 @@ impl<P: Probe> Simulation<P> {
             self.record_connection(slot, self.now);
             self.outside.pairs[slot as usize] = None;
             self.outside.open -= 1;
-            return Some(Notice::Finished { failed: progress.iter().any(|one| one.failed) });
+            return Some(Notice::Finished { failed: progress.iter().any(|one| one.failure.is_some()) });
         }
         None
     }
@@ -440,7 +440,7 @@ impl<P: Probe> Simulation<P> {
         record.retransmits = client.1.lost + server.1.lost;
         record.timeouts = client.1.timeouts + server.1.timeouts;
         record.ecn_reductions = client.1.ecn_reductions + server.1.ecn_reductions;
-        record.failed = client.0.failed || server.0.failed;
+        record.failure = client.0.failure.or(server.0.failure);
     }
 }
 

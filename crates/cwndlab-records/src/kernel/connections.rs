@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use cwndlab_engine::{ConnectionRecord, Scenario, Way};
-use cwndlab_tcp::Flags;
+use cwndlab_engine::{ConnectionRecord, Reason, Scenario, Way};
+use cwndlab_tcp::{CloseReason, Flags};
 use cwndlab_units::Time;
 
 use super::trace::{packets, Line, Packet};
 use super::{Choices, KernelError, Observed, Testbed};
 use crate::cell::OneOf;
+use crate::lifetime::Lifetime;
 use crate::sequence::{self, offset, unwrap, Numbers, Passage};
 use crate::tables::SegmentRow;
 use crate::trace::FIRST_SERVER_PORT;
@@ -59,7 +60,8 @@ pub(super) struct Connection {
     start: u64,
     established: Option<u64>,
     end: Option<u64>,
-    reset: bool,
+    failure: Option<Reason>,
+    lifetime: Lifetime,
     /// The connection's counters. [`Self::record`] adds the times, once time 0 of the tables is known.
     counts: ConnectionRecord,
     /// The smallest MSS option in a SYN.
@@ -120,7 +122,7 @@ impl Connection {
             start: Time::from_nanos(since(self.start).max(0) as u64),
             established: time(self.established),
             end: time(self.end),
-            failed: self.reset && !time(self.end).is_never(),
+            failure: self.failure.filter(|_| !time(self.end).is_never()),
             ..self.counts()
         }
     }
@@ -212,12 +214,17 @@ impl<'a> Reader<'a> {
         let key = (packet.source, packet.destination, false);
         let known = self.current.get(&key).copied();
         let flags = Flags(packet.flags);
-        let is_syn = matches!(packet.line, Line::In(_)) && flags.has(Flags::SYN) && !flags.has(Flags::ACK);
-        let is_open = |index: usize| self.connections[index].end.is_none() && !self.connections[index].reset;
-        if is_syn && !known.is_some_and(is_open) {
-            return self.open(line, packet.at, key).map(Some);
+        let enters = matches!(packet.line, Line::In(_));
+        let opens = match known.map(|index| &self.connections[index]) {
+            Some(known) => known.lifetime.is_over(flags, packet.seq, known.client_end == packet.source),
+            None => flags.has(Flags::SYN) && !flags.has(Flags::ACK),
+        };
+        let index = if enters && opens { Some(self.open(line, packet.at, key)?) } else { known };
+        if let (true, Some(index)) = (enters, index) {
+            let connection = &mut self.connections[index];
+            connection.lifetime.note(flags, packet.seq, connection.client_end == packet.source);
         }
-        Ok(known)
+        Ok(index)
     }
 
     /// The traffic entry that uses this end as its server, or that has this address for its programs.
@@ -314,7 +321,8 @@ impl<'a> Reader<'a> {
             start: at,
             established: None,
             end: None,
-            reset: false,
+            failure: None,
+            lifetime: Lifetime::default(),
             counts: ConnectionRecord {
                 connection: index as u32,
                 traffic,
@@ -330,7 +338,7 @@ impl<'a> Reader<'a> {
                 ecn_reductions: 0,
                 drops: 0,
                 marks: 0,
-                failed: false,
+                failure: None,
             },
             mss: None,
             timestamps: false,
@@ -414,9 +422,11 @@ impl<'a> Reader<'a> {
                 if is_syn && flags.has(Flags::ACK) {
                     connection.established.get_or_insert(packet.at);
                 }
-                if flags.has(Flags::RST) {
-                    connection.reset = true;
-                    connection.end.get_or_insert(packet.at);
+                if flags.has(Flags::RST) && connection.end.is_none() {
+                    let reason =
+                        if connection.established.is_none() { CloseReason::Refused } else { CloseReason::Reset };
+                    connection.failure = Some(Reason::new(&reason.to_string()));
+                    connection.end = Some(packet.at);
                 }
                 if peer_iss.is_some() && other.fin.is_some_and(|fin| numbers.ack >= fin) {
                     other.fin_acked = true;

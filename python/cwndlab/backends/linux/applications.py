@@ -7,7 +7,9 @@ client will ask for; the wire sees no difference.
 from __future__ import annotations
 
 import asyncio
+import errno
 import fcntl
+import os
 import socket
 import struct
 import termios
@@ -22,6 +24,15 @@ from cwndlab._core import Application, Command
 CHUNK = memoryview(bytes(1 << 16))
 #: A shared buffer whose content is never used: applications only count bytes.
 _SCRATCH = bytearray(1 << 16)
+#: Errors of a kernel, and why a connection of the simulator fails alike (`CloseReason` of cwndlab-tcp).
+REASONS = {
+    errno.ECONNREFUSED: "connection refused by the peer",
+    errno.ECONNRESET: "connection reset by the peer",
+    errno.EPIPE: "connection reset by the peer",
+    errno.ETIMEDOUT: "the peer stopped acknowledging",
+}
+#: The same of ETIMEDOUT before the handshake was complete.
+NO_ANSWER = "the peer did not answer the connection request"
 
 
 @dataclass(frozen=True)
@@ -103,6 +114,8 @@ class Driver:
         self.listeners: list[socket.socket] = []
         self._opened = 0
         self._used: list[tuple[str, int]] = []
+        #: Client ends of connections that failed, and why.
+        self.failed: list[list[str | int]] = []
         self._connections: dict[int, Connection] = {}
         #: Connections that are not yet accepted, by the address that opened them.
         self._opening: dict[tuple[str, int], Connection] = {}
@@ -209,21 +222,22 @@ class Driver:
             sock.bind((active.address, 0))
             mine: tuple[str, int] = sock.getsockname()
             self._opening[mine] = connection
-            self._used.append(mine if self.client_opens else (passive.address, self.port))
+            connection.client_end = mine if self.client_opens else (passive.address, self.port)
+            self._used.append(connection.client_end)
             sock.connect((passive.address, self.port))
         except BlockingIOError:
             self.bed.loop.add_writer(sock.fileno(), self._connected, end, sock)
-        except OSError:
+        except OSError as error:
             sock.close()
-            self.bed.loop.call_soon(connection.fail)
+            self.bed.loop.call_soon(connection.fail, error.errno)
         else:
             self.bed.loop.call_soon(end.establish, sock)
 
     def _connected(self, end: End, sock: socket.socket) -> None:
         self.bed.loop.remove_writer(sock.fileno())
-        if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        if error := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             sock.close()
-            end.connection.fail()
+            end.connection.fail(error)
         else:
             end.establish(sock)
 
@@ -241,10 +255,12 @@ class Driver:
         else:
             connection.ends[not self.client_opens].establish(sock)
 
-    def free_connection(self, connection: Connection, *, failed: bool) -> None:
-        """Frees the application's number of a connection."""
+    def free_connection(self, connection: Connection, failure: str) -> None:
+        """Frees the application's number of a connection, and notes why it failed, if it did."""
+        if failure and connection.client_end is not None:
+            self.failed.append([*connection.client_end, failure])
         del self._connections[connection.number]
-        self.execute(self.application.finished(now_ns(), connection.number, failed))
+        self.execute(self.application.finished(now_ns(), connection.number, bool(failure)))
 
 
 class Connection:
@@ -254,24 +270,31 @@ class Connection:
         self.driver, self.number = driver, number
         #: How many connections the driver opened before; numbers are used again.
         self.ordinal = ordinal
+        #: Address and port of the client, once it has opened.
+        self.client_end: tuple[str, int] | None = None
         #: By whether it is the client's.
         self.ends = {client: End(self, client) for client in (True, False)}
         #: Whether the application is done with it. One end may still be draining.
         self.is_over = False
 
-    def fail(self) -> None:
-        """One end was reset or given up."""
-        self._finish(failed=True)
+    def fail(self, error: int | None) -> None:
+        """One end was reset or given up, with this error of the kernel."""
+        established = any(end.sock is not None for end in self.ends.values())
+        if error == errno.ETIMEDOUT and not established:
+            failure = NO_ANSWER
+        else:
+            failure = REASONS.get(error or 0) or os.strerror(error or errno.EIO)
+        self._finish(failure)
 
     def end_closed(self) -> None:
         """One end has sent and received its FIN."""
         if all(end.is_closed for end in self.ends.values()):
-            self._finish(failed=False)
+            self._finish("")
 
-    def _finish(self, *, failed: bool) -> None:
+    def _finish(self, failure: str) -> None:
         if not self.is_over:
             self.is_over = True
-            self.driver.free_connection(self, failed=failed)
+            self.driver.free_connection(self, failure)
 
 
 class End:
@@ -311,8 +334,8 @@ class End:
             return
         try:
             self._write(self.sock)
-        except OSError:
-            self._broken()
+        except OSError as error:
+            self._broken(error)
             return
         if self.held and self.notify_at is not None and not self._fin_received:
             try:
@@ -355,8 +378,8 @@ class End:
             count = self._look(self.sock) if self.held else self.sock.recv_into(_SCRATCH)
         except (BlockingIOError, InterruptedError):
             return
-        except OSError:
-            self._broken()
+        except OSError as error:
+            self._broken(error)
             return
         if not self.held:
             self.received += count
@@ -397,9 +420,9 @@ class End:
             counters = tcp_info(self.sock)
             self.driver.counted.append((self.connection.ordinal, self.client, *counters))
 
-    def _broken(self) -> None:
+    def _broken(self, error: OSError) -> None:
         self._close()
-        self.connection.fail()
+        self.connection.fail(error.errno)
 
     def _close(self) -> None:
         if self.sock is not None and not self.is_closed:

@@ -186,6 +186,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
         "writes": [[index, *row] for index, driver in drivers.items() for row in driver.writes],
         "tcp_info": [[index, *row] for index, driver in drivers.items() for row in driver.counted],
         "failures": bed.failures,
+        "failed_connections": [row for driver in drivers.values() for row in driver.failed],
         "application": {"real_time": real_time, **_lateness(samples)},
         "machine": machine,
         "version": Path("/proc/version").read_text().strip(),

@@ -21,7 +21,7 @@ fn what_is_sent_above_the_links_rate_is_lost_and_counted() {
     assert_eq!((summary.delivered, record.bytes_up, record.bytes_down), (delivered, delivered * 1472, 0));
     assert_eq!(u64::from(record.drops), log.links[1].drops.iter().sum::<u64>());
     assert_eq!(summary.injected, summary.delivered + summary.dropped + summary.in_flight);
-    assert!(record.end.is_never() && !record.failed && record.retransmits == 0);
+    assert!(record.end.is_never() && record.failure.is_none() && record.retransmits == 0);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cwndlab_tcp::{Profile, RecoveryKind};
 
 use super::*;
+use crate::reason::Reason;
 
 fn lossy() -> Scenario {
     let impairments = r#"{"kind": "bernoulli", "p": 0.04}, {"kind": "duplicate", "p": 0.05}"#;
@@ -87,5 +88,22 @@ fn a_slow_reader_closes_the_window_and_still_gets_everything_at_its_rate() {
     let end = seen.objects[0].end.as_secs_f64();
     assert!((9.9..10.2).contains(&end), "read in {end} s");
     let record = seen.connections[0];
-    assert!((record.bytes_up, record.failed) == (200_000, false), "{record:?}");
+    assert!((record.bytes_up, record.failure) == (200_000, None), "{record:?}");
+}
+
+#[test]
+fn a_connection_that_gets_no_answer_fails_with_its_reason_even_if_connections_are_not_probed() {
+    #[derive(Default)]
+    struct Failed(Vec<(u32, &'static str)>);
+    impl Probe for Failed {
+        const ENABLED: bool = true;
+        fn failure(&mut self, record: &ConnectionRecord, reason: Reason) {
+            self.0.push((record.traffic, reason.text()));
+        }
+    }
+    let tcp = serde_json::to_string(&Profile::Rfc5681.config()).unwrap();
+    let mut scenario = chain(&tcp, 9000, DROP_TAIL, r#"{"kind": "bernoulli", "p": 1}"#, 3600);
+    scenario.probes.connections = false;
+    let failed = Simulation::new(&scenario, 1, 0, Failed::default()).unwrap().run().unwrap().1;
+    assert_eq!(failed.0, [(0, "the peer did not answer the connection request")]);
 }

@@ -132,7 +132,7 @@ fn a_stack_exchanges_payloads_and_is_recorded_as_a_connection() {
     let (summary, log) = run_toy(&toy(json!({}), ""));
     let record = log.connections[0];
     assert_eq!((record.bytes_up, record.bytes_down, record.segments_sent), (20_000, 0, 80));
-    assert_eq!((record.retransmits, record.drops, record.failed), (0, 0, false));
+    assert_eq!((record.retransmits, record.drops, record.failure), (0, 0, None));
     assert_eq!((summary.delivered, summary.in_flight), (80, 0));
     // Each of 40 exchanges takes the time of its packets on six links, and 44 ms of propagation.
     let exchange = 2 * 22_000_000 + 2 * (528 + 29) * 80 + (528 + 29) * 5333;

@@ -22,7 +22,9 @@ impl Rack {
             self.counts.reordering_timeouts += 1;
             let began = self.detect(v, now) && self.phase != Phase::Recovery;
             if began {
-                self.begin(v, u64::from(v.s.mss), false, &mut steps); // Linux counts one segment as delivered
+                // A timer delivers nothing; Linux counts one segment as delivered (`tcp_rack_reo_timeout`).
+                let delivered = if v.cfg.linux_details { u64::from(v.s.mss) } else { 0 };
+                self.begin(v, delivered, false, &mut steps);
             }
             self.reset_timeout(v, now);
             return Expiry::Other { began, steps, next: self.deadlines.armed };

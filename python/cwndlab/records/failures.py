@@ -1,0 +1,88 @@
+"""Connections that failed: refused, reset, abandoned, or ended by an error of their stack.
+
+A number of a run in which one failed describes a flow that ended too soon, so each such number says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cwndlab.core import Value
+from cwndlab.plan.scenario import flow_of
+from cwndlab.writing import number_of
+
+from .run_view import RunView
+
+TABLE = "failures"
+"""The record table, which every run has."""
+
+#: How the value of a run is called that counts connections: what follows is the flow, a tab, and the reason.
+_PREFIX = "failed "
+
+#: So many reasons, or cells, are named.
+SHOWN = 3
+
+
+class FailedConnections(NamedTuple):
+    """Connections of a flow that failed for one reason."""
+
+    flow: str
+    reason: str
+    connections: int
+    runs: int
+    """In how many runs."""
+
+
+def count_failures(run: RunView) -> dict[str, Value]:
+    """The connections of a run that failed, by flow and reason, as values of the run; empty if none did."""
+    failures = run.columns(TABLE)
+    counts: dict[str, Value] = {}
+    if not len(failures["traffic"]):
+        return counts
+    flows = [flow_of(str(entry["name"])) for entry in run.scenario["traffic"]]
+    kinds, sizes = np.unique(
+        [
+            f"{flows[int(k)]}\t{reason}"
+            for k, reason in zip(failures["traffic"], failures["reason"], strict=True)
+        ],
+        return_counts=True,
+    )
+    for kind, size in zip(kinds.tolist(), sizes.tolist(), strict=True):
+        counts[_PREFIX + kind] = float(size)
+    return counts
+
+
+def is_failure(name: str) -> bool:
+    """Whether a value of a run counts failed connections."""
+    return name.startswith(_PREFIX)
+
+
+def failed_connections(runs: Iterable[Mapping[str, Value]]) -> list[FailedConnections]:
+    """The connections of a cell's runs that failed, most first."""
+    found: dict[str, list[float]] = {}
+    for values in runs:
+        for name, value in values.items():
+            if is_failure(name) and isinstance(value, float):
+                found.setdefault(name.removeprefix(_PREFIX), []).append(value)
+    made = []
+    for name, counts in found.items():
+        flow, reason = name.split("\t", 1)
+        made.append(FailedConnections(flow, reason, int(sum(counts)), len(counts)))
+    return sorted(made, key=lambda one: (-one.connections, one.flow, one.reason))
+
+
+def failures_text(failed: Sequence[FailedConnections], runs: int) -> str:
+    """Failed connections of a cell in words; "" if there are none.
+
+    >>> failures_text([FailedConnections("quic", "too many gaps in stream buffer", 3, 3)], 10)
+    '3 connections of quic failed (3 of 10 runs): too many gaps in stream buffer'
+    """
+    parts = []
+    for one in failed[:SHOWN]:
+        among = f" ({one.runs} of {number_of(runs, 'run')})" if runs > 1 else ""
+        parts.append(f"{number_of(one.connections, 'connection')} of {one.flow} failed{among}: {one.reason}")
+    rest = sum(one.connections for one in failed[SHOWN:])
+    return "; ".join(parts + ([f"{number_of(rest, 'connection')} more failed"] if rest else []))
