@@ -13,6 +13,8 @@ const ACK: u8 = 0x10;
 /// Server port of the first traffic entry. Each further entry has the next port. 5001 is iperf's port, so tools show
 /// the payload as data instead of decoding it.
 pub const FIRST_SERVER_PORT: u16 = 5001;
+/// Of more traffic entries, some have the same port; then their connections differ in the ports of the clients.
+const SERVER_PORTS: u32 = 65_536 - FIRST_SERVER_PORT as u32;
 const FIRST_CLIENT_PORT: u32 = 10_000;
 const CLIENT_PORTS: u32 = 65_536 - FIRST_CLIENT_PORT;
 const DONT_FRAGMENT: u16 = 0x4000;
@@ -168,7 +170,8 @@ type End = ([u8; 4], u16);
 /// Address and port of the sender and of the receiver.
 fn ends(row: &SegmentRow, connection: u32, flow: Flow) -> (End, End) {
     let client = (address(flow.client), (FIRST_CLIENT_PORT + connection % CLIENT_PORTS) as u16);
-    let server = (address(flow.server), FIRST_SERVER_PORT + flow.traffic as u16);
+    let server_port = u32::from(FIRST_SERVER_PORT) + flow.traffic % SERVER_PORTS;
+    let server = (address(flow.server), server_port as u16);
     if row.from_client {
         (client, server)
     } else {
