@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 from cwndlab.errors import ClusterError, ExtraError
 
@@ -20,7 +22,7 @@ from .protocol import Job, Outcome, Work
 #: The scheduler costs some milliseconds a task, so a task is this much work.
 BATCH_S = 3.0
 MAX_BATCH = 2000
-#: How often a batch is given out again after its worker died with it.
+#: How often a batch is given out again that a worker rejects.
 RETRIES = 5
 #: How long a scheduler and its first worker may take to answer.
 CONNECT_S = 10.0
@@ -80,54 +82,119 @@ class Cluster:
         )
 
     def _run(self, client: Any, jobs: Iterable[Job], work: Work, deliver: Callable[[Outcome], None]) -> None:
-        from distributed import as_completed
-        from distributed.scheduler import KilledWorker
-
         try:
             client.wait_for_workers(1, timeout=CONNECT_S)
         except TimeoutError:
             raise ClusterError(
                 f"{self.address}: the scheduler has no worker; start some with `dask worker`"
             ) from None
-        source = iter(jobs)
-        size = 1
-        sent: dict[Any, tuple[list[Job], int]] = {}
-        running = as_completed(loop=client.loop)
-
-        def give(batch: list[Job], attempt: int) -> None:
-            future = client.submit(perform_batch, batch, work, pure=False, retries=RETRIES)
-            sent[future.key] = (batch, attempt)
-            running.add(future)
-
-        def fill() -> None:
-            # Two batches a thread: one that runs, one that waits; more would only fill memory.
-            while len(sent) < 2 * max(sum(client.nthreads().values()), 1):
-                batch = list(itertools.islice(source, size))
-                if not batch:
-                    break
-                give(batch, 0)
-
-        fill()
+        tasks = _Tasks(client, work, deliver, iter(jobs))
         try:
-            for future in running:
-                batch, attempt = sent.pop(future.key)
-                try:
-                    done: Done = future.result()
-                except KilledWorker:
-                    if attempt >= RETRIES:
-                        raise ClusterError(
-                            f"{self.address}: {len(batch)} runs brought a worker down {RETRIES + 1} times; "
-                            "what is finished is kept"
-                        ) from None
-                    give(batch, attempt + 1)
-                    continue
-                except (OSError, TimeoutError) as error:
-                    raise self._connection_lost(error) from None
-                for outcome in done.outcomes:
-                    deliver(outcome)
-                each = done.seconds / max(len(batch), 1)
-                size = max(1, min(MAX_BATCH, int(BATCH_S / max(each, 1e-6))))
-                fill()
+            tasks.run()
         finally:
-            for future_key in list(sent):
-                client.cancel([future_key], force=True)
+            tasks.cancel()
+
+
+class _Stage(IntEnum):
+    """How jobs are sent. If a worker ends, jobs that were sent to it return at the next stage."""
+
+    #: In batches.
+    TOGETHER = 0
+    #: One by one.
+    SINGLE = 1
+    #: With nothing else on the cluster: dask suspects all tasks of a worker that ends, also those that wait.
+    ALONE = 2
+
+
+class _Sent(NamedTuple):
+    """A task of the cluster."""
+
+    future: Any
+    jobs: list[Job]
+    stage: _Stage
+
+
+@dataclass
+class _Tasks:
+    """The tasks of one run."""
+
+    client: Any
+    work: Work
+    deliver: Callable[[Outcome], None]
+    source: Iterator[Job]
+    size: int = 1
+    sent: dict[Any, _Sent] = field(default_factory=dict)
+    alone: deque[Job] = field(default_factory=deque)
+    #: Cells with a job that came back twice: the next ones of these cells are not sent with others.
+    suspects: set[str] = field(default_factory=set)
+    #: Why a cell's other suspected jobs are not run.
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        from distributed import as_completed
+
+        self.running = as_completed(loop=self.client.loop)
+
+    def run(self) -> None:
+        """Performs all jobs."""
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        self._fill()
+        for future in self.running:
+            _, jobs, stage = self.sent.pop(future.key)
+            try:
+                done: Done = future.result()
+            except KilledWorker as killed:
+                self._return(jobs, stage, killed.allowed_failures + 1)
+            except (OSError, TimeoutError) as error:
+                raise CommClosedError(str(error) or type(error).__name__) from None
+            else:
+                for outcome in done.outcomes:
+                    self.deliver(outcome)
+                if stage == _Stage.TOGETHER:
+                    each = done.seconds / max(len(jobs), 1)
+                    self.size = max(1, min(MAX_BATCH, int(BATCH_S / max(each, 1e-6))))
+            self._fill()
+
+    def cancel(self) -> None:
+        """Withdraws what is still sent, so that workers begin nothing more of it."""
+        if self.sent:
+            with suppress(OSError, CancelledError, TimeoutError):
+                self.client.cancel([task.future for task in self.sent.values()], force=True)
+            self.sent.clear()
+
+    def _give(self, jobs: list[Job], stage: _Stage) -> None:
+        future = self.client.submit(perform_batch, jobs, self.work, pure=False, retries=RETRIES)
+        self.sent[future.key] = _Sent(future, jobs, stage)
+        self.running.add(future)
+
+    def _fill(self) -> None:
+        # Two batches a thread: one that runs, one that waits; more would only fill memory.
+        while len(self.sent) < 2 * max(sum(self.client.nthreads().values()), 1):
+            taken = list(itertools.islice(self.source, self.size))
+            if not taken:
+                break
+            self.alone.extend(job for job in taken if job.cell in self.suspects)
+            if batch := [job for job in taken if job.cell not in self.suspects]:
+                self._give(batch, _Stage.TOGETHER)
+        while self.alone and not self.sent:
+            job = self.alone.popleft()
+            if job.cell not in self.failed:
+                self._give([job], _Stage.ALONE)
+            else:
+                self.deliver(Outcome(job, {}, 0, error=self.failed[job.cell]))
+
+    def _return(self, jobs: list[Job], stage: _Stage, times: int) -> None:
+        """Jobs whose task ended workers, or was sent to workers that ended."""
+        if stage == _Stage.TOGETHER and len(jobs) > 1:
+            for job in jobs:
+                self._give([job], _Stage.SINGLE)
+        elif stage < _Stage.ALONE:
+            self.alone.extend(jobs)
+            self.suspects.update(job.cell for job in jobs)
+        else:
+            (job,) = jobs
+            reason = f"it ended its worker {times} times; see the worker's log"
+            self.deliver(Outcome(job, {}, 0, error=reason))
+            self.failed[job.cell] = f"not run: replicate {job.replicate} of its cell ended workers"
