@@ -15,6 +15,8 @@ from types import FrameType
 from cwndlab._core import LawFailed
 from cwndlab.usercode import PREFIX
 
+#: The module of policies that are models. They are computed outside Python, where nothing can be raised.
+MODELS = "cwndlab.policy.onnx"
 #: The environment variable with the time that a call may take, in seconds.
 VARIABLE = "CWNDLAB_CALL_LIMIT_S"
 #: That time where the variable does not set it.
@@ -75,7 +77,10 @@ def limit_calls(needed: object = True) -> Iterator[None]:
                     return
                 if end_process is not None and top is not None:
                     end_process(_timeout(_place_text(top, top.f_lineno)))
-                _raise(thread)
+                if (model := _model_frame(top)) is None:
+                    _raise(thread)
+                else:
+                    model.f_locals["self"].stop()  # which raises CallTimeout
             since = monotonic()
 
     threading.Thread(target=watch, daemon=True).start()
@@ -96,13 +101,23 @@ def _call(frame: FrameType | None) -> FrameType | None:
     """The outermost frame of user code; None if none is being called."""
     found = None
     while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith(PREFIX):
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.startswith(PREFIX) or name == MODELS:
             found = frame
         frame = frame.f_back
     return found
 
 
+def _model_frame(frame: FrameType | None) -> FrameType | None:
+    """The frame that computes a model; None if none is being computed."""
+    while frame is not None and frame.f_globals.get("__name__") != MODELS:
+        frame = frame.f_back
+    return frame
+
+
 def _place_text(frame: FrameType, line: int) -> str:
+    if (model := _model_frame(frame)) is not None:
+        return str(model.f_locals["self"].file)
     return f"{frame.f_code.co_filename}:{line}: {frame.f_code.co_qualname}"
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from proportional import Proportional
 from shared import TEXT, study
 
 from cwndlab import StudyError
+from cwndlab.backends.threads import Threads
 from cwndlab.cli import app
 from cwndlab.laws import from_file
 from cwndlab.policy import Interface, write_interface
@@ -104,3 +107,88 @@ def test_files_that_are_no_policies_are_errors(tmp_path: Path) -> None:
     write_interface(other, Interface(observation=("rtt_ms", "loss_share")))
     with pytest.raises(StudyError, match=r"input has the shape .*1\]; its interface needs \[1, 2\]"):
         from_file(str(other))
+
+
+def endless(file: Path) -> Path:
+    """Writes a model with a loop of 2^62 turns."""
+    make, kinds = onnx.helper, onnx.TensorProto
+    body = make.make_graph(
+        [make.make_node("Identity", ["go"], ["go on"]), make.make_node("Identity", ["value"], ["same"])],
+        "body",
+        [
+            make.make_tensor_value_info("turn", kinds.INT64, []),
+            make.make_tensor_value_info("go", kinds.BOOL, []),
+            make.make_tensor_value_info("value", kinds.FLOAT, None),
+        ],
+        [
+            make.make_tensor_value_info("go on", kinds.BOOL, []),
+            make.make_tensor_value_info("same", kinds.FLOAT, None),
+        ],
+    )
+    return written(
+        file,
+        [make.make_node("Loop", ["turns", "always", "seen"], ["action"], body=body)],
+        [
+            make.make_tensor("turns", kinds.INT64, [], [1 << 62]),
+            make.make_tensor("always", kinds.BOOL, [], [1]),
+        ],
+    )
+
+
+def huge(file: Path) -> Path:
+    """Writes a model with one multiplication of large matrices, which ONNX Runtime does not interrupt."""
+    make = onnx.helper
+    nodes = [
+        make.make_node("ConstantOfShape", ["size"], ["zeros"]),
+        make.make_node("MatMul", ["zeros", "zeros"], ["product"]),
+        make.make_node("ReduceSum", ["product"], ["sum"]),
+        make.make_node("Add", ["sum", "seen"], ["action"]),
+    ]
+    return written(file, nodes, [make.make_tensor("size", onnx.TensorProto.INT64, [2], [6000, 6000])])
+
+
+def wrong(file: Path) -> Path:
+    """Writes a model that loads and fails when it is computed."""
+    nodes = [onnx.helper.make_node("Gather", ["seen", "where"], ["action"], axis=1)]
+    return written(file, nodes, [onnx.helper.make_tensor("where", onnx.TensorProto.INT64, [1], [7])])
+
+
+def written(file: Path, nodes: list[onnx.NodeProto], values: list[onnx.TensorProto]) -> Path:
+    """Writes a model of one number for one number."""
+    make, floats = onnx.helper, onnx.TensorProto.FLOAT
+    ends = (make.make_tensor_value_info(name, floats, [None, 1]) for name in ("seen", "action"))
+    graph = make.make_graph(nodes, "policy", *([end] for end in ends), values)
+    onnx.save(make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=9), file)
+    write_interface(file, Proportional.interface)
+    return file
+
+
+@pytest.mark.parametrize("make", [endless, huge])
+def test_a_model_that_does_not_return_fails_its_cells_by_name(
+    make: Callable[[Path], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
+    file = make(tmp_path / "slow.onnx")
+    began = time.monotonic()
+    result = study().set({"buffer": 2}).run(cc={"agent": str(file)}, replicates=1)
+    assert time.monotonic() - began < 15
+    (failure,) = result.failures
+    assert re.search(r"slow\.onnx: CallTimeout: the call has not returned for 0\.5 s", failure.reason)
+    assert "onnxruntime" not in capfd.readouterr().err
+
+
+def test_a_model_that_does_not_return_is_ended_without_its_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cwndlab.backends.processes.Processes", Threads)
+    monkeypatch.setenv("CWNDLAB_CALL_LIMIT_S", "0.5")
+    result = study().set({"buffer": 2}).run(cc={"agent": str(endless(tmp_path / "slow.onnx"))}, replicates=1)
+    assert "slow.onnx: CallTimeout" in result.failures[0].reason
+
+
+def test_a_model_that_fails_is_named(tmp_path: Path) -> None:
+    result = study().set({"buffer": 2}).run(cc={"agent": str(wrong(tmp_path / "bad.onnx"))}, replicates=1)
+    assert re.search(r"bad\.onnx: .*Gather", result.failures[0].reason)

@@ -10,9 +10,12 @@ import numpy as np
 from cwndlab.errors import ExtraError, OutputError, StudyError
 from cwndlab.policy.interface import Interface, Observation
 from cwndlab.policy.law import Policy
+from cwndlab.watch import CallTimeout
 
 #: The key of the interface in the file's metadata.
 KEY = "cwndlab.interface"
+#: ONNX Runtime logs fatal errors only: what is wrong with a model is raised, and a loop may warn each time.
+SILENT = 4
 
 
 class OnnxPolicy(Policy):
@@ -22,11 +25,25 @@ class OnnxPolicy(Policy):
     """
 
     session: ClassVar[Any]
+    #: Name of the file, for errors.
+    file: ClassVar[str]
+    #: ONNX Runtime's options of each call; among them whether to end the one under way.
+    run_options: ClassVar[Any]
 
     def act(self, observation: Observation) -> float:
         """The model's first output, or the index of its largest number."""
-        output = np.ravel(self.session.run(None, {self.session.get_inputs()[0].name: observation[None]})[0])
-        return float(np.argmax(output) if self.interface.acts.choices else output[0])
+        inputs = {self.session.get_inputs()[0].name: observation[None]}
+        try:
+            output = np.ravel(self.session.run(None, inputs, self.run_options)[0])
+            return float(np.argmax(output) if self.interface.acts.choices else output[0])
+        except Exception as error:  # its exceptions have no common class
+            if self.run_options.terminate:
+                raise CallTimeout from None
+            raise ValueError(f"{self.file}: {error}") from None
+
+    def stop(self) -> None:
+        """Ends the computation under way, after which this model computes no more in this process."""
+        self.run_options.terminate = True
 
 
 def onnx_policy(model: bytes, file: str) -> type[OnnxPolicy]:
@@ -37,8 +54,11 @@ def onnx_policy(model: bytes, file: str) -> type[OnnxPolicy]:
         raise ExtraError(f"--cc {file}", "onnxruntime", "onnx") from None
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # runs are parallel already
+    options.log_severity_level = SILENT
+    # Nothing of the model is computed before a run: there is no time limit here.
+    lazy = {"providers": ["CPUExecutionProvider"], "disabled_optimizers": ["ConstantFolding"]}
     try:
-        session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = ort.InferenceSession(model, options, **lazy)
     except Exception as error:  # its exceptions have no common class
         raise StudyError(f"{file} is not an ONNX model: {error}", key="--cc") from None
     about = session.get_modelmeta().custom_metadata_map
@@ -47,7 +67,10 @@ def onnx_policy(model: bytes, file: str) -> type[OnnxPolicy]:
         raise StudyError(f"{file} does not state what its policy observes", key="--cc", right=right)
     interface = Interface.from_json(about[KEY])
     _check_sizes(session, interface, file)
-    return type("OnnxPolicy", (OnnxPolicy,), {"interface": interface, "session": session})
+    run_options = ort.RunOptions()
+    run_options.log_severity_level = SILENT
+    content = {"interface": interface, "session": session, "file": file, "run_options": run_options}
+    return type("OnnxPolicy", (OnnxPolicy,), content)
 
 
 def _check_sizes(session: Any, interface: Interface, file: str) -> None:
