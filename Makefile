@@ -90,12 +90,12 @@ bench: setup
 # proptest-regressions, to be committed with the fix.
 FUZZ_S ?= 600
 FUZZED := $(addprefix tests/,binding/test_scenario_fuzz.py binding/test_law_fuzz.py spec/test_fuzz.py runs/test_store_fuzz.py \
-  runs/test_folder_fuzz.py diagnosis/test_capture_files.py)
+  runs/test_folder_fuzz.py runs/test_strange_fuzz.py diagnosis/test_capture_files.py)
 fuzz: setup $(VENV)/.dev
 	cargo test --workspace --locked --no-run
 	PROPTEST_CASES=100000 timeout $$(($(FUZZ_S) / 2)) cargo test --locked --quiet -p cwndlab-packetdrill fuzz || [ $$? = 124 ]
 	for file in $(FUZZED); do \
-	  CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 12)) $(BIN)/python -m pytest -x -q -p no:cacheprovider $$file || \
+	  CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 14)) $(BIN)/python -m pytest -x -q -p no:cacheprovider $$file || \
 	    [ $$? = 124 ] || exit 1; done
 
 # Each fault is built and tested, in about 6 s on an idle machine. Few random cases, since a script is to find it.

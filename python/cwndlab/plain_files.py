@@ -16,7 +16,8 @@ from typing import IO
 
 #: The largest file that is read whole, in bytes, unless a caller says otherwise.
 MAX_BYTES = 64_000_000
-_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+#: A folder that is passed through needs the right to search it, not the right to list it.
+_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 #: Opening a pipe without it would wait for a writer.
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -32,16 +33,19 @@ def open_plain(path: Path, mode: str = "rb", *, buffering: int = -1) -> IO[bytes
     return made
 
 
+def read_plain(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a file that the user names, perhaps by a link; OSError if it is not plain or too large."""
+    with os.fdopen(_checked(os.open(path, os.O_RDONLY | _NO_WAIT), str(path)), "rb") as file:
+        return _limited(file, limit, path)
+
+
 def read_inside(folder: Path, name: str, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a plain file at a path below a folder; OSError if there is none, or if it is too large."""
     *between, last = _parts(name)
     with _below(folder, between) as directory:
         handle = _checked(os.open(last, os.O_RDONLY | _NO_LINK | _NO_WAIT, dir_fd=directory), name)
     with os.fdopen(handle, "rb") as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise OSError(errno.EFBIG, f"is larger than {limit / 1e6:g} MB", str(folder / name))
-    return data
+        return _limited(file, limit, folder / name)
 
 
 def write_inside(folder: Path, name: str, data: bytes) -> Path:
@@ -65,6 +69,21 @@ def write_inside(folder: Path, name: str, data: bytes) -> Path:
                 error.filename = str(folder / name)  # the requested file
             raise
     return folder / name
+
+
+def unlink_inside(folder: Path, name: str) -> None:
+    """Removes a file at a path below a folder, or a link in its place, if there is one."""
+    *between, last = _parts(name)
+    with suppress(FileNotFoundError), _below(folder, between) as directory:
+        os.unlink(last, dir_fd=directory)
+
+
+def _limited(file: IO[bytes], limit: int, path: Path) -> bytes:
+    # Python reserves what it is asked for.
+    data = file.read(min(os.fstat(file.fileno()).st_size, limit) + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"is larger than {limit / 1e6:g} MB", str(path))
+    return data
 
 
 def _parts(name: str) -> Sequence[str]:

@@ -226,7 +226,7 @@ class Study(StudySpec):
         path = Path(path)
         file = path if path.suffix == ".toml" else path / "study.toml"
         text = self.to_toml()
-        beside = {name: source.read_bytes() for name, source in files_of(self).items()}
+        beside = files_of(self)
         if self.file is None and self.claims.claims:
             beside[CLAIMS] = toml.dumps({"claims": to_plain(self.claims.claims)}).encode()
         for name, content in beside.items():

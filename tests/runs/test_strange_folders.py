@@ -19,8 +19,11 @@ from cwndlab.captured_values import digest_of_values
 from cwndlab.errors import OutputError, StudyError
 from cwndlab.plain_files import open_plain, read_inside, write_inside
 from cwndlab.report.contents import MAX_README, read_readme
+from cwndlab.report.pages import write_index
+from cwndlab.spec import files
 from cwndlab.store import folder_store
 from cwndlab.store.folder_store import FolderStore
+from cwndlab.store.shared import FolderObjects
 from cwndlab.study import Study
 
 TEXT = """
@@ -206,3 +209,87 @@ def test_a_value_without_a_key_is_refused() -> None:
 
     with pytest.raises(StudyError, match='it uses "HANDLE", a object, of which no key can be made'):
         digest_of_values(uses, "m")
+
+
+@pytest.mark.parametrize(
+    ("kind", "write"), [("a CSV file", "sizes.csv"), ("a packet-delivery trace", "line.down")]
+)
+def test_a_file_that_becomes_a_link_after_its_check_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, write: str
+) -> None:
+    (tmp_path / "study").mkdir()
+    (tmp_path / "secret").write_text("1,2\n3,4\n")
+    file = tmp_path / "study" / write
+    file.write_text("a,b\n1,2\n")
+    root, path = files.resolve_below(tmp_path / "study", write)
+    file.unlink()
+    file.symlink_to(tmp_path / "secret")
+    with pytest.raises(StudyError, match="cannot be read"):
+        files.read_text(path, what=kind, root=root)
+    assert files.read_text(file, what=kind) == "1,2\n3,4\n"  # the user names it
+
+
+def test_claims_and_a_study_that_lead_out_of_their_folder_are_errors(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (tmp_path / "own.toml").write_text(TEXT % ("a", 3))
+    (folder / "study.toml").symlink_to(tmp_path / "own.toml")
+    with pytest.raises(StudyError, match="outside the study's folder"):
+        Study.load(folder)
+    assert Study.load(folder / "study.toml").title == "a"  # the user names it
+    (tmp_path / "own-claims.toml").write_text("TOPSECRET")
+    (folder / "claims.toml").symlink_to(tmp_path / "own-claims.toml")
+    with pytest.raises(StudyError, match="outside the study's folder") as caught:
+        Study.load(folder / "study.toml")
+    assert "TOPSECRET" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["study.toml", "provenance.json", "report.html", "claims.toml"])
+def test_a_pipe_in_a_result_folder_holds_no_run(results: Path, name: str) -> None:
+    (results / name).unlink(missing_ok=True)
+    os.mkfifo(results / name)
+    words = [sys.executable, "-m", "cwndlab", "report", str(results)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == (0 if name == "report.html" else 2), done.stderr
+    assert "Traceback" not in done.stderr
+    Study.from_toml(TEXT % ("a", 4)).run(results)  # replaces it, or does not need it
+
+
+def test_records_behind_a_link_are_neither_written_nor_removed(results: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (results / "store" / "records").rename(elsewhere)
+    (elsewhere / "00").mkdir(exist_ok=True)
+    (elsewhere / "00" / "mine.tmp-1").touch()
+    before = sorted(elsewhere.rglob("*"))
+    (results / "store" / "records").mkdir()
+    for part in elsewhere.iterdir():
+        (results / "store" / "records" / part.name).symlink_to(part)
+    with pytest.raises(OutputError, match="a link or a file where a folder belongs"):
+        Study.from_toml(TEXT % ("a", 4)).run(results)
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_a_figure_that_is_a_link_is_no_picture_of_the_index(results: Path, tmp_path: Path) -> None:
+    for figure in (results / "figures").iterdir():
+        figure.unlink()
+        figure.symlink_to(tmp_path / "nothing.svg")
+    assert "figures/" not in write_index(tmp_path).read_text()
+
+
+def test_a_small_file_is_read_without_reserving_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "small").write_bytes(b"x")
+    assert read_inside(tmp_path, "small", limit=1 << 50) == b"x"
+
+
+def test_a_report_that_is_a_link_is_no_widget(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("TOPSECRET")
+    (results / "report.html").unlink()
+    (results / "report.html").symlink_to(tmp_path / "key")
+    with pytest.raises(OutputError, match="cannot be read"):
+        cwndlab.open_results(results).widget()
+
+
+def test_a_pipe_in_a_shared_store_is_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(OSError, match="no plain file"):
+        FolderObjects(tmp_path).get(["x"])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from cwndlab.errors import StudyError
+from cwndlab.plain_files import read_plain
 from cwndlab.report import converter
 from cwndlab.runs.progress import Progress, span
 from cwndlab.spec.files import SHIPPED, STUDY
@@ -222,7 +223,7 @@ def _has_figures(study: str) -> bool:
     """Whether a study file describes figures: by its text, for reading it as a study takes longer."""
     for path in (SHIPPED / study / STUDY, Path(study), Path(study) / STUDY):
         with suppress(OSError, ValueError):
-            return "\n[[figures]]" in path.read_text(encoding="utf-8")
+            return b"\n[[figures]]" in read_plain(path)
     return False
 
 

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from cwndlab import _core
 from cwndlab.backends.linux_virtual.backend import VirtualKernel
 from cwndlab.backends.linux_virtual.images import Image
 from cwndlab.errors import OutputError, RunError
+from cwndlab.plain_files import read_inside
 from cwndlab.writing import csv_text, save
 
 from .packets_at_server import COMPLETION_SHARE, SHOWN, PacketComparison, compare
@@ -105,7 +107,8 @@ class Differ:
             "engine": _core.engine_digest(),
         }
         path = self.out / "differ.json"
-        if path.exists() and json.loads(path.read_text()) != mine:
+        kept = _kept(self.out, path.name)
+        if kept is not None and kept != mine:
             raise OutputError(
                 f"{self.out}: has scenarios of another seed, kernel or engine; name another folder"
             )
@@ -116,8 +119,13 @@ class Differ:
         return self.out / f"{index:04d}"
 
     def _kept_row(self, index: int) -> Row | None:
-        path = self._folder(index) / "row.json"
-        return Row(**json.loads(path.read_text())) if path.exists() else None
+        kept = _kept(self.out, f"{self._folder(index).name}/row.json")
+        if kept is None:
+            return None
+        try:
+            return Row(**kept)
+        except TypeError:
+            raise OutputError(f"{self._folder(index)}: has a row of another version; remove it") from None
 
     def _row(
         self, index: int, scenario: Scenario, ours: KernelRun | str | None, theirs: KernelRun | str
@@ -248,3 +256,15 @@ def _side_words(kind: str, ours: str) -> str:
 def _csv(rows: Sequence[Row]) -> str:
     columns = list(Row.__dataclass_fields__)
     return csv_text(columns, ([getattr(row, name) for name in columns] for row in rows))
+
+
+def _kept(folder: Path, name: str) -> dict[str, Any] | None:
+    """What an earlier run left in a file of the folder; None if it left none."""
+    try:
+        content = json.loads(read_inside(folder, name))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
+        raise OutputError(f"{folder / name}: cannot be read: {reason}; remove it") from None
+    return content if isinstance(content, dict) else {}

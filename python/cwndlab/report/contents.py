@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 #: The largest README that is shown, in bytes.
 MAX_README = 1_000_000
+README = "README.md"
 #: The page in a result folder.
 REPORT = "report.html"
 
@@ -84,7 +85,7 @@ def outputs_of(study: StudySpec, folder: Path) -> Outputs:
 def read_readme(folder: Path) -> str:
     """The README in a study's folder; empty if there is none that can be read, as behind a link."""
     try:
-        return read_inside(folder, "README.md", MAX_README).decode("utf-8")
+        return read_inside(folder, README, MAX_README).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -100,8 +101,10 @@ def _provenance(results: Path) -> tuple[str, str, str]:
 
 def _picture(results: Path) -> str:
     """The lightest of a report's figures."""
-    found = sorted(results.glob("figures/*.svg"), key=lambda path: (path.stat().st_size, path.name))
-    return f"{quote(results.name)}/figures/{quote(found[0].name)}" if found else ""
+    found = ((path.lstat(), path.name) for path in results.glob("figures/*.svg"))
+    plain = sorted((about.st_size, name) for about, name in found if S_ISREG(about.st_mode))
+    linked = (results / "figures").is_symlink()
+    return f"{quote(results.name)}/figures/{quote(plain[0][1])}" if plain and not linked else ""
 
 
 def comparison(

@@ -70,5 +70,5 @@ def _events(path: Path) -> tuple[dict[str, list[Event]], bool]:
         with path.open(newline="") as file:
             rows = list(csv.DictReader(file))
         return {"": [Event(float(r["time_s"]), r["event"], int(r["segment"])) for r in rows]}, False
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, TypeError, csv.Error) as error:
         raise OutputError(f"{path}: is no trace of `cwndlab trace --format csv`: {error}") from None

@@ -12,6 +12,7 @@ from cwndlab import _core
 from cwndlab.backends.threads import CHUNK_S, SHARED_CHUNK_S, Threads, available
 from cwndlab.errors import StudyError, check_arguments
 from cwndlab.metrics._declared import own_code
+from cwndlab.plain_files import write_inside
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.report import converter
 from cwndlab.report.contents import REPORT
@@ -19,7 +20,6 @@ from cwndlab.report.methods import STACK_FILE
 from cwndlab.store.folder_store import FolderStore, MemoryStore
 from cwndlab.store.provenance import Commit, provenance
 from cwndlab.usercode import check_not_loading
-from cwndlab.writing import write_atomic
 
 from . import result_folder as folders
 from .backend_check import check_backend
@@ -156,7 +156,7 @@ def _run_into(
     content |= folders.kernel_laws(campaign.plan)
     content |= folders.stacks(campaign.plan)
     if kernel is not None and kernel.stack.text is not None:
-        write_atomic(folder / STACK_FILE, kernel.stack.text.encode())
+        write_inside(folder, STACK_FILE, kernel.stack.text.encode())
     folders.write_provenance(folder, content)
     if result.results.data:
         result.report = write_report(campaign, result, content, on_verdicts=lambda: judged(result))

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cwndlab.errors import OutputError, StudyError, nearest
-from cwndlab.plain_files import open_plain
+from cwndlab.plain_files import open_plain, write_inside
 from cwndlab.plan.scenario import has_connections, indices_of_flow, sender
 from cwndlab.records.qlog import VERSIONS, qlog
-from cwndlab.writing import output_errors, write_atomic
+from cwndlab.writing import output_errors
 
 from .campaign import Campaign
 from .result_folder import open_folder, with_cell
@@ -78,8 +78,8 @@ def export_qlog(folder: Path, target: Path, version: str, flow: str | None = Non
         target.mkdir(parents=True, exist_ok=True)
         for cell in campaign.cells:
             for name, text in _qlogs(campaign, cell, version, flow):
-                written.append(target / f"{re.sub(r'[^A-Za-z0-9.=_-]+', '-', name)}.sqlog")
-                write_atomic(written[-1], text.encode())
+                file = f"{re.sub(r'[^A-Za-z0-9.=_-]+', '-', name)}.sqlog"
+                written.append(write_inside(target, file, text.encode()))
     return written
 
 

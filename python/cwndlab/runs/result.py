@@ -16,6 +16,7 @@ import pyarrow as pa
 from cwndlab import _core
 from cwndlab.errors import ArgumentError, NotFoundError, OutputError, StudyError, check_arguments, nearest
 from cwndlab.metrics import is_list, unit_of
+from cwndlab.plain_files import read_inside
 from cwndlab.spec.units import seconds
 from cwndlab.spec.values import find_value, select_values, text
 from cwndlab.stats.results import Estimate, Results, Variation
@@ -295,7 +296,9 @@ class RunResult:
         from cwndlab.report.widget import page_widget
 
         try:
-            return page_widget(self.study.title, self.report.read_text(encoding="utf-8"))
+            return page_widget(
+                self.study.title, read_inside(self.report.parent, self.report.name).decode("utf-8")
+            )
         except OSError as error:
             raise OutputError(f"{self.report}: cannot be read: {error.strerror}") from error
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,17 +21,17 @@ from cwndlab.errors import CwndlabError, OutputError
 from cwndlab.laws import LawCode
 from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.metrics._declared import MetricCode, describe_metric, reopen_metric
-from cwndlab.plain_files import read_inside, write_inside
+from cwndlab.plain_files import read_inside, unlink_inside, write_inside
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
-from cwndlab.report.contents import REPORT
+from cwndlab.report.contents import MAX_README, README, REPORT
 from cwndlab.spec import toml
-from cwndlab.spec.document import read_document
-from cwndlab.spec.files import resolve_inside
+from cwndlab.spec.document import CLAIMS, document_of_text
+from cwndlab.spec.files import MAX_BYTES, STUDY, read_copy, resolve_inside
 from cwndlab.spec.modify import modify
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.store.folder_store import FolderStore
-from cwndlab.writing import output_errors, write_atomic
+from cwndlab.writing import output_errors
 
 from .campaign import Campaign
 
@@ -57,18 +57,21 @@ def prepare(folder: Path, study: StudySpec) -> FolderStore:
         if not os.access(folder, os.W_OK | os.X_OK):
             raise OutputError(f"{folder}: cannot be written; choose another folder")
     store = FolderStore(folder / "store")
-    for left in folder.glob("*.tmp-*"):
-        left.unlink(missing_ok=True)  # of a run that was killed while it wrote
+    with output_errors(folder):
+        for left in folder.glob("*.tmp-*"):  # of a run that was killed while it wrote
+            if not left.is_dir() or left.is_symlink():
+                unlink_inside(folder, left.name)
     return store
 
 
 def begin(folder: Path, study: StudySpec) -> None:
     """Writes the study into the folder, and that its results are not finished."""
     with output_errors(folder):
-        write_atomic(folder / "study.toml", study_text(study).encode())
+        write_inside(folder, STUDY, study_text(study).encode())
         _copy_beside(study, folder)
-        write_atomic(
-            folder / _MARK,
+        write_inside(
+            folder,
+            _MARK,
             json.dumps({"study": study.name, "title": study.title, "unfinished": True}).encode(),
         )
 
@@ -89,8 +92,8 @@ def inputs(campaign: Campaign, folder: Path) -> str:
     ]
     digest = hashlib.sha256("\0".join(parts).encode())
     with output_errors(folder):
-        for name, source in files_of(study).items():
-            digest.update(f"\0{name}\0".encode() + source.read_bytes())
+        for name, content in files_of(study).items():
+            digest.update(f"\0{name}\0".encode() + content)
     for at, below, files in os.walk(_PACKAGE):
         below[:] = sorted(set(below) - {"__pycache__"})
         for file in sorted(files):
@@ -130,20 +133,20 @@ def study_text(study: StudySpec) -> str:
     return (f"# As run, changed by:\n{changes}\n" if changes else "") + toml.dumps(study.raw)
 
 
-def files_of(study: StudySpec) -> dict[str, Path]:
-    """The claims and the files that a study names: their names relative to its folder, and where they are."""
+def files_of(study: StudySpec) -> dict[str, bytes]:
+    """The claims and the files that a study names, by their names relative to its folder."""
     if study.folder is None:
         return {}
     names = [table.published for table in study.outline.tables if table.published is not None]
     names += [item.file for item in study.base.distributions.values() if item.file is not None]
     # A choice that is not run may name a file that is not there.
     names += [trace for trace in _traces_in(study.raw) if (study.folder / trace).is_file()]
-    names += [
-        beside
-        for beside in ("claims.toml", "README.md", "published/SOURCE.md")
-        if (study.folder / beside).is_file()
-    ]
-    return {name: resolve_inside(study.folder, name) for name in names}
+    names += [CLAIMS] if (study.folder / CLAIMS).is_file() else []
+    found = {name: read_copy(study.folder, resolve_inside(study.folder, name)) for name in names}
+    for name in (README, "published/SOURCE.md"):
+        with suppress(OSError):  # the report does without, too
+            found[name] = read_inside(study.folder, name, MAX_README)
+    return found
 
 
 def _traces_in(value: object) -> list[str]:
@@ -159,14 +162,14 @@ def _copy_beside(study: StudySpec, folder: Path) -> None:
     """Copies the claims and the files that the study names, so that the folder is a study of its own."""
     if study.folder is None or study.folder.resolve() == folder.resolve():
         return
-    for name, source in files_of(study).items():
-        write_inside(folder, name, source.read_bytes())
+    for name, content in files_of(study).items():
+        write_inside(folder, name, content)
 
 
 def write_provenance(folder: Path, content: Mapping[str, Any]) -> None:
     """provenance.json, whole or not at all."""
     with output_errors(folder):
-        write_atomic(folder / _MARK, _lines(content).encode())
+        write_inside(folder, _MARK, _lines(content).encode())
 
 
 def _lines(content: Mapping[str, Any]) -> str:
@@ -264,7 +267,11 @@ def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapp
     }
     # The kernels may be gone, or have been built elsewhere.
     catalogue = replace(CATALOGUE, kernel_laws=partial(frozenset, stated.kernel_laws))
-    document = replace(read_document(folder / "study.toml"), name=content["study"])
+    text, claims = (_own_text(folder, name) for name in (STUDY, CLAIMS))
+    if text is None:
+        raise OutputError(f"{folder}: has no {STUDY}; run the study again")
+    document = document_of_text(text, name=content["study"], file=folder / STUDY)
+    document = replace(document, claims=claims or "")
     study = build_checked(kind, document, catalogue)
     study = replace(study, catalogue=replace(catalogue, laws=laws))
     study = rebuild(study, modify(study, content.get("set", {})))
@@ -273,6 +280,17 @@ def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapp
         study, replicates=content.get("replicates"), seed=content["seed"], sensitivity=sensitivity
     )
     return _complete_campaign(folder, plan, store, counts, content)
+
+
+def _own_text(folder: Path, name: str) -> str | None:
+    """The text of a file of a result folder, None if there is none; OutputError if it is no plain file."""
+    try:
+        return read_inside(folder, name, MAX_BYTES).decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise OutputError(f"{folder / name}: cannot be read: {reason}; run the study again") from None
 
 
 def _complete_campaign(

@@ -212,25 +212,27 @@ def _pause_rates(
 
 
 #: What reads a file, parsed once for all cells as long as the file does not change.
-_Reader = Callable[[Path, tuple[int, int]], tuple[int, ...]]
+_Reader = Callable[[Path, Path, tuple[int, int]], tuple[int, ...]]
 
 
 def _trace(folder: Path | None, name: str, at: KeyPath, read: _Reader) -> tuple[int, ...]:
     try:
         path = resolve_inside(folder, name)
+        assert folder is not None
         state = path.stat() if path.is_file() else None
-        return read(path, (state.st_mtime_ns, state.st_size) if state else (0, 0))
+        return read(folder.resolve(), path, (state.st_mtime_ns, state.st_size) if state else (0, 0))
     except StudyError as error:
         line = "" if error.line is None else f"line {error.line}: "
         raise problem_at(at, f"{name}: {line}{error.problem}", error.right) from None
 
 
 @lru_cache(maxsize=8)
-def _times(path: Path, version: tuple[int, int]) -> tuple[int, ...]:
+def _times(root: Path, path: Path, version: tuple[int, int]) -> tuple[int, ...]:
     """The times of a packet-delivery trace, in ms."""
     times: list[int] = []
     right = "a trace has a whole number of milliseconds on each line, never falling"
-    for number, line in enumerate(read_text(path, what="a packet-delivery trace").splitlines(), start=1):
+    text = read_text(path, what="a packet-delivery trace", root=root)
+    for number, line in enumerate(text.splitlines(), start=1):
         if not (line.isascii() and line.isdigit()) or len(line) > 12:
             raise StudyError(f"{line[:20]!r} is no time", file=path, line=number, right=right)
         times.append(int(line))
@@ -242,11 +244,12 @@ def _times(path: Path, version: tuple[int, int]) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=8)
-def _delays(path: Path, version: tuple[int, int]) -> tuple[int, ...]:
+def _delays(root: Path, path: Path, version: tuple[int, int]) -> tuple[int, ...]:
     """The delays of a delay trace, in ns."""
     right = "a delay trace has a delay in milliseconds on each line, such as 12 or 12.5"
     made: list[int] = []
-    for number, line in enumerate(read_text(path, what="a delay trace").splitlines(), start=1):
+    text = read_text(path, what="a delay trace", root=root)
+    for number, line in enumerate(text.splitlines(), start=1):
         if not _DELAY.match(line):
             raise StudyError(f"{line[:20]!r} is no delay", file=path, line=number, right=right)
         made.append(round(float(line) * 1e6))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any
 
 from cwndlab.errors import StudyError, nearest
 
-from .files import SHIPPED, STUDY, read_text
+from .files import SHIPPED, STUDY, read_text, resolve_below
 from .kernels import KEY as KERNELS
 from .resolve import put, steps
 from .schema import Scalar
@@ -105,17 +106,29 @@ def titles() -> dict[str, str]:
 
 
 def read_document(name_or_path: str | Path) -> Document:
-    """A shipped study by its name, or a file, or a folder that holds a study.toml."""
+    """A shipped study by its name, or a file, or a folder that holds a study.toml.
+
+    A file that is named may be a link. What is found in a folder may not lead out of it.
+    """
     file = _file_of(name_or_path)
-    text = read_text(file, what="a study file")
+    if file == Path(name_or_path):
+        text = read_text(file, what="a study file")
+    else:
+        text = _text_in(file.parent, file.name, "a study file")
     beside = file.parent / CLAIMS
     return Document(
         name=file.parent.name if file.name == STUDY and file.parent.name else file.stem,
         tables=read_toml(text, file),
         text=text,
         file=file,
-        claims=read_text(beside, what="the claims") if beside.exists() else "",
+        claims=_text_in(file.parent, CLAIMS, "the claims") if os.path.lexists(beside) else "",
     )
+
+
+def _text_in(folder: Path, name: str, what: str) -> str:
+    """The text of a file in a folder."""
+    root, path = resolve_below(folder, name)
+    return read_text(path, what=what, root=root)
 
 
 def _file_of(name_or_path: str | Path) -> Path:

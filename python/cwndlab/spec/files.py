@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cwndlab.errors import StudyError, nearest
+from cwndlab.plain_files import read_inside, read_plain
 
 #: A study's file, and the folder of the shipped studies. (Here, because `load` takes long to import.)
 STUDY = "study.toml"
@@ -23,19 +25,26 @@ RESULTS = frozenset(
 )
 
 
-def read_text(path: Path, *, what: str) -> str:
-    """The text of a plain UTF-8 file; StudyError says what is wrong with it."""
+def read_text(path: Path, *, what: str, root: Path | None = None) -> str:
+    """The text of a plain UTF-8 file; StudyError says what is wrong with it.
+
+    With `root`, the folder that `resolve_below` found it in, no link is followed.
+    """
     try:
         if path.is_dir():
             raise StudyError(f"this is a folder, not {what}", file=path)
         if not path.is_file():
             raise StudyError(f"there is no such file ({what})", file=path, right=_neighbours(path))
-        if path.stat().st_size > MAX_BYTES:
-            raise StudyError(f"the file is larger than {MAX_BYTES // 1_000_000} MB", file=path)
-        return path.read_bytes().decode("utf-8")
+        if root is None:
+            data = read_plain(path, MAX_BYTES)
+        else:
+            data = read_inside(root, path.relative_to(root).as_posix(), MAX_BYTES)
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise StudyError(f"this is not UTF-8 text (byte {error.start})", file=path) from None
     except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            raise StudyError(f"the file {error.strerror}", file=path) from None
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise StudyError(f"the file cannot be read: {reason}", file=path) from None
 
@@ -52,6 +61,14 @@ def resolve_inside(folder: Path | None, name: str) -> Path:
     """The path of a file that a study names; StudyError if it lies outside the study's own folder."""
     if folder is None:
         raise StudyError(f"{name!r} is a file, but a study built in code has no folder")
+    root, path = resolve_below(folder, name)
+    if path.relative_to(root).parts[0].lower() in RESULTS:
+        raise StudyError(f"{name!r} is where a run writes its results", right="move it to another folder")
+    return path
+
+
+def resolve_below(folder: Path, name: str) -> tuple[Path, Path]:
+    """A folder and the path of a file in it, without links; StudyError if the file lies outside it."""
     outside = StudyError(
         f"{name!r} lies outside the study's folder",
         right="a study reads only files next to its own study.toml",
@@ -65,9 +82,17 @@ def resolve_inside(folder: Path | None, name: str) -> Path:
         raise StudyError(f"{name!r} is not a file name") from None
     if not path.is_relative_to(root) or path == root:
         raise outside
-    if path.relative_to(root).parts[0].lower() in RESULTS:
-        raise StudyError(f"{name!r} is where a run writes its results", right="move it to another folder")
-    return path
+    return root, path
+
+
+def read_copy(folder: Path, path: Path) -> bytes:
+    """The bytes of a file that `resolve_inside` found in a folder; StudyError if it cannot be read."""
+    root = folder.resolve()
+    try:
+        return read_inside(root, path.relative_to(root).as_posix())
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "its folder was changed"
+        raise StudyError(f"the file cannot be read: {reason}", file=path) from None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,18 +114,19 @@ class Csv:
 def read_csv(folder: Path | None, name: str) -> Csv:
     """A CSV file that a study names."""
     path = resolve_inside(folder, name)
+    assert folder is not None
     try:
         state = path.stat()
         version = (state.st_mtime_ns, state.st_size)
     except OSError:
         version = (0, 0)  # reading it says what is wrong
-    return _csv(path, version)
+    return _csv(folder.resolve(), path, version)
 
 
 @lru_cache(maxsize=32)
-def _csv(path: Path, version: tuple[int, int]) -> Csv:
+def _csv(root: Path, path: Path, version: tuple[int, int]) -> Csv:
     """Parsed once for all cells, as long as the file does not change."""
-    text = read_text(path, what="a CSV file")
+    text = read_text(path, what="a CSV file", root=root)
     try:
         rows = [row for row in csv.reader(io.StringIO(text), strict=True) if row]
     except csv.Error as error:

@@ -20,13 +20,14 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeAlias
 
 from cwndlab.arrow_tables import is_whole
 from cwndlab.errors import OutputError
-from cwndlab.plain_files import open_plain
-from cwndlab.writing import output_errors, write_atomic
+from cwndlab.plain_files import open_plain, read_inside, unlink_inside, write_inside
+from cwndlab.writing import output_errors
 
 from .value_lines import line_key, line_of, line_values
 
@@ -47,6 +48,8 @@ def _lock(file: IO[bytes]) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+#: The largest record tables that are read, in bytes.
+MAX_RECORDS = 1 << 40
 #: How often a reader looks again for files that a writer replaces meanwhile.
 _LOOKS = 5
 _JOURNAL = re.compile(r"journal-[0-9]+\.log\Z")
@@ -95,6 +98,8 @@ class FolderStore:
         self._journal: IO[bytes] | None = None
         self._journal_path: Path | None = None
         self._lock: IO[bytes] | None = None
+        if linked := next((path for path in (folder, folder / "records") if path.is_symlink()), None):
+            raise OutputError(f"{linked}: is a link; a store is a folder of its own: remove the link")
         if not read_only:
             self._take()
         for again in reversed(range(_LOOKS)):
@@ -124,8 +129,6 @@ class FolderStore:
         folder = self.folder
         with output_errors(folder):
             (folder / "records").mkdir(parents=True, exist_ok=True)
-            if linked := next((path for path in (folder, folder / "records") if path.is_symlink()), None):
-                raise OutputError(f"{linked}: is a link; a store is a folder of its own: remove the link")
             self._lock = open_plain(folder / "lock", "ab")
         try:
             _lock(self._lock)
@@ -142,7 +145,8 @@ class FolderStore:
         with output_errors(folder):
             for path in (*folder.glob("*.tmp-*"), *folder.glob("records/*/*.tmp-*")):
                 if path.is_file():
-                    path.unlink(missing_ok=True)
+                    with suppress(NotADirectoryError):  # a link leads there
+                        unlink_inside(folder, path.relative_to(folder).as_posix())
 
     def _index(self, path: Path) -> None:
         # Stays open: another process may put a new pack in its place.
@@ -170,9 +174,7 @@ class FolderStore:
             raise OutputError(f"{self.folder.parent}: results are missing; `cwndlab run` there makes them")
         with output_errors(self.folder):
             if outcome.records is not None:
-                path = self._path(outcome.job.key)
-                path.parent.mkdir(exist_ok=True)
-                write_atomic(path, outcome.records)
+                write_inside(self.folder, _records_name(outcome.job.key), outcome.records)
             if self._journal is None:
                 self._journal_path = self._new_journal()
                 self._journal = open_plain(self._journal_path, "ab", buffering=0)
@@ -191,9 +193,6 @@ class FolderStore:
     def _journals(self) -> list[Path]:
         return sorted((p for p in self.folder.glob("journal-*.log") if _JOURNAL.match(p.name)), key=_number)
 
-    def _path(self, key: str) -> Path:
-        return self.folder / "records" / key[:2] / f"{key}.arrows"
-
     def _read(self, key: str) -> bytes:
         path, position, length = self._where[key]
         if path not in self._readers:
@@ -210,15 +209,14 @@ class FolderStore:
     def records(self, key: str) -> bytes | None:
         """The record tables, if they were kept and are undamaged."""
         try:
-            with open_plain(self._path(key)) as file:
-                data = file.read()
+            data = read_inside(self.folder, _records_name(key), MAX_RECORDS)
         except OSError:
             return None
         return data if is_whole(data, key) else None
 
     def check_records(self, key: str, *, required: bool) -> None:
         """Drops a run whose record tables are damaged, or missing though required: it is run again."""
-        path = self._path(key)
+        path = self.folder / _records_name(key)
         if not path.exists():
             if required:
                 self._where.pop(key, None)
@@ -226,7 +224,7 @@ class FolderStore:
             self.damaged.append(f"{path}: does not fit its checksum; computed again")
             if self._lock is not None and path.is_file():
                 with output_errors(self.folder):
-                    path.unlink(missing_ok=True)
+                    unlink_inside(self.folder, _records_name(key))
             self._where.pop(key, None)
 
     def finish(self) -> None:
@@ -272,6 +270,11 @@ class FolderStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _records_name(key: str) -> str:
+    """The file of a run's record tables below the store."""
+    return f"records/{key[:2]}/{key}.arrows"
 
 
 #: Where outcomes are kept.

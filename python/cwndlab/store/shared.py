@@ -28,6 +28,7 @@ from urllib.parse import urlsplit, urlunsplit
 from cwndlab.arrow_tables import is_whole
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.errors import ExtraError, OutputError
+from cwndlab.plain_files import open_plain
 from cwndlab.writing import output_errors
 
 from .value_lines import line_key, line_of, line_values
@@ -54,7 +55,8 @@ class FolderObjects:
     @staticmethod
     def _read(path: Path) -> bytes | None:
         try:
-            return path.read_bytes()
+            with open_plain(path) as file:
+                return file.read()
         except FileNotFoundError:
             return None
 
@@ -66,7 +68,9 @@ class FolderObjects:
             path.parent.mkdir(exist_ok=True)
             temporary = path.with_name(f"{path.name}.tmp-{me}")
             try:
-                temporary.write_bytes(data)
+                temporary.unlink(missing_ok=True)
+                with open_plain(temporary, "xb") as file:
+                    file.write(data)
                 if overwrite:
                     temporary.replace(path)
                 else:

@@ -23,10 +23,11 @@ from cwndlab.arrow_tables import decode_tables, encode_tables
 from cwndlab.backends.protocol import Job, Outcome, Progress, Work
 from cwndlab.core import KeptRecords
 from cwndlab.errors import RunError
+from cwndlab.plain_files import read_inside, write_inside
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
 from cwndlab.spec.schema import Limits
-from cwndlab.writing import write_atomic
+from cwndlab.writing import output_errors
 
 from . import run_records, stack, validity
 from .netns import end_session, make_folder, sweep
@@ -328,7 +329,9 @@ class Kernel:
             capture = run.folder / "capture.pcapng"
             if self.keep is not None and capture.is_file():
                 run_records.set_zero(capture, zero)
-                shutil.move(capture, self.keep / capture_name(job.cell))
+                name = f"{self.keep.name}/{capture_name(job.cell)}"
+                with output_errors(self.keep):
+                    write_inside(self.keep.parent, name, capture.read_bytes())
             kernel = KeptRecords(made, int(result["summary"]["packets"]))
             values = work.measure(job, kernel)
         except (ValueError, KeyError, TypeError, ArithmeticError, IndexError) as error:
@@ -339,13 +342,14 @@ class Kernel:
     @staticmethod
     def _keep(folder: Path, job: Job, stamp: dict[str, Any], sysctls: Mapping[str, Any]) -> None:
         """The stamp in a file of its own; the sysctls, which runs share, once by their content."""
-        folder.mkdir(exist_ok=True)
         text = json.dumps(sysctls, indent=1, sort_keys=True).encode()
         name = f"sysctls-{hashlib.sha256(text).hexdigest()[:12]}.json"
-        if not (folder / name).exists():
-            write_atomic(folder / name, text)
         stamp["sysctls"] = name
-        write_atomic(folder / f"{job.key}.json", json.dumps(stamp, indent=1).encode())
+        content = json.dumps(stamp, indent=1).encode()
+        with output_errors(folder):
+            if not (folder / name).exists():
+                write_inside(folder.parent, f"{folder.name}/{name}", text)
+            write_inside(folder.parent, f"{folder.name}/{job.key}.json", content)
 
     def _compare(self, run: RunProcess, before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
         """What of two runs differs, which is reported."""
@@ -365,11 +369,11 @@ class Kernel:
         """What programs said, in text files next to the stamps."""
         for process in processes:
             name = f"{scenario['traffic'][process['traffic']]['name']}-{process['end']}"
-            base = folder / "programs" / capture_name(job.cell).removesuffix(".pcapng")
-            base.mkdir(parents=True, exist_ok=True)
+            base = f"{folder.name}/programs/{capture_name(job.cell).removesuffix('.pcapng')}"
             for kind, text in (("out", process["stdout"]), ("err", process["stderr"])):
                 if text:
-                    write_atomic(base / f"{name}.{kind}", text.encode())
+                    with output_errors(folder):
+                        write_inside(folder.parent, f"{base}/{name}.{kind}", text.encode())
 
     def record(
         self, cell: Cell, seed: int, replicate: int, work: Work, scenario: str | None = None
@@ -401,7 +405,7 @@ class Kernel:
         """What is added to provenance.json."""
         stamps = dict(self.stamps)
         for path in self._stamps():
-            stamp = json.loads(path.read_text())
+            stamp = json.loads(read_inside(path.parent.parent, f"{path.parent.name}/{path.name}"))
             stamps.setdefault(path.stem, stamp)
         ordered = sorted(stamps.values(), key=lambda stamp: (stamp["cell"], stamp["replicate"]))
         notes = sorted({note for stamp in ordered for note in stamp["differs_from_study"]})
