@@ -34,7 +34,7 @@ def missing_runs(content: Mapping[str, Any]) -> str:
     if not failures:
         return ""
     first = failures[0]
-    wanted = sum(cell["replicates"] for cell in content["cells"])
+    wanted = sum(cell.get("requested", cell["replicates"]) for cell in content["cells"])
     said = f"{len(failures)} of {wanted} runs gave no number, the first {first['cell']}, replicate "
     return f"{said}{first['replicate']}: {first['reason']}. {first['advice']}".strip()
 
@@ -44,6 +44,9 @@ def facts(content: Mapping[str, Any]) -> list[Fact]:
     replicates = [cell["replicates"] for cell in content["cells"]]
     span = _span(replicates)
     fetched = content.get("replicates_fetched", 0)
+    requested = _span([cell.get("requested", cell["replicates"]) for cell in content["cells"]])
+    if requested != span:
+        span += f" of {requested} requested"
     if until := content.get("until"):
         span += f", until the half-width is {until:.3g} of each number, or the cap"
         span += " (Chow and Robbins 1965)"

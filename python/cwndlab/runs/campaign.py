@@ -183,6 +183,13 @@ class Campaign:
             self._whole.add(key)
         return key in self._whole
 
+    def present(self) -> dict[str, int]:
+        """How many replicates of each cell have everything requested; fewer than `wanted` if runs failed."""
+        return {
+            cell: sum(self.has_replicate(cell, replicate) for replicate in range(wanted))
+            for cell, wanted in self.wanted.items()
+        }
+
     def _measure_kept(self) -> None:
         """Measures what is missing in runs whose records are kept; nothing is run."""
         for cell, replicate in list(self._missing()):

@@ -193,7 +193,8 @@ def _provenance(
     content = provenance(
         campaign.plan,
         commit=commit.wait(),
-        replicates=campaign.wanted,
+        replicates=campaign.present(),
+        requested=campaign.wanted,
         command=sys.argv if public is None else [w.replace(str(options.store), public) for w in sys.argv],
         began=began,
         packets=campaign.packets,

@@ -136,7 +136,7 @@ def _runnable(campaign: Campaign, report: Draft, content: Mapping[str, Any]) -> 
     module = engine_module(content["engine"])
     if isinstance(module, str):
         return module
-    replicates = {cell["id"]: cell["replicates"] for cell in content["cells"]}
+    replicates = {cell["id"]: cell.get("requested", cell["replicates"]) for cell in content["cells"]}
     cells: dict[str, RunnableCell] = {}
     left = ALL_HOPS_EXPLAINED
     for cell in campaign.plan.cells:

@@ -256,7 +256,7 @@ def open_folder(folder: Path, kind: type[StudySpec] = StudySpec) -> Iterator[tup
 
 def _load(folder: Path, kind: type[StudySpec], store: FolderStore, content: Mapping[str, Any]) -> Campaign:
     stated = read_statements(folder / _MARK, content)
-    counts = {cell.id: cell.replicates for cell in stated.cells}
+    counts = {cell.id: cell.replicates if cell.requested is None else cell.requested for cell in stated.cells}
     for item, source in _kept_code(folder, content, "metrics"):
         reopen_metric(item, source)
     laws = {
@@ -356,6 +356,8 @@ class StatedCell(_Part):
 
     id: str
     replicates: _Count
+    #: Those that failed included; results of versions before 0.4 do not state it.
+    requested: _Count | None = None
 
 
 class StatedMetric(_Part):

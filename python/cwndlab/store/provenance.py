@@ -60,13 +60,14 @@ def provenance(
     *,
     commit: str | None,
     replicates: Mapping[str, int],
+    requested: Mapping[str, int],
     command: Sequence[str],
     began: datetime,
     packets: int,
     performed: int,
     ran_on: str,
 ) -> dict[str, Any]:
-    """The content of provenance.json."""
+    """The content of provenance.json; `replicates` are those that have values, by cell."""
     study = plan.study
     first = json.loads(plan.cells[0].completed_scenario)
     ended = datetime.now(UTC)
@@ -96,6 +97,7 @@ def provenance(
                 "axes": dict(cell.axes),
                 "sensitivity": cell.sensitivity,
                 "replicates": replicates[cell.id],
+                "requested": requested[cell.id],
                 "scenario_sha256": hashlib.sha256(cell.scenario.encode()).hexdigest(),
                 "differs_from_first": differences(first, json.loads(cell.completed_scenario)),
             }
