@@ -5,7 +5,7 @@ What draws and explains is imported when it is called: most runs end without.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +18,8 @@ from cwndlab.errors import ArgumentError, NotFoundError, OutputError, StudyError
 from cwndlab.metrics import is_list, unit_of
 from cwndlab.plain_files import read_inside
 from cwndlab.spec.units import seconds
-from cwndlab.spec.values import find_value, select_values, text
-from cwndlab.stats.results import Estimate, Results, Variation
+from cwndlab.spec.values import label, parse, select_values, text
+from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
 from cwndlab.writing import number_of
 
 from .records import RecordTables, rows_of_flow
@@ -130,41 +130,62 @@ class RunResult:
 
         """
         wanted = {**(axes or {}), **more}
-        cells = list(self.results.cells)
-        for axis, value in wanted.items():
-            chosen = self._chosen(axis, value)
-            cells = [cell for cell in cells if {"cell": cell.id, **cell.axes}.get(axis) in chosen]
+        cells = self._selected({axis: self._chosen(axis, value) for axis, value in wanted.items()})
         if not cells:
             shown = "; ".join(cell.id for cell in self.results.cells[:SHOWN])
             raise NotFoundError(f"no cell has {wanted}; there are: {shown}")
         names = {cell.id for cell in cells}
         return replace(
             self,
-            results=replace(self.results, cells=tuple(cells)),
-            plan=replace(self.plan, cells=tuple(cell for cell in self.plan.cells if cell.id in names)),
+            results=self.results.restrict(cells),
+            plan=replace(self.plan, cells=tuple(self.campaign.cells[cell.id] for cell in cells)),
             failures=[failure for failure in self.failures if failure.cell in names],
             records=RecordTables([cell.id for cell in cells], self.campaign),
             of_all_cells=self.of_all_cells or self.results,
         )
 
+    def _selected(self, chosen: Mapping[str, Sequence[object]]) -> Sequence[CellInfo]:
+        """The cells with these values of axes; in a loop over cells, each takes as long in a large study."""
+        present = {axis: values for axis, values in chosen.items() if axis != "cell" and None not in values}
+        if "cell" in chosen:
+            found = self.results.with_ids(map(str, chosen["cell"]))
+        else:
+            found = self.results.cells_at(present)
+        return [
+            cell
+            for cell in found
+            if all(cell.axes.get(axis) in values for axis, values in chosen.items() if axis != "cell")
+        ]
+
     def _chosen(self, axis: str, wanted: object) -> list[object]:
         """The values of an axis that a selection names; NotFoundError for one that no cell has."""
         unit = self.results.axis_units.get(axis)
         try:
-            known = (
-                [cell.id for cell in self.results.cells] if axis == "cell" else self.results.values_on(axis)
+            known: Iterable[object] = (
+                (cell.id for cell in self.results.cells) if axis == "cell" else self.results.values_on(axis)
             )
             items = select_values(wanted, known, unit)
         except StudyError as error:
             raise NotFoundError(str(error)) from None
         chosen: list[object] = []
         for item in items:
-            found = find_value(item, known, unit)
+            found = self._known_value(axis, item, unit)
             if found is None and item is not None:
                 what = f'no cell "{item}"' if axis == "cell" else f"axis {axis!r} has no value {item!r}"
                 raise NotFoundError(f"{what}; {nearest(text(item), map(text, known))}")
             chosen.append(found)
         return chosen
+
+    def _known_value(self, axis: str, item: object, unit: str | None) -> object:
+        """The value of an axis that a selection means; None if no cell has it."""
+        for one in map(label, parse(item, unit)):
+            if axis == "cell":
+                found: object = one if self.results.with_ids([one]) else None
+            else:
+                found = self.results.value_with_label(axis, one)
+            if found is not None:
+                return found
+        return None
 
     @property
     def _tables(self) -> ResultTables:
@@ -194,7 +215,7 @@ class RunResult:
 
         """
         self._check(quantity, many=False)
-        return self._tables.estimate(self.records.only_cell(), quantity)
+        return ResultTables(self.results, {}).estimate(self.records.only_cell(), quantity)
 
     @property
     def estimates(self) -> Estimates:

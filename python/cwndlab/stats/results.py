@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -17,7 +17,7 @@ from cwndlab import metrics
 from cwndlab.errors import NotFoundError, StudyError, nearest
 from cwndlab.metrics._numbers import ANY, Floats, Range
 from cwndlab.spec import schema
-from cwndlab.spec.values import as_list, is_among, label, same_value, text
+from cwndlab.spec.values import as_list, label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.adjustment import ADJUSTED, adjust
 from cwndlab.stats.intervals import Interval
@@ -349,7 +349,7 @@ class Results:
         for axis, wanted in where.items():
             known = self.values_on(axis)
             for value in as_list(wanted):
-                if not is_among(value, known):
+                if (axis, label(value)) not in self._positions:
                     values = [str(v) for v in known]
                     raise NotRunError(
                         f"axis {axis!r} has no value {value!r}", right=nearest(str(value), values)
@@ -367,27 +367,61 @@ class Results:
 
     def cells_at(self, where: Mapping[str, Any]) -> list[CellInfo]:
         """The cells whose axes have the wanted values, none if there are none."""
-        found = (1 << len(self.cells)) - 1
-        for axis, wanted in where.items():
-            some = 0
-            for value in as_list(wanted):
-                some |= self._positions.get((axis, label(value)), 0)
-            found &= some
-        cells = []
-        while found:
-            lowest = found & -found
-            cells.append(self.cells[lowest.bit_length() - 1])
-            found ^= lowest
-        return cells
+        labels = {axis: {label(value) for value in as_list(wanted)} for axis, wanted in where.items()}
+        if labels.keys() == self.axes.keys() and all(len(one) == 1 for one in labels.values()):
+            found = self._at_all_axes.get(
+                frozenset((axis, value) for axis, one in labels.items() for value in one), []
+            )
+            return [self.cells[position] for position in found]
+        groups = [
+            [position for one in wanted for position in self._positions.get((axis, one), ())]
+            for axis, wanted in labels.items()
+        ]
+        cells = (
+            self.cells[position] for position in sorted(min(groups, key=len, default=range(len(self.cells))))
+        )
+        return [
+            cell
+            for cell in cells
+            if all(axis in cell.axes and label(cell.axes[axis]) in one for axis, one in labels.items())
+        ]
+
+    def with_ids(self, names: Iterable[str]) -> list[CellInfo]:
+        """The cells of these names, those that there are."""
+        found = {self._by_id[name] for name in names if name in self._by_id}
+        return [self.cells[position] for position in sorted(found)]
+
+    def value_with_label(self, axis: str, written: str) -> AxisValue | None:
+        """The value of an axis that has this label (`spec.values.label`); None if no cell has it."""
+        found = self._positions.get((axis, written))
+        return self.cells[found[0]].axes[axis] if found else None
+
+    def restrict(self, cells: Sequence[CellInfo]) -> Results:
+        """The same with these cells only; what is known of the values is not computed again."""
+        made = replace(self, cells=tuple(cells))
+        made.__dict__["_earlier_replicates"] = self._earlier_replicates
+        return made
 
     @cached_property
-    def _positions(self) -> dict[tuple[str, str], int]:
-        """Axis value -> its cells, as bits."""
-        found: dict[tuple[str, str], int] = {}
+    def _by_id(self) -> dict[str, int]:
+        return {cell.id: position for position, cell in enumerate(self.cells)}
+
+    @cached_property
+    def _positions(self) -> dict[tuple[str, str], list[int]]:
+        """Axis value -> its cells."""
+        found: dict[tuple[str, str], list[int]] = {}
         for position, cell in enumerate(self.cells):
             for axis, value in cell.axes.items():
-                key = (axis, label(value))
-                found[key] = found.get(key, 0) | 1 << position
+                found.setdefault((axis, label(value)), []).append(position)
+        return found
+
+    @cached_property
+    def _at_all_axes(self) -> dict[frozenset[tuple[str, str]], list[int]]:
+        """A value for each axis -> its cells."""
+        found: dict[frozenset[tuple[str, str]], list[int]] = {}
+        for position, cell in enumerate(self.cells):
+            key = frozenset((axis, label(value)) for axis, value in cell.axes.items())
+            found.setdefault(key, []).append(position)
         return found
 
     def find(self, where: Mapping[str, Any]) -> CellInfo | None:
