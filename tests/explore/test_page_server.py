@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -63,3 +65,38 @@ def test_a_header_that_does_not_come_closes_the_connection(server: PageServer) -
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as client:
         client.sendall(b"POST /x HTTP/1.1\r\nHost: ")
         assert client.recv(100) == b""
+
+
+@pytest.mark.parametrize(
+    "head", ["POST /x HTTP/1.1\r\nHost: ", "GET /" + "x" * 100, "GET / HTTP/1.1\r\n" + "A: b\r\n" * 20]
+)
+def test_a_head_that_comes_byte_by_byte_closes_the_connection(server: PageServer, head: str) -> None:
+    before = threading.active_count()
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as client:
+        client.settimeout(0.05)
+        until = time.monotonic() + 3
+        place = 0
+        while time.monotonic() < until:
+            try:
+                client.sendall(head[place % len(head)].encode() if place < len(head) else b"x")
+                place += 1
+                if client.recv(100) == b"":
+                    break
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+        assert time.monotonic() < until, "the server still reads"
+    until = time.monotonic() + 3
+    while threading.active_count() > before and time.monotonic() < until:
+        time.sleep(0.02)
+    assert threading.active_count() <= before
+
+
+def test_a_head_that_comes_byte_by_byte_in_time_is_answered(server: PageServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as client:
+        for (
+            letter
+        ) in f"GET {urlsplit(server.url).path} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n":
+            client.sendall(letter.encode())
+        assert client.makefile("rb").readline() == b"HTTP/1.0 200 OK\r\n"

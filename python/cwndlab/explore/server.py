@@ -11,7 +11,8 @@ from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock
+from socket import SHUT_RDWR
+from threading import Lock, Timer
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 RUN = "run"
 #: The most bytes of what a page asks, and the most seconds that a run may take.
 MOST, LONGEST = 10_000_000, 60.0
-#: The most seconds for each part of a request to arrive, and for its whole body.
+#: The most seconds for the head of a request to arrive, and for its body.
 PATIENCE_S = 10.0
 #: A length of a body, of which 19 digits are more than enough.
 _LENGTH = re.compile(r"[0-9]{1,19}", re.ASCII)
@@ -131,9 +132,28 @@ class _Handler(BaseHTTPRequestHandler):
         return bytes(found)
 
     def handle(self) -> None:
-        """Answers the requests of a connection, until the browser closes it, which it may do at any time."""
-        with suppress(ConnectionError, TimeoutError):
-            super().handle()
+        """Answers the request of a connection, which the browser may close at any time.
+
+        `timeout` is for each part of the head; one that comes byte by byte has as much time in all.
+        """
+        self._late = Timer(self.timeout, self._hang_up)
+        self._late.daemon = True
+        self._late.start()
+        try:
+            with suppress(ConnectionError, TimeoutError):
+                super().handle()
+        finally:
+            self._late.cancel()
+
+    def parse_request(self) -> bool:
+        """Reads the head of a request, which is then in time."""
+        whole = super().parse_request()
+        self._late.cancel()
+        return whole
+
+    def _hang_up(self) -> None:
+        with suppress(OSError):
+            self.connection.shutdown(SHUT_RDWR)
 
     def finish(self) -> None:
         """Closes the connection."""
