@@ -31,7 +31,7 @@ STUDIES  = $(notdir $(patsubst %/study.toml,%,$(wildcard python/cwndlab/studies/
 # millions of packets, so `make studies` leaves them out, too, like three hours of Reno and 10 Gb/s in `many-flows`.
 MAIN     = fall-floyd-1996 rfc2415 rfc2416 rfc2884 bbr
 PART_rfc2415 = --set grid=tables_1_to_3,tables_4_and_5,table_6
-PART_rfc2884 = --set grid=fairness,traced
+PART_rfc2884 = --set grid=fairness,bulk,transactions,traced --set recovery=reno
 SHORT_bbr    = --set question=slow-line
 SHORT_many-flows = --set grid=edge_fairness
 

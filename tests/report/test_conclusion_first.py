@@ -95,6 +95,9 @@ def test_without_a_finding_of_its_own_a_report_of_a_paper_says_how_the_claims_en
             outputs(tmp_path, source="A memo", claims=[claims[k] for k in chosen]), WEB, tmp_path
         )
         assert view.finding.startswith(said)
+    known = [claims[0], claims[1].model_copy(update={"cause": "Windows"})]
+    view = synthetic.report(outputs(tmp_path, source="A memo", claims=known), WEB, tmp_path)
+    assert view.finding == "1 of the 2 claims that could be checked holds; 1 fails: Windows."
     few = replace(WEB, cells=tuple(cell for cell in WEB.cells if cell.axes["iw"] == 1))
     view = synthetic.report(outputs(tmp_path, finding="{mean(power[iw=3])}"), few, tmp_path)
     assert view.finding == ""
@@ -119,6 +122,15 @@ def test_what_is_wrong_with_a_finding_is_reported_before_a_run(
 def test_a_finding_shows_the_digits_that_it_asks_for() -> None:
     shown = finding_text("{max(power[webs=8, iw=1]):3} and {max(power[webs=8, iw=1]):0}", WEB)
     assert re.fullmatch(r"\d\.\d{3} and \d", shown)
+
+
+def test_paragraphs_of_a_finding_whose_cells_were_not_run_are_left_out() -> None:
+    few = replace(WEB, cells=tuple(cell for cell in WEB.cells if cell.axes["iw"] == 1))
+    said = "Power is {max(power[iw=1]):1}.\n\nIt becomes {max(power[iw=3]):1}."
+    assert re.fullmatch(r"Power is \d\.\d\. It becomes \d\.\d\.", finding_text(said, WEB))
+    assert re.fullmatch(r"Power is \d\.\d\.", finding_text(said, few))
+    with pytest.raises(StudyError):
+        finding_text("{max(power[iw=3])}", few)
 
 
 def test_a_finding_over_one_axis_stands_once_for_each_of_its_values() -> None:

@@ -34,7 +34,7 @@ from cwndlab.report.pages import write_index
 from cwndlab.report.render import markdown_code, markdown_text
 from cwndlab.report.svg import inline_svg
 from cwndlab.report.wording import table_view
-from cwndlab.spec.outputs import AnyTable, Claims, Figure, Mark
+from cwndlab.spec.outputs import AnyTable, Claim, Claims, Figure, Mark
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Variation
@@ -129,6 +129,7 @@ def test_everything_promised_is_written(written: tuple[Path, ReportView]) -> Non
         "figures/power.svg",
         "report.html",
         "report.md",
+        "summary.json",
         "verdicts.csv",
     ]
 
@@ -473,6 +474,20 @@ def test_the_index_leads_to_every_report(written: tuple[Path, ReportView], tmp_p
     assert "holds" in page
     with pytest.raises(OutputError, match="holds no reports"):
         write_index(tmp_path / "rfc2415")
+
+
+def test_the_index_says_what_each_source_claimed_and_counts_failures_by_cause(tmp_path: Path) -> None:
+    falls = {"section": "3", "assert": "all(power[iw=4] < power[iw=1])", "cause": "A <cause>"}
+    claims = [Claim.model_validate({"id": f"falls-{k}", "text": "It falls.", **falls}) for k in range(2)]
+    more = Claim.model_validate({"id": "alone", "text": "It falls.", **{**falls, "cause": None}})
+    study = replace(outputs(tmp_path), claims=[*claims, more], claimed="Power falls.", finding="It rises.")
+    view = synthetic.report(study, synthetic.rfc2415(), tmp_path / "web")
+    assert view.causes == {"A <cause>": ["falls-0", "falls-1"]}
+    report = (tmp_path / "web/report.html").read_text()
+    assert '<li>A &lt;cause&gt;: <a href="#claim-falls-0">falls-0</a>' in report
+    page = write_index(tmp_path).read_text()
+    assert "<strong>Claimed:</strong> Power falls." in page and "<strong>Found:</strong> It rises." in page
+    assert "<li>A &lt;cause&gt; (2 claims)</li><li>alone</li>" in page
 
 
 @pytest.mark.parametrize(

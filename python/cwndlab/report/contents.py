@@ -15,7 +15,7 @@ from cwndlab.errors import StudyError, nearest
 from cwndlab.plain_files import read_inside
 from cwndlab.spec.outputs import AnyTable, Claim, Column, Figure, Mark, Table
 from cwndlab.spec.study_spec import StudySpec
-from cwndlab.stats.results import AxisValue, Columns, NoRecords, Results, Value, results_of
+from cwndlab.stats.results import AxisValue, Columns, NoRecords, Results, Value, results_of, was_not_run
 from cwndlab.stats.tables import check_table, reference
 from cwndlab.stats.verdict import Verdict
 from cwndlab.writing import with_unit
@@ -47,6 +47,8 @@ class Outputs:
     about: str = ""
     readme: str = ""
     """Its text, as Markdown."""
+    claimed: str = ""
+    """What the source claims, in one sentence."""
     finding: str = ""
     """What was found, with expressions in braces."""
     key_figure: str = ""
@@ -70,6 +72,7 @@ def outputs_of(study: StudySpec, folder: Path) -> Outputs:
         source=_citation(source) if source is not None else "",
         url=(source.url or "") if source is not None else "",
         about=outline.about or "",
+        claimed=(source.claimed or "") if source is not None else "",
         readme=read_readme(folder),
         finding=outline.finding or "",
         key_figure=outline.key_figure or "",
@@ -120,12 +123,29 @@ def finding_text(template: str, results: Results) -> str:
     """A finding with its expressions in braces replaced by their values.
 
     `{median(x[iw=1]):1}` shows the value of `median(x[iw=1])` with one decimal. Where an expression has a
-    value for each value of an axis, the text stands once for each.
+    value for each value of an axis, the text stands once for each. Of several paragraphs, those of cells that
+    were not run are left out.
 
     Raises:
-        StudyError: an expression is wrong, has values over several axes, or asks for cells that were not run.
+        StudyError: an expression is wrong, has values over several axes, or no paragraph's cells were run.
 
     """
+    shown: list[str] = []
+    missing: StudyError | None = None
+    for paragraph in re.split(r"\n\s*\n", template):
+        try:
+            shown.append(_paragraph_text(paragraph, results))
+        except StudyError as error:
+            if not was_not_run(error):
+                raise
+            missing = missing or error
+    if missing is not None and not any(shown):
+        raise missing
+    return " ".join(filter(None, shown))
+
+
+def _paragraph_text(template: str, results: Results) -> str:
+    """One paragraph of a finding."""
     if not template:
         return ""
     from cwndlab.stats.expression import Evaluator  # few studies have a finding
@@ -173,21 +193,28 @@ def _split(inside: str) -> tuple[str, int | None]:
 
 
 def count_claims(claims: Sequence[JudgedClaim]) -> str:
-    """How the claims ended, with the names of those that failed; empty if none could be checked."""
+    """How the claims ended, with the causes of those that failed; empty if none could be checked."""
     checked = [c for c in claims if c.verdict in (Verdict.HOLDS, Verdict.FAILS, Verdict.UNDECIDED)]
     if not checked:
         return ""
-    failed = [c.claim.id for c in checked if c.verdict is Verdict.FAILS]
+    failed = [c.claim for c in checked if c.verdict is Verdict.FAILS]
     held = sum(c.verdict is Verdict.HOLDS for c in checked)
     if len(checked) == 1:
         verdict = checked[0].verdict
         return f"The one claim that could be checked {'is ' * (verdict is Verdict.UNDECIDED)}{verdict}."
-    if len(failed) == len(checked):
-        return f"None of the {len(checked)} claims that could be checked holds."
     if held == len(checked):
         return f"All {held} claims that could be checked hold."
-    text = f"{held} of the {len(checked)} claims that could be checked hold{'s' * (held == 1)}"
-    return text + (f"; {', '.join(failed)} fail{'s' * (len(failed) == 1)}." if failed else ".")
+    if len(failed) == len(checked):
+        text = f"None of the {len(checked)} claims that could be checked holds"
+    else:
+        text = f"{held} of the {len(checked)} claims that could be checked hold{'s' * (held == 1)}"
+    causes = list(dict.fromkeys(claim.cause for claim in failed if claim.cause))
+    if causes:
+        why = "; ".join(causes)
+        return f"{text}; {len(failed)} fail{'s' * (len(failed) == 1)}: {why}."
+    if not failed or len(failed) == len(checked):
+        return f"{text}."
+    return f"{text}; {', '.join(claim.id for claim in failed)} fail{'s' * (len(failed) == 1)}."
 
 
 class _EmptyRecords(NoRecords):

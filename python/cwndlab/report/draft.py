@@ -181,7 +181,7 @@ CSV_COLUMNS = (
     *("table", "cell", "quantity", "unit", "measured", "ci_low", "ci_high"),
     *("replicates", "published", "verdict", "note", "compatible", "close", "counted"),
 )
-CLAIM_COLUMNS = ("claim", "section", "verdict", "detail", "text", "assert")
+CLAIM_COLUMNS = ("claim", "section", "verdict", "detail", "text", "assert", "cause")
 
 
 def write_verdicts(report: Draft, directory: Path) -> None:
@@ -196,7 +196,10 @@ def write_verdicts(report: Draft, directory: Path) -> None:
     save_inside(directory, "verdicts.csv", csv_text(CSV_COLUMNS, numbers))
     if judged.claims:
         claims = (
-            [c.claim.id, c.claim.section, c.verdict.value, c.detail, c.claim.text, c.claim.assert_ or ""]
+            [
+                *(c.claim.id, c.claim.section, c.verdict.value, c.detail, c.claim.text),
+                *(c.claim.assert_ or "", c.claim.cause or ""),
+            ]
             for c in judged.claims
         )
         save_inside(directory, "claims.csv", csv_text(CLAIM_COLUMNS, claims))
@@ -243,6 +246,15 @@ def count_verdicts(path: Path) -> tuple[dict[Verdict, int], dict[str, list[str]]
     for row in rows:
         claims.setdefault(row.get("verdict", ""), []).append(row.get("claim", ""))
     return {verdict: number for verdict, number in numbers.items() if number}, claims
+
+
+def causes_of_failures(path: Path) -> dict[str, list[str]]:
+    """The claims that fail in a CSV file of claims, by their cause ("" for those without)."""
+    found: dict[str, list[str]] = {}
+    for row in _read(path):
+        if row.get("verdict") == Verdict.FAILS:
+            found.setdefault(row.get("cause") or "", []).append(row.get("claim", ""))
+    return found
 
 
 def count_incompatible(path: Path) -> Incompatible | None:

@@ -127,6 +127,8 @@ class ClaimView(NamedTuple):
     """The parts of an expression that is several conditions."""
     where: str = ""
     """In which cells it holds and in which not, if that takes more than a line or two."""
+    cause: str = ""
+    """If it fails: the finding that explains it."""
 
 
 class SensitivityView(NamedTuple):
@@ -265,6 +267,15 @@ class ReportView(NamedTuple):
     """As HTML."""
     study: str = ""
     """The text of the study file."""
+
+    @property
+    def causes(self) -> Mapping[str, Sequence[str]]:
+        """The claims that fail, by the finding that explains them."""
+        found: dict[str, list[str]] = {}
+        for claim in self.claims:
+            if claim.cause:
+                found.setdefault(claim.cause, []).append(claim.id)
+        return found
 
     @property
     def drawings(self) -> "tuple[Drawing, ...]":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
@@ -18,7 +18,7 @@ from cwndlab.stats.results import Results
 from cwndlab.writing import save
 
 from . import render
-from .draft import count_verdicts
+from .draft import causes_of_failures, count_verdicts
 from .figures import draw
 from .model import Counts
 from .overlay import OVERLAID
@@ -35,6 +35,12 @@ class IndexEntry(NamedTuple):
 
     title: str
     source: str
+    claimed: str
+    """What the source claims."""
+    found: str
+    """What was found, in the words of the report."""
+    causes: Mapping[str, Sequence[str]]
+    """The claims that fail, by cause ("" for those without)."""
     href: str
     """Path of the report, relative to the index."""
     counts: Counts
@@ -63,9 +69,13 @@ def write_index(folder: Path) -> Path:
 def _entry(report: Path) -> IndexEntry:
     results = report.parent
     title, source, ran = _provenance(results)
+    claimed, found = _summary(results)
     return IndexEntry(
         title,
         source,
+        claimed,
+        found,
+        causes_of_failures(results / "claims.csv"),
         f"{quote(results.name)}/report.html",
         count_verdicts(results / "verdicts.csv")[0],
         count_verdicts(results / "claims.csv")[0],
@@ -97,6 +107,16 @@ def _provenance(results: Path) -> tuple[str, str, str]:
     runs, seconds = content.get("replicates_run"), content.get("seconds")
     ran = f"{runs} runs in {seconds:.1f} s" if runs and isinstance(seconds, float) else ""
     return title, study, ran
+
+
+def _summary(results: Path) -> tuple[str, str]:
+    """What the source claims, and what the report found."""
+    try:
+        content = json.loads(read_inside(results, "summary.json"))
+        found = (content["finding"], content["undecided"])
+        return str(content["claimed"]), " ".join(str(text) for text in found if text)
+    except (OSError, ValueError, KeyError, TypeError):
+        return "", ""
 
 
 def _picture(results: Path) -> str:

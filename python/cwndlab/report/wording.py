@@ -418,6 +418,7 @@ def claim_view(
         tuple(resting),
         tuple((verdict, " ".join(text.split())) for verdict, text in judged.conditions),
         judged.where if len(judged.where) > LONG else "",
+        (claim.cause or "") if judged.verdict is Verdict.FAILS else "",
     )
 
 

@@ -1,7 +1,8 @@
-"""Writes a report: figures/, report.md and report.html."""
+"""Writes a report: figures/, report.md, report.html, and summary.json for the list of reports."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from pathlib import Path
@@ -73,7 +74,7 @@ class Evidence(NamedTuple):
 
 
 def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = False) -> ReportView:
-    """Writes report.html, report.md and the figures into `directory` and returns what they show.
+    """Writes report.html, report.md, summary.json and the figures; returns what they show.
 
     Nothing is run. `png` writes figures as PNG, too, which takes as long as drawing them.
     """
@@ -88,6 +89,8 @@ def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = Fal
         save_inside(directory, f"{name}.pdf", pdfs[drawing.svg])
         if png or (directory / f"{name}.png").exists():  # one that is there must not show something else
             save_inside(directory, f"{name}.png", drawing.png())
+    summary = {"claimed": report.outputs.claimed, "finding": view.finding, "undecided": view.undecided}
+    save_inside(directory, "summary.json", json.dumps(summary, ensure_ascii=False, indent=1) + "\n")
     save_inside(directory, "report.html", render.report_html(view))
     return view
 

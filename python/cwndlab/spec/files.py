@@ -20,7 +20,7 @@ MAX_BYTES = 8_000_000
 #: Names that a run writes into its folder, where it also copies the files that the study names.
 RESULTS = frozenset(
     {"store", "records", "kernel", "trace", "figures", STUDY, "provenance.json", "stack.toml"}
-    | {"report.html", "report.md", "verdicts.csv", "claims.csv", "agreement.csv"}
+    | {"report.html", "report.md", "verdicts.csv", "claims.csv", "agreement.csv", "summary.json"}
     | {"congestion_controls", "own_metrics"}
 )
 

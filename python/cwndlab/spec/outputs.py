@@ -341,6 +341,9 @@ class Claim(Strict):
         None,
         description="why the source is doubtful; the claim is evaluated and shown, but gets `source suspect`",
     )
+    cause: str | None = Field(
+        None, description="if it fails: the finding that explains it, in the same words for all such claims"
+    )
 
     @model_validator(mode="after")
     def _checkable(self) -> Self:

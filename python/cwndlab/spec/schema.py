@@ -425,6 +425,7 @@ class Source(Strict):
     authors: list[str] = Field([], description="their names")
     year: int | None = Field(None, description="of publication")
     url: str | None = Field(None, description="where it can be read")
+    claimed: str | None = Field(None, description="what it claims, in one sentence, for the list of reports")
 
 
 class Distribution(Open):
@@ -446,7 +447,8 @@ class Outline(Strict):
     about: str | None = Field(None, description="a paragraph for the report")
     finding: str | None = Field(
         None,
-        description="what was found, in two sentences; {median(delay[iw=3]):1} shows it with one decimal",
+        description="what was found, in two sentences; {median(delay[iw=3]):1} shows it with one decimal. "
+        "Paragraphs of cells that were not run are left out",
     )
     key_figure: str | None = Field(None, description="id of the figure shown with it; default: the first")
     parameters: dict[Name, Parameter] = Field(
