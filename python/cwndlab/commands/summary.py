@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cwndlab.report.draft import count_incompatible, count_verdicts
+from cwndlab.report.draft import count_verdicts, incompatible_of, joint_of, read_summary
 from cwndlab.runs.progress import span
-from cwndlab.stats.verdict import Incompatible, Verdict
+from cwndlab.stats.verdict import Verdict
 from cwndlab.writing import number_of, plain_row
 
 from .output import echo, echo_json, estimate_text
@@ -34,6 +33,7 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
         if folder is None
         else (count_verdicts(folder / f)[0] for f in ("verdicts.csv", "claims.csv"))
     )
+    kept = read_summary(folder) if folder is not None else {}
     return {
         "study": result.study.name,
         "report": str(result.report) if result.report is not None else None,
@@ -43,15 +43,10 @@ def summary(result: RunResult, seconds: float) -> dict[str, Any]:
         "failed_runs": len(result.failures),
         "failed_connections": dict(result.results.failed),
         "verdicts": verdicts,
-        "incompatible": _incompatible(folder),
+        "incompatible": kept.get("incompatible"),
+        "mean_changes": kept.get("mean_changes"),
         "claims": claims,
     }
-
-
-def _incompatible(folder: Path | None) -> dict[str, float] | None:
-    """The tested numbers, how many are incompatible, and how many would be by chance."""
-    counted = count_incompatible(folder / "verdicts.csv") if folder is not None else None
-    return counted._asdict() if counted is not None else None
 
 
 def show(result: RunResult, seconds: float) -> None:
@@ -65,8 +60,12 @@ def show(result: RunResult, seconds: float) -> None:
     for what in ("verdicts", "claims"):
         if found[what]:
             echo(f"{what}: {_counts(found[what])}")
-    if found["incompatible"]:
-        echo(Incompatible(**found["incompatible"]).text)
+    if (joint := joint_of(found)) is not None:
+        for mean in joint.means:
+            echo(mean.text)
+        echo(joint.text)
+    if (incompatible := incompatible_of(found)) is not None:
+        echo(incompatible.text)
 
 
 def _counts(tally: Mapping[str, int]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cwndlab.errors import StudyError
 from cwndlab.plain_files import read_inside
@@ -26,6 +27,7 @@ from .model import fills_grid
 if TYPE_CHECKING:
     from cwndlab.report.converter import Conversion
     from cwndlab.spec.outputs import Figure
+    from cwndlab.stats.played import JointTest
     from cwndlab.stats.sensitivity import ChoiceOutcome
 
     from .discrepancies import Discrepancies, Discrepancy
@@ -185,8 +187,9 @@ CLAIM_COLUMNS = ("claim", "section", "verdict", "detail", "text", "assert", "cau
 
 
 def write_verdicts(report: Draft, directory: Path) -> None:
-    """Writes verdicts.csv, and claims.csv and agreement.csv if there is anything in them."""
+    """Writes verdicts.csv and summary.json, and claims.csv and agreement.csv if they have lines."""
     judged = report.judged
+    save_summary(report, directory)
     numbers = (
         _csv_line(cell, as_printed=not isinstance(table, JudgedTable))
         for table in judged.tables
@@ -257,10 +260,49 @@ def causes_of_failures(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def count_incompatible(path: Path) -> Incompatible | None:
-    """How many of the numbers that count in a CSV file of verdicts are incompatible; None without any."""
-    counted = (row for row in _read(path) if row.get("counted") == "yes")
-    return Incompatible.of_numbers([row.get("compatible") == "yes" for row in counted])
+def save_summary(report: Draft, directory: Path, finding: str = "", undecided: str = "") -> None:
+    """Writes summary.json: what was claimed and found, and how many numbers are incompatible."""
+    judged = report.judged
+    content: dict[str, object] = {
+        "claimed": report.outputs.claimed,
+        "finding": finding,
+        "undecided": undecided,
+        "incompatible": judged.incompatible._asdict() if judged.incompatible is not None else None,
+        "mean_changes": None,
+    }
+    if judged.joint is not None:
+        means = [{**one._asdict(), "compatible": one.compatible} for one in judged.joint.means]
+        content["mean_changes"] = {"p": judged.joint.p, "means": means}
+    save_inside(directory, "summary.json", json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+
+
+def read_summary(directory: Path) -> dict[str, Any]:
+    """What summary.json in a result folder says; empty if there is none that can be read."""
+    try:
+        content = json.loads(read_inside(directory, "summary.json"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def incompatible_of(summary: Mapping[str, Any]) -> Incompatible | None:
+    """How many of the numbers that count are incompatible, by a summary; None without any."""
+    try:
+        return Incompatible(**summary["incompatible"])
+    except (KeyError, TypeError):
+        return None
+
+
+def joint_of(summary: Mapping[str, Any]) -> JointTest | None:
+    """The means of changes by a summary; None without any."""
+    from cwndlab.stats.played import JointTest, MeanChange  # few studies have published numbers
+
+    try:
+        found = summary["mean_changes"]
+        means = [{key: one[key] for key in MeanChange._fields} for one in found["means"]]
+        return JointTest(tuple(MeanChange(**one) for one in means), float(found["p"]))
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def _read(path: Path) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from cwndlab.errors import StudyError
@@ -18,6 +19,7 @@ from .contents import Outputs
 if TYPE_CHECKING:
     from cwndlab.stats.claims import JudgedClaim
     from cwndlab.stats.listing import JudgedListing
+    from cwndlab.stats.played import JointTest, PlayedPaper
 
 
 class Omitted(NamedTuple):
@@ -50,6 +52,7 @@ def omissions(omitted: Sequence[Omitted]) -> tuple[str, ...]:
 class Judged:
     """Everything of a study that has a verdict; what could not be judged is listed in `omitted`."""
 
+    results: Results
     tables: list[JudgedTable | JudgedListing] = field(default_factory=list)
     claims: list[JudgedClaim] = field(default_factory=list)
     omitted: list[Omitted] = field(default_factory=list)
@@ -64,10 +67,24 @@ class Judged:
         """Of every published number."""
         return judgements_of(self.tables)
 
+    @cached_property
+    def played(self) -> PlayedPaper | None:
+        """The numbers of the tables if the paper's runs were ours; None without published numbers."""
+        if not any(cell.published for table in self.grids for cell in table.numbers):
+            return None
+        from cwndlab.stats.played import PlayedPaper  # few studies have published numbers
+
+        return PlayedPaper(self.grids, self.results)
+
     @property
     def incompatible(self) -> Incompatible | None:
         """How many of the numbers that count are incompatible; None without such numbers."""
-        return Incompatible.of_numbers([bool(j.compatible) for j in self.judgements if j.counts])
+        return self.played.incompatible if self.played is not None else None
+
+    @property
+    def joint(self) -> JointTest | None:
+        """The means of changes, which are tested before single numbers; None if the study asks for none."""
+        return self.played.joint if self.played is not None else None
 
 
 def judgements_of(tables: Sequence[JudgedTable | JudgedListing]) -> list[Judgement]:
@@ -82,7 +99,7 @@ def judge(outputs: Outputs, results: Results) -> Judged:
     A part that asks for a cell which was not run (a run may be restricted to some cells) is left out and
     listed; `check` finds parts that no run of the study could show.
     """
-    judged = Judged()
+    judged = Judged(results)
     for spec in outputs.tables:
         try:
             if isinstance(spec, Table):

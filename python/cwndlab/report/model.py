@@ -251,6 +251,8 @@ class ReportView(NamedTuple):
     twin: TwinView | None = None
     chance: str = ""
     """How many published numbers would be incompatible by chance."""
+    means: tuple[str, ...] = ()
+    """Published means of changes next to ours, which are tested first, and last what all give together."""
     explained: str = ""
     """How many numbers that are not the paper's have an explanation."""
     live: LiveView | None = None

@@ -18,7 +18,7 @@ from cwndlab.stats.results import Results
 from cwndlab.writing import save
 
 from . import render
-from .draft import causes_of_failures, count_verdicts
+from .draft import causes_of_failures, count_verdicts, read_summary
 from .figures import draw
 from .model import Counts
 from .overlay import OVERLAID
@@ -69,12 +69,13 @@ def write_index(folder: Path) -> Path:
 def _entry(report: Path) -> IndexEntry:
     results = report.parent
     title, source, ran = _provenance(results)
-    claimed, found = _summary(results)
+    summary = read_summary(results)
+    found = (str(summary.get(key) or "") for key in ("finding", "undecided"))
     return IndexEntry(
         title,
         source,
-        claimed,
-        found,
+        str(summary.get("claimed") or ""),
+        " ".join(filter(None, found)),
         causes_of_failures(results / "claims.csv"),
         f"{quote(results.name)}/report.html",
         count_verdicts(results / "verdicts.csv")[0],
@@ -107,16 +108,6 @@ def _provenance(results: Path) -> tuple[str, str, str]:
     runs, seconds = content.get("replicates_run"), content.get("seconds")
     ran = f"{runs} runs in {seconds:.1f} s" if runs and isinstance(seconds, float) else ""
     return title, study, ran
-
-
-def _summary(results: Path) -> tuple[str, str]:
-    """What the source claims, and what the report found."""
-    try:
-        content = json.loads(read_inside(results, "summary.json"))
-        found = (content["finding"], content["undecided"])
-        return str(content["claimed"]), " ".join(str(text) for text in found if text)
-    except (OSError, ValueError, KeyError, TypeError):
-        return "", ""
 
 
 def _picture(results: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from pathlib import Path
@@ -18,7 +17,7 @@ from cwndlab.writing import number_of, save_inside
 from . import render
 from .contents import Outputs, count_claims, finding_text
 from .digits import number, percent
-from .draft import Draft
+from .draft import Draft, save_summary
 from .headline import Headline, first_headline, headline_of_row, of_one_statistic
 from .judge import Judged, Omitted, judgements_of, omissions
 from .model import (
@@ -89,8 +88,7 @@ def write(report: Draft, directory: Path, evidence: Evidence, *, png: bool = Fal
         save_inside(directory, f"{name}.pdf", pdfs[drawing.svg])
         if png or (directory / f"{name}.png").exists():  # one that is there must not show something else
             save_inside(directory, f"{name}.png", drawing.png())
-    summary = {"claimed": report.outputs.claimed, "finding": view.finding, "undecided": view.undecided}
-    save_inside(directory, "summary.json", json.dumps(summary, ensure_ascii=False, indent=1) + "\n")
+    save_summary(report, directory, view.finding, view.undecided)
     save_inside(directory, "report.html", render.report_html(view))
     return view
 
@@ -146,6 +144,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         failed=_failed_connections(results),
         twin=_twin_view(report, evidence),
         chance=judged.incompatible.text if judged.incompatible else "",
+        means=(*(one.text for one in judged.joint.means), judged.joint.text) if judged.joint else (),
         explained=_explained_line(report),
         finding=finding.shown,
         undecided=" ".join(filter(None, (finding.undecided, _agreement(report.twin_rows)))),

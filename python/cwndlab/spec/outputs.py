@@ -48,7 +48,18 @@ class Rounding(Strict):
     half_width: float = Field(
         ge=0, description="how far the printed number may be from the source's own, in the printed unit"
     )
+    ratio_to: str | None = Field(
+        None,
+        description="published column with the base of a printed percentage: `half_width` is then that of "
+        "the two numbers whose ratio it is",
+    )
     reason: str = Field(description="why it is more than half a unit of the last digit")
+
+    def half_width_of(self, printed: float, base: float | None) -> float:
+        """The rounding of one printed number; `base` is what `ratio_to` names, per cent are of it."""
+        if base is None:
+            return self.half_width
+        return 100.0 * self.half_width * (1.0 + abs(1.0 - printed / 100.0)) / abs(base)
 
 
 class Margin(Strict):
@@ -159,6 +170,14 @@ class Table(Strict):
         None,
         description="columns of the CSV: the paper compares the numbers of a quantity in lines that agree in "
         "these (empty: in all lines). Without it only published changes can have a trend",
+    )
+    counted: bool = Field(
+        True, description="whether its numbers are among those that the line of incompatible numbers counts"
+    )
+    mean_changes_by: list[str] | None = Field(
+        None,
+        description="axes of the rows: the published changes (columns with `compare`) of lines that agree "
+        "in these are averaged, and the means tested before single numbers",
     )
 
 

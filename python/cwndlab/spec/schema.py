@@ -425,6 +425,7 @@ class Source(Strict):
     authors: list[str] = Field([], description="their names")
     year: int | None = Field(None, description="of publication")
     url: str | None = Field(None, description="where it can be read")
+    paired_runs: bool = Field(False, description="whether its cells shared their random numbers, run by run")
     claimed: str | None = Field(None, description="what it claims, in one sentence, for the list of reports")
 
 

@@ -89,7 +89,7 @@ def unseen_share(n: int) -> float:
     return 1.0 - math.pow(1.0 - LEVEL, 1.0 / n)
 
 
-def _degenerate(x: Floats, deterministic: bool) -> Interval | None:
+def _degenerate(x: Floats, deterministic: bool, fewest: int = FEWEST) -> Interval | None:
     """The cases that need no distribution: nothing measured, no randomness, or too few replicates."""
     n = len(x)
     if n == 0:
@@ -97,7 +97,7 @@ def _degenerate(x: Floats, deterministic: bool) -> Interval | None:
     if deterministic and is_constant(x):
         value = float(x[0])
         return Interval(value, value, value, n, EXACT)
-    if n < FEWEST:
+    if n < fewest:
         return too_few(float(np.mean(x)), n)
     return None
 
@@ -316,6 +316,7 @@ def prediction(
     *,
     samples: Floats | None = None,
     deterministic: bool = False,
+    fewest: int = FEWEST,
 ) -> Interval:
     """Where the estimate from `runs` further runs would lie, inside the range.
 
@@ -327,7 +328,7 @@ def prediction(
     closer than a Poisson count.
     """
     x = within.clip(_measurable(values))
-    known = _degenerate(x, deterministic)
+    known = _degenerate(x, deterministic, fewest)
     if known is not None:
         return known
     n, value = len(x), float(np.mean(x))

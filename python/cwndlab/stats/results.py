@@ -161,6 +161,8 @@ class Results:
     study_axes: Collection[str] = ()
     answer_s: float = 0.0
     flows: Sequence[str] = ()
+    source_paired: bool = False
+    """Whether the source's cells shared their random numbers, run by run."""
 
     @cached_property
     def axes(self) -> dict[str, list[AxisValue]]:
@@ -480,6 +482,7 @@ def results_of(
             if isinstance(value, schema.AxisValue) and value.title
         },
         study_axes=tuple(outline.axes),
+        source_paired=outline.source is not None and outline.source.paired_runs,
         **more,
     )
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import Floats, Range, derived_range
+from cwndlab.metrics._numbers import Floats
 from cwndlab.spec.files import read_csv
 from cwndlab.spec.values import as_list, is_among, label
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results
 from cwndlab.stats.verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
@@ -189,7 +190,7 @@ def _draft_number(spec: Table, results: Results, row: tuple[AxisValue, ...], lin
     if cell is not None and column.compare is not None and column.runs is None:
         reference(results, cell, column.compare)
     raw = line.get(column.published, "") if column.published else ""
-    published = _published(spec, column, raw, place)
+    published = _published(spec, column, raw, line, place)
     digits = column.digits
     if digits is None and published is not None and column.published_scale == 1.0:
         digits = decimals(published.text)
@@ -204,7 +205,7 @@ def _draft_number(spec: Table, results: Results, row: tuple[AxisValue, ...], lin
     return _Draft(number, column, cell, group)
 
 
-def _published(spec: Table, column: Column, raw: str, place: str) -> Published | None:
+def _published(spec: Table, column: Column, raw: str, line: Row, place: str) -> Published | None:
     if not raw:
         return None
     try:
@@ -212,7 +213,8 @@ def _published(spec: Table, column: Column, raw: str, place: str) -> Published |
     except ValueError:
         raise StudyError(f"{raw!r} is not a number", file=spec.published, key=place) from None
     override = column.rounding or spec.rounding
-    rounding = override.half_width if override else half_unit(raw)
+    base = line.get(override.ratio_to or "") if override is not None else None
+    rounding = override.half_width_of(value, float(base) if base else None) if override else half_unit(raw)
     return Published(value * column.published_scale, rounding * abs(column.published_scale), raw)
 
 
@@ -235,7 +237,11 @@ def _finish(
             published.value,
             published.rounding,
             interval,
-            _predict_further(results, cell, column, spec.published_runs, exact=interval.exact),
+            predict(
+                asked_of(spec, column, results),
+                *runs_of(results, cell, column),
+                exact=interval.exact,
+            ),
             margin=margin_of(spec, column, results).half_width_of(published.value, published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
             comparisons=_comparisons(results, draft, everything),
@@ -244,6 +250,7 @@ def _finish(
             if _is_marked(mark, spec, column, number.row):
                 judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason, marked=True)
                 number = number._replace(corrected=mark.corrected)
+        judgement = judgement._replace(in_headline=spec.counted)
         number, note = number._replace(judgement=judgement), judgement.note
     flag = column.flag.note if column.flag is not None and column.flag.meets(interval.value) else ""
     return number._replace(note=". ".join(t for t in (note, flag, results.remarks.get(cell.id)) if t))
@@ -272,27 +279,33 @@ def per_run(results: Results, cell: CellInfo, column: Column) -> Floats:
     return intervals.relate(column.compare.kind, values[:n], other[:n])
 
 
-def leave_one_out(results: Results, cell: CellInfo, column: Column, *, adjusted: bool = True) -> Floats:
+def leave_one_out(results: Results, cell: CellInfo, column: Column) -> Floats:
     """What a column shows, and what it would without one replicate; the one value where nothing is random."""
-    own = results.leave_one_out(cell.id, column.quantity, adjusted=adjusted)
+    own = results.leave_one_out(cell.id, column.quantity)
     if column.compare is None:
         return own
     other = reference(results, cell, column.compare).id
-    theirs = results.leave_one_out(other, column.quantity, adjusted=adjusted)
+    theirs = results.leave_one_out(other, column.quantity)
     return intervals.relate(column.compare.kind, *jackknife.align(own, theirs))
 
 
-def _range(results: Results, column: Column) -> Range:
-    """Which values a column's numbers can take."""
-    own = results.range(column.quantity)
-    return own if column.compare is None else derived_range(column.compare.kind, own, own)
+def runs_of(results: Results, cell: CellInfo, column: Column) -> tuple[Floats, Floats | None]:
+    """The values of a number's runs, and of those of the cell that it is compared with."""
+    own = results.values(cell.id, column.quantity)
+    if column.compare is None:
+        return own, None
+    return own, results.values(reference(results, cell, column.compare).id, column.quantity)
 
 
-def _predict_further(results: Results, cell: CellInfo, column: Column, runs: int, *, exact: bool) -> Interval:
-    """Where the column's number from as many further runs would lie, whatever they draw."""
-    values, within = per_run(results, cell, column), _range(results, column)
-    samples = leave_one_out(results, cell, column, adjusted=False) if runs > 1 else None
-    return intervals.prediction(values, runs, within, samples=samples, deterministic=exact)
+def asked_of(spec: Table, column: Column, results: Results) -> Asked:
+    """What a published number is of."""
+    return Asked(
+        column.compare.kind if column.compare is not None else None,
+        spec.published_runs,
+        results.range(column.quantity),
+        results.statistic(column.quantity),
+        results.source_paired,
+    )
 
 
 def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Comparison]:

@@ -8,11 +8,10 @@ is never rewarded.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
-from cwndlab.stats.distributions import LEVEL, binomial_cdf
 from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, Interval
 
 
@@ -138,14 +137,18 @@ class Judgement(NamedTuple):
     margin: float = math.nan
     marked: bool = False
     """Whether the study gave the verdict in advance."""
+    in_headline: bool = True
+    """Whether its table counts in the line of incompatible numbers."""
 
     @property
     def counts(self) -> bool:
         """Whether it is one of the numbers some of which are incompatible by chance.
 
-        Not so without randomness, and for what the study marks.
+        Not so without randomness, for what the study marks, and in tables that it does not count.
         """
-        return not self.marked and self.compatible is not None and self.prediction_high > self.prediction_low
+        if self.marked or not self.in_headline or self.compatible is None:
+            return False
+        return self.prediction_high > self.prediction_low
 
 
 def half_unit(text: str) -> float:
@@ -263,17 +266,12 @@ class Incompatible(NamedTuple):
     """How many of the tested numbers are incompatible, and how many would be if the model were right."""
 
     judged: int
-    """Numbers compared with random cells, without those that the study marks."""
+    """Numbers compared with random cells, without those that the study marks or does not count."""
     found: int
     expected: float
     low: int
     high: int
-
-    @classmethod
-    def of_numbers(cls, compatible: Sequence[bool]) -> Incompatible | None:
-        """Counts, from whether each number is compatible; None without numbers."""
-        judged = len(compatible)
-        return cls(judged, compatible.count(False), *incompatible_by_chance(judged)) if judged else None
+    """Between which 95 % of the draws are in which our own runs take the paper's place (`stats.played`)."""
 
     @property
     def text(self) -> str:
@@ -284,16 +282,3 @@ class Incompatible(NamedTuple):
             f"Of {self.judged} {numbers} that can be tested, {self.found} {are} incompatible with the runs; "
             f"if the model were right, {self.expected:.3g} ({self.low} to {self.high}) would be by chance."
         )
-
-
-def incompatible_by_chance(judged: int) -> tuple[float, int, int]:
-    """How many of so many numbers are incompatible by chance if nothing is wrong: expected, and 95 % range.
-
-    The numbers are taken as independent; cells that share random numbers are not quite, which widens the
-    range.
-    """
-    miss = 1.0 - LEVEL
-    tail = miss / 2.0
-    low = next(k for k in range(judged + 1) if binomial_cdf(k, judged, miss) > tail)
-    high = next(k for k in range(judged + 1) if binomial_cdf(k, judged, miss) >= 1.0 - tail)
-    return judged * miss, low, high

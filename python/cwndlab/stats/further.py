@@ -1,0 +1,166 @@
+"""Where a paper's number would lie if its runs were more of ours: the prediction that verdicts compare with.
+
+A number of one cell is predicted by `intervals.prediction`. A change between two cells depends on whether
+the source paired its runs. If it did, the change of each of our pairs is a further run of it. If not, the
+runs of the two cells are drawn independently, so that their scatter adds, although our own estimate of the
+change stays paired.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cwndlab.metrics._numbers import Floats, Range, derived_range
+from cwndlab.stats import intervals
+from cwndlab.stats.distributions import LEVEL, t_quantile
+from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, Interval
+from cwndlab.stats.jackknife import NO_SPREAD, align, centre, leave_one_out, pad_unpaired, standard_error
+
+PLAIN = Range()
+"""The scale without bounds."""
+
+
+class Asked(NamedTuple):
+    """What a published number is of, and how many runs it averages."""
+
+    kind: str | None
+    """The comparison with another cell; None for a number of one cell."""
+    runs: int
+    within: Range
+    """Of the quantity."""
+    statistic: str = "mean"
+    paired: bool = False
+    """Whether the source's two cells shared their random numbers, run by run."""
+
+    @property
+    def range(self) -> Range:
+        """Which values the number can take."""
+        return self.within if self.kind is None else derived_range(self.kind, self.within, self.within)
+
+    def value(self, own: Floats, base: Floats | None) -> float:
+        """The number, from the runs of its cell and of the one that this is compared with."""
+        if self.kind is None or base is None:
+            return centre(own, self.statistic)
+        return float(intervals.relate(self.kind, centre(own, self.statistic), centre(base, self.statistic)))
+
+
+def predict(
+    asked: Asked, own: Floats, base: Floats | None, *, exact: bool = False, fewest: int = FEWEST
+) -> Interval:
+    """Where the number from as many further runs would lie; `own` and `base` are values of single runs.
+
+    Replicate k of both saw the same random numbers; NaN marks one that does not count. Fewer than `fewest`
+    replicates predict nothing.
+    """
+    if asked.kind is None or base is None:
+        samples = leave_one_out(own, asked.statistic) if asked.runs > 1 else None
+        return intervals.prediction(
+            own, asked.runs, asked.within, samples=samples, deterministic=exact, fewest=fewest
+        )
+    n = min(len(own), len(base))
+    changes = intervals.relate(asked.kind, own[:n], base[:n])
+    if not asked.paired and not exact:
+        return _unpaired(asked, own, base, fewest)
+    samples = None
+    if asked.runs > 1:
+        left, right = leave_one_out(own, asked.statistic), leave_one_out(base, asked.statistic)
+        if asked.statistic == "median":
+            right = pad_unpaired(right, len(own))
+        samples = intervals.relate(asked.kind, *align(left, right))
+    return intervals.prediction(
+        changes, asked.runs, asked.range, samples=samples, deterministic=exact, fewest=fewest
+    )
+
+
+class _Side(NamedTuple):
+    """One of two cells on the scale on which a change is a difference."""
+
+    centre: float
+    variance: float
+    """Of the number from so many runs as the source averaged."""
+    places: Floats
+    """Of single runs, NaN where not measured."""
+
+
+def _unpaired(asked: Asked, own: Floats, base: Floats, fewest: int) -> Interval:
+    """The change between two cells whose further runs are drawn independently of each other."""
+    kind = asked.kind or "difference"
+    n = min(int(np.count_nonzero(~np.isnan(values))) for values in (own, base))
+    value = asked.value(own, base)
+    method = f"prediction for {asked.runs} run(s) of each cell, unpaired"
+    if n == 0 or not math.isfinite(value):
+        return Interval(math.nan, math.nan, math.nan, n, intervals.NOT_MEASURABLE)
+    if n < fewest:
+        return intervals.too_few(value, n)
+    ratio = kind != "difference" and asked.within.positive
+    scale = Range(0.0) if ratio and _above_zero(own) and _above_zero(base) else PLAIN
+    left, right = _side(own, asked, scale), _side(base, asked, scale)
+    size = 1.0
+    if scale is PLAIN and kind != "difference":  # to first order: how far own - ratio * base lies from 0
+        size, slope = abs(right.centre), left.centre / right.centre
+        right = _Side(right.centre * slope, right.variance * slope**2, right.places * slope)
+    half = _half_width(left, right, fewest)
+    if math.isnan(half) or half <= NO_SPREAD * max(abs(left.centre), abs(right.centre)):
+        end = value if n >= ENOUGH_EQUAL else math.nan
+        return Interval(value, end, end, n, f"no spread in {n} runs")
+    middle = left.centre - right.centre
+    low, high = middle - half, middle + half
+    if scale is not PLAIN:
+        low, high = math.exp(low), math.exp(high)
+    elif kind != "difference":
+        point = float(intervals.relate("ratio", centre(own, asked.statistic), centre(base, asked.statistic)))
+        low, high = point - half / size, point + half / size
+    if kind != "difference":
+        low, high = sorted(float(end) for end in intervals.relate(kind, np.array([low, high]), 1.0))
+    possible = asked.range
+    return Interval(value, max(possible.low, low), min(possible.high, high), n, method)
+
+
+def _above_zero(values: Floats) -> bool:
+    return bool(np.all(values[~np.isnan(values)] > 0.0))
+
+
+def _side(values: Floats, asked: Asked, scale: Range) -> _Side:
+    known = values[~np.isnan(values)]
+    n = len(known)
+    places = scale.to_scale(values)
+    if asked.runs == 1:
+        single = places[~np.isnan(places)]
+        return _Side(float(np.mean(single)), float(np.var(single, ddof=1)), places)
+    samples = leave_one_out(known, asked.statistic)
+    error = standard_error(samples, scale)
+    return _Side(float(scale.to_scale(float(samples[0]))), error**2 * n / asked.runs, places)
+
+
+def _half_width(left: _Side, right: _Side, fewest: int) -> float:
+    """Half of a 95 % interval: t with the degrees of freedom of all variances together (Satterthwaite 1946).
+
+    Those are of the source's number on either side, and of our own paired estimate. Pairs scatter together,
+    so that the variances of both sides are wrong together.
+    """
+    known = ~np.isnan(left.places), ~np.isnan(right.places)
+    counts = [int(np.count_nonzero(some)) for some in known]
+    n = min(len(left.places), len(right.places))
+    both = known[0][:n] & known[1][:n]
+    x, y = left.places[:n][both], right.places[:n][both]
+    if min(counts) < 2:
+        return math.nan
+    total = left.variance + right.variance
+    wrong = sum(one.variance**2 / (count - 1) for one, count in zip((left, right), counts, strict=True))
+    if len(x) >= fewest:
+        own = float(np.var(x - y, ddof=1)) / len(x)
+        total, wrong = total + own, wrong + own**2 / (len(x) - 1)
+        if (size := float(np.std(x) * np.std(y))) > 0.0:
+            together = float(np.mean((x - np.mean(x)) * (y - np.mean(y)))) / size
+            wrong += 2.0 * together**2 * left.variance * right.variance / (len(x) - 1)
+    else:  # no pairs: our estimate is of independent runs
+        for one, some, count in zip((left, right), known, counts, strict=True):
+            own = float(np.var(one.places[some], ddof=1)) / count
+            total, wrong = total + own, wrong + own**2 / (count - 1)
+    if not total > 0.0:
+        return 0.0 if total == 0.0 else math.nan
+    freedom = max(1, math.floor(total**2 / wrong))
+    return t_quantile(0.5 + LEVEL / 2.0, freedom) * math.sqrt(total)

@@ -1,0 +1,274 @@
+"""What the verdicts would be if the paper were one more set of our own runs.
+
+Published numbers share runs: one run gives a delay, a utilization and a drop rate, and one base run enters
+each change against it. How many of them are incompatible by chance therefore follows no binomial law. Here
+some runs of each cell take the place of the paper's, and all published numbers are computed from these and
+judged against the runs that are left. If the source did not pair its runs, those of each cell are drawn
+independently of the other cells'. Rounding is drawn evenly over its width. What many such draws give is the
+distribution that the paper's own count is compared with.
+
+The same draws test means of changes, which single numbers are too noisy to show: whether the mean over some
+lines of a table lies where those of the draws lie, and all means together (the sum of their squared
+distances, each in standard deviations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cwndlab.metrics._numbers import Floats
+from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.further import Asked, predict
+from cwndlab.stats.tables import JudgedCell, JudgedTable, asked_of, reference, runs_of
+from cwndlab.stats.verdict import Incompatible
+
+if TYPE_CHECKING:
+    from cwndlab.stats.results import CellInfo, Results
+
+DRAWS = 400
+"""How often our runs take the place of the paper's."""
+
+FEWEST_LEFT = 2
+"""Replicates from which a number is predicted here: that is a poor prediction, but not a wrong one."""
+
+SEED = 2026
+
+Taken: TypeAlias = tuple[int, ...]
+"""The replicates that take the place of the paper's runs."""
+
+
+class MeanChange(NamedTuple):
+    """The mean of some published changes next to that of our runs."""
+
+    table: str
+    group: str
+    """The lines meant, as "webs: 8"."""
+    numbers: int
+    published: float
+    measured: float
+    low: float
+    high: float
+    """Where 95 % of such means would lie if the paper's runs were like ours."""
+    unit: str
+
+    @property
+    def compatible(self) -> bool:
+        """Whether the published mean lies there."""
+        return self.low <= self.published <= self.high
+
+    @property
+    def text(self) -> str:
+        """The line of a report."""
+        unit = f" {self.unit}" if self.unit else ""
+        verdict = "compatible" if self.compatible else "incompatible"
+        return (
+            f"{self.table}, {self.group}: published mean change {self.published:.3g}{unit}, our runs "
+            f"{self.measured:.3g} ({self.low:.3g} … {self.high:.3g}): {verdict}"
+        )
+
+
+class JointTest(NamedTuple):
+    """All means of changes together."""
+
+    means: tuple[MeanChange, ...]
+    p: float
+    """The share of draws whose means lie at least as far from ours as the published ones."""
+
+    @property
+    def text(self) -> str:
+        """The line below the means."""
+        apart = sum(not one.compatible for one in self.means)
+        chance = f"p < {2 / (DRAWS + 1):.1g}" if self.p < 2 / (DRAWS + 1) else f"p = {self.p:.2g}"
+        are = "is" if apart == 1 else "are"
+        return (
+            f"Of {len(self.means)} means of changes, {apart or 'none'} {are} incompatible; jointly {chance}."
+        )
+
+
+class _Play(NamedTuple):
+    """One number as a draw gives it."""
+
+    value: float
+    """From the runs that take the paper's place."""
+    left: float
+    """From the others."""
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Number:
+    """A published number that can be played."""
+
+    asked: Asked
+    cells: tuple[str, str | None]
+    own: Floats
+    base: Floats | None
+    rounding: float
+    counts: bool
+    published: float
+    measured: float
+    known: dict[tuple[Taken, Taken], _Play] = field(default_factory=dict)
+
+    def play(self, taken: Mapping[str, Sequence[int]]) -> _Play:
+        """The number with these replicates in the paper's place, in the order in which they are drawn."""
+        own_id, base_id = self.cells
+        runs = self._runs()
+        mine = tuple(sorted(taken[own_id][:runs]))
+        theirs = tuple(sorted(taken[base_id][:runs])) if base_id is not None else ()
+        if (mine, theirs) not in self.known:
+            self.known[mine, theirs] = self._compute(mine, theirs, runs)
+        return self.known[mine, theirs]
+
+    def _runs(self) -> int:
+        """As many runs as the paper averaged, at most half of ours."""
+        n = min(len(values) for values in (self.own, self.base) if values is not None)
+        return max(1, min(self.asked.runs, n // 2))
+
+    def _compute(self, mine: Taken, theirs: Taken, runs: int) -> _Play:
+        asked = self.asked._replace(runs=runs)
+        own, base = _without(self.own, mine), None
+        played = None
+        if self.base is not None:
+            base, played = _without(self.base, theirs), self.base[list(theirs)]
+        further = predict(asked, own, base, fewest=FEWEST_LEFT)
+        value = asked.value(self.own[list(mine)], played)
+        return _Play(value, asked.value(own, base), further.low, further.high)
+
+
+def _without(values: Floats, taken: Taken) -> Floats:
+    left = values.copy()
+    left[list(taken)] = np.nan
+    return left
+
+
+@dataclass(frozen=True, eq=False)
+class PlayedPaper:
+    """The published numbers of these tables, and what they would be if the paper's runs were ours."""
+
+    tables: Sequence[JudgedTable]
+    results: Results
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[str, tuple[object, ...], int], _Number]:
+        """By table, row and column."""
+        found: dict[tuple[str, tuple[object, ...], int], _Number] = {}
+        cells = {cell.id: cell for cell in self.results.cells}
+        for table in self.tables:
+            for cell in table.numbers:
+                if cell.judgement is not None and cell.published is not None and not cell.judgement.marked:
+                    if cell.cell in cells and cell.judgement.compatible is not None:
+                        number = self._number(table, cell, cells[cell.cell])
+                        if len(number.own) - number._runs() >= FEWEST_LEFT:
+                            found[table.id, cell.row, cell.column] = number
+        return found
+
+    def _number(self, table: JudgedTable, cell: JudgedCell, info: CellInfo) -> _Number:
+        column = table.column(cell)
+        own, base = runs_of(self.results, info, column)
+        other = reference(self.results, info, column.compare).id if column.compare is not None else None
+        assert cell.published is not None and cell.judgement is not None and cell.estimate is not None
+        return _Number(
+            asked_of(table.spec, column, self.results),
+            (cell.cell, other),
+            own,
+            base,
+            cell.published.rounding,
+            cell.judgement.counts,
+            cell.published.value,
+            cell.estimate.value,
+        )
+
+    def _draws(self) -> Iterator[tuple[dict[str, Sequence[int]], np.random.Generator]]:
+        """For each draw the order in which replicates of each cell are taken."""
+        random = np.random.default_rng(SEED)
+        length: dict[str, int] = {}
+        for number in self._numbers.values():
+            for cell, values in zip(number.cells, (number.own, number.base), strict=True):
+                if cell is not None and values is not None:
+                    length[cell] = max(length.get(cell, 0), len(values))
+        longest = max(length.values(), default=0)
+        for _ in range(DRAWS):
+            if self.results.source_paired:
+                order = random.permutation(longest)
+                yield {cell: order[order < n].tolist() for cell, n in length.items()}, random
+            else:
+                yield {cell: random.permutation(n).tolist() for cell, n in length.items()}, random
+
+    @cached_property
+    def _played(self) -> tuple[Floats, Floats, Floats]:
+        """Draws × numbers: what the draw prints, the same of the runs left, and 1 where incompatible."""
+        numbers = list(self._numbers.values())
+        shape = (DRAWS, len(numbers))
+        printed, left, apart = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        width = np.array([number.rounding for number in numbers])
+        for draw, (taken, random) in enumerate(self._draws()):
+            plays = np.array([number.play(taken) for number in numbers]).reshape(-1, 4)
+            printed[draw] = plays[:, 0] + random.uniform(-1.0, 1.0, len(numbers)) * width
+            left[draw] = plays[:, 1]
+            slack = width + 1e-9 * np.maximum(1.0, np.abs(printed[draw]))
+            apart[draw] = (printed[draw] < plays[:, 2] - slack) | (printed[draw] > plays[:, 3] + slack)
+        return printed, left, apart
+
+    @cached_property
+    def incompatible(self) -> Incompatible | None:
+        """How many of the numbers that count are incompatible, and how many are in the draws."""
+        judgements = [
+            cell.judgement for table in self.tables for cell in table.numbers if cell.judgement is not None
+        ]
+        compatible = [bool(judgement.compatible) for judgement in judgements if judgement.counts]
+        if not compatible:
+            return None
+        counting = [number.counts for number in self._numbers.values()]
+        counts = self._played[2][:, counting].sum(axis=1)
+        low, high = _ends(counts, "inverted_cdf")
+        found = compatible.count(False)
+        return Incompatible(len(compatible), found, float(np.mean(counts)), round(low), round(high))
+
+    @cached_property
+    def joint(self) -> JointTest | None:
+        """The means of changes that the tables ask for; None if they ask for none."""
+        if not any(table.spec.mean_changes_by is not None for table in self.tables):
+            return None
+        groups: dict[tuple[str, str], list[int]] = {}
+        places = {key: place for place, key in enumerate(self._numbers)}
+        units = {}
+        for table in self.tables:
+            by = table.spec.mean_changes_by
+            for cell in table.numbers if by is not None else ():
+                key = (table.id, cell.row, cell.column)
+                if by is None or key not in places or table.column(cell).compare is None:
+                    continue
+                at = dict(zip(table.spec.rows, cell.row, strict=True))
+                group = (table.id, self.results.settings({axis: at[axis] for axis in by}) or "all lines")
+                groups.setdefault(group, []).append(places[key])
+                units[group] = cell.estimate.unit if cell.estimate is not None else ""
+        if not groups:
+            return None
+        printed, left, _ = self._played
+        numbers = list(self._numbers.values())
+        means, distances, own = [], np.zeros(DRAWS), 0.0
+        for (table_id, name), members in groups.items():
+            apart = printed[:, members].mean(axis=1) - left[:, members].mean(axis=1)
+            published = float(np.mean([numbers[place].published for place in members]))
+            measured = float(np.mean([numbers[place].measured for place in members]))
+            low, high = (measured + end for end in _ends(apart))
+            unit = units[table_id, name]
+            means.append(MeanChange(table_id, name, len(members), published, measured, low, high, unit))
+            scale = float(np.std(apart)) or 1.0
+            distances += (apart / scale) ** 2
+            own += ((published - measured) / scale) ** 2
+        p = (1 + int(np.count_nonzero(distances >= own))) / (DRAWS + 1)
+        return JointTest(tuple(means), p)
+
+
+def _ends(drawn: Floats, method: Literal["linear", "inverted_cdf"] = "linear") -> tuple[float, float]:
+    """Between which 95 % of the draws lie."""
+    tail = 50.0 * (1.0 - LEVEL)
+    low, high = np.nanpercentile(drawn, [tail, 100.0 - tail], method=method)
+    return float(low), float(high)
