@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from . import drawn, ecn, laws, web
+from . import drawn, ecn, laws, overload, web
 from .against_ns2 import Outcome, cases, compare
 from .page import replace_part
 from .row import Row
@@ -24,6 +24,7 @@ def law_rows() -> Iterator[Row]:
         yield from law()
     yield from web.rows()
     yield from web.bay_rows()
+    yield from overload.rows()
     yield from ecn.rows()
     yield from drawn.rows()
 
