@@ -22,8 +22,8 @@ pub use laws::{
     Bbr3Config, Bbr3Rules, CubicConfig, LedbatConfig, LedbatPlusPlusConfig, PragueConfig, PragueVersion, WindowLawKind,
 };
 pub use recovery::{
-    FackConfig, NewRenoConfig, PrrConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryKind, RecoveryRules,
-    RenoConfig, RetransmitGuard, SackConfig,
+    FackConfig, NewRenoConfig, PrrConfig, RackConfig, RackTimers, RecoveryConfig, RecoveryEnd, RecoveryKind,
+    RecoveryRules, RenoConfig, RetransmitGuard, SackConfig,
 };
 pub use rto::{Estimator, RtoConfig, RttSamples, TimerStart};
 pub use tcp::TcpConfig;

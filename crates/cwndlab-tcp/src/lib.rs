@@ -38,8 +38,8 @@ pub use config::{
     all_knobs, AckPolicy, AdaptiveAcks, Bbr3Config, Bbr3Rules, ConfigError, CubicConfig, Estimator, FackConfig,
     FinConfig, HandshakeConfig, InitialWindow, Knob, LawId, LawIdError, LedbatConfig, LedbatPlusPlusConfig, MaxWindow,
     NagleRule, NewRenoConfig, PragueConfig, PragueVersion, Profile, PrrConfig, RackConfig, RackTimers, ReceiveTuning,
-    RecoveryConfig, RecoveryKind, RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig, RttSamples,
-    SackConfig, SendTuning, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect, RENAMED,
+    RecoveryConfig, RecoveryEnd, RecoveryKind, RecoveryRules, ReductionBase, RenoConfig, RetransmitGuard, RtoConfig,
+    RttSamples, SackConfig, SendTuning, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect, RENAMED,
 };
 pub use congestion::{
     AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,

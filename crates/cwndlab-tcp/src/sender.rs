@@ -315,6 +315,9 @@ impl Sender {
                 Step::DeflatedBySegments(segments) => {
                     self.cc.on_episode(Episode::DeflatedBySegments(segments), mss);
                 }
+                Step::Window(bytes) => {
+                    self.cc.on_episode(Episode::Proportional { pipe: u64::from(bytes), allowance: 0 }, mss);
+                }
                 Step::Allow(allow) => self.allow(cfg, &allow, recovery),
             }
         }

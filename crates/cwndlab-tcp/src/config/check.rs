@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::{
     AckPolicy, AdaptiveAcks, Estimator, FackConfig, FinConfig, HandshakeConfig, InitialWindow, MaxWindow,
-    ReceiveTuning, RecoveryConfig, RecoveryRules, RenoConfig, RetransmitGuard, RttSamples, SendTuning, TcpConfig,
-    TimerStart,
+    ReceiveTuning, RecoveryConfig, RecoveryEnd, RecoveryRules, RenoConfig, RetransmitGuard, RttSamples, SendTuning,
+    TcpConfig, TimerStart,
 };
 use cwndlab_units::Time;
 use thiserror::Error;
@@ -173,6 +173,8 @@ impl TcpConfig {
             errors.conflict(guard, "recovery.reno.retransmit_guard", "timeout", rules, "recovery");
             errors.conflict(reno.extra_segments == 0, "recovery.reno.extra_segments", reno.extra_segments, rules, "0");
             errors.conflict(!reno.outlives_timeout, "recovery.reno.outlives_timeout", true, rules, "false");
+            let end = reno.ends_with == RecoveryEnd::Ssthresh;
+            errors.conflict(end, "recovery.reno.ends_with", "outstanding-plus-two", rules, "ssthresh");
         }
         if let RecoveryConfig::Fack(FackConfig { rules: RecoveryRules::Ns2_1998, .. }) = &self.recovery {
             let (echoes, rules) = (self.packet_stamps || self.timestamps, "recovery.fack.rules = ns2-1998");

@@ -19,6 +19,17 @@ pub enum RetransmitGuard {
     Timeout,
 }
 
+/// The window with which a fast recovery of Reno ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecoveryEnd {
+    /// ssthresh (RFC 5681, section 3.2, step 6).
+    Ssthresh,
+    /// What is outstanding and two segments, so that the ACK releases at most two (ns-2's `tcp-full-bay.cc`, `recv`). The
+    /// ACK then opens the window like any other.
+    OutstandingPlusTwo,
+}
+
 /// Whose rules a recovery follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -171,6 +182,14 @@ pub struct RenoConfig("recovery.reno.") {
         linux_2_0: true => "2.0.32: rcv_ack_cnt outlives the timeout, tcp_input.c 1312 to 1316",
         linux_2_2: false => "2.2.5: dup_acks is cleared, tcp_timer.c 488",
         linux_6: false => "kernel: slow start",
+    }
+    /// The window with which a fast recovery ends: ssthresh, or what is outstanding and two segments.
+    ends_with: RecoveryEnd ["ssthresh | outstanding-plus-two"; any] {
+        ns2_1998: RecoveryEnd::Ssthresh => "ns-2: dupwnd_ = 0; the agents of RFC 2415's authors (baytcp) set outstanding + 2",
+        rfc5681: RecoveryEnd::Ssthresh => "RFC 5681, 3.2, step 6",
+        linux_2_0: RecoveryEnd::Ssthresh => "2.0.32: cwnd = ssthresh, tcp_input.c 1316",
+        linux_2_2: RecoveryEnd::Ssthresh => "2.2.5: cwnd = ssthresh, tcp_input.c 536",
+        linux_6: RecoveryEnd::Ssthresh => "unused by its recovery",
     }
 }
 }

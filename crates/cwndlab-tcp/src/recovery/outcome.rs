@@ -68,6 +68,8 @@ pub(crate) enum Step {
     Deflated(u32),
     /// Deflates the window by this number of whole segments for a partial ACK.
     DeflatedBySegments(u32),
+    /// Sets cwnd to this number of bytes.
+    Window(u32),
     /// Passes an ACK to proportional rate reduction, and sets cwnd to pipe plus the allowance that this returns.
     Allow(Allow),
 }

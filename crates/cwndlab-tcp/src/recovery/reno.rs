@@ -7,7 +7,7 @@
 use cwndlab_units::Time;
 
 use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, ViewRef};
-use crate::config::{RecoveryRules, RetransmitGuard, TcpConfig};
+use crate::config::{RecoveryEnd, RecoveryRules, RetransmitGuard, TcpConfig};
 use crate::congestion::{AckReport, Episode};
 use crate::send_state::Room;
 
@@ -54,6 +54,11 @@ impl Algorithm for Reno {
         }
         self.active = false;
         v.s.inflation = 0; // step 6: cwnd is ssthresh again
+        if v.cfg.recovery.reno().ends_with == RecoveryEnd::OutstandingPlusTwo {
+            let mss = u64::from(v.s.mss);
+            let window = (v.s.flight_size().div_ceil(mss) + 2) * mss;
+            return Outcome { steps: Steps::one(Step::Window(window as u32)), ..Outcome::GROW };
+        }
         if self.rules == RecoveryRules::Ns2_1998 {
             Outcome::GROW
         } else {

@@ -461,3 +461,19 @@ fn a_second_timeout_during_a_go_back_halves_all_that_is_outstanding() {
          = cwnd 1000 ssthresh 4500",
     );
 }
+
+/// ns-2's `tcp-full-bay.cc`, `recv`: "make sure we send at most 2 packets due to this ack".
+#[test]
+fn the_agents_of_rfc_2415_leave_recovery_with_two_segments_more_than_outstanding() {
+    let RecoveryConfig::Reno(standard) = RecoveryKind::Reno.standard() else { unreachable!() };
+    let reno = RenoConfig { ends_with: RecoveryEnd::OutstandingPlusTwo, ..standard };
+    let script = "0.5 < ack 0
+         0.5 < ack 0
+         0.5 < ack 0
+         0.5 > data 0-1000
+         0.6 < ack 1000              # nine outstanding: 11 instead of ssthresh, 5
+         0.6 > data 10000-11000
+         0.6 > data 11000-12000
+         = ssthresh 5000";
+    after_ten(&TcpConfig { recovery: RecoveryConfig::Reno(reno), ..recovering(RecoveryKind::Reno) }, script);
+}
