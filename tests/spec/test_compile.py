@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
+from bisect import bisect_right
 from typing import Any
 
 import pytest
 
 from cwndlab import _core
 from cwndlab.errors import StudyError
+from cwndlab.spec import changes
 from cwndlab.spec.document import shipped_studies
 from cwndlab.study import Study
 from small_study import edited
@@ -183,3 +187,19 @@ def test_every_shipped_study_is_accepted_by_the_core_in_every_cell(name: str) ->
     plan = Study.load(name).plan()
     for cell in plan.cells:
         _core.check_scenario(cell.scenario)
+
+
+def test_pauses_of_a_rate_are_where_any_interval_is_however_many_there_are() -> None:
+    """Against the definition; the last case has as many intervals as a study may list."""
+    drawn = random.Random(7)
+    for _ in range(300):
+        times = sorted({0, *(drawn.randrange(1, 40) for _ in range(drawn.randrange(4)))})
+        rates = [drawn.randrange(1, 5) for _ in times]
+        down = [(start, start + drawn.randrange(1, 9)) for start in drawn.choices(range(40), k=5)]
+        made, paused = changes._pause_rates(times, rates, down, ())
+        assert made == sorted(set(made)) and all(a != b for a, b in itertools.pairwise(paused))
+        for now in range(60):
+            expected = 0 if any(a <= now < b for a, b in down) else rates[bisect_right(times, now) - 1]
+            assert paused[bisect_right(made, now) - 1] == expected
+    many = [(2 * k, 2 * k + 1) for k in range(9000)]
+    assert changes._pause_rates([0], [5], many, ()) == (list(range(18000)), [0, 5] * 9000)

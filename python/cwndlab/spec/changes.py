@@ -1,6 +1,7 @@
 """What of a link changes during a run: rates, delays and losses at stated times, packet-delivery traces."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -200,12 +201,11 @@ def _pause_rates(
     """The steps with a rate of 0 in these intervals."""
     if any(start >= end for start, end in down):
         raise problem_at(at, "an interval ends before it begins", 'write for instance [["10s", "12s"]]')
-    edges = sorted({*times, *(edge for interval in down for edge in interval)})
+    starts, ends = sorted(start for start, _ in down), sorted(end for _, end in down)
     made: list[tuple[int, int]] = []
-    for edge in edges:
-        rate = next(value for time, value in zip(times[::-1], rates[::-1], strict=True) if time <= edge)
-        if any(start <= edge < end for start, end in down):
-            rate = 0
+    for edge in sorted({*times, *starts, *ends}):
+        is_down = bisect_right(starts, edge) > bisect_right(ends, edge)
+        rate = 0 if is_down else rates[bisect_right(times, edge) - 1]
         if not made or made[-1][1] != rate:
             made.append((edge, rate))
     return [edge for edge, _ in made], [rate for _, rate in made]

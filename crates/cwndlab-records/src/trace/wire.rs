@@ -167,11 +167,15 @@ pub fn headers(row: &SegmentRow, connection: u32, flow: Flow, scaling: &mut Scal
 
 type End = ([u8; 4], u16);
 
+/// The port of the connection's server.
+fn server_port(flow: Flow) -> u16 {
+    FIRST_SERVER_PORT + (flow.traffic % SERVER_PORTS) as u16
+}
+
 /// Address and port of the sender and of the receiver.
 fn ends(row: &SegmentRow, connection: u32, flow: Flow) -> (End, End) {
     let client = (address(flow.client), (FIRST_CLIENT_PORT + connection % CLIENT_PORTS) as u16);
-    let server_port = u32::from(FIRST_SERVER_PORT) + flow.traffic % SERVER_PORTS;
-    let server = (address(flow.server), server_port as u16);
+    let server = (address(flow.server), server_port(flow));
     if row.from_client {
         (client, server)
     } else {
@@ -211,4 +215,17 @@ fn udp_headers(row: &SegmentRow, connection: u32, flow: Flow) -> (Vec<u8>, u32) 
     // In UDP, a checksum field of 0 means that there is no checksum, so a computed 0 is written as all ones.
     out[26..28].copy_from_slice(&if udp_checksum == 0 { u16::MAX } else { udp_checksum }.to_be_bytes());
     (out, total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_traffic_entry_has_a_port_however_many_there_are() {
+        for (traffic, port) in [(0, 5001), (60_534, 65_535), (60_535, 5001), (199_999, 23_395)] {
+            let flow = Flow { client: 0, server: 1, traffic, datagrams: false };
+            assert_eq!(server_port(flow), port, "entry {traffic}");
+        }
+    }
 }
