@@ -140,6 +140,24 @@ def test_pairing_decides_what_independent_runs_could_not() -> None:
     assert verdict("delay[iw=2] < delay[iw=1]", Results(cells, {"delay": "s"}, shuffled)) is Verdict.UNDECIDED
 
 
+def test_the_scatter_of_single_runs_is_compared_with_its_uncertainty() -> None:
+    rng = np.random.default_rng(5)
+    cells = synthetic.grid(noise=["low", "high"])
+    data = {
+        (c.id, "delay"): rng.normal(1.0, 0.02 if k == 0 else 0.2, 20).tolist() for k, c in enumerate(cells)
+    }
+    both = Results(cells, {"delay": "s"}, data)
+    runs = np.array(data[cells[0].id, "delay"])
+    share = float(np.std(runs, ddof=1) / np.mean(runs))
+    assert (
+        verdict(f"abs(estimate(scatter(delay[noise='low'])) - {share:.9f}) < 0.000001", both) is Verdict.HOLDS
+    )
+    assert verdict("scatter(delay[noise='high']) > 3 * scatter(delay[noise='low'])", both) is Verdict.HOLDS
+    assert verdict("scatter(delay[noise='low']) < 0.019", both) is Verdict.UNDECIDED
+    few = Results(cells, {"delay": "s"}, {key: values[:2] for key, values in data.items()})
+    assert verdict("scatter(delay[noise='high']) > 0.01", few) is Verdict.UNDECIDED
+
+
 def test_a_true_claim_is_rarely_called_false() -> None:
     rng = np.random.default_rng(3)
     cells = synthetic.grid(iw=[1, 2])

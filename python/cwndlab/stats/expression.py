@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import Floats, Range, derived_range, median, reduced_range
+from cwndlab.metrics._numbers import NON_NEGATIVE, Floats, Range, derived_range, median, reduced_range
 from cwndlab.spec.grammar import ExpressionError, not_allowed, parse
 from cwndlab.spec.values import as_list
 from cwndlab.stats import intervals
@@ -40,6 +40,7 @@ from cwndlab.stats.field import (
     neither_less,
     reduce,
     samples_at_position,
+    scatter_of,
     surely_less,
 )
 from cwndlab.stats.results import Results
@@ -107,6 +108,7 @@ FUNCTIONS = (
     *_OVER_CONDITIONS,
     *_OVER_NUMBERS,
     *("abs", "decrease", "increase", "ratio", "estimate", "low", "high", "quantile", "shift", "take", "size"),
+    "scatter",
 )
 
 
@@ -277,6 +279,8 @@ class Evaluator:
             ends = {k: first.interval(k) for k in first.data}
             attribute = "value" if name == "estimate" else name
             return Field(first.axes, {k: np.array([float(getattr(i, attribute))]) for k, i in ends.items()})
+        if name == "scatter":
+            return first.map(scatter_of, NON_NEGATIVE)
         if name == "size":
             return Field.number(float(len(first.data)))
         second_value = self._constant(args[1])

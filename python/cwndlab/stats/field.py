@@ -254,3 +254,17 @@ def count(matrix: Floats) -> Floats:
     sure = float(np.count_nonzero(matrix == 1.0))
     open_ = float(np.count_nonzero(np.isnan(matrix)))
     return np.array([sure, sure, sure + open_])
+
+
+def scatter_of(values: Floats) -> Floats:
+    """The standard deviation of single runs over their mean, and the same without one replicate in turn.
+
+    The runs follow from a mean and its leave-one-out values.
+    """
+    n = len(values) - 1
+    if n < FEWEST:
+        return np.full(len(values), math.nan if n else 0.0)
+    runs = n * values[0] - (n - 1) * values[1:]
+    without = [float(np.std(np.delete(runs, k), ddof=1)) for k in range(n)]
+    spreads = np.array([float(np.std(runs, ddof=1)), *without])
+    return intervals.relate("ratio", spreads, np.abs(values))

@@ -14,7 +14,8 @@ distances, each in standard deviations).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
@@ -115,12 +116,10 @@ class _Number:
     measured: float
     known: dict[tuple[Taken, Taken], _Play] = field(default_factory=dict)
 
-    def play(self, taken: Mapping[str, Sequence[int]]) -> _Play:
+    def play(self, own: Sequence[int], base: Sequence[int] = ()) -> _Play:
         """The number with these replicates in the paper's place, in the order in which they are drawn."""
-        own_id, base_id = self.cells
         runs = self._runs()
-        mine = tuple(sorted(taken[own_id][:runs]))
-        theirs = tuple(sorted(taken[base_id][:runs])) if base_id is not None else ()
+        mine, theirs = tuple(sorted(own[:runs])), tuple(sorted(base[:runs]))
         if (mine, theirs) not in self.known:
             self.known[mine, theirs] = self._compute(mine, theirs, runs)
         return self.known[mine, theirs]
@@ -184,35 +183,39 @@ class PlayedPaper:
             cell.estimate.value,
         )
 
-    def _draws(self) -> Iterator[tuple[dict[str, Sequence[int]], np.random.Generator]]:
-        """For each draw the order in which replicates of each cell are taken."""
-        random = np.random.default_rng(SEED)
+    def _orders(self) -> dict[str, list[list[int]]]:
+        """For each cell and draw the order in which its replicates are taken.
+
+        A cell's draws are its own, so that they do not depend on what else was run.
+        """
         length: dict[str, int] = {}
         for number in self._numbers.values():
             for cell, values in zip(number.cells, (number.own, number.base), strict=True):
                 if cell is not None and values is not None:
                     length[cell] = max(length.get(cell, 0), len(values))
-        longest = max(length.values(), default=0)
-        for _ in range(DRAWS):
-            if self.results.source_paired:
-                order = random.permutation(longest)
-                yield {cell: order[order < n].tolist() for cell, n in length.items()}, random
-            else:
-                yield {cell: random.permutation(n).tolist() for cell, n in length.items()}, random
+        if self.results.source_paired:
+            random = _random("")
+            orders = [random.permutation(max(length.values(), default=0)) for _ in range(DRAWS)]
+            return {cell: [order[order < n].tolist() for order in orders] for cell, n in length.items()}
+        found = {}
+        for cell, n in length.items():
+            random = _random(cell)
+            found[cell] = [random.permutation(n).tolist() for _ in range(DRAWS)]
+        return found
 
     @cached_property
     def _played(self) -> tuple[Floats, Floats, Floats]:
         """Draws × numbers: what the draw prints, the same of the runs left, and 1 where incompatible."""
-        numbers = list(self._numbers.values())
-        shape = (DRAWS, len(numbers))
+        shape = (DRAWS, len(self._numbers))
         printed, left, apart = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        width = np.array([number.rounding for number in numbers])
-        for draw, (taken, random) in enumerate(self._draws()):
-            plays = np.array([number.play(taken) for number in numbers]).reshape(-1, 4)
-            printed[draw] = plays[:, 0] + random.uniform(-1.0, 1.0, len(numbers)) * width
-            left[draw] = plays[:, 1]
-            slack = width + 1e-9 * np.maximum(1.0, np.abs(printed[draw]))
-            apart[draw] = (printed[draw] < plays[:, 2] - slack) | (printed[draw] > plays[:, 3] + slack)
+        orders = self._orders()
+        for k, (key, number) in enumerate(self._numbers.items()):
+            taken = zip(*(orders[cell] for cell in number.cells if cell is not None), strict=True)
+            plays = np.array([number.play(*one) for one in taken]).reshape(-1, 4)
+            printed[:, k] = plays[:, 0] + _random(repr(key)).uniform(-1.0, 1.0, DRAWS) * number.rounding
+            left[:, k] = plays[:, 1]
+            slack = number.rounding + 1e-9 * np.maximum(1.0, np.abs(printed[:, k]))
+            apart[:, k] = (printed[:, k] < plays[:, 2] - slack) | (printed[:, k] > plays[:, 3] + slack)
         return printed, left, apart
 
     @cached_property
@@ -265,6 +268,11 @@ class PlayedPaper:
             own += ((published - measured) / scale) ** 2
         p = (1 + int(np.count_nonzero(distances >= own))) / (DRAWS + 1)
         return JointTest(tuple(means), p)
+
+
+def _random(name: str) -> np.random.Generator:
+    """Random numbers of something with this name."""
+    return np.random.default_rng([SEED, zlib.crc32(name.encode())])
 
 
 def _ends(drawn: Floats, method: Literal["linear", "inverted_cdf"] = "linear") -> tuple[float, float]:

@@ -248,12 +248,26 @@ def _finish(
         )
         for mark in marks:
             if _is_marked(mark, spec, column, number.row):
-                judgement = judgement._replace(verdict=Verdict(mark.verdict), note=mark.reason, marked=True)
+                reason = mark.reason
+                if mark.verdict == Verdict.FITTED.value:
+                    points = interval.value - published.value if column.compare is not None else None
+                    reason = f"{reason}. {_describe_fit(judgement, points)}"
+                judgement = judgement._replace(verdict=Verdict(mark.verdict), note=reason, marked=True)
                 number = number._replace(corrected=mark.corrected)
         judgement = judgement._replace(in_headline=spec.counted)
         number, note = number._replace(judgement=judgement), judgement.note
     flag = column.flag.note if column.flag is not None and column.flag.meets(interval.value) else ""
     return number._replace(note=". ".join(t for t in (note, flag, results.remarks.get(cell.id)) if t))
+
+
+def _describe_fit(judgement: Judgement, change: float | None) -> str:
+    """How well a number fits that chose the model; `change` is how far a published change is missed."""
+    found, apart = f"would be \u201c{judgement.verdict}\u201d", judgement.relative_difference
+    if change is None and math.isnan(apart):
+        return f"The fit {found}"
+    size = f"{abs(100 * apart):.1f} %" if change is None else f"{abs(change):.1f}"
+    side = "above" if (apart if change is None else change) > 0.0 else "below"
+    return f"The fit is {size} {side} the published value and {found}"
 
 
 def margin_of(spec: Table, column: Column, results: Results) -> Margin:
