@@ -300,6 +300,29 @@ def test_the_largest_relative_difference_is_stated_first() -> None:
     assert text.startswith("Goodput of a rises from 10 to 80 Mbit/s")
 
 
+def test_what_kernels_change_is_stated_before_larger_differences() -> None:
+    cells = synthetic.grid(buffer=[1, 2], kernel=["6.12", "7.3"])
+    data = {
+        (cell.id, flow): [
+            base * (1.5 if cell.axes["kernel"] == "7.3" else 1.0) + noise for noise in (-0.1, 0.0, 0.1)
+        ]
+        for cell in cells
+        for flow, base in (("a", 10.0), ("b", 90.0))
+    }
+    results = Results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), data)
+    text = shown(study("f", series=["kernel"], quantities=["a", "b"], y_title="goodput"), results)
+    assert text.startswith(
+        "At buffer = 1 and 2, kernel = 7.3 has the larger goodput of a (15 against 10 Mbit/s)."
+    )
+    data |= {key: [90.0, 91.0, 89.0] for key in data}
+    data |= {(cell.id, "a"): [10.0, 11.0, 9.0] for cell in cells}
+    found = headline(
+        Figure.model_validate(study("f", series=["kernel"], quantities=["a", "b"], y_title="goodput")),
+        results,
+    )
+    assert "b has the larger goodput" in found.shown and "the runs do not tell" in found.undecided.lower()
+
+
 def test_another_figure_answers_where_the_first_leaves_all_open() -> None:
     cells = synthetic.grid(buffer=[1, 2])
     data: dict[tuple[str, str], list[float]] = {}

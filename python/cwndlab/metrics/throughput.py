@@ -26,6 +26,9 @@ from ._rows import (
 def goodput(run: RunView, *, traffic: str | None = None) -> float:
     """Goodput: payload bytes delivered in order (both directions), times 8, per second.
 
+    Bytes that arrived behind a lost segment count when that arrives, as the application gets them then. So a
+    window that is short against a recovery can have more goodput than the link's rate.
+
     Not measurable when the traffic is not in the cell.
 
     For one traffic entry of the study, or for all.
@@ -39,8 +42,9 @@ def goodput(run: RunView, *, traffic: str | None = None) -> float:
 def goodput_series(run: RunView, *, traffic: str | None = None, interval: Interval) -> list[float]:
     """Goodput over time: of a traffic's connections together, in each interval of the window.
 
-    Payload bytes delivered in order, both ways, times 8, over the interval's length. A figure with `x =
-    "index"` draws it: point k is the k-th interval of length `interval` (seconds).
+    Payload bytes delivered in order, both ways, times 8, over the interval's length: after a loss was repaired,
+    that can be more than the link carries in it. A figure with `x = "index"` draws it: point k is the k-th
+    interval of length `interval` (seconds).
 
     For one traffic entry of the study, or for all; in the order of time.
     """

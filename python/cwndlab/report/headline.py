@@ -2,7 +2,7 @@
 
 A figure answers three questions: which flow has more, what another value of a series' axis changes, and what
 changes along x. Flows are compared within a cell, settings for the same flow. The largest relative difference
-is stated first.
+is stated first; in a study of several kernels, what the kernels change.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cwndlab.errors import StudyError
+from cwndlab.spec.kernels import AXIS as KERNELS
 from cwndlab.spec.outputs import Figure
 from cwndlab.spec.schema import Quantity
 from cwndlab.stats.field import INDEX
@@ -113,14 +114,13 @@ def headline(spec: Figure, results: Results) -> Headline:
         return Headline()
     if not drawn.lines:
         return Headline()
-    found = [
-        _compare_flows(spec, results, drawn),
-        *_compare_settings(spec, results, drawn),
-        _along(spec, results, drawn),
-    ]
-    shown = sorted((one for one in found if one.shown), key=lambda one: -one.relative)[:MOST_SENTENCES]
+    changes = dict(zip(spec.series, _compare_settings(spec, results, drawn), strict=True))
+    asked = [one] if (one := changes.pop(KERNELS, None)) else []
+    found = [*asked, _compare_flows(spec, results, drawn), *changes.values(), _along(spec, results, drawn)]
+    order = sorted(found, key=lambda one: (one not in asked, -one.relative))
+    shown = [one for one in order if one.shown][:MOST_SENTENCES]
     undecided = found[0].undecided or (found[1].undecided if len(found) > 2 else "")
-    if shown and found[0].undecided and not found[0].shown:
+    if shown and not asked and found[0].undecided and not found[0].shown:
         undecided = ""  # the other questions have an answer
     return Headline(" ".join(one.shown for one in shown), undecided)
 
