@@ -64,6 +64,8 @@ mod tests {
     fn a_stream_depends_on_seed_replicate_and_name_and_on_nothing_else() {
         let first = |seed, replicate, name| Streams::new(seed, replicate).stream(name).next_u64();
         assert_eq!(first(1, 2, "loss"), first(1, 2, "loss"));
+        let of = |name, purpose| Streams::new(1, 2).traffic(name, purpose).next_u64();
+        assert!(of("web", "sizes") != of("web", "pauses") && of("web", "sizes") != of("ftp", "sizes"));
         let end = |number, end| Streams::new(1, 2).connection("web", number, end).next_u64();
         assert_eq!(end(0, "client"), end(0, "client"));
         assert!(end(0, "client") != end(1, "client") && end(0, "client") != end(0, "server"));

@@ -46,6 +46,8 @@ pub struct Rr {
     up: u64,
     down: u64,
     current: Option<Transaction>,
+    /// What the connection had lost when the last response arrived.
+    last: Losses,
 }
 
 /// The transaction in progress.
@@ -87,6 +89,7 @@ impl Spec for RrSpec {
             up: 0,
             down: 0,
             current: None,
+            last: Losses::default(),
         })
     }
 }
@@ -98,7 +101,7 @@ impl Application for Rr {
                 Time::ZERO => self.connect(out),
                 wait => out.push(Command::Timer { at: now + wait }),
             },
-            Event::Timer if self.is_open => self.ask(now, Losses::default(), out),
+            Event::Timer if self.is_open => self.ask(now, self.last, out),
             Event::Timer => self.connect(out),
             Event::Established { side: Side::Client, .. } => self.ask(now, Losses::default(), out),
             Event::Delivered { conn, side: Side::Server, .. } => {
@@ -108,6 +111,7 @@ impl Application for Rr {
             }
             Event::Delivered { side: Side::Client, losses, .. } => {
                 self.end(now, losses, out);
+                self.last = losses;
                 self.go_on(now, losses, out);
             }
             Event::PeerClosed { conn, side: Side::Server } => {
@@ -189,6 +193,17 @@ mod tests {
         let starts: Vec<u64> = net.records.iter().map(|record| record.start.as_nanos() / 1_000_000).collect();
         assert_eq!(starts, [100, 700, 1300, 1900, 2500, 3100, 3700, 4300, 4900, 5500]);
         assert!(net.records.iter().all(|r| r.end - r.start == Time::from_millis(100) && r.bytes == 5000));
+    }
+
+    #[test]
+    fn a_transaction_counts_the_losses_since_its_own_start() {
+        let mut net = Network::new(app(JSON, 1).unwrap(), Time::from_millis(100));
+        net.lost_per_delivery = 3;
+        let net = net.run(Time::from_secs(6));
+        let losses: Vec<u32> = net.records.iter().map(|record| record.retransmits).collect();
+        // a request and a response each; the connection itself was lost nothing before the first
+        assert_eq!(losses, vec![6; losses.len()], "{losses:?}");
+        assert!(losses.len() >= 9);
     }
 
     #[test]

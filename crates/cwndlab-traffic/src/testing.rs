@@ -23,6 +23,9 @@ pub(crate) struct Network {
     /// Numbers of the connections that break instead of being established, counted from 1 in the order of opening;
     /// ascending.
     pub(crate) broken: VecDeque<usize>,
+    /// Retransmissions of a connection for each delivery so far.
+    pub(crate) lost_per_delivery: u32,
+    delivered: u32,
 }
 
 #[derive(Default, Clone, Copy)]
@@ -60,6 +63,8 @@ impl Network {
             records: Vec::new(),
             connects: Vec::new(),
             broken: VecDeque::new(),
+            lost_per_delivery: 0,
+            delivered: 0,
         }
     }
 
@@ -92,8 +97,10 @@ impl Network {
             let end = self.ends.get_mut(&(conn, side == Side::Client))?;
             end.received = end.received.max(total);
             let received = end.received;
+            self.delivered += 1;
             end.notify.take_if(|n| *n <= received)?;
-            return Some(Event::Delivered { conn, side, total: received, losses: Losses::default() });
+            let losses = Losses { retransmits: self.delivered * self.lost_per_delivery, timeouts: 0 };
+            return Some(Event::Delivered { conn, side, total: received, losses });
         }
         if let Event::Finished { conn, .. } = event {
             self.ends.remove(&(conn, true));

@@ -307,6 +307,18 @@ proptest! {
     }
 }
 
+/// A packet that waited may use an opportunity at the instant at which it may begin; one that arrives then may not.
+#[test]
+fn an_arrival_at_an_idle_link_misses_the_opportunity_of_that_instant_with_any_queue() {
+    let capacity = CapacityConfig::Deliveries { at_ms: vec![1, 1, 2, 5, 9] };
+    let offered = [(1_000_000, 1500), (5_000_000, 1500), (5_000_000, 1500)];
+    for queue in [QueueConfig::Infinite {}, QueueConfig::Codel(CodelConfig::default())] {
+        let mut link = link(1_000_000, Time::ZERO, &queue).varying(&capacity);
+        let ms: Vec<u64> = arrivals(&mut link, &offered).iter().map(|at| at.as_nanos() / 1_000_000).collect();
+        assert_eq!(ms, [2, 9, 10], "{queue:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn delays_drawn_as_packets_enter_are_those_drawn_as_they_leave(

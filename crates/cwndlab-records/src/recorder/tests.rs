@@ -90,6 +90,23 @@ fn a_duplicate_acknowledges_nothing_new_with_data_outstanding_and_the_same_windo
 }
 
 #[test]
+fn an_acknowledgment_that_a_link_dropped_acknowledged_nothing() {
+    let mut recorder = recorder();
+    let drop = Seen::Dropped { link: 0, cause: DropCause::Full };
+    for (event, way, segment) in [
+        (Seen::Received, DATA, data(1)),
+        (Seen::Received, DATA, data(1001)),
+        (drop, ACKS, ack(1001, 9000)),
+        (Seen::Received, ACKS, ack(1001, 9000)), // the first of its kind that passes
+        (Seen::Received, ACKS, ack(1001, 9000)), // a duplicate
+    ] {
+        recorder.segment(Time::ZERO, event, way, 0, &segment);
+    }
+    let events: Vec<_> = rows(recorder).into_iter().map(|(event, ..)| event).collect();
+    assert_eq!(events, [Receive, Receive, Drop, Ack, DupAck]);
+}
+
+#[test]
 fn offsets_go_on_past_the_wrap_of_sequence_numbers() {
     let mut recorder = recorder();
     let step = 1 << 30;

@@ -31,6 +31,14 @@ fn uniform_and_exponential_have_their_means_and_stay_in_range() {
 }
 
 #[test]
+fn bytes_are_rounded_and_at_least_one() {
+    for (value, bytes) in [(2.4, 2), (2.5, 3), (2.6, 3), (0.2, 1), (0.0, 1)] {
+        let sampler = Dist::Fixed { value }.sampler(&BTreeMap::new()).unwrap();
+        assert_eq!(sampler.draw_bytes(&mut Rng::new(1)), bytes, "{value}");
+    }
+}
+
+#[test]
 fn lognormal_pareto_has_the_bodys_median_the_tails_slope_and_the_cut() {
     let d = Dist::LognormalPareto { median: 1600.0, sigma: 1.2, tail_from: 10_000.0, tail_alpha: 1.5, max: 1e6 };
     let v = draws(&d, 400_000);

@@ -107,3 +107,25 @@ fn a_connection_that_gets_no_answer_fails_with_its_reason_even_if_connections_ar
     let failed = Simulation::new(&scenario, 1, 0, Failed::default()).unwrap().run().unwrap().1;
     assert_eq!(failed.0, [(0, "the peer did not answer the connection request")]);
 }
+
+/// Options are kept apart from the packet, in a slot that is free again once the packet has arrived: a duplicate needs one of
+/// its own.
+#[test]
+fn duplicated_acknowledgments_arrive_with_the_blocks_with_which_they_were_sent() {
+    let impairments = r#"{"kind": "bernoulli", "p": 0.05}, {"kind": "duplicate", "p": 0.4}"#;
+    let scenario = chain(&tcp(Profile::Rfc5681, RecoveryKind::Sack), 600_000, DROP_TAIL, impairments, 600);
+    let of_server = |seen: Seen, sent: bool| -> Vec<(u16, Vec<(u32, u32)>)> {
+        let mine = seen
+            .segments
+            .into_iter()
+            .filter(|(event, from_client, ..)| !from_client && matches!(event, SegmentEvent::Sent { .. }) == sent);
+        mine.map(|(_, _, id, segment)| (id, segment.sack.as_slice().to_vec())).collect()
+    };
+    let sent: BTreeMap<u16, Vec<(u32, u32)>> = of_server(watch(scenario.clone(), 3), true).into_iter().collect();
+    let arrived: Vec<_> = of_server(watch(scenario, 0), false);
+    let with_blocks = arrived.iter().filter(|(_, blocks)| !blocks.is_empty()).count();
+    assert!(with_blocks > 100, "{with_blocks}");
+    for (id, blocks) in &arrived {
+        assert_eq!(blocks, &sent[id], "packet {id}");
+    }
+}

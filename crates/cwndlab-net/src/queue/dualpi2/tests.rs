@@ -79,6 +79,19 @@ fn low_latency_packets_go_first_but_the_classic_queue_keeps_its_share() {
     assert!((98..=102).contains(&classic), "{classic} of 1000");
 }
 
+#[test]
+fn nothing_is_owed_to_a_queue_that_had_nothing_to_send() {
+    let mut queue = fixed(0.0);
+    let mut dropped = Vec::new();
+    for (id, ecn) in [Ecn::Ect1, Ecn::Ect1, Ecn::NotEct].into_iter().enumerate() {
+        queue.enqueue(Time::ZERO, packet(id as u64, ecn), &mut dropped);
+    }
+    queue.dequeue(Time::ZERO, &mut dropped);
+    assert!(queue.owed > 0.0, "the classic queue waited");
+    queue.dequeue(Time::ZERO, &mut dropped);
+    assert!(queue.owed.abs() < f64::MIN_POSITIVE, "the low-latency queue is empty");
+}
+
 /// The load is unresponsive classic traffic of 120 % of 10,000 packets per second. A sixth of it has to be dropped, so
 /// p' is the square root of 1/6, 0.41.
 #[test]

@@ -176,3 +176,15 @@ fn a_long_idle_time_costs_no_loop_of_updates() {
     assert!(queue.next_update > Time::from_secs(3_000_000_000));
     assert!(queue.next_update <= Time::from_secs(3_000_000_000) + Time::from_millis(15));
 }
+
+/// RFC 8033, section 4.1: the accumulated probability counts since the last drop, of whatever kind.
+#[test]
+fn a_drop_of_a_full_buffer_resets_the_accumulated_probability() {
+    let mut queue = Pie::new(PieConfig { limit: 1, ..PieConfig::default() });
+    let (mut rng, mut dropped) = (rng(), Vec::new());
+    queue.enqueue(Time::ZERO, TestPacket::new(0), &mut rng, &mut dropped);
+    queue.controller.accumulated = 0.7;
+    queue.enqueue(Time::ZERO, TestPacket::new(1), &mut rng, &mut dropped);
+    assert!(matches!(dropped[..], [(DropCause::Full, _)]));
+    assert!(queue.controller.accumulated.abs() < f64::MIN_POSITIVE);
+}

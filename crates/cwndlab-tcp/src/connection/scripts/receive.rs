@@ -158,6 +158,23 @@ fn the_window_closes_when_nobody_reads_and_opens_when_somebody_does() {
     assert_eq!(end.received(), 4000);
 }
 
+/// RFC 9293, 3.8.6.2.2: an update is due once the window would grow by a segment or half the buffer, whichever is less.
+#[test]
+fn a_window_opens_by_half_a_buffer_that_holds_less_than_two_segments() {
+    let cfg = TcpConfig { receive_buffer_bytes: 1600, ..config(1) };
+    server(
+        &cfg,
+        "0 manual
+         0 < data 0-1000
+         0 > ack 1000
+         0 < data 1000-1600
+         0 > ack 1600
+         1 read 799              # less than half of 1600
+         2 read 1
+         2 > ack 1600",
+    );
+}
+
 /// RFC 2883, section 4: if part of a segment arrived before, that part is reported; here beyond a hole, where nothing
 /// is acknowledged yet.
 #[test]

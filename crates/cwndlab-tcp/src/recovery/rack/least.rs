@@ -83,7 +83,15 @@ mod tests {
         let mut s = SendState::new(&cfg, 1448);
         s.rtt.set_min_rtt(Time::from_millis(50));
         let mut least = LeastRtt::default();
-        least.note(&cfg, &mut s, Time::from_secs(1000), Time::from_millis(60), None);
-        assert_eq!(s.rtt.min_rtt(), Time::from_millis(50));
+        for second in [1, 1000, 2000] {
+            least.note(&cfg, &mut s, Time::from_secs(second), Time::from_millis(60), None);
+            assert_eq!(s.rtt.min_rtt(), Time::from_millis(50), "at {second} s");
+        }
+        // With them, the same round trips replace the minimum.
+        let with = TcpConfig { linux_details: true, ..cfg };
+        for second in [1, 1000, 2000] {
+            least.note(&with, &mut s, Time::from_secs(second), Time::from_millis(60), None);
+        }
+        assert_eq!(s.rtt.min_rtt(), Time::from_millis(60));
     }
 }

@@ -43,6 +43,20 @@ fn sixteen_recoveries_without_dsack_reset_the_reordering_window() {
 }
 
 #[test]
+fn a_dsack_restarts_the_count_of_recoveries_after_which_the_window_is_reset() {
+    let cfg = Profile::Linux6.config();
+    let ((mut s, flight), mut rack) = (sender(&cfg), Rack { reorderings: 1, ..Rack::new() });
+    for _ in 0..2 {
+        rack.adapt(&s, true);
+        (s.una, s.max) = (s.max, s.max + 1000);
+        (0..15).for_each(|_| rack.count_repair(&cfg, false));
+    }
+    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(75));
+    rack.count_repair(&cfg, false);
+    assert_eq!(rack.reordering_window(&cfg, &s, &flight), MS(25));
+}
+
+#[test]
 fn where_nothing_was_reordered_a_recovery_or_three_reports_leave_no_window() {
     let cfg = Profile::Linux6.config();
     let ((s, flight), mut rack) = (sender(&cfg), Rack::new());
