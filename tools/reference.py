@@ -91,7 +91,7 @@ def kinds_page(section: Section) -> str:
         if found["keys"]:
             lines += ["", "| key | default | |", "|---|---|---|"]
         for key, words in found["keys"].items():
-            default = f"`{words['default']}`" if words["default"] else ""
+            default = f"`{words['default']}`" if words["default"] else "**required**" * words["required"]
             lines.append(f"| `{key}` | {default} | {words['about']} |")
     return "\n".join(lines) + "\n"
 
@@ -103,7 +103,7 @@ Schema = Mapping[str, Any]
 KEYS = """# Keys of a study
 
 Every key of a study file and of `claims.toml`. [Study files](../guide/study-file.md) explains them with
-examples. A key with an empty default must be given; "–" stands for a key that may be left out and has none.
+examples. "–" stands for a key that may be left out and has no default.
 A table with a `kind` or a `profile` has further keys: see [queues](queues.md), [applications](apps.md),
 [impairments](impairments.md), and the [knobs](../models/profiles.md) of TCP.
 
@@ -129,7 +129,7 @@ def _section(title: str, anchor: str, file: str, table: Schema) -> str:
     lines = ["", f"(keys-{anchor})=", f"## {title}", "", " ".join(table["description"].split())]
     lines += ["", "| key | type | default | |", "|---|---|---|---|"]
     for key, about in table["properties"].items():
-        default = "" if key in table.get("required", ()) else _default(about.get("default"))
+        default = "**required**" if key in table.get("required", ()) else _default(about.get("default"))
         row = f"| `{key}` | {_type(about, file)} | {default} | {about['description']} |"
         lines.append(row.replace("  |", " |"))
     return "\n".join(lines) + "\n"

@@ -37,17 +37,32 @@ def _texts(function: object, key: str, seen: set[int]) -> Iterator[str]:
     known: Mapping[str, object] = {**function.__globals__, **closed}
     for name in sorted(set(_names(function.__code__)) & known.keys()):
         value = known[name]
-        if isinstance(value, FunctionType | type) and value.__module__ == function.__module__:
+        if isinstance(value, FunctionType) and value.__module__ == function.__module__:
             yield f"{name} {_source(name, value, key)}"
-            members = vars(value).values() if isinstance(value, type) else (value,)
-            for member in members:
-                yield from _texts(member, key, seen)
+            yield from _texts(value, key, seen)
+        elif isinstance(value, type) and value.__module__ == function.__module__:
+            yield from _texts_of_class(name, value, key, seen)
         elif isinstance(value, ModuleType):
             yield f"{name} module {value.__name__}"
         elif getattr(value, "__module__", None) and hasattr(value, "__qualname__"):
             yield f"{name} {value.__module__}.{value.__qualname__}"
         else:
             yield f"{name} {_text_of(name, value, key)}"
+
+
+def _texts_of_class(name: str, value: type, key: str, seen: set[int]) -> Iterator[str]:
+    """The source of a class and of its bases, its constants, and what its methods name."""
+    for base in value.__mro__:
+        if base.__module__ != value.__module__:
+            yield f"{name} {base.__module__}.{base.__qualname__}"
+            continue
+        yield f"{name} {_source(name, base, key)}"
+        for attribute, member in vars(base).items():
+            function = member.fget if isinstance(member, property) else getattr(member, "__func__", member)
+            if isinstance(function, FunctionType):
+                yield from _texts(function, key, seen)
+            elif not attribute.startswith("__") and isinstance(member, (*_PLAIN, list, tuple, dict, set)):
+                yield f"{name}.{attribute} {_text_of(name, member, key)}"
 
 
 def _names(code: CodeType) -> Iterator[str]:

@@ -85,7 +85,7 @@ class StudyError(CwndlabError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickles whole, so that a worker's error arrives as it was."""
-        return (partial(StudyError, **{one.name: getattr(self, one.name) for one in fields(self)}), ())
+        return (partial(type(self), **{one.name: getattr(self, one.name) for one in fields(self)}), ())
 
     def replace(self, **changes: object) -> StudyError:
         """The same error with other values of these attributes."""
@@ -236,13 +236,17 @@ def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
     'did you mean "topology"?'
     """
     known = [str(choice) for choice in choices]
-    close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.6)
-    if close:
-        return f'did you mean "{close[0]}"?'
+    if (close := similar(name, known)) is not None:
+        return f'did you mean "{close}"?'
     if not known:
         return "none is defined"
     shown = ", ".join(known[:limit]) + (", …" if len(known) > limit else "")
     return f"known: {shown}"
+
+
+def similar(name: str, choices: Iterable[str]) -> str | None:
+    """The one of the choices that a name may be a misspelling of; None if none is near."""
+    return next(iter(difflib.get_close_matches(str(name), list(choices), n=1, cutoff=0.6)), None)
 
 
 #: Errors that are reported at once.

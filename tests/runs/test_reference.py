@@ -13,6 +13,8 @@ import pytest
 from cwndlab import metrics
 from cwndlab.cli import app
 from cwndlab.commands.reference import APPLICATIONS, IMPAIRMENTS, QUEUES, Section
+from cwndlab.plan.scenario import UNIT_SUFFIX
+from cwndlab.spec.engine_kinds import required_keys
 from cwndlab.spec.measures import ALIASES
 
 SECTIONS = (QUEUES, APPLICATIONS, IMPAIRMENTS)
@@ -98,3 +100,24 @@ def test_misspelt_names_get_the_nearest(
 def test_other_names_of_metrics_lead_to_metrics() -> None:
     assert set(ALIASES.values()) <= set(metrics.names())
     assert not set(ALIASES) & set(metrics.names())
+
+
+@pytest.mark.parametrize(
+    ("section", "kind"), [(section, kind) for section in SECTIONS for kind in section.kinds]
+)
+def test_the_required_keys_are_those_that_the_engine_asks_for(
+    section: Section, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = section.kinds[kind]["keys"]
+    marked = {key for key, words in found.items() if words["required"]}
+    assert marked <= {UNIT_SUFFIX.sub("", key) for key in required_keys(kind)}
+    page = (
+        (DOCS / f"reference/{section.plural}.md")
+        .read_text()
+        .partition(f"\n## {kind}\n")[2]
+        .partition("\n## ")[0]
+    )
+    assert {key for key in found if f"| `{key}` | **required** |" in page} == marked
+    said = output(capsys, section.plural, kind)
+    assert said.count("(required)") == len(marked)
+    assert not any(words["required"] and words["default"] for words in found.values())

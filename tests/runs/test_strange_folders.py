@@ -203,6 +203,35 @@ def test_a_key_of_a_cell_has_the_values_that_it_uses(monkeypatch: pytest.MonkeyP
     assert all(a != b for a, b in zip(before, after, strict=True))
 
 
+class Base:
+    @property
+    def inherited(self) -> int:
+        return FACTOR
+
+    @classmethod
+    def of_class(cls) -> int:
+        return FACTOR
+
+
+class Child(Base):
+    pass
+
+
+def test_a_key_of_a_class_has_its_bases(monkeypatch: pytest.MonkeyPatch) -> None:
+    def uses() -> int:
+        return Child().inherited
+
+    before = digest_of_values(uses, "m")
+    assert before == digest_of_values(uses, "m")
+    monkeypatch.setitem(globals(), "FACTOR", 5)
+    assert digest_of_values(uses, "m") != before
+    second = digest_of_values(uses, "m")
+    monkeypatch.setitem(
+        globals(), "Child", type("Child", (Base,), {"__module__": Child.__module__, "LIMIT": 3})
+    )
+    assert digest_of_values(uses, "m") != second
+
+
 def test_a_value_without_a_key_is_refused() -> None:
     def uses() -> object:
         return HANDLE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ import pytest
 from cwndlab.commands.arguments import changes_of
 from cwndlab.commands.check import check
 from cwndlab.errors import StudyError
+from cwndlab.spec.congestion import UnknownLawError, spell_out
+from cwndlab.spec.place import Place
 from cwndlab.study import Study
 
 HEAD = 'title = "x"\nmeasure = ["goodput"]\n[run]\nduration = "1s"\n[dumbbell]\nrate = "20Mbps"\n'
@@ -107,3 +111,20 @@ def test_check_fails_where_run_would(tmp_path: Path) -> None:
 )
 def test_a_comma_inside_brackets_belongs_to_the_value(option: str, expected: dict[str, str]) -> None:
     assert changes_of([option]) == expected
+
+
+def test_an_unknown_law_is_told_by_its_type_in_every_form() -> None:
+    """`--cc` may define a name that is like none that is known; a misspelt one is an error."""
+    group = {"cc": "xqzw"}
+    with pytest.raises(UnknownLawError, match="there is no congestion control 'xqzw'") as caught:
+        spell_out(group, {"window_law": "reno"}, ("tcp",))
+    located = place_of_text('[tcp]\ncc = "xqzw"\n').locate(caught.value)
+    assert isinstance(located, UnknownLawError) and located.line == 2
+    assert isinstance(pickle.loads(pickle.dumps(located)), UnknownLawError)
+    with pytest.raises(StudyError, match='did you mean "cubic"') as near:
+        spell_out({"cc": "cubci"}, {"window_law": "reno"}, ("tcp",))
+    assert not isinstance(near.value, UnknownLawError)
+
+
+def place_of_text(text: str) -> Place:
+    return Place(tomllib.loads(text), None, text)

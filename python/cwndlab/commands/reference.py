@@ -15,6 +15,7 @@ import typer
 from cwndlab import _core
 from cwndlab.errors import StudyError, nearest
 from cwndlab.plan.scenario import UNIT_SUFFIX
+from cwndlab.spec.engine_kinds import EngineKind, engine_kinds
 from cwndlab.spec.knobs import plain_name
 from cwndlab.spec.measures import ALIASES
 
@@ -24,8 +25,8 @@ from .output import columns, echo, echo_json
 if TYPE_CHECKING:
     from cwndlab.metrics import Metric
 
-#: Keys that a study does not write: what names the kind, and the unit that its limit has.
-_IMPLIED = ("kind", "unit")
+#: Keys that a study does not write: the unit that a limit has.
+_IMPLIED = ("unit",)
 
 
 @dataclass(frozen=True)
@@ -42,25 +43,21 @@ class Section:
     @cached_property
     def kinds(self) -> Mapping[str, Mapping[str, Any]]:
         """What there is to know of each kind, by its name."""
-        schema = json.loads(_core.kinds())[self.what]
-        found = [_of_schema(one, schema.get("$defs", {})) for one in schema["oneOf"]]
-        return {kind["kind"]: kind for kind in found}
+        return {name: _described(name, kind) for name, kind in engine_kinds(self.what).items()}
 
 
-def _of_schema(kind: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A kind's name, description and keys, of its JSON schema."""
-    shared = definitions[kind["$ref"].rpartition("/")[2]] if "$ref" in kind else {}
-    properties = {**shared.get("properties", {}), **kind["properties"]}
+def _described(name: str, kind: EngineKind) -> dict[str, Any]:
+    """A kind's name, description and keys."""
     keys = {
         UNIT_SUFFIX.sub("", key): {
-            "about": _one_line(value.get("description", "")) + _listed_one_line(value, definitions),
+            "about": _one_line(value.get("description", "")) + _listed_one_line(value, kind.definitions),
             "default": _default_text(key, value.get("default")),
+            "required": key in kind.required,
         }
-        for key, value in properties.items()
+        for key, value in kind.keys.items()
         if key not in _IMPLIED
     }
-    about = _one_line(kind.get("description", shared.get("description", "")))
-    return {"kind": kind["properties"]["kind"]["const"], "about": about, "keys": keys}
+    return {"kind": name, "about": _one_line(kind.about), "keys": keys}
 
 
 def _listed_one_line(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
@@ -205,12 +202,16 @@ def _show(section: Section, name: str | None, as_json: bool) -> None:
         echo(columns([(kind, found["about"]) for kind, found in section.kinds.items()]))
     else:
         found = section.kinds[name]
-        rows = [
-            (key, words["about"] + (f" (default {words['default']})" if words["default"] else ""))
-            for key, words in found["keys"].items()
-        ]
+        rows = [(key, words["about"] + _mark(words)) for key, words in found["keys"].items()]
         echo(f"{name}: {found['about']}\n")
         echo(columns(rows) if rows else "It has no keys.")
+
+
+def _mark(words: Mapping[str, Any]) -> str:
+    """What follows the description of a key: that it is required, or its default."""
+    if words["required"]:
+        return " (required)"
+    return f" (default {words['default']})" if words["default"] else ""
 
 
 # ── metrics ───────────────────────────────────────────────────────────────────────────────────────────────

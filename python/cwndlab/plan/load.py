@@ -12,7 +12,7 @@ from dataclasses import replace
 from cwndlab.errors import Findings, StudyError, nearest
 from cwndlab.spec import schema
 from cwndlab.spec.building import S, build
-from cwndlab.spec.congestion import UNKNOWN
+from cwndlab.spec.congestion import UnknownLawError
 from cwndlab.spec.consistency import locate_outside
 from cwndlab.spec.document import Document
 from cwndlab.spec.files import resolve_inside
@@ -47,14 +47,9 @@ def _check_apart_from_laws(cell: Cell) -> None:
         cell.check()
     except StudyError as error:
         errors = (error.without_others(), *error.others)
-        found = [one for one in errors if not _may_be_defined(one)]
+        found = [one for one in errors if not isinstance(one, UnknownLawError)]
         if found:
             raise found[0].replace(others=found[1:]) from None
-
-
-def _may_be_defined(error: StudyError) -> bool:
-    """Whether it is about a congestion control whose name is like none that is known."""
-    return error.problem.startswith(UNKNOWN) and not (error.right or "").startswith("did you mean")
 
 
 def rebuild(study: S, document: Document) -> S:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from cwndlab.errors import KeyPath, StudyError, nearest, problem_at
+from cwndlab.errors import KeyPath, StudyError, nearest, problem_at, similar
 from cwndlab.laws import OF_YOUR_OWN, LawCode, built_in, from_file
 
 from .document import Document
@@ -63,8 +63,8 @@ def is_unknown(given: Mapping[str, Any], own_laws: Collection[str]) -> bool:
     return any(name not in built_in() and name not in own_laws for name in named)
 
 
-#: How the error of a name begins that neither the engine nor the user's own laws have.
-UNKNOWN = "there is no congestion control"
+class UnknownLawError(StudyError):
+    """A congestion control that is not known and whose name is like none: `--cc` may still define it."""
 
 
 def spell_out(
@@ -89,8 +89,9 @@ def spell_out(
     law = NAMES.get(name, name) if isinstance(name, str) else name
     known = (*built_in(), *own_laws)
     if law not in known:
+        kind = UnknownLawError if similar(str(name), known) is None else StudyError
         right = f"{nearest(str(name), known)}; {OF_YOUR_OWN}"
-        raise problem_at(at, f"{UNKNOWN} {name!r}", right)
+        raise kind(f"there is no congestion control {name!r}", right=right, path=at)
     own: Mapping[str, Any] = _WITH.get(law, _STANDARD)
     if law == "cubic" and alternative_name(profile["window_law"]).startswith("cubic"):
         own = {}  # the profile's own CUBIC, with its slow start

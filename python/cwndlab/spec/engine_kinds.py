@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from cwndlab import _core
 
@@ -25,17 +25,37 @@ SCRIPTED = ("drop-nth", "drop-every", "drop-seq", "delay-nth", "policer", "delay
 UNRESPONSIVE = {"cbr": False, "on-off": False, "poisson": True, "voip": False, "video": True}
 
 
+class EngineKind(NamedTuple):
+    """A kind of queue, impairment or application, as the engine describes it."""
+
+    about: str
+    #: The JSON schema of each key, as the engine names it.
+    keys: Mapping[str, Mapping[str, Any]]
+    required: tuple[str, ...]
+    #: What the schemas of keys refer to.
+    definitions: Mapping[str, Mapping[str, Any]]
+
+
 @cache
+def engine_kinds(what: str) -> Mapping[str, EngineKind]:
+    """The kinds of "app", "queue" or "impairment" by their names."""
+    schema = json.loads(_core.kinds())[what]
+    definitions = schema.get("$defs", {})
+    found = {}
+    for own in schema["oneOf"]:
+        shared = definitions.get(own.get("$ref", "").rpartition("/")[2], {})
+        keys = {**shared.get("properties", {}), **own["properties"]}
+        name = keys.pop("kind")["const"]
+        required = (*shared.get("required", ()), *own.get("required", ()))
+        about = own.get("description", shared.get("description", ""))
+        found[name] = EngineKind(about, keys, tuple(key for key in required if key != "kind"), definitions)
+    return found
+
+
 def required_keys(kind: str) -> tuple[str, ...]:
     """The keys without a default of a kind of queue, impairment or application, as the engine names them."""
-    for what in ("app", "queue", "impairment"):
-        schema = json.loads(_core.kinds())[what]
-        for described in schema["oneOf"]:
-            if described["properties"]["kind"]["const"] == kind:
-                shared = schema.get("$defs", {}).get(described.get("$ref", "").rpartition("/")[2], {})
-                required = (*shared.get("required", ()), *described.get("required", ()))
-                return tuple(key for key in required if key != "kind")
-    return ()
+    known = (engine_kinds(what) for what in ("app", "queue", "impairment"))
+    return next((kinds[kind].required for kinds in known if kind in kinds), ())
 
 
 def is_unresponsive(app: object) -> bool:

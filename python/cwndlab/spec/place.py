@@ -46,15 +46,15 @@ class Place(NamedTuple):
     def _located(self, error: StudyError, path: KeyPath) -> StudyError:
         """The error with this place filled in, where it has none of its own."""
         if (option := self._option(dotted_key(self.raw, path), error.key)) is not None:
-            return StudyError(error.problem, key=f"--set {option}", right=error.right)
+            return type(error)(error.problem, key=f"--set {option}", right=error.right)
         raw, missing = self.raw, str(path[0]) if path else None
         if self.written is not None:
             raw, path = self.written, _present(self.written, self.written_path(path))
             if (option := self._option(dotted_key(raw, path))) is not None:
-                return StudyError(error.problem, key=f"--set {option}", right=error.right)
+                return type(error)(error.problem, key=f"--set {option}", right=error.right)
         place = place_of(self.text, path) if self.text is not None and path else None
         line, column = place or (None, None)
-        return StudyError(
+        return type(error)(
             error.problem,
             file=error.file or self.file,
             key=(dotted_key(raw, path) if path else None) or error.key or missing,

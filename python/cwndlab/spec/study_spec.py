@@ -198,7 +198,7 @@ def _blamed(error: StudyError, place: Place, written: Sequence[Written]) -> Stud
     for path, key, value in reversed(written):
         if error.path and _nested(error.path, path):
             problem = f"{error.problem} (in {dotted_key(place.raw, error.path)}, set by {key} = {value!r})"
-            return place.locate(StudyError(problem, right=error.right), tuple(key.split(".")))
+            return place.locate(type(error)(problem, right=error.right), tuple(key.split(".")))
     return place.locate(error.without_others())
 
 

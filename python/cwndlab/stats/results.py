@@ -255,7 +255,16 @@ class Results:
         return matrix
 
     def estimate(self, cell_id: str, quantity: str) -> Interval:
-        """A quantity of a cell over the replicates, with its interval."""
+        """A quantity of a cell over the replicates, with its interval; computed once."""
+        if (known := self._estimates.get((cell_id, quantity))) is None:
+            known = self._estimates[cell_id, quantity] = self._estimate(cell_id, quantity)
+        return known
+
+    @cached_property
+    def _estimates(self) -> dict[tuple[str, str], Interval]:
+        return {}
+
+    def _estimate(self, cell_id: str, quantity: str) -> Interval:
         adjusted = self.adjust_values(cell_id, quantity)
         if adjusted is None:
             return self.plain_estimate(cell_id, quantity)
