@@ -354,6 +354,7 @@ def test_the_files_of_cwndlab_new_cc_check_as_they_are(
     plan.check()
     assert {cell.axes["cc"] for cell in plan.cells} == {"my-law", "cubic", "bbr3"}
     test = law.with_name("test_my_law.py")
-    compile(test.read_text(), str(test), "exec")
+    done = subprocess.run([sys.executable, test], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "passed\n"), done.stderr
     with pytest.raises(OutputError, match="exists already"):
         write_cc(str(tmp_path / "my-law"))
