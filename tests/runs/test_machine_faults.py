@@ -1,0 +1,195 @@
+"""Faults of the machine: results are kept, errors say what to do, and no command ends with a traceback."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cwndlab import Study
+from cwndlab.study import open_results
+from small_study import TEXT
+
+CWNDLAB = [sys.executable, "-m", "cwndlab"]
+FIGURE = """
+[[figures]]
+id = "goodput-by-iw"
+title = "Goodput"
+kind = "line"
+x = "iw"
+quantity = "goodput"
+"""
+
+
+def command(*words: object, shell: str = "", seconds: float = 60) -> subprocess.CompletedProcess[str]:
+    """A command of cwndlab, after some words of the shell."""
+    line = [*CWNDLAB, *map(str, words)]
+    if shell:
+        line = ["bash", "-c", f'{shell}; exec "$@"', "bash", *line]
+    return subprocess.run(line, capture_output=True, text=True, timeout=seconds, check=False)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    file = tmp_path / "study.toml"
+    file.write_text(TEXT + FIGURE)
+    return file
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ulimit -v limits nothing here")
+def test_without_room_for_the_converter_the_results_are_kept(study: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = command("run", study, "-o", out, shell="ulimit -v 12000000")
+    assert done.returncode == 4, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "error: " in done.stderr and "ulimit" in done.stderr
+    results = open_results(out)
+    assert len(results.results.data[("iw=1", "goodput")]) == 3
+    assert not list(out.glob("*.tmp-*"))
+    again = command("report", out)
+    assert again.returncode == 0, again.stderr
+    assert (out / "report.html").stat().st_size > 10_000
+
+
+def test_an_ended_converter_is_an_error_of_the_report(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise SystemExit(1)\n")
+    code = (
+        "from pathlib import Path; from cwndlab.report import converter; from cwndlab.cli import app; "
+        f"converter._PROCESS = Path({str(broken)!r}); "
+        f"app(['run', {str(study)!r}, '-o', {str(tmp_path / 'out')!r}])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 4, done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(open_results(tmp_path / "out").results.data) == 2
+
+
+INTERRUPTED = """
+import sys
+from cwndlab.cli import app
+
+
+module, sys.argv = sys.argv[1], ["cwndlab", *sys.argv[2:]]
+
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            raise KeyboardInterrupt
+
+
+sys.meta_path.insert(0, Finder())
+app()
+"""
+LATE = ("cwndlab.commands.registry", "cwndlab.commands.run", "cwndlab.study", "cwndlab.runs.execution")
+
+
+@pytest.mark.parametrize("module", ["pyarrow", *LATE, "cwndlab.report.write"])
+def test_an_interrupt_of_any_import_ends_with_130_and_no_traceback(
+    study: Path, tmp_path: Path, module: str
+) -> None:
+    words = [sys.executable, "-c", INTERRUPTED, module, "run", str(study), "-o", str(tmp_path / "out")]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 130, done.stderr
+
+
+def test_an_interrupt_of_the_runs_ends_with_130_and_no_traceback(study: Path, tmp_path: Path) -> None:
+    words = [*CWNDLAB, "run", str(study), "--replicates", "50000", "-o", str(tmp_path / "out")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + 30
+        while not (tmp_path / "out" / "store").exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    assert "Traceback" not in stderr
+    assert process.returncode == 130, stderr
+
+
+LONG = "n" * 300
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", LONG),
+        ("run", f"{LONG}.toml"),
+        ("check", f"{LONG}/study.toml"),
+        ("report", LONG),
+        ("explain", f"{LONG}.pcap"),
+        ("fit", f"{LONG}.pcap"),
+        ("packetdrill", f"{LONG}.pkt"),
+        ("trace", "rfc2416", "--set", "variant=sack,iw=4,size=as-traced", "--format", "csv", "-o", LONG),
+        ("compare", LONG, LONG),
+        ("evaluate", "--cc", f"{LONG}.py:X", "--pack", "nsperf", "-o", "x"),
+        ("evaluate", "--cc", "reno", "--pack", LONG, "-o", "x"),
+        ("new", "study", LONG),
+        ("run", "rfc2416", "--stack", LONG, "--backend", "linux-virtual", "-o", "x"),
+        ("export", LONG),
+    ],
+    ids=lambda words: "-".join(words)[:20],
+)
+def test_a_name_of_300_characters_is_an_error_without_a_traceback(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command(*words)
+    assert done.returncode in (1, 2), (done.returncode, done.stderr)
+    assert "Traceback" not in done.stderr
+    assert "error" in done.stderr.lower()
+
+
+def test_results_go_into_no_folder_of_300_characters(study: Path, tmp_path: Path) -> None:
+    done = command("run", study, "-o", tmp_path / LONG)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr and "name too long" in done.stderr.lower()
+
+
+def test_long_names_in_a_study_run_or_are_refused(tmp_path: Path) -> None:
+    for name in ("two nodes", "wire", "bulk"):
+        text = TEXT.replace(f'"{name}"', f'"{LONG}"')
+        (tmp_path / "long.toml").write_text(text)
+        done = command("run", tmp_path / "long.toml", "-o", tmp_path / f"out-{name[:4].strip()}")
+        assert "Traceback" not in done.stderr
+        assert done.returncode in (0, 2), done.stderr
+
+
+TWO_CUBICS = """
+title = "two flows"
+measure = ["goodput"]
+[dumbbell]
+rate = "10Mbps"
+rtt = "40ms"
+buffer = 1
+flows = [{ name = "first", cc = "cubic" }, { name = "second", cc = "cubic" }]
+[run]
+duration = "10s"
+replicates = 1
+[probes]
+segments_at = "first_sender"
+"""
+
+
+@pytest.mark.parametrize("at", ["first_sender", "left"])
+def test_two_cubic_flows_are_fitted_or_refused_with_a_reason(tmp_path: Path, at: str) -> None:
+    (tmp_path / "two.toml").write_text(TWO_CUBICS.replace('"first_sender"', f'"{at}"'))
+    capture = tmp_path / "two.pcapng"
+    traced = command("trace", tmp_path / "two.toml", "--format", "pcapng", "-o", capture)
+    assert traced.returncode == 0, traced.stderr
+    done = command("fit", capture, "-o", tmp_path / "fitted", seconds=200)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (0, 2) and (done.stdout or done.stderr)
+
+
+def test_a_study_without_figures_needs_no_converter(tmp_path: Path) -> None:
+    run = Study.from_toml(TEXT).run(tmp_path / "out")
+    assert run.report is not None
