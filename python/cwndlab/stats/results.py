@@ -20,6 +20,7 @@ from cwndlab.spec import schema
 from cwndlab.spec.values import as_list, label, same_value, text
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.adjustment import ADJUSTED, adjust
+from cwndlab.stats.cell_index import CellIndex
 from cwndlab.stats.intervals import Interval
 from cwndlab.writing import with_unit
 
@@ -360,7 +361,7 @@ class Results:
         for axis, wanted in where.items():
             known = self.values_on(axis)
             for value in as_list(wanted):
-                if (axis, label(value)) not in self._positions:
+                if not self._index.with_value(axis, label(value)):
                     values = [str(v) for v in known]
                     raise NotRunError(
                         f"axis {axis!r} has no value {value!r}", right=nearest(str(value), values)
@@ -380,12 +381,10 @@ class Results:
         """The cells whose axes have the wanted values, none if there are none."""
         labels = {axis: {label(value) for value in as_list(wanted)} for axis, wanted in where.items()}
         if labels.keys() == self.axes.keys() and all(len(one) == 1 for one in labels.values()):
-            found = self._at_all_axes.get(
-                frozenset((axis, value) for axis, one in labels.items() for value in one), []
-            )
+            found = self._index.at_all_axes((axis, value) for axis, one in labels.items() for value in one)
             return [self.cells[position] for position in found]
         groups = [
-            [position for one in wanted for position in self._positions.get((axis, one), ())]
+            [position for one in wanted for position in self._index.with_value(axis, one)]
             for axis, wanted in labels.items()
         ]
         cells = (
@@ -399,12 +398,11 @@ class Results:
 
     def with_ids(self, names: Iterable[str]) -> list[CellInfo]:
         """The cells of these names, those that there are."""
-        found = {self._by_id[name] for name in names if name in self._by_id}
-        return [self.cells[position] for position in sorted(found)]
+        return [self.cells[position] for position in self._index.with_names(names)]
 
     def value_with_label(self, axis: str, written: str) -> AxisValue | None:
         """The value of an axis that has this label (`spec.values.label`); None if no cell has it."""
-        found = self._positions.get((axis, written))
+        found = self._index.with_value(axis, written)
         return self.cells[found[0]].axes[axis] if found else None
 
     def restrict(self, cells: Sequence[CellInfo]) -> Results:
@@ -414,26 +412,8 @@ class Results:
         return made
 
     @cached_property
-    def _by_id(self) -> dict[str, int]:
-        return {cell.id: position for position, cell in enumerate(self.cells)}
-
-    @cached_property
-    def _positions(self) -> dict[tuple[str, str], list[int]]:
-        """Axis value -> its cells."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for position, cell in enumerate(self.cells):
-            for axis, value in cell.axes.items():
-                found.setdefault((axis, label(value)), []).append(position)
-        return found
-
-    @cached_property
-    def _at_all_axes(self) -> dict[frozenset[tuple[str, str]], list[int]]:
-        """A value for each axis -> its cells."""
-        found: dict[frozenset[tuple[str, str]], list[int]] = {}
-        for position, cell in enumerate(self.cells):
-            key = frozenset((axis, label(value)) for axis, value in cell.axes.items())
-            found.setdefault(key, []).append(position)
-        return found
+    def _index(self) -> CellIndex:
+        return CellIndex(self.cells)
 
     def find(self, where: Mapping[str, Any]) -> CellInfo | None:
         """The one cell at these axis values, None when it was not run.
