@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from jinja2 import Template
@@ -99,6 +99,28 @@ def speed(page: str) -> str:
     )
 
 
+def memos(pages: str) -> str:
+    """How many published numbers and sentences of the memos are not reproduced, as their findings say."""
+    (first,) = re.findall(
+        r"of (\d+) numbers of Tables 1 to 6 that can be tested, (\d+) are\s+incompatible.*?\((\d+ to \d+)\)",
+        pages,
+        flags=re.S,
+    )
+    (second,) = re.findall(
+        r"of the (\d+) numbers that can be tested, (\d+) are incompatible.*?\((\d+ to \d+)\)",
+        pages,
+        flags=re.S,
+    )
+    claims = re.findall(r"Of (?:the )?(\d+) (?:claims|sentences),? (\d+) hold, (\d+) fail", pages)
+    asked, failed = (sum(int(one[k]) for one in claims) for k in (0, 2))
+    return (
+        f"\nOf the {first[0]} numbers of RFC 2415's tables that can be tested, {first[1]} are incompatible "
+        f"with the runs (by chance {first[2]} would be), of RFC 2884's {second[0]} numbers {second[1]} "
+        f"({second[2]}), and of RFC 2416's 17 listed times one, a misprint. Of {asked} sentences of the "
+        f"three memos, {failed} fail.\n"
+    )
+
+
 def renew(text: str, made: Mapping[str, str]) -> str:
     """The text with the sentences that were made at their places."""
     unknown = {name for name, _ in MADE.findall(text)} - made.keys()
@@ -109,8 +131,17 @@ def renew(text: str, made: Mapping[str, str]) -> str:
 
 def from_pages() -> dict[str, str]:
     """The sentences that state what pages of this repository say."""
-    pages = {trust: "docs/guide/trust.md", scenarios: "docs/models/kernel.md", speed: "benches/README.md"}
-    return {say.__name__: say((ROOT / page).read_text(encoding="utf-8")) for say, page in pages.items()}
+    findings = tuple(f"docs/guide/rfc{number}-findings.md" for number in (2415, 2416, 2884))
+    pages: dict[Callable[[str], str], tuple[str, ...]] = {
+        trust: ("docs/guide/trust.md",),
+        scenarios: ("docs/models/kernel.md",),
+        speed: ("benches/README.md",),
+        memos: findings,
+    }
+    return {
+        say.__name__: say("\n".join((ROOT / page).read_text(encoding="utf-8") for page in some))
+        for say, some in pages.items()
+    }
 
 
 def entries(bibliography: str) -> dict[str, dict[str, str]]:
