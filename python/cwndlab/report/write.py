@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from .budget_figure import BudgetKey, MeanTimes
     from .embed import Runnable
+    from .figures import Drawing
     from .twin import TwinNumber
 
 CLAIM_RULE = (
@@ -106,17 +107,7 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
     at = places(judged.tables, outputs.figures, results)
     grounds = grounds_of(judged.claims, judged.grids)
     chance, alone = _claims_together(judged, results)
-    views: list[TableView | ListingView] = []
-    for table in judged.tables:
-        mine = tuple(drawing for drawing in rest if at.get(drawing.figure) == table.id)
-        made: TableView | ListingView
-        if isinstance(table, JudgedTable):
-            why = report.discrepancies.get(table.id, {}) if outcomes else {}
-            made = table_view(table, results, grounds, why)
-        else:
-            made = listing_view(table, results)
-        verdicts = count([judgement.verdict for judgement in judgements_of([table])])
-        views.append(made._replace(figures=mine, counts=verdicts))
+    views = _table_views(report, grounds, rest, at)
     shown = [view.id for view in views]
     chosen = _claim_verdicts(outcomes)
     margins = _margins([spec for spec in outputs.tables if isinstance(spec, Table)], results)
@@ -154,6 +145,27 @@ def build_view(report: Draft, evidence: Evidence) -> ReportView:
         study=evidence.study,
         live=_live(evidence.runnable),
     )
+
+
+def _table_views(
+    report: Draft,
+    grounds: Sequence[Collection[tuple[str, str]]],
+    drawings: Sequence[Drawing],
+    at: Mapping[str, str],
+) -> list[TableView | ListingView]:
+    """Each table with the figures that are shown next to it (`at`: by figure)."""
+    views: list[TableView | ListingView] = []
+    for table in report.judged.tables:
+        mine = tuple(drawing for drawing in drawings if at.get(drawing.figure) == table.id)
+        made: TableView | ListingView
+        if isinstance(table, JudgedTable):
+            why = report.discrepancies.get(table.id, {}) if report.outcomes else {}
+            made = table_view(table, report.results, grounds, why)
+        else:
+            made = listing_view(table, report.results)
+        verdicts = count([judgement.verdict for judgement in judgements_of([table])])
+        views.append(made._replace(figures=mine, counts=verdicts))
+    return views
 
 
 # Each imports what few reports need.

@@ -325,15 +325,12 @@ class Results:
         controls = [self.values(cell_id, name)[:n] for name in names]
         return adjust(self.values(cell_id, quantity)[:n], controls, self.range(quantity))
 
-    def leave_one_out(self, cell_id: str, quantity: str, *, adjusted: bool = True) -> Floats:
+    def leave_one_out(self, cell_id: str, quantity: str) -> Floats:
         """The estimate, then those without one replicate, alike in all cells (see `jackknife`).
 
         The one value where nothing is random. Medians do not pair, so that each has replicates of its own.
-        Without `adjusted`, those of the runs' own average.
         """
-        values, statistic = self.values(cell_id, quantity), self.statistic(quantity)
-        if adjusted:
-            values = self.values_for_mean(cell_id, quantity)
+        values, statistic = self.values_for_mean(cell_id, quantity), self.statistic(quantity)
         if cell_id in self.deterministic or len(values) == 0:
             return np.array([jackknife.centre(values, statistic)])
         samples = jackknife.leave_one_out(values, statistic)
