@@ -2,18 +2,23 @@
 
 Each model goes through the verdicts of the study: the reconstructed one, that of the authors' code, and both
 with values of the authors' example script in ns-2.35 (`tcl/ex/redlight.tcl`) that the memo contradicts. The
-command prints a table, ten runs for each cell; with `--write` it puts it into docs/guide/rfc2415-findings.md.
+command prints two tables, ten runs for each cell; with `--write` they go into docs/guide/rfc2415-findings.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
+import cwndlab
+from cwndlab.report.contents import outputs_of
+from cwndlab.report.judge import Judged, judge
 from cwndlab.study import Study
 
-from .discriminate import HEAD, REPLICATES, Changes, Memo, outcome
+from .discriminate import HEAD, REPLICATES, Changes, Memo, Outcome
 from .overload import PAGE
 from .page import replace_part
 
@@ -67,20 +72,80 @@ def models() -> dict[str, Changes]:
     return found | {f"`authors`, {title}": {**authors(), **changes} for title, changes in SCRIPT.items()}
 
 
+def judged(changes: Changes, replicates: int = REPLICATES) -> Judged:
+    """A model's numbers in the six tables, with their verdicts."""
+    study = Study.load("rfc2415")
+    result = cwndlab.run("rfc2415", changes={**CELLS, **changes}, replicates=replicates)
+    return judge(outputs_of(result.study, study.folder or Path()), result.results)
+
+
+def counts(title: str, model: Judged) -> str:
+    """The line of the first table, as of `discriminate`."""
+    verdicts = Counter(judgement.verdict for judgement in model.judgements)
+    claims = Counter(claim.verdict for claim in model.claims)
+    memo = Memo("rfc2415", "RFC 2415, Tables 1 to 6", CELLS, {})
+    return _line(Outcome(memo, title, verdicts, model.incompatible, claims).row())
+
+
+def by_load(title: str, model: Judged) -> list[str]:
+    """Where a model departs: incompatible numbers by table and web clients, and the mean gains."""
+    lines: list[str] = []
+    for table in model.grids:
+        if not table.id.startswith("table") or len(table.spec.rows) != 2:
+            continue
+        found: defaultdict[int, list[bool]] = defaultdict(list)
+        gains: defaultdict[int, list[tuple[float, float]]] = defaultdict(list)
+        for cell in table.numbers:
+            webs = int(cell.row[0]) if table.spec.rows[0] == "webs" else int(cell.row[0]) + int(cell.row[1])
+            if cell.judgement is not None and cell.judgement.counts:
+                found[webs].append(not cell.judgement.compatible)
+            if (
+                cell.published is not None
+                and cell.estimate is not None
+                and cell.quantity.startswith("decrease")
+            ):
+                gains[webs].append((cell.published.value, cell.estimate.value))
+        shares = [f"{sum(found[webs])} of {len(found[webs])}" if webs in found else "" for webs in LOADS]
+        lines.append(_line([title, f"{table.id}: incompatible", *shares]))
+        if gains:
+            means = [_means(gains[webs]) if webs in gains else "" for webs in LOADS]
+            lines.append(_line([title, f"{table.id}: mean decrease, memo; model", *means]))
+    return lines
+
+
+LOADS = (8, 16, 32, 64)
+
+
+def _means(gains: Sequence[tuple[float, float]]) -> str:
+    memo, model = (sum(values) / len(gains) for values in zip(*gains, strict=True))
+    return f"{memo:.1f}; {model:.1f} %"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the table, and writes it if asked."""
+    """Prints both tables, and writes them if asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--replicates", type=int, default=REPLICATES)
-    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")
     asked = parser.parse_args(arguments)
-    memo = Memo("rfc2415", "RFC 2415, Tables 1 to 6", CELLS, models())
-    lines = ["| " + " | ".join(HEAD) + " |", "|---|" + "---:|" * (len(HEAD) - 1)]
-    for model in memo.models:
-        lines.append("| " + " | ".join(outcome(memo, model, asked.replicates).row()) + " |")
-        print(lines[-1], file=sys.stderr, flush=True)
-    print("\n".join(lines))
+    all_counts = [_line(HEAD), "|---|" + "---:|" * (len(HEAD) - 1)]
+    loads = [
+        _line(["model", "table", *(f"{webs} webs" for webs in LOADS)]),
+        "|---|---|" + "---:|" * len(LOADS),
+    ]
+    for title, changes in models().items():
+        model = judged(changes, asked.replicates)
+        all_counts.append(counts(title, model))
+        print(all_counts[-1], file=sys.stderr, flush=True)
+        if "," not in title:
+            loads += by_load(title, model)
+    text = "\n".join([*all_counts, "", *loads])
+    print(text)
     if asked.write:
-        replace_part(PAGE, BEGIN, END, "\n".join(lines))
+        replace_part(PAGE, BEGIN, END, text)
     return 0
 
 

@@ -172,27 +172,31 @@ def overload_table() -> list[str]:
 
 def rules_table() -> list[str]:
     """What each rule does to the change from IW 1 to IW 3."""
-    head = "webs / ftps|rule|page delay, s|change, %|utilization, points|drops, %|change, points|waiting"
+    head = "webs / ftps|rule|page delay, s|change, %|utilization, change|drops, %|change|waiting"
     lines = [*_head(head)]
     found: dict[tuple[str, Cell], Floats] = {}
     for (_, cell), values in agents("overload", "free_s").items():
         found.setdefault(("agents", cell), values)
     found |= agents("rules", "rule")
-    for webs, ftps in ((64, 0), (32, 3), (32, 0)):
+    for load in ((64, 0), (32, 3), (32, 0)):
+        webs, ftps = load
         three = Cell(webs, ftps, "3")
         for rule, cell in [key for key in found if key[1] == three]:
             one = found[rule, cell._replace(iw="1")]
             lines.append(_rule(f"{webs} / {ftps}", RULES[rule], one, found[rule, cell]))
-        one, larger = (model(Cell(webs, ftps, iw), {}) for iw in ("1", "3"))
-        lines.append(_rule(f"{webs} / {ftps}", "the reconstructed model", one, larger))
+        for rule, changes in MODEL_RULES.items():
+            if (ftps or "files" not in rule) and (load != (32, 0) or not changes):
+                one, larger = (model(Cell(webs, ftps, iw), changes) for iw in ("1", "3"))
+                lines.append(_rule(f"{webs} / {ftps}", rule, one, larger))
     return lines
 
 
 RULES = {
-    "agents": "the agents as they are",
+    "agents": "**the agents as they are**",
     SKIPPED: "pairs whose server does not listen are left out",
     "free=never": "new agents for each connection",
     "free=own": "each client has four pairs of its own",
+    "free=own+pause=5": "each client has pairs of its own, and 5 s between files",
     "recovery=ssthresh": "recovery ends at ssthresh",
     "interval=0.4": "heartbeat of 0.4 s",
     "trigger=whole": "in-lines after the whole primary (PSH)",
@@ -200,6 +204,28 @@ RULES = {
     "pause=5": "5 s between files",
     "window=52": "maximum window of 52",
     "delays=25/25/1": "delays of the script (25, 25, 1 ms)",
+}
+
+
+_ACKS = {"quick-then-heartbeat": {"quick_bytes": 16384, "every": 2, "grid": "400ms"}}
+_RENO = {"ends_with": "outstanding-plus-two"}
+MODEL_RULES: Mapping[str, Mapping[str, Any]] = {
+    "**the reconstructed model**": {},
+    "model: recovery ends at outstanding + 2": {"tcp.recovery": {"reno": _RENO}},
+    "model: the same, guarded only after a timeout": {
+        "tcp.recovery": {"reno": {**_RENO, "retransmit_guard": "timeout"}}
+    },
+    "model: a timeout of a SYN halves ssthresh": {"tcp.handshake.timeout_cuts": True},
+    "model: heartbeat of 0.4 s": {"tcp.ack_policy": _ACKS},
+    "model: in-lines after the whole primary (PSH)": {"parameters.trigger": "whole-primary"},
+    "model: page clock from the SYN": {"parameters.clock": "syn"},
+    "model: 5 s between files": {"parameters.file_pause": 5.0},
+    "model: maximum window of 52": {"tcp.max_window": "52pkt", "tcp.initial_ssthresh_segments": 52},
+    "model: delays of the script (25, 25, 1 ms)": {
+        "topology.links.bottleneck.delay": "25ms",
+        "topology.links.servers.delay": "25ms",
+        "topology.links.clients.delay": "1ms",
+    },
 }
 
 
