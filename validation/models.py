@@ -66,10 +66,10 @@ SCRIPT: dict[str, Changes] = {
 
 def models() -> dict[str, Changes]:
     """All models: a title and what it changes."""
-    found: dict[str, Changes] = {"`reconstructed`": {}}
-    found |= {f"`reconstructed`, {title}": changes for title, changes in SCRIPT.items()}
-    found["`authors`"] = authors()
-    return found | {f"`authors`, {title}": {**authors(), **changes} for title, changes in SCRIPT.items()}
+    found: dict[str, Changes] = {"`reconstructed`": {}, "`authors`": authors()}
+    return found | {
+        f"{model}, {title}": {**found[model], **SCRIPT[title]} for model in found for title in SCRIPT
+    }
 
 
 def judged(changes: Changes, replicates: int = REPLICATES) -> Judged:
@@ -142,6 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(all_counts[-1], file=sys.stderr, flush=True)
         if "," not in title:
             loads += by_load(title, model)
+            print(*loads, sep="\n", file=sys.stderr, flush=True)
     text = "\n".join([*all_counts, "", *loads])
     print(text)
     if asked.write:

@@ -59,7 +59,7 @@ BAY = Peer(
     "RFC 2415 with its authors' TCP on ns-2.35 (BayFullTcp)",
     "rfc2415-bay.csv",
     {"traffic.web.app.request_bytes": {"kind": "fixed", "value": 80.0}},
-    {"32 webs, 0 ftps, IW 3: drop rate": "known: the authors' TCP drops less; the cause was not found"},
+    {"32 webs, 0 ftps, IW 3: drop rate": "known: pairs of the authors' agents die (overload.py)"},
 )
 QUANTITIES = (
     ("median_page_delay_s", "median page delay", "s"),
