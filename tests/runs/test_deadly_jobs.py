@@ -10,6 +10,7 @@ import pytest
 
 from cwndlab.backends.dask import Cluster
 from cwndlab.backends.protocol import Job, Outcome
+from cwndlab.errors import ClusterError
 from deadly_work import DEADLY, Deadly
 
 pytestmark = pytest.mark.filterwarnings(
@@ -71,3 +72,15 @@ def test_an_interrupted_run_leaves_no_task_on_the_cluster(address: str, tmp_path
     begun = (tmp_path / "log").read_text()
     time.sleep(1.5)
     assert (tmp_path / "log").read_text() == begun, "jobs are still begun"
+
+
+def test_a_cluster_without_workers_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from distributed import LocalCluster
+
+    monkeypatch.setattr("cwndlab.backends.dask.LOST_S", 2.0)
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        jobs = jobs_of("a", 50, set())
+        address = str(cluster.scheduler_address)
+        work = Deadly(tmp_path / "log", 0.2)
+        with pytest.raises(ClusterError, match="has had no worker for 2 s"):
+            Cluster(address).execute(jobs, work, lambda _: cluster.scale(0))

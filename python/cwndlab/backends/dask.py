@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+import queue
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +27,8 @@ MAX_BATCH = 2000
 RETRIES = 5
 #: How long a scheduler and its first worker may take to answer.
 CONNECT_S = 10.0
+#: How long a cluster may be without workers: they take some seconds to come back.
+LOST_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -130,10 +133,8 @@ class _Tasks:
     #: Why a cell's other suspected jobs are not run.
     failed: dict[str, str] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        from distributed import as_completed
-
-        self.running = as_completed(loop=self.client.loop)
+    #: The futures that ended, in that order.
+    ended: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
 
     def run(self) -> None:
         """Performs all jobs."""
@@ -141,7 +142,8 @@ class _Tasks:
         from distributed.scheduler import KilledWorker
 
         self._fill()
-        for future in self.running:
+        while self.sent:
+            future = self._next()
             _, jobs, stage = self.sent.pop(future.key)
             try:
                 done: Done = future.result()
@@ -157,6 +159,24 @@ class _Tasks:
                     self.size = max(1, min(MAX_BATCH, int(BATCH_S / max(each, 1e-6))))
             self._fill()
 
+    def _next(self) -> Any:
+        """The next future that ends; ClusterError if the cluster stays without a worker."""
+        lost = None
+        while True:
+            try:
+                return self.ended.get(timeout=1.0)
+            except queue.Empty:
+                if self.client.nthreads():
+                    lost = None
+                    continue
+            now = time.monotonic()
+            lost = now if lost is None else lost
+            if now - lost > LOST_S:
+                raise ClusterError(
+                    f"the cluster has had no worker for {LOST_S:.0f} s; what is finished is kept: start some "
+                    "with `dask worker`, and run the same command"
+                )
+
     def cancel(self) -> None:
         """Withdraws what is still sent, so that workers begin nothing more of it."""
         if self.sent:
@@ -167,7 +187,7 @@ class _Tasks:
     def _give(self, jobs: list[Job], stage: _Stage) -> None:
         future = self.client.submit(perform_batch, jobs, self.work, pure=False, retries=RETRIES)
         self.sent[future.key] = _Sent(future, jobs, stage)
-        self.running.add(future)
+        future.add_done_callback(self.ended.put)
 
     def _fill(self) -> None:
         # Two batches a thread: one that runs, one that waits; more would only fill memory.

@@ -42,9 +42,9 @@ def goodput(run: RunView, *, traffic: str | None = None) -> float:
 def goodput_series(run: RunView, *, traffic: str | None = None, interval: Interval) -> list[float]:
     """Goodput over time: of a traffic's connections together, in each interval of the window.
 
-    Payload bytes delivered in order, both ways, times 8, over the interval's length: after a loss was repaired,
-    that can be more than the link carries in it. A figure with `x = "index"` draws it: point k is the k-th
-    interval of length `interval` (seconds).
+    Payload bytes delivered in order, both ways, times 8, over the interval's length: after a loss was
+    repaired, that can be more than the link carries in it. A figure with `x = "index"` draws it: point k is
+    the k-th interval of length `interval` (seconds).
 
     For one traffic entry of the study, or for all; in the order of time.
     """
