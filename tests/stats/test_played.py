@@ -115,6 +115,15 @@ def test_a_right_model_is_incompatible_as_often_as_by_chance(tmp_path: Path) -> 
     assert certain <= 5
 
 
+def test_the_range_of_few_runs_is_no_narrower_than_a_binomial_count(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    paper = as_paper(tmp_path, web(rng, 1))
+    for n, high in ((3, 6), (4, 6)):
+        ours = web(rng, n)
+        found = PlayedPaper([judge_table(paper, ours, tmp_path, [])], ours).incompatible
+        assert found is not None and found.judged == 48 and found.low == 0 and found.high >= high
+
+
 def test_means_of_changes_find_what_single_numbers_hide(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     ours = web(rng, 10)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.metrics._numbers import Floats
-from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.distributions import LEVEL, binomial_cdf
 from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.tables import JudgedCell, JudgedTable, asked_of, reference, runs_of
 from cwndlab.stats.verdict import Incompatible
@@ -36,6 +36,13 @@ DRAWS = 400
 
 FEWEST_LEFT = 2
 """Replicates from which a number is predicted here: that is a poor prediction, but not a wrong one."""
+
+FEWEST_DRAWN = 5
+"""Replicates from which the draws alone say how many numbers are incompatible by chance.
+
+Three runs of a cell give three draws of its numbers, which may all be compatible although one in twenty is
+not. Then the range reaches at least as far as that of a binomial count at 5 %.
+"""
 
 SEED = 2026
 
@@ -231,6 +238,10 @@ class PlayedPaper:
         counts = self._played[2][:, counting].sum(axis=1)
         low, high = _ends(counts, "inverted_cdf")
         found = compatible.count(False)
+        if min((len(one.own) for one in self._numbers.values() if one.counts), default=0) < FEWEST_DRAWN:
+            n, miss = len(compatible), 1.0 - LEVEL
+            most = next(k for k in range(n + 1) if binomial_cdf(k, n, miss) >= 1.0 - miss / 2.0)
+            low, high = 0.0, max(high, float(most))
         return Incompatible(len(compatible), found, float(np.mean(counts)), round(low), round(high))
 
     @cached_property
