@@ -249,7 +249,8 @@ def _interval(values: Floats, digits: int) -> str:
     """The mean with its 95 % interval by Student's t."""
     mean, n = float(values.mean()), len(values)
     reach = t_quantile(0.975, n - 1) * float(values.std(ddof=1)) / n**0.5
-    low, mid, high = (f"{value:.{digits}f}".replace("-", "−") for value in (mean - reach, mean, mean + reach))
+    ends = (mean - reach, mean, mean + reach)
+    low, mid, high = (f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−") for value in ends)
     return f"{mid} ({low} … {high})"
 
 
