@@ -11,6 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from cwndlab import interrupts
+
+interrupts.end_quietly()  # before what takes time
+
+# ruff: noqa: E402
 from cwndlab._core import AckReport, CongestionControl, LossEvent, RateSample, version
 from cwndlab.errors import (
     ArgumentError,

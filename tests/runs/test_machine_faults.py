@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -101,6 +102,18 @@ def test_an_interrupt_of_any_import_ends_with_130_and_no_traceback(
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == 130, done.stderr
+
+
+@pytest.mark.parametrize("module", ["cwndlab._core", "cwndlab.errors", "cwndlab.cli"])
+def test_an_interrupt_while_the_package_is_imported_ends_with_130_and_no_traceback(
+    tmp_path: Path, module: str
+) -> None:
+    lines = [line for line in INTERRUPTED.splitlines() if "app" not in line or "append" in line]
+    finder = "\n".join(f"module = {module!r}" if line.startswith("module,") else line for line in lines)
+    (tmp_path / "sitecustomize.py").write_text(finder)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([*CWNDLAB, "--version"], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "stopped\n")
 
 
 def test_an_interrupt_of_the_runs_ends_with_130_and_no_traceback(study: Path, tmp_path: Path) -> None:

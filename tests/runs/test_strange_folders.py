@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import cwndlab
+from cwndlab.backends.linux.real_kernel import _read_stamp
 from cwndlab.backends.protocol import Job, Outcome
 from cwndlab.captured_values import digest_of_values
 from cwndlab.errors import OutputError, StudyError
@@ -322,3 +323,20 @@ def test_a_pipe_in_a_shared_store_is_an_error(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x")
     with pytest.raises(OSError, match="no plain file"):
         FolderObjects(tmp_path).get(["x"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"cell": 1, "replicate": 0, "differs_from_study": []}',
+        '{"cell": "a", "replicate": 0}',
+    ],
+)
+def test_what_no_run_on_a_kernel_left_is_an_error(tmp_path: Path, text: str) -> None:
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "a.json").write_text(text)
+    with pytest.raises(OutputError, match=r"a\.json: is not what a run on a kernel leaves there"):
+        _read_stamp(tmp_path / "kernel" / "a.json")

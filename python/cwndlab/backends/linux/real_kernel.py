@@ -22,7 +22,7 @@ from typing import Any
 from cwndlab.arrow_tables import decode_tables, encode_tables
 from cwndlab.backends.protocol import Job, Outcome, Progress, Work
 from cwndlab.core import KeptRecords
-from cwndlab.errors import RunError
+from cwndlab.errors import OutputError, RunError
 from cwndlab.plain_files import read_inside, write_inside
 from cwndlab.plan.plan import Cell
 from cwndlab.plan.scenario import watched_host
@@ -405,8 +405,7 @@ class Kernel:
         """What is added to provenance.json."""
         stamps = dict(self.stamps)
         for path in self._stamps():
-            stamp = json.loads(read_inside(path.parent.parent, f"{path.parent.name}/{path.name}"))
-            stamps.setdefault(path.stem, stamp)
+            stamps.setdefault(path.stem, _read_stamp(path))
         ordered = sorted(stamps.values(), key=lambda stamp: (stamp["cell"], stamp["replicate"]))
         notes = sorted({note for stamp in ordered for note in stamp["differs_from_study"]})
         return {
@@ -421,3 +420,17 @@ class Kernel:
             "differs_from_study": notes,
             "kernel_runs": ordered,
         }
+
+
+def _read_stamp(path: Path) -> dict[str, Any]:
+    """How a run on a kernel was performed; OutputError if the file says something else."""
+    try:
+        stamp: dict[str, Any] = json.loads(read_inside(path.parent.parent, f"{path.parent.name}/{path.name}"))
+        if not isinstance(stamp["replicate"], int) or not isinstance(stamp["cell"], str):
+            raise TypeError(stamp["cell"])
+        stamp["differs_from_study"] = list(map(str, stamp["differs_from_study"]))
+    except (ValueError, KeyError, TypeError):
+        raise OutputError(
+            f"{path}: is not what a run on a kernel leaves there; remove it, and run the study again"
+        ) from None
+    return stamp
