@@ -83,6 +83,18 @@ fn the_buffer_holds_twice_what_was_read_in_a_round_trip_and_more_where_that_grow
 }
 
 #[test]
+fn data_that_waits_unread_does_not_enlarge_the_space() {
+    let (mut buffer, mut nxt) = (established(), 1);
+    arrive(&mut buffer, MS(100), 1, &mut nxt, Some(MS(0)));
+    arrive(&mut buffer, MS(200), 1, &mut nxt, Some(MS(100)));
+    receive(&mut buffer, MS(350), 30, &mut nxt, None);
+    buffer.on_read(MS(350), MSS, nxt - 15 * u64::from(MSS), nxt);
+    assert_eq!(buffer.space, 10 * MSS, "15 were read and 15 were not");
+    arrive(&mut buffer, MS(460), 5, &mut nxt, None);
+    assert_eq!(buffer.space, 20 * MSS, "20 were read in this round trip");
+}
+
+#[test]
 fn the_window_follows_the_segments_up_to_what_is_free() {
     let (mut buffer, mut nxt) = (established(), 1);
     let offered = |buffer: &TunedBuffer, allocated| buffer.select_window(0, 0, allocated).0 / MSS;

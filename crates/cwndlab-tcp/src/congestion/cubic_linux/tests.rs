@@ -55,6 +55,15 @@ fn a_smaller_window_makes_room_and_a_timeout_forgets() {
 }
 
 #[test]
+fn segments_acknowledged_before_congestion_do_not_open_the_window_after_it() {
+    let (cfg, mut law) = (Profile::Linux6.config(), law());
+    assert_eq!((0..19).map(|i| law.grow_segments(Time::from_micros(i), 7, 1)).sum::<u32>(), 0);
+    assert_eq!(law.credit, 19);
+    law.on_congestion(&cfg, 7);
+    assert_eq!(law.credit, 0);
+}
+
+#[test]
 fn an_idle_time_moves_the_curve() {
     let cfg = Profile::Linux6.config();
     let (mut steady, mut idle) = (law(), law());
