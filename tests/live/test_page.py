@@ -161,6 +161,35 @@ def test_a_pdf_has_the_headings_as_bookmarks(report: Path, tmp_path: Path) -> No
     assert {b"Claims", b"The whole minute", b"Both starts of Tahoe", b"What was run"} <= set(bookmarks)
 
 
+INCAST = """
+title = "DCTCP with sixteen senders at once"
+measure = ["completion_time", "goodput", "timeouts", "loss_rate"]
+[dumbbell]
+rate = "1Gbps"
+rtt = "0.2ms"
+buffer = "100pkt"
+queue = ["drop-tail", { kind = "red", min_th = "20pkt", max_th = "21pkt", ecn = true }]
+[[dumbbell.flows]]
+name = "senders"
+cc = ["reno", "cubic", "dctcp"]
+count = [4, 8, 16, 32, 64]
+bytes = "64kB"
+start = "0s"
+[run]
+duration = "2s"
+replicates = 3
+"""
+
+
+def test_the_figures_of_a_pdf_fit_its_pages_and_leave_none_empty(tmp_path: Path) -> None:
+    if CHROMIUM is None:
+        pytest.skip("needs chromium")
+    cwndlab.Study.from_toml(INCAST).run(tmp_path / "out", threads=1)
+    content = print_pdf(tmp_path / "out" / "report.html", tmp_path / "report.pdf").read_bytes()
+    # four figures on three pages, the first below the heading; two of table; what was measured and run
+    assert len(re.findall(rb"/Type /Page\b(?!s)", content)) <= 7
+
+
 def test_a_pdf_without_a_browser_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(OutputError, match="install Chromium"):
