@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
 from cwndlab.report.digits import interval_text
 from cwndlab.stats import intervals
+from cwndlab.stats.distributions import t_quantile
+from cwndlab.stats.jackknife import ends, leave_one_out
 
 TRIALS = 1000
 
@@ -145,6 +147,31 @@ def test_the_paired_difference_is_the_paired_t() -> None:
     a, b = np.array([1.0, 2.5, 3.0, 4.0]), np.array([0.5, 1.0, 2.0, 2.0])
     found, plain = intervals.compare("difference", a, b), intervals.mean(a - b)
     assert (found.low, found.high) == (pytest.approx(plain.low), pytest.approx(plain.high))
+
+
+def test_medians_that_are_compared_share_the_risk_of_missing_them() -> None:
+    ranks = np.arange(1.0, 21.0)
+    found = intervals.compare("difference", ranks, ranks + 100.0, statistic="median")
+    # Of 20 values, the 6th and the 15th enclose the median at 95.9 %, the 5th and the 16th at 98.8 %. Both
+    # intervals together hold at 95 % only if each holds at 97.5 %.
+    assert (found.value, found.low, found.high) == (-100.0, 5.0 - 116.0, 16.0 - 105.0)
+
+
+def test_a_difference_of_estimates_has_the_degrees_of_freedom_of_the_fewer_runs() -> None:
+    few, many = np.array([1.0, 2.0, 3.0]), np.linspace(0.0, 2.0, 12)
+    found = intervals.jackknife_difference(leave_one_out(few), leave_one_out(many))
+    assert (found.value, found.n) == (1.0, 3)
+    alone = intervals.jackknife_difference(leave_one_out(few), np.zeros(1))
+    assert alone.half_width == pytest.approx(t_quantile(0.975, 2) / math.sqrt(3.0))
+    assert found.half_width > alone.half_width
+    assert math.isnan(intervals.jackknife_difference(leave_one_out(few[:2]), leave_one_out(many)).low)
+
+
+def test_the_upper_quantile_of_t_sets_the_lower_end() -> None:
+    samples = leave_one_out(np.array([1.0, 2.0, 3.0, 6.0]))
+    low, high = ends(samples, 4)
+    stretched = ends(samples, 4, stretched=(0.5, 2.0))
+    assert stretched == pytest.approx((3.0 - 2.0 * (3.0 - low), 3.0 + 0.5 * (high - 3.0)))
 
 
 def test_runs_that_scatter_widely_carry_a_warning_in_comparisons_too() -> None:
