@@ -107,6 +107,22 @@ def test_a_cell_too_noisy_to_tell_says_how_many_replicates_it_would_take() -> No
     assert enough.verdict is not Verdict.NOT_JUDGED
 
 
+@pytest.mark.parametrize(
+    ("half", "margin", "says"),
+    [
+        (1.0, 0.5, "about 160 replicates"),  # 10 (2 * 1 / 0.5)^2: half the margin, not all of it
+        (1.0, 0.12, "about 2,800 replicates"),  # 2,777.8, in as many digits as a forecast has
+        (30.0, 0.1, "not even 100,000 replicates"),
+        (1.0, 0.0, "not even 100,000 replicates"),
+    ],
+)
+def test_replicates_that_are_needed_make_the_interval_half_as_wide_as_the_margin(
+    half: float, margin: float, says: str
+) -> None:
+    noisy = between(10.0 - half, 10.0 + half)
+    assert says in judge(10.0, 0.0, noisy, noisy, margin=margin).note
+
+
 def test_an_interval_across_the_edge_of_the_margin_is_compatible_only() -> None:
     found = judged(0.578, margin=0.035)
     assert found.verdict is Verdict.COMPATIBLE
@@ -186,6 +202,15 @@ def test_trend_of_a_change_needs_its_sign() -> None:
     assert judged(-13.0, rise, 0.5, signed=True).verdict is Verdict.DIFFERS
     against = Comparison(5.0, between(-4.0, -1.0))
     assert judged(13.0, rise, 0.5, signed=True, comparisons=(against,)).verdict is Verdict.DIFFERS
+
+
+def test_a_change_that_the_source_rounds_to_nothing_has_no_direction() -> None:
+    rise = np.array([1.0, 1.02, 0.99, 1.01])
+    for published, verdict in ((0.5, Verdict.DIFFERS), (0.51, Verdict.TREND)):
+        found = judge(
+            published, 0.5, intervals.mean(rise), between(1.02, 1.03), margin=0.2, signed=True, comparisons=()
+        )
+        assert found.verdict is verdict
 
 
 def test_noise_alone_rarely_looks_like_a_trend() -> None:
