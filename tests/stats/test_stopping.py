@@ -22,9 +22,17 @@ def test_it_reaches_its_precision_and_keeps_its_coverage() -> None:
         while rule.replicates_needed(values[:n]) > n:
             n = min(rule.cap, n + max(1, n // 10))
         i = intervals.mean(values[:n])
-        assert i.half_width <= 0.05 * i.value
+        assert i.half_width <= 0.05 / 1.05 * i.value
         hits += abs(i.value - 1.0) <= 0.05
     assert hits / 300 >= 0.92
+
+
+@pytest.mark.parametrize(("half_width", "enough"), [(0.0475, True), (0.0477, False), (0.0499, False)])
+def test_the_precision_is_relative_to_the_true_value(half_width: float, enough: bool) -> None:
+    # An estimate within r / (1 + r) of itself is within r of every value that its interval holds.
+    spread = np.tile([1.0, -1.0], 10)
+    values = 1.0 + spread * half_width / intervals.mean(spread).half_width
+    assert (RULE.replicates_needed(values) == len(values)) is enough
 
 
 def test_it_stops_at_the_cap() -> None:
