@@ -89,6 +89,21 @@ def test_the_round_trip_is_the_mean_over_time_of_what_the_sender_measures() -> N
     assert math.isnan(measure(run, traffic="none"))
 
 
+@pytest.mark.parametrize("unmeasured", [-1, 0])
+def test_a_sender_that_has_not_measured_a_round_trip_yet_adds_nothing_to_the_mean(unmeasured: int) -> None:
+    windows = {
+        "time_ns": np.array([3 * S, 4 * S, 6 * S, 5 * S]),
+        "connection": np.array([0, 0, 0, 1]),
+        "from_client": np.full(4, False),
+        "srtt_ns": np.array([unmeasured, 40_000_000, 60_000_000, unmeasured]),
+    }
+    run = late(connections=CONNECTIONS, connection_snapshots=BEFORE, cwnd=windows)
+    measure = metrics.get("round_trip").measure
+    # 40 ms from 4 to 6 s, 60 ms until 10 s
+    assert measure(run, traffic="first") == pytest.approx((2 * 0.04 + 4 * 0.06) / 6)
+    assert math.isnan(measure(run, traffic="second"))
+
+
 def test_goodput_is_of_the_window() -> None:
     run = late(connections=CONNECTIONS, connection_snapshots=BEFORE)
     measure = metrics.get("goodput").measure

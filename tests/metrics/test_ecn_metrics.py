@@ -126,6 +126,15 @@ def test_a_transfer_that_the_end_cuts_short_counts_with_what_it_delivered() -> N
     assert math.isnan(measure("flow_throughput", view, traffic="nobody"))
 
 
+def test_a_flow_that_was_under_way_when_the_window_began_counts_from_then_on() -> None:
+    # From 20 s, not from 0: connection 0 delivered 400 bytes in 100 s, connection 2 the same in 60 s.
+    rows = {**CONNECTIONS, "end_ns": np.array([10 * S, -1, 80 * S, 110 * S, -1])}
+    before = {**BEFORE, "bytes_down": np.array([100, 0])}
+    view = WindowedRun(Run(connections=rows, connection_snapshots=before, objects=FILES), 20 * S, 120 * S)
+    wanted = (8 * 400 / 100 + 8 * 400 / 60) / 2
+    assert measure("flow_throughput", view, traffic="background") == pytest.approx(wanted)
+
+
 def test_the_retransmission_rate_is_segments_sent_again_per_segment_sent() -> None:
     rows = {**CONNECTIONS, "retransmits": np.array([9, 6, 4, 1, 2])}
     before = {**BEFORE, "retransmits": np.array([1, 4])}
@@ -218,6 +227,15 @@ def test_synchronization_is_the_share_of_open_connections_that_reduce_together()
     assert measure("synchronization", view, span=0.1) == pytest.approx((2 / 3 + 1 + 1 / 3) / 3)
     assert measure("synchronization", view, span=0.05) == pytest.approx((1 / 3 + 1 / 3 + 1 + 1 / 3) / 4)
     assert math.isnan(measure("synchronization", view, traffic=["plain"], span=0.1))
+
+
+def test_a_connection_whose_first_state_is_reduced_has_not_entered_a_reduction() -> None:
+    """Its sender was in recovery when the window began; the state of another sender comes before its own."""
+    view = windows(
+        *((0.0, 0, "open"), (5.0, 1, "recovery"), (9.0, 1, "open")),
+        *((10.0, 0, "cwr"), (10.01, 1, "cwr"), (11.0, 0, "open"), (11.0, 1, "open")),
+    )
+    assert measure("synchronization", view, span=0.1) == pytest.approx(2 / 3)
 
 
 def test_completion_times_are_of_finished_transfers_of_one_class_of_sizes() -> None:
