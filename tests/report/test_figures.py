@@ -15,7 +15,7 @@ import pytest
 import synthetic
 from cwndlab.errors import StudyError
 from cwndlab.report import canvas, lines
-from cwndlab.report.figures import draw
+from cwndlab.report.figures import chart, draw
 from cwndlab.report.looks import colours_of, dashes_of, fills_of
 from cwndlab.report.overlay import overlay
 from cwndlab.report.packets import decimate, time_sequence_rows
@@ -351,6 +351,22 @@ def test_a_logarithmic_axis_along_y_leaves_out_what_is_not_above_zero() -> None:
     point = r'<path aria-label="iw: ([\d.]+);[^>]*aria-roledescription="point"'
     places = {float(x) for x in re.findall(point, svg)}
     assert places == {1.0, 3.0, 4.0}
+
+
+def test_a_curve_over_a_logarithmic_axis_begins_at_the_share_of_the_zeros() -> None:
+    data = {key: list(values) for key, values in WEB.data.items()}
+    data["webs=8,ftps=0,iw=1", "page_delays"] = [[0.0, 0.0, 0.1, 1.0, 10.0]]
+    keys: dict[str, Any] = {
+        "kind": "cdf",
+        "quantity": "page_delays",
+        "where": {"webs": 8, "ftps": 0, "iw": 1},
+    }
+    for log_x, first in ((False, (0.0, 0.2)), (True, (0.1, 0.6))):
+        shown = chart(figure(**keys, log_x=log_x), dataclasses.replace(WEB, data=data)).to_dict()
+        rows = shown["datasets"]["panel0"]
+        assert (rows[0]["x"], rows[0]["y"]) == first
+    svg = draw(figure(**keys, log_x=True), dataclasses.replace(WEB, data=data)).svg
+    assert "NaN" not in svg and "Infinity" not in svg
 
 
 def test_panels_have_the_size_that_is_asked_for_and_stand_in_columns() -> None:
