@@ -134,6 +134,23 @@ def test_a_torn_line_at_the_end_of_a_journal_is_computed_again(tmp_path: Path, f
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lock", "records", "values.pack"]
 
 
+def test_a_damaged_line_that_nobody_asks_for_again_leaves_the_pack(tmp_path: Path) -> None:
+    with FolderStore(tmp_path) as store:
+        for key in "abc":
+            store.add(outcome(key * 40, x=1.0))
+        store.finish()
+    pack = tmp_path / "values.pack"
+    whole = pack.read_bytes().splitlines(keepends=True)
+    pack.write_bytes(whole[0] + whole[1].replace(b"1", b"2", 1) + whole[2])
+    with FolderStore(tmp_path) as store:
+        assert len(store.damaged) == 1 and "values.pack, line 2" in store.damaged[0]
+        store.finish()
+        assert store.values("c" * 40) == {"x": 1.0}
+    assert pack.read_bytes() == whole[0] + whole[2]
+    with FolderStore(tmp_path) as store:
+        assert store.damaged == [] and len(store) == 2
+
+
 def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
     with FolderStore(tmp_path), pytest.raises(OutputError, match="another run is writing"):
         FolderStore(tmp_path)
