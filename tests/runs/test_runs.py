@@ -13,11 +13,12 @@ import pytest
 
 import cwndlab
 from cwndlab.errors import OutputError, StudyError
-from cwndlab.runs import progress
+from cwndlab.runs import campaign, progress
 from cwndlab.runs import result_folder as folder
 from cwndlab.runs.execution import open_results, report_again, run_study
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.spec.study_spec import StudySpec
+from cwndlab.stats.results import Results
 from cwndlab.study import Study
 from fake_core import FakeCore, replace_core
 from small_study import TEXT, edited
@@ -115,6 +116,20 @@ def test_cells_that_need_more_replicates_are_not_finished(fake_core: FakeCore) -
 
     run_study(Study.from_toml(TEXT), RunOptions(until=0.01), progress=Counted())
     assert len(counted) > 2 and counted[-1] == max(counted) == 2
+
+
+def test_each_look_at_the_precision_doubles_the_replicates_at_most(
+    fake_core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+
+    def forecasts(_rule: object, results: Results, _tables: object) -> dict[str, int]:
+        looks.append(tuple(len(results.values(cell, "goodput")) for cell in ("iw=1", "iw=4")))
+        return {"iw=1": 5000, "iw=4": 13}
+
+    monkeypatch.setattr(campaign, "replicates_by_cell", forecasts)
+    Study.from_toml(edited(("seed = 7", "seed = 7\nmax_replicates = 70"))).run(until=0.01)
+    assert looks == [(10, 10), (20, 13), (40, 13), (70, 13)]
 
 
 def test_sequential_stopping_ends_at_the_cap(fake_core: FakeCore) -> None:
