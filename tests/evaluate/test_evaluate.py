@@ -165,6 +165,29 @@ def test_a_law_that_never_backs_off_fails_what_must_be(tmp_path: Path) -> None:
     assert rows["5.2-starves-others"].rank("stubborn") == (6, 6)
 
 
+@pytest.mark.parametrize(
+    ("standings", "found"),
+    [
+        ({"reno": Standing.BETTER}, None),
+        ({"reno": Standing.BETTER, "cubic": Standing.BETTER}, "better"),
+        ({"reno": Standing.WORSE, "cubic": Standing.WORSE}, "worse"),
+        ({"reno": Standing.BETTER, "cubic": Standing.OPEN}, None),
+        ({"reno": Standing.HIGHER, "cubic": Standing.HIGHER}, None),
+    ],
+)
+def test_a_subject_is_extreme_in_a_row_if_two_references_or_more_lie_on_one_side(
+    standings: dict[str, Standing], found: str | None, tmp_path: Path
+) -> None:
+    made = small(tmp_path)
+    study = made.studies["small"]
+    empty = {"small": unmeasured_results(study, {cell.id: cell.axes for cell in study.plan().cells})}
+    card = scorecard.judge(made, ["mine"], empty)
+    (row,) = card.rows
+    card = replace(card, rows=(replace(row, standings={"mine": standings}),))
+    assert list(card.extremes("mine")) == ([] if found is None else [found])
+    assert card.extremes("another") == {}
+
+
 def test_a_duration_that_is_none_is_an_error_with_its_option() -> None:
     with pytest.raises(StudyError, match=r'^run.duration: "abc" is not a time'):
         evaluation.studies(pack.load("rfc9743"), [], {"run.duration": "abc"})
