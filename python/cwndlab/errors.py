@@ -236,6 +236,8 @@ def nearest(name: str, choices: Iterable[str], *, limit: int = 12) -> str:
     'did you mean "topology"?'
     """
     known = [str(choice) for choice in choices]
+    if isinstance(choices, set | frozenset):
+        known.sort()  # they have no order of their own, and a message must not change between processes
     if (close := similar(name, known)) is not None:
         return f'did you mean "{close}"?'
     if not known:

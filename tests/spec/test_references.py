@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cwndlab.errors import StudyError
+from cwndlab.errors import StudyError, nearest
 from cwndlab.study import Study
 from small_study import edited
 
@@ -33,6 +33,11 @@ def test_another_name_within_a_program_is_an_error_with_its_place(keys: str, pat
     with pytest.raises(StudyError, match=f'"{name}" is neither a parameter nor an axis') as caught:
         Study.from_toml(program(keys))
     assert caught.value.key == f"traffic.bulk.app.{path}"
+
+
+def test_names_without_an_order_are_listed_in_the_same_order_by_every_process() -> None:
+    assert nearest("zzz", set("fbdace")) == nearest("zzz", frozenset("dacfbe")) == "known: a, b, c, d, e, f"
+    assert nearest("zzz", ["b", "a"]) == "known: b, a"
 
 
 @pytest.mark.parametrize(
