@@ -314,12 +314,13 @@ def test_what_kernels_change_is_stated_before_larger_differences() -> None:
     assert text.startswith(
         "At buffer = 1 and 2, kernel = 7.3 has the larger goodput of a (15 against 10 Mbit/s)."
     )
-    data |= {key: [90.0, 91.0, 89.0] for key in data}
-    data |= {(cell.id, "a"): [10.0, 11.0, 9.0] for cell in cells}
-    found = headline(
-        Figure.model_validate(study("f", series=["kernel"], quantities=["a", "b"], y_title="goodput")),
-        results,
-    )
+    alike = {
+        (cell.id, flow): [base - 1, base, base + 1]
+        for cell in cells
+        for flow, base in (("a", 10.0), ("b", 90.0))
+    }
+    spec = Figure.model_validate(study("f", series=["kernel"], quantities=["a", "b"], y_title="goodput"))
+    found = headline(spec, Results(cells, dict.fromkeys(("a", "b"), "Mbit/s"), alike))
     assert "b has the larger goodput" in found.shown and "the runs do not tell" in found.undecided.lower()
 
 

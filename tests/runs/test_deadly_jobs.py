@@ -78,7 +78,7 @@ def test_a_cluster_without_workers_ends_the_run(tmp_path: Path, monkeypatch: pyt
     from distributed import LocalCluster
 
     monkeypatch.setattr("cwndlab.backends.dask.LOST_S", 2.0)
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         jobs = jobs_of("a", 50, set())
         address = str(cluster.scheduler_address)
         work = Deadly(tmp_path / "log", 0.2)

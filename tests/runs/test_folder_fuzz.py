@@ -130,7 +130,7 @@ def forged(folder: Path, copy: Path, change: Callable[[dict[str, Any]], None]) -
 def test_more_replicates_than_a_folder_can_hold_are_an_error_at_once(
     folder: Path, tmp_path: Path, count: int
 ) -> None:
-    copy = forged(folder, tmp_path / "out", lambda content: content["cells"][0].update(replicates=count))
+    copy = forged(folder, tmp_path / "out", lambda content: content["cells"][0].update(requested=count))
     with pytest.raises(OutputError, match="replicates"):
         report_again(copy)
 

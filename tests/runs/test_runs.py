@@ -35,7 +35,7 @@ def test_records_are_arrow_that_others_take_without_a_copy(fake_core: FakeCore) 
         again.column("time_ns").chunk(0).buffers()[1].address
         == one.column("time_ns").chunk(0).buffers()[1].address
     )
-    assert set(run.records) == {"connections", "segments"}
+    assert set(run.records) == {"connections", "segments", "failures"}
     with pytest.raises(KeyError, match="segments"):
         run.records["segmnts"]
 

@@ -114,7 +114,7 @@ def test_a_second_client_does_nothing_again_and_ends_in_the_bytes_of_a_plain_run
     assert (fake_core.runs, second.campaign.fetched, second.campaign.damaged) == (80, 80, [])
     more = run_study(study, store=place, replicates=50)
     assert (fake_core.runs, more.campaign.fetched) == (100, 80)
-    assert set(more.records) == {"connections", "segments"}
+    assert set(more.records) == {"connections", "segments", "failures"}
     run_study(study, out=tmp_path / "plain")
     assert content(tmp_path / "first") == content(tmp_path / "second") == content(tmp_path / "plain")
     assert json.loads((tmp_path / "second/provenance.json").read_text())["replicates_fetched"] == 80
