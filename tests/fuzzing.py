@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -42,3 +44,30 @@ def tries(examples: int) -> settings:
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
     )
+
+
+class Answers:
+    """How many inputs of a fuzz test were accepted, and how many were rejected with an error that says why.
+
+    A test that rejects everything, or accepts everything, shows nothing of the other half.
+    """
+
+    def __init__(self) -> None:
+        self.accepted = self.rejected = 0
+
+    @contextmanager
+    def counted(self, error: type[Exception]) -> Iterator[None]:
+        """Counts one input, which may raise this error and no other."""
+        try:
+            yield
+        except error as raised:
+            assert str(raised)
+            self.rejected += 1
+        else:
+            self.accepted += 1
+
+    def check(self, *, accepted: float, rejected: float) -> None:
+        """Both answers were given to at least these shares of the inputs."""
+        tried = self.accepted + self.rejected
+        assert self.accepted >= accepted * tried, f"{self.accepted} of {tried} inputs were accepted"
+        assert self.rejected >= rejected * tried, f"{self.rejected} of {tried} inputs were rejected"

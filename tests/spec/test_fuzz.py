@@ -13,7 +13,7 @@ from cwndlab.spec import toml
 from cwndlab.spec.expr import evaluate
 from cwndlab.spec.place import place_of
 from cwndlab.study import Study
-from fuzzing import tries
+from fuzzing import Answers, tries
 from small_study import TEXT
 
 QUICK = tries(200)
@@ -103,40 +103,99 @@ def test_a_study_with_anything_in_any_place_loads_or_is_refused(
         assert str(error)
 
 
-@QUICK
-@given(st.text(max_size=200))
-def test_any_text_loads_or_is_refused(text: str) -> None:
-    try:
-        Study.from_toml(text)
-    except StudyError:
-        pass
+def test_any_text_loads_or_is_refused() -> None:
+    answers = Answers()
+
+    @QUICK
+    @given(st.sampled_from(["", f"{TEXT}# ", f"{SHORT}# "]), st.text(max_size=200))
+    def load(before: str, text: str) -> None:
+        with answers.counted(StudyError):
+            Study.from_toml(before + text)
+
+    load()
+    answers.check(accepted=0.1, rejected=0.2)
 
 
-@QUICK
-@given(st.integers(0, len(TEXT) - 1), st.integers(0, 30), st.text(max_size=8))
-def test_a_damaged_file_loads_or_is_refused(start: int, length: int, text: str) -> None:
-    try:
-        Study.from_toml(TEXT[:start] + text + TEXT[start + length :]).plan().check()
-    except StudyError:
-        pass
+def test_a_damaged_file_loads_or_is_refused() -> None:
+    answers = Answers()
+    harmless = st.sampled_from(["", " ", "\n", "# ", "0", "1"])
+
+    @QUICK
+    @given(
+        st.integers(0, len(TEXT) - 1),
+        st.one_of(st.integers(0, 1), st.integers(0, 30)),
+        st.one_of(harmless, st.text(max_size=8)),
+    )
+    def load(start: int, length: int, text: str) -> None:
+        with answers.counted(StudyError):
+            Study.from_toml(TEXT[:start] + text + TEXT[start + length :]).plan().check()
+
+    load()
+    answers.check(accepted=0.05, rejected=0.2)
 
 
-@QUICK
-@given(st.dictionaries(words, st.one_of(scalars, st.lists(scalars, max_size=3)), max_size=3))
-def test_any_set_changes_the_study_or_is_refused(changes: dict[str, Any]) -> None:
-    try:
-        Study.from_toml(TEXT).set(changes).plan().check()
-    except StudyError:
-        pass
+#: Keys that a study can set, each with values of which some fit.
+SETTABLE = {
+    "iw": st.one_of(st.integers(0, 20), st.lists(st.integers(1, 20), max_size=3)),
+    "webs": st.integers(-1, 20),
+    "run.seed": st.integers(),
+    "tcp.initial_window": st.one_of(words, st.integers(0, 20)),
+    "tcp.rto.min": st.integers(0, 10_000).map("{}ms".format),
+    "topology.links.wire.rate": st.one_of(words, st.integers(0, 100).map("{}Mbps".format)),
+    "probes.cwnd": st.one_of(scalars, st.booleans()),
+}
+one_setting = st.sampled_from([*SETTABLE]).flatmap(
+    lambda key: st.fixed_dictionaries({key: SETTABLE[key]}),
+)
+anything = st.dictionaries(
+    st.one_of(words, st.sampled_from([*SETTABLE])),
+    st.one_of(scalars, st.lists(scalars, max_size=3)),
+    max_size=3,
+)
 
 
-@QUICK
-@given(st.text(max_size=60))
-def test_no_expression_does_anything_but_compute(text: str) -> None:
-    try:
-        evaluate(text, {"a": 1, "b": "x"})
-    except StudyError:
-        pass
+def test_any_set_changes_the_study_or_is_refused() -> None:
+    answers = Answers()
+    plain = Study.from_toml(TEXT)
+
+    @QUICK
+    @given(st.one_of(anything, one_setting, st.fixed_dictionaries({}, optional=SETTABLE)))
+    def change(changes: dict[str, Any]) -> None:
+        with answers.counted(StudyError):
+            plain.set(changes).plan().check()
+
+    change()
+    answers.check(accepted=0.05, rejected=0.2)
+
+
+PIECES = (
+    "a|b|x|1|2.5|'x'|true|+|-|*|/|//|%|**|==|<|in|not|and|or|if|else|(|)|[|]|,|min(|int(|round(|abs(|open(|."
+)
+operators = st.sampled_from(["+", "-", "*", "/", "//", "%", "<", "==", "and"])
+valued = st.recursive(
+    st.sampled_from(["a", "1", "2.5", "0", "a * 2"]),
+    lambda inner: st.builds("{}{} {} {})".format, st.sampled_from(["(", "abs("]), inner, operators, inner),
+    max_leaves=4,
+)
+
+
+def test_no_expression_does_anything_but_compute() -> None:
+    answers = Answers()
+
+    @QUICK
+    @given(
+        st.one_of(
+            st.text(max_size=60),
+            st.lists(st.sampled_from(PIECES.split("|")), max_size=8).map(" ".join),
+            valued,
+        )
+    )
+    def compute(text: str) -> None:
+        with answers.counted(StudyError):
+            assert isinstance(evaluate(text, {"a": 1, "b": "x"}), int | float | str | list)
+
+    compute()
+    answers.check(accepted=0.1, rejected=0.2)
 
 
 @QUICK
