@@ -246,15 +246,37 @@ def test_what_is_no_capture_is_an_error_that_says_so_and_a_cut_one_is_read_to_it
         assert any("the capture is cut short, in its packet" in n for n in explain_capture(file).notes)
 
 
-def test_a_broken_capture_is_an_error_of_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    whole = capture(study("lost-syn"), "sender", tmp_path).read_bytes()
-    for broken in (whole[:4], whole[:100], whole[:-7], b"\xd4\xc3\xb2\xa1" + bytes(20)):
-        file = tmp_path / "broken.pcapng"
-        file.write_bytes(broken)
-        with pytest.raises(SystemExit) as caught:
-            app(["explain", str(file)])
-        out, err = capsys.readouterr()
-        assert out if not caught.value.code else f"{file}: " in err
+@pytest.mark.parametrize(
+    ("broken", "code", "message"),
+    [
+        (lambda whole: whole[:4], 2, "this capture cannot be read"),
+        (
+            lambda whole: whole[:100],
+            2,
+            "there is no TCP segment in it; the capture is cut short, in its packet 1",
+        ),
+        (lambda _: b"\xd4\xc3\xb2\xa1" + bytes(20), 2, "there is no TCP segment in it"),
+        (lambda whole: whole[:-7], 0, "the capture is cut short, in its packet 86"),
+    ],
+    ids=["magic", "header", "no packet", "last packet"],
+)
+def test_a_broken_capture_is_an_error_of_its_file_unless_packets_can_be_read(
+    broken: Callable[[bytes], bytes],
+    code: int,
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "broken.pcapng"
+    file.write_bytes(broken(capture(study("lost-syn"), "sender", tmp_path).read_bytes()))
+    with pytest.raises(SystemExit) as caught:
+        app(["explain", str(file)])
+    out, err = capsys.readouterr()
+    assert (caught.value.code or 0) == code
+    if code:
+        assert f"{file}: {message}" in " ".join(err.split()) and not out
+    else:
+        assert message in " ".join(out.split()) and not err
 
 
 @pytest.mark.parametrize("cause", ["rto-few-dupacks", "receive-window"])
