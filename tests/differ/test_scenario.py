@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import another_process
 from cwndlab.backends.linux.stack_file import load
 from cwndlab.differ.random_scenario import Alignment, Scenario, Transfer, draw
 from cwndlab.differ.sides import compile_scenario, stack_of, stack_text
@@ -15,7 +16,9 @@ PLAIN = Scenario(10.0, 40.0, 1.0, "drop-tail", False, 0.0, ((Transfer(0, 40_000,
 
 
 def test_a_scenario_depends_on_its_number_alone() -> None:
-    assert draw(3, 17) == draw(3, 17)
+    code = "from cwndlab.differ.random_scenario import draw; draw(3, 16); print([draw(3, 17), draw(4, 17)])"
+    assert another_process.printed(code) == f"{[draw(3, 17), draw(4, 17)]}\n"
+    assert draw(3, 17) != draw(4, 17)
     assert len({str(draw(3, index)) for index in range(50)}) == 50
 
 

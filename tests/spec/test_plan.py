@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+import another_process
 from cwndlab.errors import StudyError
 from cwndlab.plan import plan as plans
 from cwndlab.spec.choices import draw
@@ -219,7 +221,12 @@ def test_a_cell_without_randomness_runs_once() -> None:
 
 
 def test_the_same_study_gives_the_same_scenarios_to_the_byte() -> None:
-    assert [c.scenario for c in study().plan().cells] == [c.scenario for c in study().plan().cells]
+    code = "import test_plan; print(*(c.scenario for c in test_plan.study().plan().cells), sep=chr(10))"
+    folder = str(Path(__file__).parent)
+    there = another_process.printed(f"import sys; sys.path.append({folder!r}); {code}")
+    scenarios = [c.scenario for c in study().plan().cells]
+    assert there.splitlines() == scenarios
+    assert len(set(scenarios)) == len(scenarios) == 12
 
 
 def test_a_kernel_is_compared_with_the_simulator_as_run_unless_its_stack_sends_single_segments() -> None:
