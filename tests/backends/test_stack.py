@@ -24,7 +24,15 @@ def tcp(profile: str = "ns2-1998", **changes: Any) -> dict[str, Any]:
 
 
 def test_a_study_of_todays_tcp_runs_with_the_congestion_controls_that_it_names() -> None:
-    assert [stack.default_for(profile) for profile in ("linux-6", "rfc5681")] == ["linux-laws", "linux-1998"]
+    laws = ("cubic-linux", "reno", "dctcp")
+    for profile, controls, sack in (
+        ("linux-6", ["cubic", "reno", "dctcp"], None),
+        ("rfc5681", ["reno"] * 3, "0"),
+    ):
+        own = stack_file.load(stack.default_for(profile)).as_dict()
+        endpoints = [tcp(profile, window_law=law) for law in laws]
+        assert [stack.congestion_control(own, one) for one in endpoints] == controls
+        assert stack.sysctls(own, endpoints).get("tcp_sack") == sack
 
 
 def test_a_data_packet_fills_the_mtu_and_windows_are_segments() -> None:
