@@ -87,9 +87,15 @@ def test_a_configured_maximum_is_not_taken_for_congestion(scenario: Make) -> Non
 
 
 def test_pacing_and_not_the_window_limits_a_sender_below_the_rate_of_its_path(scenario: Make) -> None:
-    made = scenario("linux-6", pacing=True)
-    made["links"][1]["rate_bps"] = 100_000_000
-    assert seconds(run(made))["pacing"] > 0.05
+    spent = {}
+    for pacing in (True, False):
+        made = scenario("linux-6", pacing=pacing)
+        made["links"][1]["rate_bps"] = 100_000_000
+        spent[pacing] = seconds(run(made))
+    # Slow start paces two windows per round trip of 82 ms, so it holds back for half of each of four rounds.
+    assert spent[True]["pacing"] == pytest.approx(4 * 0.041, rel=0.1)
+    assert spent[True]["cwnd"] < spent[False]["cwnd"] - 0.1
+    assert "pacing" not in spent[False]
 
 
 def test_an_application_that_writes_slowly_limits_its_sender(scenario: Make) -> None:
