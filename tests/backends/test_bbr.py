@@ -90,6 +90,7 @@ def assert_same(golden: str, found: list[Event], first: int | None = None) -> No
     """The same segments at the same times; only the first ones if their number is given."""
     _, counts, *lines = (GOLDEN / f"{golden}.txt").read_text().splitlines()
     words = " ".join(lines).split()
+    assert len(found) >= (first or 1) and len(words) // 2 >= len(found[:first:EVERY])
     for (at, segment), wanted_at, wanted in zip(found[:first:EVERY], words[::2], words[1::2], strict=False):
         assert segment == wanted, f"at {at} ms"
         assert at == pytest.approx(float(wanted_at), abs=TOLERANCE_MS), segment

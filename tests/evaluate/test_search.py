@@ -109,11 +109,16 @@ def test_ranges_of_many_factors_are_searched_by_factors() -> None:
     assert narrow.value_at(0.5) == 2.0
 
 
-def test_a_value_between_near_ends_is_a_number_of_a_study_file(tmp_path: Path) -> None:
-    space = space_of(study(), parse_ranges("buffer=1..3"))
+@pytest.mark.parametrize(("ends", "value"), [("1..3", 1), ("1.5..3", 1.68)])
+def test_a_value_between_near_ends_is_a_number_of_a_study_file(
+    ends: str, value: float, tmp_path: Path
+) -> None:
+    """Whole between whole ends, where the study's values are whole, too."""
+    space = space_of(study(), parse_ranges(f"buffer={ends}"))
     at = space.study_at(space.point(np.array([0.123])))
     (tmp_path / "at.toml").write_text(dumps(at.raw))
-    Study.load(tmp_path / "at.toml")
+    (cell,) = Study.load(tmp_path / "at.toml").plan().cells
+    assert cell.axes == {"buffer": value}
 
 
 def test_each_value_of_an_axis_is_searched_and_ranked_from_the_worst(tmp_path: Path) -> None:

@@ -59,7 +59,13 @@ def test_an_option_that_a_metric_cannot_do_without_is_asked_for() -> None:
 
 def test_a_name_that_only_another_cell_has_is_known() -> None:
     axis = '[axes.who]\nvalues = ["bulk", "other"]\n\n[[quantities]]'
-    options = 'unit = "kbit/s"\noptions = { traffic = "other" }'
-    Study.from_toml(
-        edited(('name = "bulk"', 'name = "$who"'), ("[[quantities]]", axis), ('unit = "kbit/s"', options))
-    )
+
+    def measured_of(traffic: str) -> Study:
+        options = f'unit = "kbit/s"\noptions = {{ traffic = "{traffic}" }}'
+        return Study.from_toml(
+            edited(('name = "bulk"', 'name = "$who"'), ("[[quantities]]", axis), ('unit = "kbit/s"', options))
+        )
+
+    assert len(measured_of("other").plan().cells) == 4
+    with pytest.raises(StudyError, match="nobody"):
+        measured_of("nobody").plan()

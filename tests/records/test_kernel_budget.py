@@ -37,7 +37,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dic
 def check(scenario: dict[str, Any], tables: dict[str, pa.Table]) -> Counter[str]:
     """Budgets add up; the seconds by part."""
     seconds: Counter[str] = Counter()
-    for budget in budgets(scenario, tables):
+    found = list(budgets(scenario, tables))
+    assert sum(budget.kind == "connection" for budget in found) > 0.9 * tables["connections"].num_rows
+    for budget in found:
         assert sum(budget.parts.values()) == budget.end_ns - budget.start_ns
         assert min(budget.parts.values(), default=1) > 0
         assert budget.parts.keys() <= PARTS.keys()

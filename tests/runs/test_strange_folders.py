@@ -168,13 +168,17 @@ def test_without_locks_no_run_writes(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_stream_that_nobody_holds_stops_and_lets_others_write(tmp_path: Path) -> None:
     study = Study.from_toml(TEXT % ("a", 5000))
-    for _ in study.stream(out=tmp_path / "o", threads=1):
-        break
+    stream = study.stream(out=tmp_path / "o", threads=1)
+    next(iter(stream))
+    with pytest.raises(OutputError, match="another run is writing"):
+        FolderStore(tmp_path / "o" / "store")
+    del stream
     gc.collect()
     until = time.monotonic() + 30
     while any(thread.name == "study" for thread in threading.enumerate()) and time.monotonic() < until:
         time.sleep(0.05)
-    FolderStore(tmp_path / "o" / "store").close()
+    with FolderStore(tmp_path / "o" / "store") as store:
+        assert 0 < len(store) < 5000
 
 
 FACTOR = 2
