@@ -56,8 +56,8 @@ class Answers:
         self.accepted = self.rejected = 0
 
     @contextmanager
-    def counted(self, error: type[Exception]) -> Iterator[None]:
-        """Counts one input, which may raise this error and no other."""
+    def counted(self, error: type[Exception] | tuple[type[Exception], ...]) -> Iterator[None]:
+        """Counts one input, which may raise these errors and no others."""
         try:
             yield
         except error as raised:
