@@ -151,6 +151,26 @@ def test_a_damaged_line_that_nobody_asks_for_again_leaves_the_pack(tmp_path: Pat
         assert store.damaged == [] and len(store) == 2
 
 
+@pytest.mark.parametrize("damaged", [True, False])
+def test_records_that_are_damaged_or_missing_cost_their_run_alone(tmp_path: Path, damaged: bool) -> None:
+    keys = ["a" * 40, "b" * 40, "c" * 40]
+    with FolderStore(tmp_path) as store:
+        for key in keys:
+            tables = encode_tables({"t": pa.table({"key": [key]})}, key)
+            store.add(outcome(key, x=1.0)._replace(records=tables))
+        store.finish()
+    path = tmp_path / "records" / "bb" / f"{keys[1]}.arrows"
+    if damaged:
+        path.write_bytes(path.read_bytes()[:-1])
+    else:
+        path.unlink()
+    with FolderStore(tmp_path) as store:
+        for key in keys:
+            store.check_records(key, required=True)
+        assert [key in store for key in keys] == [True, False, True]
+        assert len(store.damaged) == damaged and not path.exists()
+
+
 def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
     with FolderStore(tmp_path), pytest.raises(OutputError, match="another run is writing"):
         FolderStore(tmp_path)
