@@ -221,7 +221,7 @@ def check(
         folder = ours[in_results]
         names = sorted({p.relative_to(folder).as_posix() for p in folder.rglob("*")} | {*MORE})
         path = folder / names[which % len(names)]
-        if not path.parent.resolve().is_relative_to(work) or not path.parent.is_dir():
+        if not path.parent.is_dir() or not path.parent.resolve().is_relative_to(work):
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
