@@ -172,6 +172,28 @@ def test_the_end_of_an_answer_waits_for_nothing_as_in_the_simulator() -> None:
     assert rates["simulator"] == rates["linux-virtual"] == pytest.approx(23.7, abs=0.2)
 
 
+NO_ANSWER = """
+title = "No answer"
+dumbbell = { rate = "1Mbps", rtt = "20ms", flows = [{ name = "flow", cc = "reno" }] }
+run = { duration = "200s" }
+[[axes.lost.values]]
+name = "all"
+set = { "topology.links.bottleneck.forward.impairments" = [{ kind = "bernoulli", p = 1 }] }
+"""
+
+
+@pytest.mark.usefixtures("virtual")
+def test_a_connection_that_a_kernel_gives_up_fails_with_the_reason_of_the_simulator() -> None:
+    """No packet shows it: the kernel tells the application (ETIMEDOUT)."""
+    study = cwndlab.Study.from_toml(NO_ANSWER)
+    simulated, run = (study.run(backend=backend, replicates=1) for backend in ("simulator", "linux-virtual"))
+    assert run.results.failed == simulated.results.failed
+    assert "the peer did not answer the connection request" in run.results.failed["lost=all"]
+    assert (
+        run.records("failures")["reason"].to_pylist() == simulated.records("failures")["reason"].to_pylist()
+    )
+
+
 @pytest.mark.usefixtures("virtual")
 def test_a_scorecard_has_the_kernels_numbers_next_to_the_simulators(tmp_path: Path) -> None:
     """Prague and BBRv3 are not there to compare with, and the simulator has no law that it calls bbr."""
