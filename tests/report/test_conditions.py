@@ -80,3 +80,20 @@ def test_a_full_form_lists_its_links() -> None:
     )
     assert network == "neck: 10 Mbps, forward queue codel, forward policer (rate 5 Mbps)"
     assert rest == ["bulk", "profile linux-6"]
+
+
+def test_the_congestion_control_and_the_stack_of_a_flow_with_a_name_are_named() -> None:
+    (_, flows) = words(
+        """
+        [dumbbell]
+        rate = "50Mbps"
+        flows = [
+            { name = "flow", stack = "noq", cc = "cubic", tcp = { stream_window = "64MB" } },
+            { name = "old", cc = "reno" },
+            { name = "plain", cc = "cubic" },
+            { name = "tested", cc = "$law" },
+            { name = "both", cc = ["reno", "bbr1"] },
+        ]
+        """
+    )
+    assert flows == "flow (noq cubic, stream window 64 MB), old (reno), plain, tested and both"

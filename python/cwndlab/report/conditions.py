@@ -97,8 +97,10 @@ def _flows(section: Mapping[str, Any]) -> Iterator[str]:
 
 def _flow_text(flow: Mapping[str, Any]) -> str:
     law, stack = flow.get("cc", "cubic"), flow.get("stack", "")
-    name = str(flow.get("name", f"{stack} {law}".strip() if isinstance(law, str) else stack))
-    own = [
+    kind = f"{stack} {law}".strip() if isinstance(law, str) and not _is_open(law) else str(stack)
+    name = str(flow.get("name", kind))
+    own = [kind] if kind not in ("", "cubic", name) else []
+    own += [
         f"{_words(key)} {_value_text(value)}"
         for key, value in flow.items()
         if key not in _OF_NAME and key not in ("app", "tcp", "down") and not isinstance(value, list)
