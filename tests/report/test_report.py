@@ -474,7 +474,7 @@ def test_the_index_leads_to_every_report(written: tuple[Path, ReportView], tmp_p
 def test_the_index_says_what_each_source_claimed_and_counts_failures_by_cause(tmp_path: Path) -> None:
     falls = {"section": "3", "assert": "all(power[iw=4] < power[iw=1])", "cause": "A <cause>"}
     claims = [Claim.model_validate({"id": f"falls-{k}", "text": "It falls.", **falls}) for k in range(2)]
-    more = Claim.model_validate({"id": "alone", "text": "It falls.", **{**falls, "cause": None}})
+    more = Claim.model_validate({"id": "alone", "text": "It falls alone.", **{**falls, "cause": None}})
     study = replace(outputs(tmp_path), claims=[*claims, more], claimed="Power falls.", finding="It rises.")
     view = synthetic.report(study, synthetic.rfc2415(), tmp_path / "web")
     assert view.causes == {"A <cause>": ["falls-0", "falls-1"]}
@@ -482,7 +482,7 @@ def test_the_index_says_what_each_source_claimed_and_counts_failures_by_cause(tm
     assert '<li>A &lt;cause&gt;: <a href="#claim-falls-0">falls-0</a>' in report
     page = write_index(tmp_path).read_text()
     assert "<strong>Claimed:</strong> Power falls." in page and "<strong>Found:</strong> It rises." in page
-    assert "<li>A &lt;cause&gt; (2 claims)</li><li>alone</li>" in page
+    assert "<li>A &lt;cause&gt; (2 claims)</li><li>“It falls alone.”</li>" in page
 
 
 @pytest.mark.parametrize(

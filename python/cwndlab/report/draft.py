@@ -252,11 +252,11 @@ def count_verdicts(path: Path) -> tuple[dict[Verdict, int], dict[str, list[str]]
 
 
 def causes_of_failures(path: Path) -> dict[str, list[str]]:
-    """The claims that fail in a CSV file of claims, by their cause ("" for those without)."""
+    """The sentences that fail in a CSV file of claims, by their cause ("" for those without)."""
     found: dict[str, list[str]] = {}
     for row in _read(path):
         if row.get("verdict") == Verdict.FAILS:
-            found.setdefault(row.get("cause") or "", []).append(row.get("claim", ""))
+            found.setdefault(row.get("cause") or "", []).append(row.get("text", ""))
     return found
 
 

@@ -40,7 +40,7 @@ class IndexEntry(NamedTuple):
     found: str
     """What was found, in the words of the report."""
     causes: Mapping[str, Sequence[str]]
-    """The claims that fail, by cause ("" for those without)."""
+    """The sentences that fail, by cause ("" for those without)."""
     href: str
     """Path of the report, relative to the index."""
     counts: Counts
