@@ -27,7 +27,7 @@ def address() -> Iterator[str]:
     quick = {"distributed.scheduler.allowed-failures": 1, "distributed.admin.log-format": "%(message)s"}
     with (
         dask.config.set(quick),
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
     ):
         yield str(cluster.scheduler_address)
 
