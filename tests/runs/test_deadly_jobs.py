@@ -29,6 +29,7 @@ def address() -> Iterator[str]:
         dask.config.set(quick),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
     ):
+        cluster.adapt(minimum=2, maximum=2, interval="200ms")  # on a busy machine some do not come back
         yield str(cluster.scheduler_address)
 
 
