@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 OutOption = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="DIR", help="output folder; default: ./STUDY-out")
 ]
-#: So many cells in which connections failed are named.
-SHOWN = 3
 UntilOption = Annotated[
     str | None, typer.Option(metavar="2%", help="add replicates until each 95 % interval is this narrow")
 ]
@@ -131,6 +129,7 @@ class _Printer(NamedTuple):
         if self.quiet:
             return
         from cwndlab.plan.study_warnings import study_warnings
+        from cwndlab.records.failures import SHOWN
 
         for text in study_warnings(result.plan.evenly_spaced(MOST_CELLS)):
             echo(f"warning: {text}", err=True)

@@ -5,10 +5,9 @@ A number of a run in which one failed describes a flow that ended too soon, so e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
-
-import numpy as np
 
 from cwndlab.core import Value
 from cwndlab.plan.scenario import flow_of
@@ -38,21 +37,12 @@ class FailedConnections(NamedTuple):
 
 def count_failures(run: RunView) -> dict[str, Value]:
     """The connections of a run that failed, by flow and reason, as values of the run; empty if none did."""
-    failures = run.columns(TABLE)
-    counts: dict[str, Value] = {}
-    if not len(failures["traffic"]):
-        return counts
-    flows = [flow_of(str(entry["name"])) for entry in run.scenario["traffic"]]
-    kinds, sizes = np.unique(
-        [
-            f"{flows[int(k)]}\t{reason}"
-            for k, reason in zip(failures["traffic"], failures["reason"], strict=True)
-        ],
-        return_counts=True,
+    failures, traffic = run.columns(TABLE), run.scenario["traffic"]
+    counts = Counter(
+        f"{_PREFIX}{flow_of(str(traffic[int(k)]['name']))}\t{reason}"
+        for k, reason in zip(failures["traffic"], failures["reason"], strict=True)
     )
-    for kind, size in zip(kinds.tolist(), sizes.tolist(), strict=True):
-        counts[_PREFIX + kind] = float(size)
-    return counts
+    return {name: float(counts[name]) for name in sorted(counts)}
 
 
 def is_failure(name: str) -> bool:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cwndlab.errors import StudyError
+from cwndlab.records.failures import SHOWN
 from cwndlab.spec.outputs import Figure, Margin, Table
 from cwndlab.stats.tables import JudgedTable, derived_unit, margin_of
 from cwndlab.stats.verdict import rule_text
@@ -50,8 +51,6 @@ CLAIM_RULE = (
 )
 
 
-#: So many different texts of failed connections are listed at the head.
-SHOWN = 3
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 

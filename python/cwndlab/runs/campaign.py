@@ -344,13 +344,18 @@ class Campaign:
         quantities that stand in for others.
         """
         data: dict[tuple[str, str], list[Value]] = {}
+        failed: dict[str, str] = {}
         for shown, cell in cells.items():
-            for replicate in range(self.wanted[cell]):
-                if not self.has_replicate(cell, replicate):
-                    continue
-                values = self.values(cell, replicate)
-                for name in values:
-                    data.setdefault((shown, name), []).append(values[(read or {}).get(name, name)])
+            present = [k for k in range(self.wanted[cell]) if self.has_replicate(cell, k)]
+            runs = []
+            for replicate in present:
+                kept = self.store.values(self.key(cell, replicate))
+                runs.append({name: value for name, value in kept.items() if is_failure(name)})
+                for name in self.ids:
+                    value = kept[self.ids[(read or {}).get(name, name)]]
+                    data.setdefault((shown, name), []).append(value)
+            if text := failures_text(failed_connections(runs), len(present)):
+                failed[shown] = text
         return results_of(
             self.plan.study.outline,
             {shown: self.cells[shown].axes for shown in cells},
@@ -359,7 +364,7 @@ class Campaign:
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
             remarks={shown: text for shown, cell in cells.items() if (text := self._remark(cell))},
-            failed={shown: text for shown, cell in cells.items() if (text := self._failed(cell))},
+            failed=failed,
             records=_KeptRecords(self, cells),
         )
 
@@ -376,11 +381,6 @@ class Campaign:
         return stack.other_recovery(
             stack.stack_of_key(self.backend), [scenario["tcp"][end] for end in sorted(used)]
         )
-
-    def _failed(self, cell: str) -> str:
-        """The connections of a cell's runs that failed, in words."""
-        keys = [self.key(cell, k) for k in range(self.wanted[cell]) if self.has_replicate(cell, k)]
-        return failures_text(failed_connections(map(self.store.values, keys)), len(keys))
 
     @property
     def damaged(self) -> list[str]:
