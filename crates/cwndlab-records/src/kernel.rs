@@ -78,11 +78,10 @@ pub struct Testbed {
 }
 
 impl Testbed {
-    /// Why the connection of this client failed, if it did and no RST shows it.
-    fn failure(&self, client: SocketAddrV4) -> Option<Reason> {
-        let mut failed = self.failed_connections.iter();
-        let of = |(address, port, _): &&(Ipv4Addr, u16, String)| SocketAddrV4::new(*address, *port) == client;
-        failed.find(of).map(|(_, _, reason)| Reason::new(reason))
+    /// Why connections failed that no RST shows, by their clients.
+    fn failures(&self) -> BTreeMap<SocketAddrV4, Reason> {
+        let failed = self.failed_connections.iter().rev(); // the first of a client counts
+        failed.map(|(address, port, reason)| (SocketAddrV4::new(*address, *port), Reason::new(reason))).collect()
     }
 }
 
@@ -237,10 +236,12 @@ pub fn read(
         let (at, delay) = (run.since_zero(packet.at), Time::from_nanos(packet.delay));
         recorder.delay(Time::from_nanos(at), packet.way, delay, packet.payload);
     }
+    let failures = testbed.failures();
     for connection in &reader.connections {
         let mut record = connection.record(run.zero, run.end());
-        record.failure =
-            record.failure.or_else(|| testbed.failure(connection.client_end).filter(|_| record.end.is_never()));
+        if record.end.is_never() {
+            record.failure = failures.get(&connection.client_end).copied();
+        }
         recorder.connection(&record);
         if let Some(reason) = record.failure {
             recorder.failure(&record, reason);

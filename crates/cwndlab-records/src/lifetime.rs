@@ -16,19 +16,21 @@ pub struct Lifetime {
     closed: bool,
 }
 
+/// Whether a segment asks for a connection.
+pub fn opens(flags: Flags) -> bool {
+    flags.has(Flags::SYN) && !flags.has(Flags::ACK)
+}
+
 impl Lifetime {
     /// Whether a segment opens another connection. `from_first`: it is from the first of the two ends, which is always the
     /// same.
     pub fn is_over(&self, flags: Flags, seq: u32, from_first: bool) -> bool {
-        if !flags.has(Flags::SYN) || flags.has(Flags::ACK) {
-            return false;
-        }
-        self.closed || self.syns[usize::from(!from_first)].map_or(self.answered, |known| known != seq)
+        opens(flags) && (self.closed || self.syns[usize::from(!from_first)].map_or(self.answered, |known| known != seq))
     }
 
     /// Takes a segment of the connection.
     pub fn note(&mut self, flags: Flags, seq: u32, from_first: bool) {
-        if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
+        if opens(flags) {
             self.syns[usize::from(!from_first)].get_or_insert(seq);
         } else {
             self.answered = true;

@@ -446,7 +446,7 @@ impl<P: Probe> Simulation<P> {
     }
 
     pub(super) fn record_connection(&mut self, slot: u32, end: Time) {
-        if !P::ENABLED {
+        if !P::ENABLED || (!self.probes.connections && self.failure(slot).is_none()) {
             return;
         }
         let record = self.connection_record(slot, end);
@@ -455,6 +455,14 @@ impl<P: Probe> Simulation<P> {
         }
         if let Some(reason) = record.failure {
             self.probe.failure(&record, reason);
+        }
+    }
+
+    /// Why a connection failed, if it did.
+    fn failure(&self, slot: u32) -> Option<Reason> {
+        match self.outside.ends(slot) {
+            Some(ends) => ends.iter().find_map(|end| end.progress().failure),
+            None => failure(&self.conns[slot as usize].ends),
         }
     }
 
@@ -481,7 +489,7 @@ impl<P: Probe> Simulation<P> {
             ecn_reductions: sum(|tcp| tcp.stats().ecn_reductions),
             drops: signals.drops,
             marks: signals.marks,
-            failure: failure(&conn.ends),
+            failure: self.failure(slot),
         };
         if conn.is_stack() {
             self.fill_stack_record(slot, &mut record);

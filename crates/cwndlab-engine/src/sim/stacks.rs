@@ -156,7 +156,7 @@ impl Outside {
         Some(&mut *self.pair(end)?.ends[(end & 1) as usize])
     }
 
-    fn ends(&self, slot: u32) -> Option<&[Box<dyn Endpoint>; 2]> {
+    pub(super) fn ends(&self, slot: u32) -> Option<&[Box<dyn Endpoint>; 2]> {
         Some(&self.pairs.get(slot as usize)?.as_ref()?.ends)
     }
 }
@@ -440,7 +440,6 @@ impl<P: Probe> Simulation<P> {
         record.retransmits = client.1.lost + server.1.lost;
         record.timeouts = client.1.timeouts + server.1.timeouts;
         record.ecn_reductions = client.1.ecn_reductions + server.1.ecn_reductions;
-        record.failure = client.0.failure.or(server.0.failure);
     }
 }
 

@@ -11,7 +11,7 @@ use cwndlab_units::Time;
 use super::trace::{packets, Line, Packet};
 use super::{Choices, KernelError, Observed, Testbed};
 use crate::cell::OneOf;
-use crate::lifetime::Lifetime;
+use crate::lifetime::{opens, Lifetime};
 use crate::sequence::{self, offset, unwrap, Numbers, Passage};
 use crate::tables::SegmentRow;
 use crate::trace::FIRST_SERVER_PORT;
@@ -215,11 +215,11 @@ impl<'a> Reader<'a> {
         let known = self.current.get(&key).copied();
         let flags = Flags(packet.flags);
         let enters = matches!(packet.line, Line::In(_));
-        let opens = match known.map(|index| &self.connections[index]) {
+        let is_new = match known.map(|index| &self.connections[index]) {
             Some(known) => known.lifetime.is_over(flags, packet.seq, known.client_end == packet.source),
-            None => flags.has(Flags::SYN) && !flags.has(Flags::ACK),
+            None => opens(flags),
         };
-        let index = if enters && opens { Some(self.open(line, packet.at, key)?) } else { known };
+        let index = if enters && is_new { Some(self.open(line, packet.at, key)?) } else { known };
         if let (true, Some(index)) = (enters, index) {
             let connection = &mut self.connections[index];
             connection.lifetime.note(flags, packet.seq, connection.client_end == packet.source);
