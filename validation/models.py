@@ -20,7 +20,7 @@ from cwndlab.study import Study
 
 from .discriminate import HEAD, REPLICATES, Changes, Memo, Outcome
 from .overload import PAGE
-from .page import replace_part
+from .page import replace_part, table_row
 
 BEGIN, END = "<!-- begin: python -m validation.models -->", "<!-- end: models -->"
 CELLS: Changes = {"grid": ["tables_1_to_3", "tables_4_and_5", "table_6"]}
@@ -84,7 +84,7 @@ def counts(title: str, model: Judged) -> str:
     verdicts = Counter(judgement.verdict for judgement in model.judgements)
     claims = Counter(claim.verdict for claim in model.claims)
     memo = Memo("rfc2415", "RFC 2415, Tables 1 to 6", CELLS, {})
-    return _line(Outcome(memo, title, verdicts, model.incompatible, claims).row())
+    return table_row(Outcome(memo, title, verdicts, model.incompatible, claims).row())
 
 
 def by_load(title: str, model: Judged) -> list[str]:
@@ -106,10 +106,10 @@ def by_load(title: str, model: Judged) -> list[str]:
             ):
                 gains[webs].append((cell.published.value, cell.estimate.value))
         shares = [f"{sum(found[webs])} of {len(found[webs])}" if webs in found else "" for webs in LOADS]
-        lines.append(_line([title, f"{table.id}: incompatible", *shares]))
+        lines.append(table_row([title, f"{table.id}: incompatible", *shares]))
         if gains:
             means = [_means(gains[webs]) if webs in gains else "" for webs in LOADS]
-            lines.append(_line([title, f"{table.id}: mean decrease, memo; model", *means]))
+            lines.append(table_row([title, f"{table.id}: mean decrease, memo; model", *means]))
     return lines
 
 
@@ -121,19 +121,15 @@ def _means(gains: Sequence[tuple[float, float]]) -> str:
     return f"{memo:.1f}; {model:.1f} %"
 
 
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Prints both tables, and writes them if asked."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--replicates", type=int, default=REPLICATES)
     parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")
     asked = parser.parse_args(arguments)
-    all_counts = [_line(HEAD), "|---|" + "---:|" * (len(HEAD) - 1)]
+    all_counts = [table_row(HEAD), "|---|" + "---:|" * (len(HEAD) - 1)]
     loads = [
-        _line(["model", "table", *(f"{webs} webs" for webs in LOADS)]),
+        table_row(["model", "table", *(f"{webs} webs" for webs in LOADS)]),
         "|---|---|" + "---:|" * len(LOADS),
     ]
     for title, changes in models().items():

@@ -26,7 +26,7 @@ from cwndlab import _core
 from cwndlab.stats.distributions import t_quantile
 from cwndlab.study import Study
 
-from .page import replace_part
+from .page import replace_part, table_row
 from .row import Row, means_apart
 from .web import BAY, GOLDEN, QUANTITIES
 
@@ -169,10 +169,10 @@ def overload_table() -> list[str]:
         ]
         waiting = [f"{values[:, 3].mean():.1f}" for values in (theirs, mine)]
         load = f"{cell.webs} / {cell.ftps}"
-        lines.append(_line([load, f"{free} s", cell.iw, *pairs, *waiting]))
+        lines.append(table_row([load, f"{free} s", cell.iw, *pairs, *waiting]))
         for place, half in enumerate(("1", "3"), 4) if "/" in cell.iw else ():
             delays = [_interval(values[:, place], 2) for values in (theirs, mine)]
-            lines.append(_line([f"of these, IW {half}", "", "", *delays, "", "", "", "", "", ""]))
+            lines.append(table_row([f"of these, IW {half}", "", "", *delays, "", "", "", "", "", ""]))
     return lines
 
 
@@ -239,7 +239,7 @@ def _rule(load: str, rule: str, one: Floats, three: Floats) -> str:
         _interval(three[:, 1] - one[:, 1], 1),
         _interval(three[:, 2] - one[:, 2], 1),
     )
-    return _line([load, rule, delays, changes[0], changes[1], drops, changes[2], waiting])
+    return table_row([load, rule, delays, changes[0], changes[1], drops, changes[2], waiting])
 
 
 _SHOWN = ((0, 2), (2, 1), (3, 1))
@@ -256,11 +256,7 @@ def _interval(values: Floats, digits: int) -> str:
 
 def _head(titles: str) -> list[str]:
     names = titles.split("|")
-    return [_line(names), "|" + "---|" * len(names)]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+    return [table_row(names), "|" + "---|" * len(names)]
 
 
 def main() -> None:
