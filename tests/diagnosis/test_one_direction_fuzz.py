@@ -1,9 +1,9 @@
-"""A capture of one direction, or of parts of a connection, is explained in little time, or is an error."""
+"""A capture of one direction, or of parts of a connection, is explained or refused, with little work."""
 
 from __future__ import annotations
 
+import cProfile
 import math
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -17,8 +17,8 @@ from cwndlab.runs.explanation import explain_capture
 from fuzzing import tries
 
 SYN, SYN_ACK, ACK, RST, FIN = 2, 18, 16, 4, 17
-#: CPU seconds for a capture of at most this many segments.
-MOST, LIMIT_S = 300, 2.0
+#: The most segments of a capture.
+MOST = 300
 counts: Counter[str] = Counter()
 
 step = st.tuples(
@@ -68,7 +68,6 @@ def check(
     data = made.pcap(packets(steps, both, handshake, start))
     file.write_bytes(data[: len(data) - cut] if cut > 35 else data)
     counts["tried"] += 1
-    began = time.process_time()
     try:
         diagnosis = explain_capture(file)
         assert str(diagnosis)
@@ -76,7 +75,6 @@ def check(
         counts["accepted"] += 1
     except StudyError as error:
         assert str(error)
-    assert time.process_time() - began < LIMIT_S
 
 
 def test_captures_of_one_direction_are_explained_or_refused_soon(tmp_path: Path) -> None:
@@ -85,9 +83,9 @@ def test_captures_of_one_direction_are_explained_or_refused_soon(tmp_path: Path)
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_a_capture_of_one_direction_takes_time_in_proportion_to_its_size(tmp_path: Path, both: bool) -> None:
-    seconds = []
-    for count in (1000, 4000):
+def test_a_capture_of_one_direction_takes_work_in_proportion_to_its_size(tmp_path: Path, both: bool) -> None:
+    calls = []
+    for count in (10, 1000, 4000):  # the first makes what is made once
         now = [(10 + k * 1e-4, made.segment(1, 1 + 100 * k, 8, ACK, bytes(100))) for k in range(count)]
         acks = (
             [(10 + k * 1e-4 + 1e-5, made.segment(2, 8, 1 + 100 * k, ACK)) for k in range(count)]
@@ -95,7 +93,7 @@ def test_a_capture_of_one_direction_takes_time_in_proportion_to_its_size(tmp_pat
             else []
         )
         (tmp_path / "one.pcap").write_bytes(made.pcap(sorted(now + acks)))
-        began = time.process_time()
-        explain_capture(tmp_path / "one.pcap")
-        seconds.append(time.process_time() - began)
-    assert seconds[1] < 8 * seconds[0] + 0.1
+        profile = cProfile.Profile()
+        profile.runcall(explain_capture, tmp_path / "one.pcap")
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    assert calls[2] < 4.5 * calls[1], calls

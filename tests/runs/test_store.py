@@ -9,6 +9,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -174,6 +175,15 @@ def test_records_that_are_damaged_or_missing_cost_their_run_alone(tmp_path: Path
 def test_two_runs_do_not_write_one_folder(tmp_path: Path) -> None:
     with FolderStore(tmp_path), pytest.raises(OutputError, match="another run is writing"):
         FolderStore(tmp_path)
+
+
+def test_a_lock_that_a_killed_runs_child_still_has_is_waited_for(tmp_path: Path) -> None:
+    held = FolderStore(tmp_path)
+    release = threading.Timer(0.2, held.close)
+    release.start()
+    with FolderStore(tmp_path) as store:
+        assert len(store) == 0
+    release.join()
 
 
 def test_a_full_disk_is_said_and_what_is_finished_is_kept(

@@ -19,6 +19,7 @@ import errno
 import os
 import re
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -36,8 +37,25 @@ if TYPE_CHECKING:
     from cwndlab.core import Value
 
 
+#: Errors of a lock that another process has.
+_HELD = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+#: How long a lock is waited for: a killed process's child may have it until its own program starts.
+_LOCK_WAIT_S, _LOCK_STEP_S = 2.0, 0.02
+
+
 def _lock(file: IO[bytes]) -> None:
-    """Locks a file for this process, for as long as it is open; OSError if another has it."""
+    """Locks a file for this process, for as long as it is open; OSError if another keeps it."""
+    until = time.monotonic() + _LOCK_WAIT_S
+    while True:
+        try:
+            return _try_lock(file)
+        except OSError as error:
+            if error.errno not in _HELD or time.monotonic() > until:
+                raise
+            time.sleep(_LOCK_STEP_S)
+
+
+def _try_lock(file: IO[bytes]) -> None:
     if sys.platform == "win32":
         import msvcrt
 
@@ -134,7 +152,7 @@ class FolderStore:
             _lock(self._lock)
         except OSError as error:
             self._lock.close()
-            if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            if error.errno in _HELD:
                 raise OutputError(
                     f"{folder.parent}: another run is writing there; wait for it, or choose another folder"
                 ) from None
