@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from budget_accuracy import Budget, budgets, tables_of
 
-from cwndlab import Study
-from cwndlab.records.critical_path import PARTS
+from cwndlab import Study, _core
+from cwndlab.arrow_tables import read_table
+from cwndlab.records.critical_path import PARTS, TABLES, time_budgets
 from cwndlab.spec.document import shipped_studies
 
 MS = 1_000_000
@@ -100,3 +103,25 @@ def test_the_guide_describes_every_part() -> None:
     guide = (Path(__file__).parents[2] / "docs/guide/explain.md").read_text()
     for part, words in PARTS.items():
         assert f"| `{part}` | {words} |" in guide
+
+
+def test_budgets_do_not_depend_on_how_the_tables_are_cut() -> None:
+    study = Study.load(shipped_studies()["rfc2884"])
+    scenario = json.loads(study.plan().cells[0].scenario)
+    tables = tables_of(scenario)
+    whole = time_budgets(tables.__getitem__, scenario, scenario["duration_ns"])
+
+    def cut(name: str) -> pa.Table:
+        table = tables[name]
+        return pa.concat_tables([table.slice(0, 3), table.slice(3, 6), table.slice(9)])
+
+    assert whole.num_rows > 1 and any(tables[name].num_rows > 20 for name in TABLES)
+    assert time_budgets(cut, scenario, scenario["duration_ns"]).equals(whole)
+
+
+def test_a_table_shares_its_memory_with_numpy_and_arrow() -> None:
+    scenario = json.loads(Study.load(shipped_studies()["rfc2416"]).plan().cells[0].scenario)
+    table = _core.run(json.dumps(scenario), 1, 0)["links"]
+    kind, values, _ = table.column("bytes") or ("", b"", None)
+    arrow = read_table(table).column("bytes").chunk(0)
+    assert np.frombuffer(values, kind).ctypes.data == arrow.buffers()[1].address

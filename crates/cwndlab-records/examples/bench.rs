@@ -9,7 +9,6 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use arrow_array::RecordBatch;
 use cwndlab_engine::{Budget, ConnectionRecord, LinkSpec, Probe, ProbeSpec, Scenario, Simulation, TrafficSpec};
 use cwndlab_net::queue::{DropTailConfig, QueueConfig, Unit};
 use cwndlab_net::{DropCause, LinkCounters};
@@ -246,7 +245,7 @@ fn recorded(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
     let (summary, recorder) = simulation.run()?;
     let records = recorder.finish();
     let cpu_s = cpu_s() - start;
-    let rows: usize = Records::names().filter_map(|table| records.table(table)).map(RecordBatch::num_rows).sum();
+    let rows: usize = Records::names().filter_map(|table| records.table(table)).map(|batch| batch.rows()).sum();
     println!(
         "{{\"tool\": \"cwndlab\", \"workload\": \"{name}\", \"duration_s\": {}, \"cpu_s\": {cpu_s:.4}, \"hops\": {}, \
          \"rows\": {rows}, \"peak_mb\": {:.1}}}",

@@ -1,26 +1,17 @@
 //! The types of a table's cells. Each type defines how its column is stored and passed to Arrow.
 
-use std::sync::Arc;
-
-use arrow_array::builder::BooleanBufferBuilder;
-use arrow_array::cast::AsArray;
-use arrow_array::types::UInt8Type;
-use arrow_array::{
-    Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, ListArray, StringArray, UInt16Array,
-    UInt32Array, UInt64Array, UInt8Array,
-};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
-use arrow_schema::{DataType, Field};
 use cwndlab_engine::Reason;
 use cwndlab_tcp::AccEcnOption;
 
-/// The type of a column's cells. While a run is recorded, the column is a vector of cells, which Arrow then takes over
-/// without copying.
+use crate::column::{Array, Bits, Values};
+
+/// The type of a column's cells. While a run is recorded, the column is a vector of cells, which the finished column
+/// takes over without copying.
 pub trait Cell: Copy {
     /// A column under construction.
     type Column: Default + std::fmt::Debug;
-    /// A finished column.
-    type Array: Array + 'static;
+    /// A finished column of this type, for reading.
+    type View<'a>: Copy;
     /// Whether the column may hold nulls.
     const NULLABLE: bool = false;
     /// Name of the cell's type in the documentation.
@@ -30,103 +21,99 @@ pub trait Cell: Copy {
 
     /// Appends a cell.
     fn push(column: &mut Self::Column, cell: Self);
-    /// Turns the column into an Arrow array.
-    fn finish(column: Self::Column) -> ArrayRef;
-    /// Reads a cell back.
-    fn get(array: &Self::Array, row: usize) -> Self;
-    /// The column's Arrow type.
-    fn data_type() -> DataType;
-    /// Checks that a column that this crate did not write, such as one from a file, holds only values that a cell can
-    /// have.
+    /// The finished column.
+    fn finish(column: Self::Column) -> Array;
+    /// A finished column for reading, which this crate need not have written: it may come from a file.
     ///
     /// # Errors
     ///
-    /// If a value is invalid. The error describes the value.
-    fn check(_array: &Self::Array) -> Result<(), String> {
-        Ok(())
-    }
+    /// If the column has another type, or a value that a cell cannot have. The error describes it.
+    fn view(array: &Array) -> Result<Self::View<'_>, String>;
+    /// Reads a cell back.
+    fn get(view: Self::View<'_>, row: usize) -> Self;
 }
 
-macro_rules! primitive {
-    ($($cell:ty, $array:ty, $arrow:ident, $text:literal;)+) => {$(
+/// The error for a column of another type.
+fn other(array: &Array) -> String {
+    array.values.kind().into_owned()
+}
+
+macro_rules! numbers {
+    ($($cell:ty, $kind:ident, $text:literal;)+) => {$(
         impl Cell for $cell {
             type Column = Vec<$cell>;
-            type Array = $array;
+            type View<'a> = &'a [$cell];
             const TYPE: &'static str = $text;
             #[inline]
             fn push(column: &mut Vec<$cell>, cell: $cell) {
                 column.push(cell);
             }
-            fn finish(column: Vec<$cell>) -> ArrayRef {
-                Arc::new(<$array>::from(column))
+            fn finish(column: Vec<$cell>) -> Array {
+                Array::full(Values::$kind(column))
+            }
+            fn view(array: &Array) -> Result<&[$cell], String> {
+                match &array.values {
+                    Values::$kind(values) => Ok(values),
+                    _ => Err(other(array)),
+                }
             }
             #[inline]
-            fn get(array: &$array, row: usize) -> $cell {
-                array.value(row)
-            }
-            fn data_type() -> DataType {
-                DataType::$arrow
+            fn get(view: &[$cell], row: usize) -> $cell {
+                view[row]
             }
         }
         impl Cell for Option<$cell> {
             type Column = Vec<Option<$cell>>;
-            type Array = $array;
+            type View<'a> = (&'a [$cell], &'a Array);
             const NULLABLE: bool = true;
             const TYPE: &'static str = concat!($text, " or null");
             #[inline]
             fn push(column: &mut Vec<Option<$cell>>, cell: Option<$cell>) {
                 column.push(cell);
             }
-            fn finish(column: Vec<Option<$cell>>) -> ArrayRef {
-                Arc::new(<$array>::from(column))
+            fn finish(column: Vec<Option<$cell>>) -> Array {
+                Array::of_options(&column, Values::$kind)
+            }
+            fn view(array: &Array) -> Result<Self::View<'_>, String> {
+                Ok((<$cell as Cell>::view(array)?, array))
             }
             #[inline]
-            fn get(array: &$array, row: usize) -> Option<$cell> {
-                array.is_valid(row).then(|| array.value(row))
-            }
-            fn data_type() -> DataType {
-                DataType::$arrow
+            fn get((values, array): Self::View<'_>, row: usize) -> Option<$cell> {
+                array.is_valid(row).then(|| values[row])
             }
         }
     )+};
 }
 
-primitive! {
-    u8, UInt8Array, UInt8, "uint8";
-    u16, UInt16Array, UInt16, "uint16";
-    u32, UInt32Array, UInt32, "uint32";
-    u64, UInt64Array, UInt64, "uint64";
-    i64, Int64Array, Int64, "int64";
-    f64, Float64Array, Float64, "float64";
-}
-
-/// A column of booleans under construction, packed into bits.
-#[derive(Debug)]
-pub struct Bits(BooleanBufferBuilder);
-
-impl Default for Bits {
-    fn default() -> Bits {
-        Bits(BooleanBufferBuilder::new(0))
-    }
+numbers! {
+    u8, UInt8, "uint8";
+    u16, UInt16, "uint16";
+    u32, UInt32, "uint32";
+    u64, UInt64, "uint64";
+    i64, Int64, "int64";
+    f64, Float64, "float64";
 }
 
 impl Cell for bool {
     type Column = Bits;
-    type Array = BooleanArray;
+    type View<'a> = &'a Bits;
     const TYPE: &'static str = "bool";
     #[inline]
     fn push(column: &mut Bits, cell: bool) {
-        column.0.append(cell);
+        column.push(cell);
     }
-    fn finish(mut column: Bits) -> ArrayRef {
-        Arc::new(BooleanArray::new(column.0.finish(), None))
+    fn finish(column: Bits) -> Array {
+        Array::full(Values::Boolean(column))
+    }
+    fn view(array: &Array) -> Result<&Bits, String> {
+        match &array.values {
+            Values::Boolean(bits) => Ok(bits),
+            _ => Err(other(array)),
+        }
     }
     #[inline]
-    fn get(array: &BooleanArray, row: usize) -> bool {
-        array.value(row)
-    }
-    fn data_type() -> DataType {
-        DataType::Boolean
+    fn get(view: &Bits, row: usize) -> bool {
+        view.get(row)
     }
 }
 
@@ -150,56 +137,91 @@ pub trait Label: Copy + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneOf<L>(pub L);
 
-impl<L: Label> OneOf<L> {
-    fn dictionary() -> ArrayRef {
-        Arc::new(StringArray::from(L::WORDS.to_vec()))
+/// Codes and their words.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    codes: &'a [u8],
+    words: &'a [String],
+    array: &'a Array,
+}
+
+impl<'a> Words<'a> {
+    fn new(array: &'a Array) -> Result<Words<'a>, String> {
+        let Values::Words { codes, words } = &array.values else { return Err(other(array)) };
+        let is_strange = |(row, code): (usize, &u8)| array.is_valid(row) && words.get(usize::from(*code)).is_none();
+        if codes.iter().enumerate().any(is_strange) {
+            return Err("a code without a word".into());
+        }
+        Ok(Words { codes, words, array })
     }
+
+    fn of<L: Label>(array: &'a Array) -> Result<Words<'a>, String> {
+        let found = Words::new(array)?;
+        match found.words.iter().find(|word| !L::WORDS.contains(&word.as_str())) {
+            Some(word) => Err(format!("the word {word:?}")),
+            None => Ok(found),
+        }
+    }
+
+    #[inline]
+    fn word(&self, row: usize) -> &'a str {
+        &self.words[usize::from(self.codes[row])]
+    }
+
+    /// The label of a row, found by its word and not by its code, because a table read from a file may have its words
+    /// in another order.
+    #[inline]
+    fn label<L: Label>(&self, row: usize) -> L {
+        let (code, word) = (self.codes[row], self.word(row));
+        if L::WORDS.get(usize::from(code)) == Some(&word) {
+            return L::from_code(code);
+        }
+        L::named(word).unwrap_or_else(|| L::from_code(0))
+    }
+}
+
+fn all_words<L: Label>() -> Vec<String> {
+    L::WORDS.iter().map(|&word| word.to_owned()).collect()
 }
 
 impl<L: Label> Cell for OneOf<L> {
     type Column = Vec<u8>;
-    type Array = DictionaryArray<UInt8Type>;
+    type View<'a> = Words<'a>;
     const TYPE: &'static str = "dictionary of text";
     #[inline]
     fn push(column: &mut Vec<u8>, cell: OneOf<L>) {
         column.push(cell.0.code());
     }
-    fn finish(column: Vec<u8>) -> ArrayRef {
-        Arc::new(DictionaryArray::new(UInt8Array::from(column), Self::dictionary()))
+    fn finish(column: Vec<u8>) -> Array {
+        Array::full(Values::Words { codes: column, words: all_words::<L>() })
+    }
+    fn view(array: &Array) -> Result<Words<'_>, String> {
+        Words::of::<L>(array)
     }
     #[inline]
-    fn get(array: &Self::Array, row: usize) -> OneOf<L> {
-        OneOf(label_at(array, row))
-    }
-    fn data_type() -> DataType {
-        DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
-    }
-    fn check(array: &Self::Array) -> Result<(), String> {
-        check_words::<L>(array)
+    fn get(view: Words<'_>, row: usize) -> OneOf<L> {
+        OneOf(view.label(row))
     }
 }
 
 impl<L: Label> Cell for Option<OneOf<L>> {
     type Column = Vec<Option<u8>>;
-    type Array = DictionaryArray<UInt8Type>;
+    type View<'a> = Words<'a>;
     const NULLABLE: bool = true;
     const TYPE: &'static str = "dictionary of text, or null";
     #[inline]
     fn push(column: &mut Vec<Option<u8>>, cell: Option<OneOf<L>>) {
         column.push(cell.map(|cell| cell.0.code()));
     }
-    fn finish(column: Vec<Option<u8>>) -> ArrayRef {
-        Arc::new(DictionaryArray::new(UInt8Array::from(column), OneOf::<L>::dictionary()))
+    fn finish(column: Vec<Option<u8>>) -> Array {
+        Array::of_options(&column, |codes| Values::Words { codes, words: all_words::<L>() })
+    }
+    fn view(array: &Array) -> Result<Words<'_>, String> {
+        Words::of::<L>(array)
     }
     #[inline]
-    fn get(array: &Self::Array, row: usize) -> Option<OneOf<L>> {
-        array.is_valid(row).then(|| OneOf(label_at(array, row)))
-    }
-    fn data_type() -> DataType {
-        OneOf::<L>::data_type()
-    }
-    fn check(array: &Self::Array) -> Result<(), String> {
-        check_words::<L>(array)
+    fn get(view: Words<'_>, row: usize) -> Option<OneOf<L>> {
+        view.array.is_valid(row).then(|| OneOf(view.label(row)))
     }
 }
 
@@ -212,7 +234,7 @@ pub struct Reasons {
 
 impl Cell for Reason {
     type Column = Reasons;
-    type Array = DictionaryArray<UInt8Type>;
+    type View<'a> = Words<'a>;
     const TYPE: &'static str = "dictionary of text";
     const BYTES: usize = 1;
     fn push(column: &mut Reasons, cell: Reason) {
@@ -224,33 +246,16 @@ impl Cell for Reason {
         }
         column.codes.push(code as u8);
     }
-    fn finish(column: Reasons) -> ArrayRef {
-        let words = StringArray::from_iter_values(column.words.iter().map(|word| word.text()));
-        Arc::new(DictionaryArray::new(UInt8Array::from(column.codes), Arc::new(words)))
+    fn finish(column: Reasons) -> Array {
+        let words = column.words.iter().map(|word| word.text().to_owned()).collect();
+        Array::full(Values::Words { codes: column.codes, words })
     }
-    fn get(array: &Self::Array, row: usize) -> Reason {
-        Reason::new(array.values().as_string::<i32>().value(usize::from(array.keys().value(row))))
+    fn view(array: &Array) -> Result<Words<'_>, String> {
+        Words::new(array)
     }
-    fn data_type() -> DataType {
-        DataType::Dictionary(Box::new(DataType::UInt8), Box::new(DataType::Utf8))
+    fn get(view: Words<'_>, row: usize) -> Reason {
+        Reason::new(view.word(row))
     }
-}
-
-fn check_words<L: Label>(array: &DictionaryArray<UInt8Type>) -> Result<(), String> {
-    let mut words = array.values().as_string::<i32>().iter().flatten();
-    words.find(|word| !L::WORDS.contains(word)).map_or(Ok(()), |word| Err(format!("the word {word:?}")))
-}
-
-/// The label of a row, found by its word and not by its code, because a table read from a file may have its words in
-/// another order.
-#[inline]
-fn label_at<L: Label>(array: &DictionaryArray<UInt8Type>, row: usize) -> L {
-    let key = array.keys().value(row);
-    let word = array.values().as_string::<i32>().value(usize::from(key));
-    if L::WORDS.get(usize::from(key)) == Some(&word) {
-        return L::from_code(key);
-    }
-    L::named(word).unwrap_or_else(|| L::from_code(0))
 }
 
 /// Up to four SACK blocks `[start, end)` as payload offsets, most recent first (RFC 2018, section 3).
@@ -317,19 +322,37 @@ impl<V> Lists<V> {
         self.end_row();
     }
 
-    fn into_array(self, item: Arc<Field>, values: impl FnOnce(Vec<V>) -> ArrayRef) -> ArrayRef {
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.ends));
-        Arc::new(ListArray::new(item, offsets, values(self.values), None))
+    fn finish(self, values: impl FnOnce(Vec<V>) -> Values) -> Array {
+        Array::full(Values::Lists { ends: self.ends, values: Array::full(values(self.values)).into() })
     }
 }
 
-fn item(of: DataType) -> Arc<Field> {
-    Arc::new(Field::new("item", of, false))
+/// A finished column of lists.
+#[derive(Clone, Copy)]
+pub struct ListView<'a, V> {
+    ends: &'a [i32],
+    values: &'a [V],
+}
+
+impl<'a, V: Cell<View<'a> = &'a [V]>> ListView<'a, V> {
+    fn new(array: &'a Array) -> Result<ListView<'a, V>, String> {
+        match &array.values {
+            Values::Lists { ends, values } => Ok(ListView { ends, values: V::view(values)? }),
+            _ => Err(other(array)),
+        }
+    }
+
+    /// The list of a row; empty if its ends are not those of a list.
+    #[inline]
+    fn list(&self, row: usize) -> &'a [V] {
+        let end = |row: usize| usize::try_from(self.ends[row]).unwrap_or(usize::MAX);
+        self.values.get(end(row)..end(row + 1)).unwrap_or_default()
+    }
 }
 
 impl Cell for Sack {
     type Column = Lists<u64>;
-    type Array = ListArray;
+    type View<'a> = ListView<'a, u64>;
     const TYPE: &'static str = "list of uint64";
     /// A list offset of 4 bytes, and one block of 16 bytes.
     const BYTES: usize = 20;
@@ -340,28 +363,26 @@ impl Cell for Sack {
         }
         column.end_row();
     }
-    fn finish(column: Lists<u64>) -> ArrayRef {
-        column.into_array(item(DataType::UInt64), |values| Arc::new(UInt64Array::from(values)))
+    fn finish(column: Lists<u64>) -> Array {
+        column.finish(Values::UInt64)
+    }
+    fn view(array: &Array) -> Result<Self::View<'_>, String> {
+        ListView::new(array)
     }
     #[inline]
-    fn get(array: &ListArray, row: usize) -> Sack {
-        let values = array.value(row);
-        let values = values.as_primitive::<arrow_array::types::UInt64Type>().values();
+    fn get(view: Self::View<'_>, row: usize) -> Sack {
         let mut sack = Sack::default();
-        for pair in values.chunks_exact(2).take(4) {
+        for pair in view.list(row).chunks_exact(2).take(4) {
             sack.blocks[usize::from(sack.len)] = (pair[0], pair[1]);
             sack.len += 1;
         }
         sack
     }
-    fn data_type() -> DataType {
-        DataType::List(item(DataType::UInt64))
-    }
 }
 
 impl Cell for AccEcnCounts {
     type Column = Lists<u32>;
-    type Array = ListArray;
+    type View<'a> = ListView<'a, u32>;
     const TYPE: &'static str = "list of uint32";
     /// Only the list offset, because few connections use the option.
     const BYTES: usize = 4;
@@ -370,21 +391,19 @@ impl Cell for AccEcnCounts {
         column.values.extend(cell.as_slice());
         column.end_row();
     }
-    fn finish(column: Lists<u32>) -> ArrayRef {
-        column.into_array(item(DataType::UInt32), |values| Arc::new(UInt32Array::from(values)))
+    fn finish(column: Lists<u32>) -> Array {
+        column.finish(Values::UInt32)
+    }
+    fn view(array: &Array) -> Result<Self::View<'_>, String> {
+        ListView::new(array)
     }
     #[inline]
-    fn get(array: &ListArray, row: usize) -> AccEcnCounts {
-        let values = array.value(row);
-        let values = values.as_primitive::<arrow_array::types::UInt32Type>().values();
+    fn get(view: Self::View<'_>, row: usize) -> AccEcnCounts {
         let mut cell = AccEcnCounts::default();
-        for (counter, &value) in cell.counters.iter_mut().zip(values.iter()) {
+        for (counter, &value) in cell.counters.iter_mut().zip(view.list(row)) {
             *counter = value;
             cell.len += 1;
         }
         cell
-    }
-    fn data_type() -> DataType {
-        DataType::List(item(DataType::UInt32))
     }
 }

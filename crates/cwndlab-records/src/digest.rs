@@ -1,18 +1,18 @@
 //! One digest of all tables of a run, the same on every platform.
 
-use arrow_array::{Array as _, RecordBatch};
-use arrow_data::ArrayData;
 use sha2::{Digest as _, Sha256};
 
+use crate::column::{Array, Batch, Values};
+
 /// SHA-256, in hexadecimal, over the named tables in order: names, columns, types and every value.
-pub fn digest<'a>(tables: impl Iterator<Item = (&'static str, &'a RecordBatch)>) -> String {
+pub fn digest<'a>(tables: impl Iterator<Item = (&'static str, &'a Batch)>) -> String {
     let mut hash = Sha256::new();
     for (name, batch) in tables {
         add(&mut hash, name.as_bytes());
-        for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            add(&mut hash, field.name().as_bytes());
-            add(&mut hash, field.data_type().to_string().as_bytes());
-            add_array(&mut hash, &column.to_data());
+        for column in batch.columns() {
+            add(&mut hash, column.name.as_bytes());
+            add(&mut hash, column.array.values.kind().as_bytes());
+            add_array(&mut hash, &column.array);
         }
     }
     format!("{:x}", hash.finalize())
@@ -21,20 +21,40 @@ pub fn digest<'a>(tables: impl Iterator<Item = (&'static str, &'a RecordBatch)>)
 /// Hashes a byte string, with its length first, so that two different sequences of strings never have the same hash
 /// input.
 fn add(hash: &mut Sha256, bytes: &[u8]) {
-    hash.update((bytes.len() as u64).to_le_bytes());
+    add_length(hash, bytes.len());
     hash.update(bytes);
 }
 
-/// Hashes a column: length, validity bits, buffers and children. A recorded column is never a slice of another, so its
-/// buffers contain exactly its values.
-fn add_array(hash: &mut Sha256, array: &ArrayData) {
-    debug_assert_eq!(array.offset(), 0, "recorded columns are whole");
-    hash.update((array.len() as u64).to_le_bytes());
-    add(hash, array.nulls().map_or(&[], |nulls| nulls.validity()));
-    for buffer in array.buffers() {
-        add(hash, buffer.as_slice());
+fn add_length(hash: &mut Sha256, length: usize) {
+    hash.update((length as u64).to_le_bytes());
+}
+
+/// Hashes a column: length, validity bits, values, and the words or the values of its lists.
+fn add_array(hash: &mut Sha256, array: &Array) {
+    add_length(hash, array.values.len());
+    add(hash, array.valid.as_ref().map_or(&[], |valid| valid.bytes()));
+    add_values(hash, &array.values);
+    match &array.values {
+        Values::Words { words, .. } => add_words(hash, words),
+        Values::Lists { values, .. } => add_array(hash, values),
+        _ => {}
     }
-    for child in array.child_data() {
-        add_array(hash, child);
-    }
+}
+
+fn add_values(hash: &mut Sha256, values: &Values) {
+    add_length(hash, values.place().1);
+    values.each_part(|part| hash.update(part));
+}
+
+/// Hashes words as Arrow stores them: the ends of the words, then all of them in one.
+fn add_words(hash: &mut Sha256, words: &[String]) {
+    let ends = words.iter().scan(0, |end, word| {
+        *end += word.len() as i32;
+        Some(*end)
+    });
+    let ends: Vec<u8> = std::iter::once(0).chain(ends).flat_map(i32::to_le_bytes).collect();
+    add_length(hash, words.len());
+    add(hash, &[]);
+    add(hash, &ends);
+    add(hash, words.concat().as_bytes());
 }

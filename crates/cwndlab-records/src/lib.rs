@@ -1,9 +1,10 @@
-//! Defines the record tables of a run in one place: typed columns, which are recorded into vectors and passed to Arrow
-//! without a copy. Also writes the tables as traces that other tools read, and computes the time budgets of a run's
+//! Defines the record tables of a run in one place: typed columns in Arrow's layout, which are
+//! recorded into vectors and handed over without a copy. Also writes the tables as traces that other tools read, and computes the time budgets of a run's
 //! objects and connections.
 #![forbid(unsafe_code)]
 
 pub mod cell;
+pub mod column;
 mod digest;
 pub mod kernel;
 mod lifetime;

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use arrow_array::RecordBatch;
-
+use crate::column::Batch;
 use crate::digest::digest;
 use crate::table::Table as _;
 use crate::tables::{Delays, Limits, SegmentRow, Segments, States, Timeouts, Windows, TABLES};
@@ -21,7 +20,7 @@ pub struct Place {
 /// The tables of one run.
 #[derive(Clone, Debug)]
 pub struct Records {
-    batches: Vec<RecordBatch>,
+    batches: Vec<Batch>,
     flows: Vec<Flow>,
     place: Place,
 }
@@ -44,7 +43,7 @@ pub enum TraceFormat {
 
 impl Records {
     /// The records in `batches`, which the caller passes in the order of [`TABLES`].
-    pub(crate) fn new(batches: Vec<RecordBatch>, flows: Vec<Flow>, place: Place) -> Records {
+    pub(crate) fn new(batches: Vec<Batch>, flows: Vec<Flow>, place: Place) -> Records {
         debug_assert_eq!(batches.len(), TABLES.len());
         Records { batches, flows, place }
     }
@@ -55,7 +54,7 @@ impl Records {
     }
 
     /// A table by its name. The columns are shared, not copied.
-    pub fn table(&self, name: &str) -> Option<&RecordBatch> {
+    pub fn table(&self, name: &str) -> Option<&Batch> {
         let index = Self::names().position(|known| known == name)?;
         self.batches.get(index)
     }

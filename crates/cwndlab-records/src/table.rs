@@ -1,8 +1,9 @@
-//! The macro that defines a table in one place: its row, its columns, its Arrow schema and its documentation.
+//! The macro that defines a table in one place: its row, its columns and its documentation.
 
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use thiserror::Error;
+
+use crate::cell::Cell;
+use crate::column::Batch;
 
 /// A column as the documentation shows it.
 #[derive(Clone, Copy, Debug)]
@@ -35,15 +36,13 @@ pub trait Table: Default {
 
     /// Appends a row.
     fn push(&mut self, row: Self::Row);
-    /// Turns the columns into a record batch, without copying their vectors.
-    fn finish(self) -> RecordBatch;
-    /// The Arrow schema.
-    fn schema() -> SchemaRef;
+    /// The finished columns, without copying their vectors.
+    fn finish(self) -> Batch;
     /// The rows of a batch, which may come from a file.
     ///
     /// # Errors
     /// If a column is missing or has another type.
-    fn rows(batch: &RecordBatch) -> Result<impl Iterator<Item = Self::Row> + '_, SchemaError>;
+    fn rows(batch: &Batch) -> Result<impl Iterator<Item = Self::Row> + '_, SchemaError>;
 }
 
 /// A column of a batch is missing, has another type than the table's, or holds an invalid value.
@@ -56,20 +55,22 @@ pub struct SchemaError {
     pub(crate) found: String,
 }
 
+impl SchemaError {
+    /// The error for a column of the table with this documentation; `found` says what is there instead.
+    pub fn new(table: &'static str, column: &ColumnDoc, found: String) -> SchemaError {
+        SchemaError { table, column: column.name, kind: column.kind, found }
+    }
+}
+
 /// Finds a column of a batch, and checks its type and values.
-pub(crate) fn column<'a, C: crate::cell::Cell>(
-    batch: &'a RecordBatch,
+pub(crate) fn column<'a, C: Cell>(
+    batch: &'a Batch,
     table: &'static str,
     name: &'static str,
-) -> Result<&'a C::Array, SchemaError> {
+) -> Result<C::View<'a>, SchemaError> {
     let wrong = |found| SchemaError { table, column: name, kind: C::TYPE, found };
-    let array = batch.column_by_name(name).ok_or_else(|| wrong("missing".into()))?;
-    if array.data_type() != &C::data_type() {
-        return Err(wrong(array.data_type().to_string()));
-    }
-    let array = array.as_any().downcast_ref::<C::Array>().ok_or_else(|| wrong("of another array type".to_string()))?;
-    C::check(array).map_err(wrong)?;
-    Ok(array)
+    let column = batch.column(name).ok_or_else(|| wrong("missing".into()))?;
+    C::view(&column.array).map_err(wrong)
 }
 
 /// Defines a table: `table! { /// what a row is  "name" Columns of Row { /// what it holds  column: cell type, … } }`
@@ -124,18 +125,16 @@ macro_rules! table {
                 $(<$cell as Cell>::push(&mut self.$column, row.$column);)+
                 self.rows += 1;
             }
-            fn finish(self) -> RecordBatch {
-                let arrays = vec![$(<$cell as Cell>::finish(self.$column)),+];
-                RecordBatch::try_new(Self::schema(), arrays).expect("the macro makes schema and columns of one list")
+            fn finish(self) -> Batch {
+                Batch::new(vec![$(Column {
+                    name: stringify!($column).into(),
+                    is_nullable: <$cell as Cell>::NULLABLE,
+                    array: <$cell as Cell>::finish(self.$column).into(),
+                }),+])
             }
-            fn schema() -> SchemaRef {
-                Arc::new(Schema::new(vec![
-                    $(Field::new(stringify!($column), <$cell as Cell>::data_type(), <$cell as Cell>::NULLABLE)),+
-                ]))
-            }
-            fn rows(batch: &RecordBatch) -> Result<impl Iterator<Item = $Row> + '_, SchemaError> {
+            fn rows(batch: &Batch) -> Result<impl Iterator<Item = $Row> + '_, SchemaError> {
                 $(let $column = column::<$cell>(batch, $name, stringify!($column))?;)+
-                Ok((0..batch.num_rows()).map(move |row| $Row { $($column: <$cell as Cell>::get($column, row),)+ }))
+                Ok((0..batch.rows()).map(move |row| $Row { $($column: <$cell as Cell>::get($column, row),)+ }))
             }
         }
     };

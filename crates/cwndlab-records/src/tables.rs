@@ -1,12 +1,9 @@
 //! All tables of a run. Column names include the unit; times count from the start of the run.
 
-use std::sync::Arc;
-
-use arrow_array::RecordBatch;
-use arrow_schema::{Field, Schema, SchemaRef};
 use cwndlab_engine::Reason;
 
 use crate::cell::{AccEcnCounts, Cell, Label, OneOf, Sack};
+use crate::column::{Batch, Column};
 use crate::table::{column, counters, labels, table, ColumnDoc, SchemaError, Table, TableDoc};
 
 labels! {

@@ -22,23 +22,22 @@ mod tests;
 mod timeline;
 mod walk;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt64Array};
-use arrow_schema::{Field, Schema};
 use cwndlab_engine::{Scenario, ScenarioError};
 use cwndlab_units::Time;
 use thiserror::Error;
 
 use crate::cell::{Cell, Label, OneOf};
+use crate::column::{Batch, Column};
 use crate::table::{labels, SchemaError};
 use crate::tables::ObjectKind;
 use book::Book;
 use run::Run;
 
 /// Record tables by name, each in one or more batches.
-pub type Tables = BTreeMap<String, Vec<RecordBatch>>;
+pub type Tables = BTreeMap<String, Vec<Batch>>;
 
 labels! {
     /// A part of a budget; docs/guide/explain.md describes them.
@@ -180,7 +179,7 @@ pub fn time_budgets(
     tables: &Tables,
     kind: Option<Kind>,
     until: Time,
-) -> Result<RecordBatch, TimeBudgetError> {
+) -> Result<Batch, TimeBudgetError> {
     let run = Run::read(scenario, tables, until)?;
     let mut found = Vec::new();
     if kind != Some(Kind::Connection) {
@@ -192,17 +191,17 @@ pub fn time_budgets(
     Ok(batch(&found))
 }
 
-fn batch(budgets: &[TimeBudget]) -> RecordBatch {
+fn batch(budgets: &[TimeBudget]) -> Batch {
     fn column<C: Cell>(
-        name: &str,
+        name: impl Into<Cow<'static, str>>,
         budgets: &[TimeBudget],
         cell: impl Fn(&TimeBudget) -> C,
-    ) -> (Field, arrow_array::ArrayRef) {
+    ) -> Column {
         let mut column = C::Column::default();
         for budget in budgets {
             C::push(&mut column, cell(budget));
         }
-        (Field::new(name, C::data_type(), C::NULLABLE), C::finish(column))
+        Column { name: name.into(), is_nullable: C::NULLABLE, array: C::finish(column).into() }
     }
     let mut columns = vec![
         column("traffic", budgets, |budget| budget.traffic),
@@ -211,10 +210,7 @@ fn batch(budgets: &[TimeBudget]) -> RecordBatch {
         column("start_ns", budgets, |budget| budget.start),
         column("end_ns", budgets, |budget| budget.end),
     ];
-    columns.extend(Part::WORDS.iter().enumerate().map(|(code, word)| {
-        let spent: UInt64Array = budgets.iter().map(|budget| budget.parts[code]).collect::<Vec<_>>().into();
-        (Field::new(format!("{word}_ns"), u64::data_type(), false), Arc::new(spent) as _)
-    }));
-    let (fields, arrays): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("all columns have a cell for each budget")
+    let parts = Part::WORDS.iter().enumerate();
+    columns.extend(parts.map(|(code, word)| column(format!("{word}_ns"), budgets, |budget| budget.parts[code])));
+    Batch::new(columns)
 }

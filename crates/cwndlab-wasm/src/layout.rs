@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::types::UInt8Type;
-use arrow_array::{Array, RecordBatch};
-use arrow_data::ArrayData;
+use cwndlab_records::column::{Array, Batch, Values};
 use cwndlab_records::Records;
 use serde::Serialize;
 
@@ -50,32 +47,23 @@ impl Tables {
 }
 
 impl Rows {
-    fn of(batch: &RecordBatch) -> Rows {
-        let fields = batch.schema_ref().fields().iter().zip(batch.columns());
+    fn of(batch: &Batch) -> Rows {
         // A column of lists (such as SACK blocks) is left out: its lists differ in length, so the web page could not
         // compute where a row's list begins.
-        let columns = fields.filter_map(|(field, array)| Some((field.name().clone(), Column::of(array.as_ref())?)));
-        Rows { rows: batch.num_rows(), columns: columns.collect() }
+        let columns =
+            batch.columns().iter().filter_map(|column| Some((column.name.to_string(), Column::of(&column.array)?)));
+        Rows { rows: batch.rows(), columns: columns.collect() }
     }
 }
 
 impl Column {
-    fn of(array: &dyn Array) -> Option<Column> {
-        let (values, words) = match array.as_dictionary_opt::<UInt8Type>() {
-            Some(coded) => {
-                let words = coded.values().as_string_opt::<i32>()?;
-                (coded.keys().to_data(), Some(words.iter().flatten().map(str::to_owned).collect()))
-            }
-            None => (array.to_data(), None),
+    fn of(array: &Array) -> Option<Column> {
+        let (kind, words) = match &array.values {
+            Values::Lists { .. } => return None,
+            Values::Words { words, .. } => ("UInt8".into(), Some(words.clone())),
+            values => (values.kind().into_owned(), None),
         };
-        if !values.child_data().is_empty() {
-            return None;
-        }
-        let valid = values.nulls().map(|nulls| nulls.validity().as_ptr().addr());
-        Some(Column { kind: values.data_type().to_string(), at: address(&values)?, valid, words })
+        let valid = array.valid.as_ref().map(|valid| valid.bytes().as_ptr().addr());
+        Some(Column { kind, at: array.values.place().0.addr(), valid, words })
     }
-}
-
-fn address(values: &ArrayData) -> Option<usize> {
-    Some(values.buffers().first()?.as_ptr().addr())
 }

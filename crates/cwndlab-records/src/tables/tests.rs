@@ -1,12 +1,11 @@
 use std::collections::BTreeSet;
 
-use arrow_array::Array as _;
-
 use super::*;
+use crate::column::{Array, Values};
 use crate::samples::segment;
 
 #[test]
-fn rows_come_back_from_arrow_as_they_were_recorded() {
+fn rows_come_back_as_they_were_recorded() {
     let mut full = segment(7, SegmentEvent::Drop);
     full.sack = Sack { len: 2, blocks: [(1460, 2920), (5840, 7300), (0, 0), (0, 0)] };
     (full.ts_val, full.ts_ecr, full.mss_bytes, full.window_scale) = (Some(1), Some(2), Some(1460), Some(7));
@@ -19,7 +18,8 @@ fn rows_come_back_from_arrow_as_they_were_recorded() {
     assert_eq!(table.len(), 3);
     let batch = table.finish();
     assert_eq!(Segments::rows(&batch).unwrap().collect::<Vec<_>>(), rows);
-    assert_eq!(batch.column_by_name("cause").unwrap().null_count(), 2);
+    let cause = &batch.column("cause").unwrap().array;
+    assert_eq!([0, 1, 2].map(|row| cause.is_valid(row)), [false, true, false]);
 }
 
 #[test]
@@ -28,16 +28,33 @@ fn recorded_vectors_are_handed_over_not_copied() {
     for k in 0..1000 {
         table.push(QueueRow { time_ns: k, link: 0, packets: 1, bytes: 1, average: None });
     }
-    let recorded = table.time_ns.as_ptr();
+    let recorded: *const u64 = table.time_ns.as_ptr();
     let batch = table.finish();
-    let times = batch.column(0).as_any().downcast_ref::<arrow_array::UInt64Array>().unwrap();
-    assert_eq!(times.values().as_ptr(), recorded);
+    assert_eq!(batch.columns()[0].array.values.place(), (recorded.cast(), 8000));
 }
 
 #[test]
 fn a_batch_of_another_table_is_refused_with_the_column_and_its_type() {
     let Err(error) = Segments::rows(&Queues::default().finish()).map(drop) else { panic!("accepted") };
     assert_eq!(error.to_string(), "table segments: column \"event\" is missing, it must be dictionary of text");
+}
+
+#[test]
+fn columns_of_another_type_or_with_strange_codes_are_refused() {
+    assert_eq!(<u32 as Cell>::view(&Array::full(Values::UInt64(vec![1]))), Err("UInt64".to_string()));
+    let words = |code: u8, word: &str| Array::full(Values::Words { codes: vec![code], words: vec![word.into()] });
+    let view = |array: &Array| <OneOf<SenderState> as Cell>::view(array).map(|view| <OneOf<_> as Cell>::get(view, 0));
+    assert_eq!(view(&words(0, "recovery")), Ok(OneOf(SenderState::Recovery)));
+    assert_eq!(view(&words(0, "asleep")), Err("the word \"asleep\"".to_string()));
+    assert_eq!(view(&words(1, "open")), Err("a code without a word".to_string()));
+    let lists = |ends: Vec<i32>| {
+        let values = Array::full(Values::UInt64(vec![1, 2])).into();
+        Array::full(Values::Lists { ends, values })
+    };
+    let sack = |array: &Array| <Sack as Cell>::get(<Sack as Cell>::view(array).unwrap(), 0).as_slice().to_vec();
+    assert_eq!(sack(&lists(vec![0, 2])), [(1, 2)]);
+    assert_eq!(sack(&lists(vec![0, 4])), []);
+    assert_eq!(sack(&lists(vec![-1, 2])), []);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The content of one run's record tables up to a given time: connections, objects, and the events at each end.
 
-use arrow_array::RecordBatch;
 use cwndlab_engine::Scenario;
 use cwndlab_units::Time;
 
 use super::paths::{Paths, Way};
 use super::timeline::{End, Timeline};
 use super::{Kind, Tables, TimeBudgetError};
+use crate::column::Batch;
 use crate::table::Table;
 use crate::tables::{
     Connections, Delays, ExpiredTimer, Limits, Objects, SendLimit, SenderState, States, Timeouts, Windows,
@@ -222,7 +222,7 @@ impl Reader<'_> {
     }
 
     fn count<T: Table>(&self) -> usize {
-        self.tables.get(T::DOC.name).map_or(0, |batches| batches.iter().map(RecordBatch::num_rows).sum())
+        self.tables.get(T::DOC.name).map_or(0, |batches| batches.iter().map(Batch::rows).sum())
     }
 
     fn each<T: Table>(&self, mut see: impl FnMut(T::Row)) -> Result<(), TimeBudgetError> {

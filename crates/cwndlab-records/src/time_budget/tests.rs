@@ -119,16 +119,15 @@ type Row = (&'static str, i128, Vec<(&'static str, u64)>);
 
 fn budgets(tables: &Tables, until: u64) -> Vec<Row> {
     let batch = time_budgets(&scenario(), tables, None, Time::from_nanos(until)).unwrap();
-    let column =
-        |name: &str| batch.column_by_name(name).unwrap().as_any().downcast_ref::<UInt64Array>().unwrap().clone();
+    let column = |name: &str| <u64 as Cell>::view(&batch.column(name).unwrap().array).unwrap();
     let kinds = crate::table::column::<OneOf<Kind>>(&batch, "budgets", "kind").unwrap();
     let (start, end) = (column("start_ns"), column("end_ns"));
     let parts: Vec<_> = Part::WORDS.iter().map(|word| (*word, column(&format!("{word}_ns")))).collect();
-    (0..batch.num_rows())
+    (0..batch.rows())
         .map(|row| {
             let kind = Kind::WORDS[usize::from(<OneOf<Kind> as Cell>::get(kinds, row).0.code())];
-            let spent = parts.iter().map(|(word, column)| (*word, column.value(row))).filter(|(_, spent)| *spent > 0);
-            (kind, i128::from(end.value(row)) - i128::from(start.value(row)), spent.collect())
+            let spent = parts.iter().map(|(word, column)| (*word, column[row])).filter(|(_, spent)| *spent > 0);
+            (kind, i128::from(end[row]) - i128::from(start[row]), spent.collect())
         })
         .collect()
 }
