@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 import cwndlab
-from cwndlab.report.canvas import field, look_by_name, mark, mark_chart, to_svg
+from cwndlab.report.canvas import field, look_by_name, mark, mark_chart
+from cwndlab.report.drawing import draw_svg
 from cwndlab.report.palette import PALETTE, PLAIN
 from cwndlab.report.svg import inline_svg, on_white
 
@@ -67,12 +68,14 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
         "cwnd (kB)": (run.sel(cell).plot.cwnd(), "flow"),
         "queue (packets)": (run.sel(cell).plot.queue(), "link"),
     }
-    for title, (chart, key) in charts.items():
+    for title, (chart, _) in charts.items():
         (rows[title],) = chart.to_dict()["datasets"].values()
+    last = max(row["time"] for shown in rows.values() for row in shown)
+    for title, (_, key) in charts.items():
         names = list(dict.fromkeys(row[key] for row in rows[title]))
         flows = key == "flow"
         encoding = {
-            "x": field("time:Q", title=None if flows else "time (s)", scale={"nice": False}),
+            "x": field("time:Q", title=None if flows else "time (s)", scale={"domain": [0, last]}),
             "y": field("y:Q", title=title),
             # The colours are those of flows, so the queue is grey.
             "color": look_by_name(
@@ -81,9 +84,8 @@ def over_time(run: cwndlab.RunResult, **cell: float) -> str:
         }
         lines = mark_chart(title, mark("line", encoding, interpolate="step-after", strokeWidth=1.4))
         panels.append({**lines, "width": 620, "height": 150})
-    whole = {"vconcat": panels, "resolve": {"scale": {"x": "shared", "color": "independent"}}}
-    svg = to_svg(whole, rows, {}).result().decode()
-    return svg.replace('<g class="mark-line ', '<g clip-path="url(#shown)" class="mark-line ')
+    svg = draw_svg({"concat": panels}, rows)
+    return svg.replace('<g class="line"', '<g clip-path="url(#shown)" class="line"')
 
 
 def moving(svg: str) -> str:

@@ -13,13 +13,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import vl_convert
 from jinja2 import Template
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 import cwndlab
 from cwndlab.errors import OutputError
-from cwndlab.report.converter import convert
 from cwndlab.report.pdf import print_pdf
 
 ROOT = Path(__file__).parents[1]
@@ -214,9 +214,9 @@ def run() -> dict[str, str]:
     chosen.run(out=BUILD / "simulator")
     chosen.run(out=BUILD / "kernel", backend="linux-virtual")
     share = (BUILD / "kernel/figures/share-by-buffer.svg").read_text(encoding="utf-8")
-    (PAPER / "share.png").write_bytes(bytes(convert("svg_to_png", share, scale=1.5)))
+    (PAPER / "share.png").write_bytes(bytes(vl_convert.svg_to_png(share, scale=1.5)))
     picture = (ROOT / "docs/images/trust.svg").read_text(encoding="utf-8")
-    (PAPER / "trust.png").write_bytes(bytes(convert("svg_to_png", picture, scale=1.5)))
+    (PAPER / "trust.png").write_bytes(bytes(vl_convert.svg_to_png(picture, scale=1.5)))
     with (BUILD / "kernel/agreement.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {

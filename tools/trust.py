@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import cwndlab
-from cwndlab.report.canvas import LOG, field, layer_chart, look_by_name, mark, to_svg
+from cwndlab.report.canvas import LOG, field, layer_chart, look_by_name, mark
 from cwndlab.report.contents import outputs_of
 from cwndlab.report.digits import number
+from cwndlab.report.drawing import draw_svg
 from cwndlab.report.judge import judge
 from cwndlab.report.palette import PALETTE
-from cwndlab.report.svg import inline_svg, on_white
+from cwndlab.report.svg import on_white
 from cwndlab.spec.values import label
 from cwndlab.stats.distributions import LEVEL, t_quantile
 from cwndlab.stats.tables import JudgedCell, JudgedTable, read_published
@@ -257,11 +258,10 @@ def picture(rows: Sequence[Row]) -> str:
     high = 1.25 * max(max(r.measured, r.here) for r in shown)
     data = [{"x": r.measured, "y": r.here, "testbed": r.testbed} for r in shown]
     guides = [{"x": x, "y": x * k, "k": k} for k in (1, 1 + WITHIN, 1 - WITHIN) for x in (low, high)]
-    scale = {**LOG, "domain": [low, high], "clamp": True}
+    scale = {**LOG, "domain": [low, high]}
     x = field("x:Q", title="measured by others (Mb/s, ms or a ratio)", scale=scale)
     y = field("y:Q", title="simulated", scale=scale)
-    legend = {"title": None, "orient": "right", "direction": "vertical", "columns": 1}
-    colour = look_by_name("testbed:N", names, PALETTE[: len(names)], legend=legend)
+    colour = look_by_name("testbed:N", names, PALETTE[: len(names)])
     chart = layer_chart(
         "points",
         [
@@ -272,10 +272,7 @@ def picture(rows: Sequence[Row]) -> str:
             mark("point", {"x": x, "y": y, "color": colour}, filled=True, size=22, opacity=0.7),
         ],
     )
-    # Browsers may have a wider font than the one with which the legend was measured.
-    chart |= {"width": 440, "height": 440, "padding": {"left": 5, "top": 5, "bottom": 5, "right": 45}}
-    svg = to_svg(chart, {"points": data, "guides": guides}, {}).result().decode()
-    return on_white(inline_svg(svg).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1))
+    return on_white(draw_svg({**chart, "width": 440, "height": 440}, {"points": data, "guides": guides}))
 
 
 def main(folders: Sequence[str]) -> None:

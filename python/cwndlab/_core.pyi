@@ -5,7 +5,6 @@ from os import PathLike
 from random import Random
 from typing import ClassVar, Protocol, Self, final, type_check_only
 
-from _typeshed import ReadableBuffer
 from typing_extensions import disjoint_base
 
 __all__ = [
@@ -787,7 +786,7 @@ class Table:
     def column_names(self) -> list[str]:
         """Names of the columns."""
 
-    def column(self, name: str) -> tuple[str, ReadableBuffer, list[str] | None] | None:
+    def column(self, name: str) -> tuple[str, memoryview, list[str] | None] | None:
         """A column for numpy: the type, the values, and the words if the values are codes.
 
         A null becomes -1 in whole numbers and codes, and NaN in floats. Returns None for a column of lists,

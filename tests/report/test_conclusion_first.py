@@ -183,4 +183,4 @@ def test_figures_that_fill_two_columns_are_of_one_size(
     assert ('<div class="lead">' in page) == (count == 3)
     for one, height in zip(figures, heights, strict=False):
         svg = (tmp_path / f"figures/{one.id}.svg").read_text()
-        assert re.search(rf'class="background" [^>]*d="M0,0h\d+v{height}h', svg), svg[:3000]
+        assert re.search(rf'<path d="M0,{height}h\d+" stroke="#888888"/>', svg), svg[:3000]

@@ -132,21 +132,6 @@ def test_run_prints_the_results_before_it_makes_the_page(
     assert "2 cells, 6 runs in" in printed[0] and rest.startswith("report: ")
 
 
-def test_the_converter_starts_before_the_study_is_loaded_if_it_has_figures(
-    capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    started = []
-    monkeypatch.setattr("cwndlab.report.converter.start", lambda: started.append("start"))
-    monkeypatch.setattr("cwndlab.commands.run.load", lambda *_: sys.exit(started.append("load")))
-    call(capsys, "run", study)
-    assert started == ["load"]
-    study.write_text(f"{TEXT}\n[[figures]]\n")
-    for name in (study, study.parent, "rfc2416"):
-        started.clear()
-        call(capsys, "run", name)
-        assert started == ["start", "load"]
-
-
 def test_run_report_and_compare(capsys: pytest.CaptureFixture[str], study: Path, tmp_path: Path) -> None:
     figure = '[[figures]]\nid = "growth"\ntitle = "Growth"\nkind = "line"\nx = "iw"\nquantity = "goodput"\n'
     study.write_text(f"{TEXT}\n{figure}")

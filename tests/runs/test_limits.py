@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from cwndlab import _core
-from cwndlab.errors import OutputError, ReportError, StudyError
-from cwndlab.report import converter
-from cwndlab.report.converter import convert
+from cwndlab.errors import OutputError, StudyError
 from cwndlab.runs.execution import run_study
 from cwndlab.runs.work import MeasuredRuns
 from cwndlab.study import Study
@@ -173,46 +169,6 @@ def test_no_control_character_of_a_title_reaches_the_terminal(tmp_path: Path) ->
     done = subprocess.run([sys.executable, "-m", "cwndlab", "check", str(study)], capture_output=True)
     assert done.returncode == 0 and b"two" in done.stdout
     assert b"\x1b" not in done.stdout and "\u202e".encode() not in done.stdout
-
-
-def test_figures_are_drawn_in_a_forked_child_too() -> None:
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'
-    expected = convert("svg_to_png", svg)
-    child = os.fork()
-    if child == 0:
-        os._exit(0 if convert("svg_to_png", svg) == expected else 1)
-    killer = threading.Timer(HANGS_S, os.kill, (child, signal.SIGKILL))
-    killer.start()
-    _, status = os.waitpid(child, 0)
-    killer.cancel()
-    assert os.waitstatus_to_exitcode(status) == 0
-
-
-def test_a_converter_that_fails_says_why_and_one_that_ended_is_started_again() -> None:
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="2" height="2"/>'
-    with pytest.raises(
-        ReportError, match=r"drawing a figure failed: Failed to parse SVG|drawing a figure failed"
-    ):
-        convert("svg_to_png", "no SVG")
-    expected = convert("svg_to_png", svg)
-    process = converter.start()._process
-    process.kill()
-    process.wait()
-    assert convert("svg_to_png", svg) == expected
-
-
-KILLED = """
-import os, signal
-from cwndlab.report import converter
-converter.start()
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_the_converter_ends_with_the_process_that_started_it_even_if_that_is_killed() -> None:
-    # The converter has the pipe of standard error too: reading it to its end waits for both.
-    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, timeout=HANGS_S)
-    assert done.returncode == -signal.SIGKILL and done.stderr == b""
 
 
 ELSEWHERE = """

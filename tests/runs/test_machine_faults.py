@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from cwndlab import Study
-from cwndlab.study import open_results
 from small_study import TEXT
 
 CWNDLAB = [sys.executable, "-m", "cwndlab"]
@@ -42,36 +40,13 @@ def study(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ulimit -v limits nothing here")
-def test_without_room_for_the_converter_the_results_are_kept(study: Path, tmp_path: Path) -> None:
+def test_a_report_with_figures_needs_few_addresses(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = command("run", study, "-o", out, shell="ulimit -v 12000000")
-    assert done.returncode == 4, done.stderr
-    assert "Traceback" not in done.stderr
-    assert "error: " in done.stderr and "ulimit" in done.stderr
-    results = open_results(out)
-    assert len(results.results.data[("iw=1", "goodput")]) == 3
-    assert not list(out.glob("*.tmp-*"))
-    again = command("report", out)
-    assert again.returncode == 0, again.stderr
+    assert done.returncode == 0, done.stderr
     assert (out / "report.html").stat().st_size > 10_000
-
-
-def test_an_ended_converter_is_an_error_of_the_report(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken = tmp_path / "broken.py"
-    broken.write_text("raise SystemExit(1)\n")
-    code = (
-        "from pathlib import Path; from cwndlab.report import converter; from cwndlab.cli import app; "
-        f"converter._PROCESS = Path({str(broken)!r}); "
-        f"app(['run', {str(study)!r}, '-o', {str(tmp_path / 'out')!r}])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 4, done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(open_results(tmp_path / "out").results.data) == 2
+    (pdf,) = out.glob("figures/*.pdf")
+    assert pdf.read_bytes().startswith(b"%PDF-")
 
 
 INTERRUPTED = """
@@ -119,7 +94,7 @@ def test_an_interrupt_while_the_package_is_imported_ends_with_130_and_no_traceba
 def test_an_interrupt_of_the_runs_ends_with_130_and_no_traceback(study: Path, tmp_path: Path) -> None:
     words = [*CWNDLAB, "run", str(study), "--replicates", "50000", "-o", str(tmp_path / "out")]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 120
         while not (tmp_path / "out" / "store").exists() and time.monotonic() < until:
             time.sleep(0.005)
         process.send_signal(signal.SIGINT)
@@ -201,8 +176,3 @@ def test_two_cubic_flows_are_fitted_or_refused_with_a_reason(tmp_path: Path, at:
     done = command("fit", capture, "-o", tmp_path / "fitted", seconds=200)
     assert "Traceback" not in done.stderr
     assert done.returncode in (0, 2) and (done.stdout or done.stderr)
-
-
-def test_a_study_without_figures_needs_no_converter(tmp_path: Path) -> None:
-    run = Study.from_toml(TEXT).run(tmp_path / "out")
-    assert run.report is not None

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyMemoryView};
 
 /// What of a column a [`Buffer`] shows.
 #[derive(Clone, Copy)]
@@ -57,6 +57,9 @@ fn whole<T: Copy + TryInto<i64>>(kind: &'static str, values: &[T], array: &Arc<A
     ("i8", full(Values::Int64(values.iter().enumerate().map(number).collect())))
 }
 
+/// A column for numpy: the type, the values, and the words if the values are codes.
+type ForNumpy<'py> = (&'static str, Bound<'py, PyMemoryView>, Option<Vec<String>>);
+
 fn full(values: Values) -> Arc<Array> {
     Arc::new(Array::full(values))
 }
@@ -84,7 +87,7 @@ impl Table {
     /// A column for numpy: the type, the values, and the words if the values are codes. A null becomes -1 in whole
     /// numbers and codes, and NaN in floats. Returns None for a column of lists, and for a column of booleans with
     /// nulls.
-    fn column(&self, name: &str) -> PyResult<Option<(&'static str, Buffer, Option<Vec<String>>)>> {
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<ForNumpy<'py>>> {
         let column = self.batch.column(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         let array = &column.array;
         let mut named = None;
@@ -109,7 +112,8 @@ impl Table {
             }
             Values::Boolean(_) | Values::Lists { .. } => return Ok(None),
         };
-        Ok(Some((kind, Buffer { array, part: Part::Values }, named)))
+        let values = Bound::new(py, Buffer { array, part: Part::Values })?;
+        Ok(Some((kind, PyMemoryView::from(values.as_any())?, named)))
     }
 
     fn __len__(&self) -> usize {

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from cwndlab.errors import StudyError
-from cwndlab.plain_files import read_plain
-from cwndlab.report import converter
 from cwndlab.runs.progress import Progress, span
-from cwndlab.spec.files import SHIPPED, STUDY
 from cwndlab.writing import number_of
 
 from . import arguments as opt
@@ -80,8 +77,6 @@ def run(
 ) -> None:
     """Run a study and write its report. A second run in the same folder runs only what is missing."""
     began = time.monotonic()
-    if backend == "simulator" and not cc and not cluster and _has_figures(study):
-        converter.prepare()
     with import_uncollected():
         from cwndlab.runs.run_options import RunOptions
 
@@ -216,14 +211,6 @@ def _note_excess(plan: "Plan", options: "RunOptions", shown: Progress) -> None:
         return
     if said := excess_of_budget(plan, options.max_events, options.max_memory_bytes):
         shown.note(f"note: {said}")
-
-
-def _has_figures(study: str) -> bool:
-    """Whether a study file describes figures: by its text, for reading it as a study takes longer."""
-    for path in (SHIPPED / study / STUDY, Path(study), Path(study) / STUDY):
-        with suppress(OSError, ValueError):
-            return b"\n[[figures]]" in read_plain(path)
-    return False
 
 
 def _print_failures(failures: Sequence["Failure"]) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cwndlab.report.canvas import INK, Spec, field, layer_chart, mark, panel_of_size, to_svg
+from cwndlab.report.canvas import INK, Spec, field, layer_chart, mark, panel_of_size
+from cwndlab.report.drawing import draw_svg
 from cwndlab.report.figures import Drawing
 from cwndlab.report.palette import PALETTE
 from cwndlab.spec.outputs import Figure
@@ -35,7 +36,7 @@ def draw_courses(capture: TimeCourse, replays: Sequence[TimeCourse], seconds: fl
         ]
         spec = Figure(id=name, title=title, kind="line", x="time", quantity="q", height=_HEIGHT)
         charts = [
-            to_svg(panel_of_size(_chart(), "", spec.model_copy(update={"width": width})), {_DATA: rows}, {})
+            draw_svg(panel_of_size(_chart(), "", spec.model_copy(update={"width": width})), {_DATA: rows})
             for width in (_WIDE, _NARROW)
         ]
         inside = np.mean([row["low"] <= row["capture"] <= row["high"] for row in rows if "capture" in row])

@@ -1,7 +1,7 @@
-"""What all charts have in common: Vega-Lite as JSON, sizes, colours, legends, and the conversion to pictures.
+"""What all charts have in common: Vega-Lite as JSON, sizes, colours and legends.
 
-Altair makes the same objects, but importing it takes longer than most small studies; it is used only where a
-chart is handed to a notebook.
+`report.drawing` draws them. Altair makes the same objects and shows them in notebooks, but importing it takes
+longer than most small studies.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from cwndlab.report.converter import Conversion, submit
 from cwndlab.spec.outputs import Figure
+
+from .drawing.marks import INK as INK
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,9 +53,6 @@ def layer_chart(data: str, layers: Sequence[Spec]) -> Spec:
 
 #: A logarithmic scale.
 LOG: Spec = {"type": "log", "nice": False}
-
-INK = "#010203"
-"""Stands for `currentColor`, which Vega-Lite does not take for a colour."""
 
 Row: TypeAlias = dict[str, Any]
 
@@ -107,15 +105,6 @@ def interactive_chart(chart: Spec, rows: Mapping[str, Sequence[Row]], title: str
     made: Any = alt.Chart.from_dict({**whole, "config": {**_config(), "background": "white"}})
     made.datasets = {name: list(data) for name, data in rows.items()}
     return made  # type: ignore[no-any-return]
-
-
-def to_svg(chart: Spec, rows: Mapping[str, Sequence[Row]], drawn: dict[str, Conversion]) -> Conversion:
-    """Draws a chart whose data sets are given by name; `drawn` keeps the SVG of each chart by its JSON."""
-    whole = {**chart, "config": _config(), "datasets": {name: list(data) for name, data in rows.items()}}
-    text = json.dumps(whole)
-    if text not in drawn:
-        drawn[text] = submit("vegalite_to_svg", text)
-    return drawn[text]
 
 
 def _config() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A report before what explains its numbers is known: verdicts, their files, and figures being drawn."""
+"""A report before what explains its numbers is known: verdicts, their files, and figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from .judge import Judged, Omitted, judge
 from .model import fills_grid
 
 if TYPE_CHECKING:
-    from cwndlab.report.converter import Conversion
     from cwndlab.spec.outputs import Figure
     from cwndlab.stats.played import JointTest
     from cwndlab.stats.sensitivity import ChoiceOutcome
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Draft:
-    """A report before what explains its numbers is known: verdicts, and figures that are being drawn."""
+    """A report before what explains its numbers is known: verdicts and figures."""
 
     outputs: Outputs
     results: Results
@@ -60,10 +59,7 @@ class Draft:
 def draft(
     outputs: Outputs, results: Results, variations: Sequence[Variation] = (), twin: Twin | None = None
 ) -> Draft:
-    """Judges everything and begins to draw figures; `twin` has the simulator's results next to a kernel's.
-
-    Figures are drawn in the background, which takes longer than the rest.
-    """
+    """Judges everything and draws figures; `twin` has the simulator's results next to a kernel's."""
     not_drawn: list[Omitted] = []
     if twin is None:
         drawings = _draw(outputs, outputs.figures, results, not_drawn)
@@ -112,12 +108,11 @@ def _draw(
     from .figures import draw
 
     drawings = []
-    drawn: dict[str, Conversion] = {}
     key = outputs.key_figure or outputs.figures[0].id
     for spec in figures:
         try:
             high = spec.id == key and not fills_grid(len(outputs.figures))
-            drawings.append(draw(at_head(spec) if high else spec, results, drawn))
+            drawings.append(draw(at_head(spec) if high else spec, results))
         except StudyError as error:
             omitted.append(Omitted("figure", spec.id, error))
     return drawings

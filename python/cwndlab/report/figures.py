@@ -1,4 +1,4 @@
-"""Figures as Vega-Lite charts, drawn offline by vl-convert to SVG and PNG.
+"""Figures as charts, drawn to SVG, and by vl-convert from there to PNG and PDF.
 
 Axes and text are `currentColor`, so that a figure inside the report follows the reader's light or dark
 theme; the files in figures/ get a white ground. Packet-level graphs draw one mark per pixel and event.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from html import escape
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.report.converter import Conversion, convert
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.spec.outputs import Figure
 from cwndlab.stats import series
@@ -28,7 +28,6 @@ from . import lines as line_figure
 from .canvas import (
     BROAD,
     CROWD,
-    INK,
     LOG,
     PANELS,
     Row,
@@ -47,8 +46,8 @@ from .canvas import (
     panel_width,
     stack,
     title_lines,
-    to_svg,
 )
+from .drawing import draw_svg
 from .looks import DASHES, colours_of, dashes_of, labels_of
 from .palette import PALETTE
 from .svg import inline_svg, on_white
@@ -76,23 +75,13 @@ class Drawing:
     about: str | None
     alt: str
     """What is to be seen, in words, for those who do not see it."""
-    drawn: Conversion
-    """The SVG, which the converter draws while the rest of the report is made."""
-    drawn_narrow: Conversion
+    svg: str
+    """The SVG, whose axes and text are `currentColor`."""
+    narrow_svg: str
     """The same for a column of a page or a telephone: text of the same size in half the width."""
 
     def __repr__(self) -> str:
         return f"<Drawing {self.id}: {self.title}; {self.alt}>"
-
-    @cached_property
-    def svg(self) -> str:
-        """The SVG, whose axes and text are `currentColor`."""
-        return _in_ink(self.drawn)
-
-    @cached_property
-    def narrow_svg(self) -> str:
-        """The narrow SVG."""
-        return _in_ink(self.drawn_narrow)
 
     @property
     def figure(self) -> str:
@@ -117,31 +106,29 @@ class Drawing:
 
     def png(self) -> bytes:
         """The figure as a PNG of twice its size."""
-        return bytes(convert("svg_to_png", self.svg_file, scale=2))
+        return bytes(_converter().svg_to_png(self.svg_file, scale=2))
 
     def pdf(self) -> bytes:
         """The figure as a PDF of its size."""
-        return bytes(convert("svg_to_pdf", self.svg_file))
+        return bytes(_converter().svg_to_pdf(self.svg_file))
 
 
-def _in_ink(drawn: Conversion) -> str:
-    """An SVG with axes and text in `currentColor`."""
-    return drawn.result().decode().replace(INK, "currentColor")
+def _converter() -> ModuleType:
+    """vl-convert, of which only the pictures of an SVG are used: without its JavaScript engine."""
+    import vl_convert
+
+    return vl_convert
 
 
-def draw(spec: Figure, results: Results, drawn: dict[str, Conversion] | None = None) -> Drawing:
-    """Draws a figure, of other cells than it asks for if those were left out of the run.
-
-    Two figures may then be the same chart: with a common `drawn` it is drawn once.
-    """
+def draw(spec: Figure, results: Results) -> Drawing:
+    """Draws a figure, of other cells than it asks for if those were left out of the run."""
     spec, instead = series.restrict_to_run_cells(spec, results)
     shown = list(series.figure_cells(spec, results))
     panels = len(shown if spec.kind in RECORDED else {panel for panel, _, _ in shown})
-    drawn = {} if drawn is None else drawn
     made = []
     for size in (in_columns(spec, panels), narrow_figure(spec)):
         chart, rows, words = _KINDS[spec.kind](size, results)
-        made.append(to_svg(chart, rows, drawn))
+        made.append(draw_svg(chart, rows))
     title = f"{spec.title} (here {instead})" if instead else spec.title
     return Drawing(spec.id, title, spec.about, words, *made)
 

@@ -14,7 +14,6 @@ from cwndlab.errors import StudyError, check_arguments
 from cwndlab.metrics._declared import own_code
 from cwndlab.plain_files import write_inside
 from cwndlab.plan.plan import Plan, make_plan
-from cwndlab.report import converter
 from cwndlab.report.contents import REPORT
 from cwndlab.report.methods import STACK_FILE
 from cwndlab.store.folder_store import FolderStore, MemoryStore
@@ -138,8 +137,6 @@ def _run_into(
     if not finished_before:
         commit = Commit()
         folders.begin(folder, study)
-        if study.outline.figures and isinstance(campaign.executor, Threads):
-            converter.prepare()
     try:
         campaign.run()
     finally:

@@ -1,0 +1,293 @@
+"""Marks in SVG: lines, points, rules, areas, bars and text of one layer of a chart."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, TypeAlias
+
+from .scales import Band, Numbers
+from .text import SMALL, tenths, text_element
+
+Row: TypeAlias = dict[str, Any]
+Spec: TypeAlias = dict[str, Any]
+
+#: What the charts call the colour of the text around them, which Vega-Lite has no name for.
+INK = "#010203"
+#: What a mark has where its layer says nothing.
+_COLOUR, _POINT_SIZE = "#4c78a8", 30
+#: A condition on the data that a mark shows: `datum.field === 'word'` or `datum.field <= number`.
+_CONDITION = re.compile(r"datum\.(\w+) (?:=== '([^']*)'|<= (-?[\d.e+]+))")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A mark, its channels, and the rows that it shows."""
+
+    kind: str
+    options: Spec
+    channels: Spec
+    rows: Sequence[Row]
+
+    @classmethod
+    def of_spec(cls, spec: Spec, rows: Sequence[Row]) -> Layer:
+        """The layer of a chart in Vega-Lite."""
+        for step in spec.get("transform", ()):
+            rows = [row for row in rows if _holds(step["filter"], row)]
+        return cls(spec["mark"]["type"], spec["mark"], spec["encoding"], rows)
+
+    def values(self, channel: str) -> list[float]:
+        """The numbers along x or y, with those of its second end."""
+        names = [
+            self.channels[c]["field"] for c in (channel, f"{channel}2") if "field" in self.channels.get(c, {})
+        ]
+        found = (row.get(name) for name in names for row in self.rows)
+        return [float(v) for v in found if isinstance(v, int | float) and math.isfinite(v)]
+
+    def look(self, channel: str, row: Row) -> Any:
+        """A row's colour, dashes or shape; None without such a channel."""
+        spec = self.channels.get(channel)
+        if spec is None:
+            return None
+        scale = spec["scale"]
+        return scale["range"][scale["domain"].index(row[spec["field"]])]
+
+
+def _holds(condition: str, row: Row) -> bool:
+    found = _CONDITION.fullmatch(condition)
+    assert found is not None, condition
+    value = row[found[1]]
+    return bool(value <= float(found[3]) if found[2] is None else value == found[2])
+
+
+def paint(colour: str) -> str:
+    """A colour as SVG has it."""
+    return "currentColor" if colour == INK else escape(colour)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The scales of a panel, by which a layer finds the pixel of a row."""
+
+    x: Numbers | Band
+    y: Numbers
+    #: The places of series next to each other within one of x.
+    within: Band | None = None
+
+    def along_x(self, layer: Layer, row: Row) -> float:
+        """The middle of a row along x."""
+        left = self.left(layer, row)
+        if left is None:
+            return _place(self.x, layer.channels["x"], row)
+        assert isinstance(self.x, Band)
+        return left + (self.within.width if self.within else self.x.width) / 2
+
+    def left(self, layer: Layer, row: Row) -> float | None:
+        """Where the bar of a row begins; None if x is no scale of bars."""
+        spec = layer.channels["x"]
+        if not isinstance(self.x, Band) or "field" not in spec or self.x.inner == 1:
+            return None
+        left = self.x.left(row[spec["field"]])
+        offset = layer.channels.get("xOffset")
+        return left + (self.within.left(row[offset["field"]]) if self.within and offset else 0.0)
+
+    def along_y(self, layer: Layer, row: Row, channel: str = "y") -> float:
+        """The pixel of a row along y."""
+        own = layer.channels["y"]
+        spec = layer.channels[channel]
+        return float(row[spec["field"]]) if own.get("scale", 0) is None else _place(self.y, spec, row)
+
+
+def _place(scale: Numbers | Band, spec: Spec, row: Row) -> float:
+    return float(spec["value"]) if "value" in spec else scale.place(row[spec["field"]])
+
+
+def is_shown(layer: Layer, row: Row) -> bool:
+    """Whether a row has what its marks need."""
+    for channel in ("x", "y", "y2"):
+        name = layer.channels.get(channel, {}).get("field")
+        value = row.get(name) if name else 0
+        if value is None or (isinstance(value, float) and not math.isfinite(value)):
+            return False
+    return True
+
+
+def draw_layer(layer: Layer, places: Places) -> str:
+    """The marks of a layer, as a group."""
+    rows = [row for row in layer.rows if is_shown(layer, row)]
+    marks = "".join(_KINDS[layer.kind](layer, rows, places))
+    if not marks:
+        return ""
+    opacity = layer.options.get("opacity", 1)
+    names = _OPACITY[layer.kind] if opacity != 1 else ()
+    look = "".join(_attribute(name, opacity) for name in names)
+    return f'<g class="{layer.kind}"{look}>{marks}</g>'
+
+
+def _attribute(name: str, value: object) -> str:
+    return "" if value is None else f' {name}="{escape(str(value))}"'
+
+
+def _groups(layer: Layer, rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows of each line or area: those that look alike and share what `detail` names."""
+    names = [layer.channels[c]["field"] for c in ("color", "strokeDash", "detail") if c in layer.channels]
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    order = layer.channels.get("order")
+    if order is not None:
+        return [sorted(group, key=lambda row: row[order["field"]]) for group in found.values()]
+    return list(found.values())
+
+
+def _stroke(layer: Layer, row: Row) -> str:
+    colour = layer.look("color", row) or layer.options.get("color", _COLOUR)
+    dashes = layer.look("strokeDash", row)
+    dash = ",".join(map(str, dashes)) if dashes and dashes[1] else None
+    width = layer.options.get("strokeWidth", 1)
+    return f' stroke="{paint(colour)}" stroke-width="{width}"{_attribute("stroke-dasharray", dash)}'
+
+
+def _lines(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
+    step = layer.options.get("interpolate") == "step-after"
+    for group in _groups(layer, rows):
+        points = [(places.along_x(layer, row), places.along_y(layer, row)) for row in group]
+        if "order" not in layer.channels:
+            points.sort(key=lambda point: point[0])
+        yield f'<path fill="none" d="{polyline(points, step=step)}"{_stroke(layer, group[0])}/>'
+
+
+def _areas(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
+    for group in _groups(layer, rows):
+        ends = [
+            (places.along_x(layer, row), places.along_y(layer, row), places.along_y(layer, row, "y2"))
+            for row in group
+        ]
+        ends.sort()
+        around = [(x, y) for x, y, _ in ends] + [(x, y) for x, _, y in reversed(ends)]
+        colour = layer.look("color", group[0]) or layer.options.get("color", _COLOUR)
+        yield f'<path d="{polyline(around)}Z" fill="{paint(colour)}"/>'
+
+
+def _rules(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
+    for row in rows:
+        x, y = places.along_x(layer, row), places.along_y(layer, row)
+        x2 = float(layer.channels["x2"]["value"]) if "x2" in layer.channels else x
+        y2 = places.along_y(layer, row, "y2") if "y2" in layer.channels else y
+        yield f'<path d="{polyline([(x, y), (x2, y2)])}"{_stroke(layer, row)}/>'
+
+
+def _points(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
+    size = layer.options.get("size", _POINT_SIZE)
+    for row in rows:
+        colour = layer.look("color", row) or layer.options.get("color", _COLOUR)
+        at = f"translate({tenths(places.along_x(layer, row))},{tenths(places.along_y(layer, row))})"
+        yield symbol(layer.look("shape", row) or "circle", size, colour, at)
+
+
+def symbol(shape: str, size: float, colour: str, at: str) -> str:
+    """A mark in a square of `size` pixels; `shape` is a circle, or a path in a square from -1 to 1."""
+    if shape == "circle":
+        radius = tenths(math.sqrt(size) / 2)
+        path = f"M{radius},0A{radius},{radius},0,1,1,-{radius},0A{radius},{radius},0,1,1,{radius},0"
+    else:
+        half = math.sqrt(size) / 2
+        path = _scaled(shape, half)
+    return f'<path transform="{at}" d="{path}" fill="{paint(colour)}"/>'
+
+
+_WORD = re.compile(r"([A-Z])|(-?(?:\d+\.?\d*|\.\d+))")
+
+
+def _scaled(shape: str, factor: float) -> str:
+    """A path of absolute commands, larger by a factor; an arc's flags and rotation stay."""
+    made, arc = "", -1
+    for command, number in _WORD.findall(shape):
+        if command:
+            made, arc = made + command, 0 if command == "A" else -1
+            continue
+        keep = arc >= 0 and arc % 7 in (2, 3, 4)
+        text = number if keep else f"{float(number) * factor:.2f}".rstrip("0").rstrip(".")
+        made += ("," if made and not made[-1].isalpha() else "") + text
+        arc += arc >= 0
+    return made
+
+
+def _bars(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
+    stacked: dict[object, float] = {}
+    order = layer.channels.get("order")
+    is_stack = "color" in layer.channels and "xOffset" not in layer.channels and order is not None
+    for row in sorted(rows, key=lambda row: row[order["field"]]) if order else rows:
+        name, value = row[layer.channels["x"]["field"]], float(row[layer.channels["y"]["field"]])
+        base = stacked.get(name, 0.0) if is_stack else 0.0
+        stacked[name] = base + value
+        left = places.left(layer, row)
+        assert left is not None and isinstance(places.x, Band)
+        width = (places.within or places.x).width
+        if places.within is None and "xOffset" in layer.channels:
+            width = places.x.width
+        top, bottom = sorted((places.y.place(base + value), places.y.place(base)))
+        fill = layer.look("fill", row) or layer.look("color", row) or layer.options.get("color", _COLOUR)
+        stroke = layer.look("stroke", row) or layer.options.get("stroke")
+        edge = f' stroke="{paint(stroke)}"' if stroke else ""
+        edge += _attribute("stroke-width", layer.options.get("strokeWidth")) if stroke else ""
+        box = f"M{tenths(left)},{tenths(top)}h{tenths(width)}v{tenths(bottom - top)}h{tenths(-width)}Z"
+        shown = "none" if fill == "transparent" else paint(fill)
+        yield f'<path d="{box}" fill="{shown}"{edge}/>'
+
+
+def _texts(layer: Layer, rows: Sequence[Row], places: Places) -> Iterable[str]:
+    size = layer.options.get("fontSize", SMALL)
+    for row in rows:
+        x, y = places.along_x(layer, row), places.along_y(layer, row) + 0.3 * size
+        yield text_element(str(row[layer.channels["text"]["field"]]), x, y, size=size)
+
+
+#: What makes the marks of a layer translucent, so that those below show through each.
+_OPACITY = {
+    "line": ("stroke-opacity",),
+    "rule": ("stroke-opacity",),
+    "area": ("fill-opacity",),
+    "point": ("fill-opacity",),
+    "bar": ("fill-opacity", "stroke-opacity"),
+    "text": ("fill-opacity",),
+}
+_KINDS: dict[str, Callable[[Layer, Sequence[Row], Places], Iterable[str]]] = {
+    "line": _lines,
+    "area": _areas,
+    "rule": _rules,
+    "point": _points,
+    "bar": _bars,
+    "text": _texts,
+}
+
+
+def polyline(points: Sequence[tuple[float, float]], *, step: bool = False) -> str:
+    """A path through points in short relative steps, rounded to a tenth of a pixel; `step`: first along x."""
+    parts: list[str] = []
+    at = (0, 0)
+
+    def go(x: int, y: int) -> None:
+        nonlocal at
+        dx, dy = x - at[0], y - at[1]
+        if not parts:
+            parts.append(f"M{tenths(x / 10)},{tenths(y / 10)}")
+        elif dy == 0:
+            parts.append(f"h{tenths(dx / 10)}")
+        elif dx == 0:
+            parts.append(f"v{tenths(dy / 10)}")
+        else:
+            parts.append(f"l{tenths(dx / 10)},{tenths(dy / 10)}")
+        at = (x, y)
+
+    for x, y in points:
+        right, down = round(10 * x), round(10 * y)
+        if step and parts and down != at[1] and right != at[0]:
+            go(right, at[1])
+        if parts and (right, down) == at:
+            continue
+        go(right, down)
+    return "".join(parts)

@@ -1,0 +1,154 @@
+"""Scales from data to pixels, with their ticks and labels as d3-scale has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+#: Between places of a band scale, as a share of their distance: of bars, and of groups of bars.
+BAR_GAP, GROUP_GAP = 0.1, 0.2
+#: From which quotient on a step of ticks is 10, 5 or 2 times a power of ten (d3-array, `ticks`).
+_STEPS = ((math.sqrt(50), 10), (math.sqrt(10), 5), (math.sqrt(2), 2))
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A linear or logarithmic scale from `low` at the pixel `start` to `high` at `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def place(self, value: object) -> float:
+        """The pixel of a number."""
+        assert isinstance(value, int | float)
+        low, high, at = self.low, self.high, float(value)
+        if self.log:
+            low, high, at = math.log(low), math.log(high), math.log(at)
+        return self.start + (self.end - self.start) * ((at - low) / (high - low) if high != low else 0.5)
+
+    def ticks(self, count: int, least: float = 0.0) -> list[float]:
+        """About `count` round numbers, no nearer to each other than `least`."""
+        if self.log:
+            return _log_ticks(self.low, self.high, count)
+        step = max(tick_step(self.low, self.high, count), least)
+        return [
+            k * step
+            for k in range(math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9) + 1)
+        ]
+
+    def labels(self, ticks: Sequence[float], count: int) -> list[str]:
+        """Ticks in words; of a logarithmic scale with many of them only those that have room."""
+        if not self.log:
+            step = ticks[1] - ticks[0] if len(ticks) > 1 else 1.0
+            return [format_number(v, f",.{_decimals(step)}f") for v in ticks]
+        most = max(1.0, 10 * count / max(1, len(ticks)))
+        return [format_number(v, "~g") if _mantissa(v) <= most else "" for v in ticks]
+
+
+def of_domain(values: Sequence[float], options: dict[str, object], *, span: tuple[float, float]) -> Numbers:
+    """The scale of these numbers: of its own domain, or of theirs with 0 and rounded ends."""
+    log = options.get("type") == "log"
+    domain = options.get("domain")
+    if isinstance(domain, list):
+        return Numbers(domain[0], domain[1], *span, log)
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if log:
+        return Numbers(low, high if high > low else 10 * low, *span, log)
+    if options.get("zero", True):
+        low, high = min(low, 0.0), max(high, 0.0)
+    if options.get("nice", True):
+        low, high = _round_ends(low, high)
+    return Numbers(low, high, *span)
+
+
+def tick_step(low: float, high: float, count: int) -> float:
+    """The distance of about `count` round numbers (d3-array, `tickStep`)."""
+    raw = (high - low) / max(1, count)
+    if not raw > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next((factor for least, factor in _STEPS if raw / power >= least), 1) * power
+
+
+def _round_ends(low: float, high: float) -> tuple[float, float]:
+    """The ends moved out to round numbers (d3-scale, `nice`)."""
+    step = 0.0
+    for _ in range(10):
+        found = tick_step(low, high, 10)
+        if found == step:
+            break
+        step = found
+        low, high = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+    return low, high
+
+
+def _log_ticks(low: float, high: float, count: int) -> list[float]:
+    """Multiples of powers of ten, or round numbers where these are few (d3-scale, `log.ticks`)."""
+    first, last = math.log10(low), math.log10(high)
+    if last - first >= count:
+        step = max(1, round((last - first) / count))
+        return [10.0**k for k in range(math.ceil(first), math.floor(last) + 1, step)]
+    powers = range(math.floor(first), math.ceil(last) + 1)
+    # A power of ten below 1 divides, so that 0.3 is 3 / 10 and not 0.30000000000000004.
+    every = [k * 10**p if p >= 0 else k / 10**-p for p in powers for k in range(1, 10)]
+    found = [float(v) for v in every if low <= v <= high]
+    if 2 * len(found) >= count:
+        return found
+    return Numbers(low, high, 0, 1).ticks(count)
+
+
+def _mantissa(value: float) -> float:
+    """What is before the power of ten nearest to a number, from 1 on."""
+    share = value / 10.0 ** round(math.log10(value))
+    return share * 10 if share * 10 < 9.5 else share
+
+
+def _decimals(step: float) -> int:
+    """The decimals that a step of ticks has."""
+    return max(0, -math.floor(math.log10(abs(step)) + 1e-9))
+
+
+def format_number(value: float, pattern: str) -> str:
+    """A number by one of d3's patterns: "d", "~g" or, with a number of decimals, ",.1f"."""
+    if pattern == "d":
+        return f"{round(value)}"
+    text = f"{value:.12g}" if pattern == "~g" else f"{value:{pattern}}"
+    return text.replace("-", "−")
+
+
+class Band(NamedTuple):
+    """Named places next to each other, each with a width."""
+
+    names: Sequence[str]
+    start: float
+    end: float
+    inner: float
+    outer: float
+
+    @property
+    def step(self) -> float:
+        """The distance of two places."""
+        return (self.end - self.start) / max(1.0, len(self.names) - self.inner + 2 * self.outer)
+
+    @property
+    def width(self) -> float:
+        """The width of a place."""
+        return self.step * (1 - self.inner)
+
+    def left(self, name: object) -> float:
+        """Where a place begins."""
+        return self.start + self.step * (self.outer + self.names.index(str(name)))
+
+    def place(self, name: object) -> float:
+        """The middle of a place."""
+        return self.left(name) + self.width / 2
+
+
+def point_scale(names: Sequence[str], start: float, end: float) -> Band:
+    """Named places without a width, as lines and points have them."""
+    return Band(names, start, end, 1.0, 0.5)
