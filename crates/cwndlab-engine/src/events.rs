@@ -76,6 +76,12 @@ impl EventQueue {
         }
     }
 
+    /// The sources below this have an entry of their own.
+    #[inline]
+    pub(crate) fn owners(&self) -> Source {
+        self.calendar.owners()
+    }
+
     /// Schedules `source` at `time`.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 
 /// A segment in flight. Its SACK blocks and AccECN option are in a side table, since few packets carry any.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Packet {
+pub struct Packet {
     header: Header,
     /// Connection slot and, in the lowest bit, the end to which the packet goes (0 = client).
     pub(crate) to: u32,

@@ -16,10 +16,10 @@ mod stacks;
 #[cfg(test)]
 mod tests;
 mod traces;
-mod wire;
 
 use std::collections::VecDeque;
 
+use cwndlab_net::network::{Network as _, Wire};
 use cwndlab_tcp::{CongestionState, DeliveredCe, LawFailures, TcpConfig};
 use cwndlab_traffic::Command;
 use cwndlab_units::Time;
@@ -27,7 +27,7 @@ use cwndlab_units::Time;
 use crate::budget::{Budget, RunError};
 use crate::events::EventQueue;
 use crate::laws::Laws;
-use crate::packet::{SackTable, Ticks};
+use crate::packet::{Packet, SackTable, Ticks};
 use crate::probe::{Probe, QueueSample};
 use crate::scenario::{ProbeSpec, Scenario};
 use crate::streams::Streams;
@@ -37,7 +37,6 @@ use datagrams::DatagramFlow;
 use limits::Watch;
 use stacks::Outside;
 use traces::Traces;
-use wire::Wire;
 
 /// Totals of a run. Every packet is delivered, dropped or in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -62,7 +61,7 @@ pub struct Summary {
 pub struct Simulation<P: Probe> {
     now: Time,
     events: EventQueue,
-    wires: Vec<Wire>,
+    wires: Vec<Wire<Packet>>,
     /// For each application, the ID by which class-based queues recognize its packets; empty if no queue has classes
     /// that list traffic.
     traffic_numbers: Vec<u8>,
@@ -111,6 +110,10 @@ pub struct Simulation<P: Probe> {
     laws: Option<LawBook>,
     outside: Outside,
 }
+
+// The size is a power of two, so that indexing needs only a shift.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Wire<Packet>>() == 256);
 
 /// A connection's serial number, and its cwnd, ssthresh and congestion state at one end.
 type Window = (u32, u64, u64, CongestionState);
@@ -204,19 +207,16 @@ impl<P: Probe> Simulation<P> {
         let wires = self.wires.len() as u32;
         let apps = self.apps.len() as u32;
         if source < wires {
-            return self.on_special_arrival(source);
+            return self.arrive(source);
         }
         match source - wires {
-            index if index < wires => self.on_service(index),
+            index if index < wires => self.serve(index),
             index if index < wires + apps => self.on_app_timer(index - wires),
             index if index == wires + apps => self.on_sample(),
             index => self.on_end_timer(index - wires - apps - 1),
         }
     }
 
-    fn service_source(&self, wire: u32) -> u32 {
-        self.wires.len() as u32 + wire
-    }
     fn app_source(&self, app: u32) -> u32 {
         2 * self.wires.len() as u32 + app
     }

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 use serde::Serialize;
 
 use crate::config::Limits;
-use crate::network::Network;
+use crate::network::LiveNetwork;
 
 /// Distribution of lateness, the time from a packet's scheduled departure until the router writes the packet. The bins
 /// are one microsecond wide, up to 65 ms. The last bin holds all longer times.
@@ -116,7 +116,7 @@ pub struct PortSummary {
 }
 
 /// The summaries of all links.
-pub fn links(scenario: &Scenario, network: &mut Network, now: Time) -> Vec<LinkSummary> {
+pub fn links(scenario: &Scenario, network: &mut LiveNetwork, now: Time) -> Vec<LinkSummary> {
     let of = |(index, spec): (usize, &cwndlab_engine::LinkSpec)| {
         let regions = network.regions(index, now);
         LinkSummary::new(spec.name.clone(), &network.counters(index, now), regions)

@@ -16,7 +16,7 @@ use crate::capture::Capture;
 use crate::config::{CaptureConfig, RouterConfig};
 use crate::datagrams::{Datagram, Senders};
 use crate::header::{mark_ce, set_ecn, Header, UDP};
-use crate::network::{Event, LivePacket, Network};
+use crate::network::{Event, LiveNetwork, LivePacket};
 use crate::report::{self, Lateness, PortSummary, Summary};
 use crate::trace::{line_of, Trace};
 
@@ -114,7 +114,7 @@ impl<S: System> Exits<S> {
         Time::from_nanos(self.system.now_ns().saturating_sub(self.start_ns))
     }
 
-    fn on_event(&mut self, network: &Network, at: Time, packet: &LivePacket, event: Event) {
+    fn on_event(&mut self, network: &LiveNetwork, at: Time, packet: &LivePacket, event: Event) {
         let bytes = network.bytes(packet);
         let ce = packet.is_ce();
         if event == Event::Delivered && !self.is_own_datagram(bytes) {
@@ -141,7 +141,7 @@ impl<S: System> Exits<S> {
     }
 
     /// Injects a datagram that the router itself sends into the network.
-    fn enter(&mut self, network: &mut Network, at: Time, datagram: &Datagram) {
+    fn enter(&mut self, network: &mut LiveNetwork, at: Time, datagram: &Datagram) {
         let bytes = &datagram.bytes;
         let header = Header::parse(bytes).expect("the router made it");
         self.record(at, Line::In(datagram.port), network.entered(), bytes, false);
@@ -168,7 +168,7 @@ impl<S: System> Exits<S> {
 pub(crate) struct Router<'a, S> {
     config: &'a RouterConfig,
     host: Host,
-    network: Network,
+    network: LiveNetwork,
     sampler: Sampler,
     exits: Exits<S>,
 }
@@ -176,7 +176,7 @@ pub(crate) struct Router<'a, S> {
 impl<'a, S: System> Router<'a, S> {
     pub(crate) fn new(config: &'a RouterConfig, mut system: S, host: Host) -> Result<Router<'a, S>, RouterError> {
         let places: Vec<(u32, Vec<Ipv4Addr>)> = config.ports.iter().map(|p| (p.node, p.addresses.clone())).collect();
-        let network = Network::new(&config.scenario, Streams::new(config.seed, config.replicate), &places)?;
+        let network = LiveNetwork::new(&config.scenario, Streams::new(config.seed, config.replicate), &places)?;
         let sampler = Sampler::new(config)?;
         let trace = match &config.trace {
             Some(path) => {
@@ -296,7 +296,7 @@ fn finish_files<S>(config: &RouterConfig, exits: &mut Exits<S>) -> io::Result<()
 
 fn read_port<S: System>(
     index: u32,
-    network: &mut Network,
+    network: &mut LiveNetwork,
     exits: &mut Exits<S>,
     sampler: &mut Sampler,
     buffer: &mut [u8],
@@ -321,7 +321,7 @@ fn read_port<S: System>(
         let bytes = &buffer[..header.total_bytes as usize];
         let next_id = network.entered();
         exits.record(now, Line::In(index), next_id, bytes, false);
-        let report = |network: &Network, at, packet: &LivePacket, event| exits.on_event(network, at, packet, event);
+        let report = |network: &LiveNetwork, at, packet: &LivePacket, event| exits.on_event(network, at, packet, event);
         if network.inject(now, index, &header, bytes, report).is_none() {
             exits.ports[index as usize].summary.unroutable += 1;
         }
@@ -358,7 +358,7 @@ impl Sampler {
     fn read_counters<S: System>(
         &mut self,
         config: &RouterConfig,
-        network: &mut Network,
+        network: &mut LiveNetwork,
         exits: &mut Exits<S>,
         now: Time,
     ) {
@@ -369,7 +369,7 @@ impl Sampler {
         }
     }
 
-    fn advance<S: System>(&mut self, network: &mut Network, exits: &mut Exits<S>, now: Time) {
+    fn advance<S: System>(&mut self, network: &mut LiveNetwork, exits: &mut Exits<S>, now: Time) {
         while let Some(interval) = self.interval.filter(|_| self.next <= now) {
             self.advance_to(network, exits, self.next);
             for &link in &self.queues {
@@ -385,7 +385,7 @@ impl Sampler {
     }
 
     /// Advances without taking samples of queues.
-    fn advance_to<S: System>(&mut self, network: &mut Network, exits: &mut Exits<S>, now: Time) {
+    fn advance_to<S: System>(&mut self, network: &mut LiveNetwork, exits: &mut Exits<S>, now: Time) {
         while self.senders.next() <= now {
             let at = self.senders.next();
             network.advance(at, |network, at, packet, event| exits.on_event(network, at, packet, event));

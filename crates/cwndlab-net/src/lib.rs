@@ -5,6 +5,7 @@
 mod capacity;
 pub mod impair;
 mod link;
+pub mod network;
 mod packet;
 pub mod queue;
 mod schedule;

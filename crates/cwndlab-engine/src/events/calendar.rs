@@ -66,6 +66,11 @@ pub(super) struct Calendar {
 }
 
 impl Calendar {
+    #[inline]
+    pub(super) fn owners(&self) -> u32 {
+        self.owners
+    }
+
     /// A calendar in which each of the sources below `owners` has an entry of its own.
     pub(super) fn new(owners: u32) -> Calendar {
         Calendar {

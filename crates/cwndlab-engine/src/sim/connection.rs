@@ -1,5 +1,6 @@
 //! Connections of the run: opening, delivering packets, polling, notifying applications, closing.
 
+use cwndlab_net::network::Network as _;
 use cwndlab_tcp::{CloseReason, Connection, LawError, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;

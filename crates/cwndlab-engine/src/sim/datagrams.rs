@@ -1,5 +1,6 @@
 //! Datagram flows. No endpoint answers, so the state of a flow is how much has been sent and how much has arrived.
 
+use cwndlab_net::network::Network as _;
 use cwndlab_tcp::{Header, Segment};
 use cwndlab_traffic::EcnField;
 

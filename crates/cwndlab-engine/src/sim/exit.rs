@@ -1,19 +1,20 @@
 //! Sends packets from an endpoint into the first link of their route. The connection is borrowed meanwhile, so [`Exit`]
 //! borrows only those other fields of the simulation that are needed.
 
+use cwndlab_net::network::Wire;
 use cwndlab_net::Packet as _;
 use cwndlab_tcp::{Header, Polled, Quick, TcpConfig};
 use cwndlab_units::Time;
 
 use super::conn::{peer, Conn};
-use super::{Summary, Wire};
+use super::Summary;
 use crate::events::EventQueue;
 use crate::packet::{Packet, SackTable};
 
 /// The fields of [`super::Simulation`] that are needed to send a packet.
 pub(super) struct Exit<'a> {
     // Not slices: a slice's pointer and length would be kept on the stack while packets are sent.
-    pub(super) wires: &'a mut Vec<Wire>,
+    pub(super) wires: &'a mut Vec<Wire<Packet>>,
     pub(super) hops: &'a Vec<u32>,
     pub(super) events: &'a mut EventQueue,
     pub(super) sacks: &'a mut SackTable,
@@ -134,7 +135,7 @@ impl Exit<'_> {
         }
     }
 
-    /// Passes a packet to the first link of its route by [`Wire::take`] or [`Wire::take_early`]. Returns false, with no
+    /// Passes a packet to the first link of its route by [`Wire::take`] or [`enter_early`]. Returns false, with no
     /// effect, if the link allows neither or its queue has to decide on the packet.
     #[allow(clippy::inline_always)]
     #[inline(always)]
@@ -142,8 +143,15 @@ impl Exit<'_> {
         let hop = self.hops[route as usize];
         let Some(wire) = self.wires.get_mut(hop as usize) else { return false };
         if !wire.ordinary {
-            return wire.early && wire.take_early(self.events, self.now, hop, packet);
+            return wire.early && enter_early(wire, self.events, self.now, hop, packet);
         }
         wire.take(self.events, self.now, hop, packet.wire_bytes(), |place| packet.write_onward(place))
     }
+}
+
+/// Passes a packet to a link that is [`Wire::early`]. It does not take an [`Exit`], whose fields would leave their
+/// registers.
+#[inline(never)]
+fn enter_early(wire: &mut Wire<Packet>, events: &mut EventQueue, now: Time, hop: u32, packet: &Packet) -> bool {
+    wire.take_early(events, now, hop, packet.wire_bytes(), |place| packet.write_onward(place))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use cwndlab_net::network::Wire;
 use cwndlab_traffic::{App, Sampler, Setup};
 use cwndlab_units::Time;
 
@@ -9,9 +10,9 @@ use super::apps::AppSlot;
 use super::limits::Watch;
 use super::stacks::Outside;
 use super::traces::Traces;
-use super::{Simulation, Summary, Wire};
+use super::{Simulation, Summary};
 use crate::events::{EventQueue, MAX_SOURCES};
-use crate::packet::{SackTable, Ticks};
+use crate::packet::{Packet, SackTable, Ticks};
 use crate::probe::Probe;
 use crate::refusal::{invalid, Place, ScenarioError};
 use crate::scenario::Scenario;
@@ -34,7 +35,7 @@ impl<P: Probe> Simulation<P> {
         let mut simulation = Simulation {
             now: Time::ZERO,
             events: EventQueue::new(scenario.links.len() as u32),
-            wires: wires(scenario, streams),
+            wires: wires(scenario, streams, P::ENABLED),
             labels_packets: P::ENABLED && (scenario.probes.segments_at.is_some() || scenario.probes.delays)
                 || !scenario.classified().is_empty(),
             ticks: Ticks::of_run(scenario.duration_ns),
@@ -182,19 +183,17 @@ fn traffic_names(scenario: &Scenario) -> Vec<String> {
     }
 }
 
-fn wires(scenario: &Scenario, streams: Streams) -> Vec<Wire> {
+/// The links. Those whose queue or whose far end is recorded are watched and observed if `records`.
+fn wires(scenario: &Scenario, streams: Streams, records: bool) -> Vec<Wire<Packet>> {
     let names = scenario.classified();
     let number = |wanted: &str| names.iter().position(|name| *name == wanted).map_or(0, |at| at as u8 + 1);
     let wire = |(index, spec): (u32, &crate::LinkSpec)| {
         let rng = streams.stream(&format!("link:{}", spec.name));
         let mut queue = spec.queue.clone();
         queue.number_traffic(number);
-        let link = spec.build(&queue, rng);
-        let watched = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
-        let ordinary = link.is_plain() && !watched;
-        let passes = !link.holds_back() && scenario.probes.segments_at != Some(spec.to);
-        let early = link.is_early() && !watched;
-        Wire { watched, ordinary, passes, early, link, arrival_armed: Time::MAX, service_armed: Time::MAX, to: spec.to }
+        let by_arrival = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
+        let observed = scenario.probes.segments_at == Some(spec.to);
+        Wire::new(spec.build(&queue, rng), records && by_arrival, records && observed)
     };
     (0..).zip(&scenario.links).map(wire).collect()
 }

@@ -1,5 +1,6 @@
 //! Connections whose ends are stacks from outside the engine: opening, sending, delivering, notifying applications.
 
+use cwndlab_net::network::Network as _;
 use cwndlab_tcp::{Expired, Header, Traced};
 use cwndlab_traffic::{Command, Losses, UDP_HEADER_BYTES};
 use cwndlab_units::Time;

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-use cwndlab_engine::{Routes, Scenario, ScenarioError, Streams};
+use cwndlab_engine::{LinkSpec, Routes, Scenario, ScenarioError, Streams};
 use cwndlab_net::impair::ImpairmentConfig;
-
+use cwndlab_net::network::{Network, Schedule, Wire};
 use cwndlab_net::queue::Regions;
-use cwndlab_net::{DropCause, Ecn, Link, LinkCounters, Offered, Packet};
+use cwndlab_net::{DropCause, Ecn, LinkCounters, Packet};
 use cwndlab_units::Time;
 
 use crate::buffers::Buffers;
 use crate::header::{Header, Tcp};
 
-/// Marks the end of a route in `Network::hops`, where the packet is delivered.
+/// Marks the end of a route in `LiveNetwork::hops`, where the packet is delivered.
 const DELIVER: u32 = u32::MAX;
 
 /// A packet inside the router.
@@ -25,7 +25,7 @@ pub struct LivePacket {
     wire_bytes: u32,
     flow_key: u64,
     payload: (u32, u32),
-    /// Position in `Network::hops` of the link that the packet is on, or of [`DELIVER`].
+    /// Position in `LiveNetwork::hops` of the next link, or of [`DELIVER`].
     hop: u32,
     /// The port through which the packet leaves.
     pub(crate) port: u32,
@@ -81,18 +81,15 @@ struct Ahead {
 /// The smallest packet: an IPv4 header.
 const LEAST_BYTES: u32 = 20;
 
-/// Links, routes and the packets on them. For each packet that it reads, the driver calls [`Network::advance`] up to
-/// the time at which the packet was read, and then [`Network::inject`] at this time. Times must not decrease. Between
-/// these calls the driver waits at most until [`Network::next_exit`].
+/// Links, routes and the packets on them. For each packet that it reads, the driver calls [`LiveNetwork::advance`] up to
+/// the time at which the packet was read, and then [`LiveNetwork::inject`] at this time. Times must not decrease. Between
+/// these calls the driver waits at most until [`LiveNetwork::next_exit`].
 #[derive(Debug)]
-pub struct Network {
-    links: Vec<Link<LivePacket>>,
-    /// For each link, the next time at which [`Network::advance`] has to process it.
-    due: Vec<Time>,
+pub struct LiveNetwork {
+    /// The links. Their due times are the whole schedule.
+    wires: Vec<Wire<LivePacket>>,
     /// For each link, lower bounds on the time that a packet on it still needs.
     ahead: Vec<Ahead>,
-    /// For each link, a time before which no packet on it can be delivered.
-    exits: Vec<Time>,
     /// The links of all routes, one route after the other. [`DELIVER`] ends each route.
     hops: Vec<u32>,
     /// Start in `hops` of the route between two ports.
@@ -106,7 +103,66 @@ pub struct Network {
     now: Time,
 }
 
-impl Network {
+/// A network, and the function that gets its events.
+struct Reported<'a, R> {
+    network: &'a mut LiveNetwork,
+    report: R,
+    schedule: NoSchedule,
+}
+
+/// The links' due times are looked up instead.
+struct NoSchedule;
+
+impl Schedule for NoSchedule {
+    fn arrival(&mut self, _: Time, _: u32, _: bool) {}
+    fn service(&mut self, _: Time, _: u32) {}
+}
+
+impl<R: FnMut(&LiveNetwork, Time, &LivePacket, Event)> Reported<'_, R> {
+    fn report(&mut self, packet: &LivePacket, event: Event) {
+        (self.report)(self.network, self.network.now, packet, event);
+    }
+
+    /// Reports the end of a packet, and releases its bytes.
+    fn end(&mut self, packet: &LivePacket, event: Event) {
+        self.report(packet, event);
+        self.network.buffers.release(packet.buffer);
+    }
+}
+
+impl<R: FnMut(&LiveNetwork, Time, &LivePacket, Event)> Network for Reported<'_, R> {
+    type Packet = LivePacket;
+    type Schedule = NoSchedule;
+
+    fn now(&self) -> Time {
+        self.network.now
+    }
+    fn wire(&mut self, link: u32) -> (&mut Wire<LivePacket>, &mut NoSchedule) {
+        (&mut self.network.wires[link as usize], &mut self.schedule)
+    }
+    fn next_link(&self, packet: &LivePacket) -> Option<u32> {
+        Some(self.network.hops[packet.hop as usize]).filter(|&link| link != DELIVER)
+    }
+    fn onward(packet: &LivePacket) -> LivePacket {
+        LivePacket { hop: packet.hop + 1, ..*packet }
+    }
+    fn on_copied(&mut self, _: u32, copy: &mut LivePacket) {
+        self.network.buffers.share(copy.buffer);
+    }
+    fn on_marked(&mut self, link: u32, packet: &LivePacket) {
+        self.report(packet, Event::Marked(link));
+    }
+    fn on_dropped(&mut self, link: u32, cause: DropCause, packet: &LivePacket) {
+        self.end(packet, Event::Dropped(link, cause));
+    }
+    fn on_arrived(&mut self, _: u32, _: &LivePacket) {}
+    fn on_delivered(&mut self, packet: &LivePacket) {
+        self.end(packet, Event::Delivered);
+    }
+    fn on_queue_changed(&mut self, _: u32) {}
+}
+
+impl LiveNetwork {
     /// The network of a checked scenario. Each port is given by its node and addresses.
     ///
     /// # Errors
@@ -116,20 +172,17 @@ impl Network {
         scenario: &Scenario,
         streams: Streams,
         ports: &[(u32, Vec<Ipv4Addr>)],
-    ) -> Result<Network, ScenarioError> {
-        let mut links = Vec::new();
-        for spec in &scenario.links {
+    ) -> Result<LiveNetwork, ScenarioError> {
+        let wire = |spec: &LinkSpec| {
             let rng = streams.stream(&format!("link:{}", spec.name));
-            links.push(spec.build(&spec.queue, rng));
-        }
+            Wire::new(spec.build(&spec.queue, rng), false, false)
+        };
         let scripted = |impairment: &ImpairmentConfig| matches!(impairment, ImpairmentConfig::DropSeq { .. });
         let by_sequence = scenario.links.iter().flat_map(|link| &link.impairments).any(scripted);
         let least = scenario.links.iter().map(|spec| Ahead { here: spec.least_time(LEAST_BYTES), beyond: Time::MAX });
-        let mut network = Network {
-            due: vec![Time::MAX; links.len()],
+        let mut network = LiveNetwork {
+            wires: scenario.links.iter().map(wire).collect(),
             ahead: least.collect(),
-            exits: vec![Time::MAX; links.len()],
-            links,
             hops: Vec::new(),
             routes: BTreeMap::new(),
             port_of: BTreeMap::new(),
@@ -162,10 +215,13 @@ impl Network {
     /// may wait until then: nothing is visible from outside earlier, and events have their scheduled times even if they
     /// are processed later.
     pub fn next_exit(&self) -> Time {
-        self.exits.iter().copied().min().unwrap_or(Time::MAX)
+        let exit = |(wire, ahead): (&Wire<LivePacket>, &Ahead)| {
+            wire.arrival_due.min(wire.service_due + ahead.here) + ahead.beyond
+        };
+        self.wires.iter().zip(&self.ahead).map(exit).min().unwrap_or(Time::MAX)
     }
 
-    /// Accepts a packet that was read from `port` at `now`. [`Network::advance`] must have been called up to `now`.
+    /// Accepts a packet that was read from `port` at `now`. [`LiveNetwork::advance`] must have been called up to `now`.
     /// Returns the packet's number, or `None` if no port has its destination address or no route leads to that port.
     pub fn inject(
         &mut self,
@@ -173,7 +229,7 @@ impl Network {
         port: u32,
         header: &Header,
         bytes: &[u8],
-        mut report: impl FnMut(&Network, Time, &LivePacket, Event),
+        report: impl FnMut(&LiveNetwork, Time, &LivePacket, Event),
     ) -> Option<u64> {
         let to = *self.port_of.get(&header.destination)?;
         let hop = *self.routes.get(&(port, to))?;
@@ -190,95 +246,28 @@ impl Network {
             ecn: header.ecn,
         };
         self.now = self.now.max(now);
-        self.forward(self.now, packet, &mut report);
+        Reported { network: self, report, schedule: NoSchedule }.forward(&packet);
         Some(id)
     }
 
     /// Processes everything that is scheduled up to `now`, in the order of the schedule (at equal times, by the link's
     /// index).
-    pub fn advance(&mut self, now: Time, mut report: impl FnMut(&Network, Time, &LivePacket, Event)) {
-        while let Some((index, at)) = self.earliest().filter(|&(_, at)| at <= now) {
-            self.now = self.now.max(at);
-            let link = &mut self.links[index];
-            if link.next_service() <= at {
-                link.serve(at);
-                self.after_queue(index, at, &mut report);
+    pub fn advance(&mut self, now: Time, report: impl FnMut(&LiveNetwork, Time, &LivePacket, Event)) {
+        let mut reported = Reported { network: self, report, schedule: NoSchedule };
+        while let Some((link, at)) = reported.network.earliest().filter(|&(_, at)| at <= now) {
+            reported.network.now = at;
+            reported.serve(link);
+            while reported.network.wires[link as usize].arrival_due == at {
+                reported.arrive(link);
             }
-            while let Some(packet) = self.links[index].arrive(at) {
-                self.forward(at, LivePacket { hop: packet.hop + 1, ..packet }, &mut report);
-            }
-            self.update_due(index);
         }
         self.now = self.now.max(now);
     }
 
-    fn earliest(&self) -> Option<(usize, Time)> {
-        self.due.iter().copied().enumerate().min_by_key(|&(_, at)| at)
-    }
-
-    /// Passes a packet to the link of its hop, or reports its delivery.
-    fn forward(&mut self, at: Time, packet: LivePacket, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
-        let index = self.hops[packet.hop as usize];
-        if index == DELIVER {
-            report(self, at, &packet, Event::Delivered);
-            self.buffers.release(packet.buffer);
-            return;
-        }
-        let link = &mut self.links[index as usize];
-        let offered = link.offer(at, &packet);
-        let copy = link.pop_copy();
-        if let Some(copy) = &copy {
-            self.buffers.share(copy.buffer); // before the original is dropped, which releases the buffer
-        }
-        self.after_offer(index, at, &packet, offered, report);
-        self.after_queue(index as usize, at, report);
-        if let Some(copy) = copy {
-            let offered = self.links[index as usize].offer_copy(at, &copy);
-            self.after_offer(index, at, &copy, offered, report);
-            self.after_queue(index as usize, at, report);
-        }
-        self.update_due(index as usize);
-    }
-
-    fn after_offer(
-        &mut self,
-        index: u32,
-        at: Time,
-        packet: &LivePacket,
-        offered: Offered,
-        report: &mut impl FnMut(&Network, Time, &LivePacket, Event),
-    ) {
-        match offered {
-            Offered::Queued => {}
-            Offered::Marked => report(self, at, &LivePacket { ecn: Ecn::Ce, ..*packet }, Event::Marked(index)),
-            Offered::Dropped(cause) => {
-                report(self, at, packet, Event::Dropped(index, cause));
-                self.buffers.release(packet.buffer);
-            }
-        }
-    }
-
-    /// Reports the packets that a link's queue dropped or marked when the link was last called. Does nothing for a
-    /// queue that decides about drops and marks when packets arrive.
-    fn after_queue(&mut self, index: usize, at: Time, report: &mut impl FnMut(&Network, Time, &LivePacket, Event)) {
-        if !self.links[index].is_served() {
-            return;
-        }
-        while let Some((cause, packet)) = self.links[index].pop_dropped() {
-            report(self, at, &packet, Event::Dropped(index as u32, cause));
-            self.buffers.release(packet.buffer);
-        }
-        if let Some(packet) = self.links[index].take_marked() {
-            report(self, at, &packet, Event::Marked(index as u32));
-        }
-    }
-
-    fn update_due(&mut self, index: usize) {
-        let link = &self.links[index];
-        let (arrival, service) = (link.next_arrival(), link.next_service());
-        self.due[index] = arrival.min(service);
-        let Ahead { here, beyond } = self.ahead[index];
-        self.exits[index] = arrival.min(service + here) + beyond;
+    /// The link with the earliest event, and its time.
+    fn earliest(&self) -> Option<(u32, Time)> {
+        let due = self.wires.iter().map(|wire| wire.arrival_due.min(wire.service_due));
+        (0..).zip(due).min_by_key(|&(_, at)| at)
     }
 
     /// The stream offset and the length of the TCP payload. Offsets count from the first byte after the flow's SYN.
@@ -307,17 +296,17 @@ impl Network {
     }
     /// A link's counters up to `now`.
     pub fn counters(&mut self, link: usize, now: Time) -> LinkCounters {
-        self.links[link].counters_at(now)
+        self.wires[link].link.counters_at(now)
     }
     /// The state of a link's queue at `now`: packets and bytes, including the packet in service, and RED's average
     /// length.
     pub fn queue(&mut self, link: usize, now: Time) -> (u32, u64, Option<f64>) {
-        let backlog = self.links[link].backlog(now);
-        (backlog.packets, backlog.bytes, self.links[link].average())
+        let backlog = self.wires[link].link.backlog(now);
+        (backlog.packets, backlog.bytes, self.wires[link].link.average())
     }
     /// The time that a link's RED average spent below, between and above its thresholds.
     pub fn regions(&mut self, link: usize, now: Time) -> Option<Regions> {
-        self.links[link].regions(now)
+        self.wires[link].link.regions(now)
     }
 }
 

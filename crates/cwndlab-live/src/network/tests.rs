@@ -10,11 +10,11 @@ const RFC2416: &str = r#"{
     {"name":"r2>r1","from":2,"to":1,"rate_bps":1500000,"delay_ns":25000000,"queue":{"kind":"drop-tail","limit":100}},
     {"name":"r1>s","from":1,"to":0,"rate_bps":100000000,"delay_ns":0,"queue":{"kind":"drop-tail","limit":100}}]}"#;
 
-fn network(queue: &str, impairments: &str) -> Network {
+fn network(queue: &str, impairments: &str) -> LiveNetwork {
     let json = RFC2416.replace("QUEUE", queue).replace("IMPAIRMENTS", impairments);
     let scenario = Scenario::from_json(&json).unwrap();
     let ports = [(0, vec![Ipv4Addr::new(10, 0, 0, 1)]), (3, vec![Ipv4Addr::new(10, 0, 0, 2)])];
-    Network::new(&scenario, Streams::new(1, 0), &ports).unwrap()
+    LiveNetwork::new(&scenario, Streams::new(1, 0), &ports).unwrap()
 }
 
 /// A packet of 1000 bytes from the source to the receiver.
@@ -25,7 +25,7 @@ fn data(ecn: u8) -> Vec<u8> {
 }
 
 /// Injects `count` packets at once. Returns everything that happens, each event with its packet's ID and its time.
-fn run(network: &mut Network, count: u64, packet: &[u8]) -> Vec<(u64, Time, Event)> {
+fn run(network: &mut LiveNetwork, count: u64, packet: &[u8]) -> Vec<(u64, Time, Event)> {
     let mut log = Vec::new();
     let header = Header::parse(packet).unwrap();
     for _ in 0..count {
@@ -117,7 +117,7 @@ fn a_duplicate_whose_original_the_queue_dropped_keeps_the_bytes_until_it_is_gone
             let at = Time::from_millis(300 * u64::from(number));
             let mut packet = data(0);
             packet[999] = number;
-            let mut report = |network: &Network, _, packet: &LivePacket, event| {
+            let mut report = |network: &LiveNetwork, _, packet: &LivePacket, event| {
                 wrong += usize::from(u64::from(network.bytes(packet)[999]) != packet.id);
                 ends[packet.id as usize] += usize::from(matches!(event, Event::Delivered | Event::Dropped(..)));
             };
