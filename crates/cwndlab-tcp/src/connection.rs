@@ -32,6 +32,7 @@ use crate::segment::TIMESTAMPS_BYTES;
 use crate::sender::Sender;
 use crate::state::{CloseReason, State};
 use crate::stats::Stats;
+use crate::timers::retransmit::Reason;
 use crate::timers::{Timer, Timers};
 use crate::Rng;
 use fast::Rest;
@@ -76,7 +77,7 @@ pub struct Connection {
     stats: Stats,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 400);
+const _: () = assert!(size_of::<Connection>() <= 408);
 
 /// Options agreed on in the handshake.
 #[derive(Clone, Copy, Debug, Default)]
@@ -248,16 +249,22 @@ impl Connection {
         self.less_options(cfg, cfg.mss)
     }
 
+    /// The earliest expiry of a timer.
+    #[inline]
+    fn next_timer(&self) -> Time {
+        self.timers.next().min(self.sender.snd.timer.at())
+    }
+
     /// The earliest time at which [`Connection::handle_timeout`] must be called; [`Time::MAX`] if none.
     #[inline]
     pub fn poll_timeout(&self) -> Time {
-        self.timers.next().min(self.gives_up_at())
+        self.next_timer().min(self.gives_up_at())
     }
 
     /// As [`Connection::poll_timeout`]; `None` if it is not before `at`.
     #[inline]
     pub fn timeout_before(&self, at: Time) -> Option<Time> {
-        if self.timers.next() >= at && self.sender.socket().is_none() {
+        if self.next_timer() >= at && self.sender.socket().is_none() {
             return None;
         }
         Some(self.poll_timeout()).filter(|&timeout| timeout < at)
@@ -274,18 +281,18 @@ impl Connection {
                 linux.on_timer(cfg, now, &self.sender.snd.rtt);
             }
         }
-        // TIME-WAIT and the pacer use the same timer. If it ran for the pacer, the caller polls next.
-        if self.timers.take_expired(Timer::TimeWait, now) {
-            if self.state == State::TimeWait {
-                self.state = State::Closed;
-            } else if let Some(rack) = self.recovery.rack().filter(|_| cfg.linux_details) {
+        if self.timers.take_expired(Timer::Pacer, now) {
+            // The caller polls next.
+            if let Some(rack) = self.recovery.rack().filter(|_| cfg.linux_details) {
                 rack.on_pacer();
             }
         }
-        if self.timers.take_expired(Timer::Retransmit, now) && !self.recovery_expiry(cfg, now) {
+        if self.sender.snd.timer.at() <= now && !self.recovery_expiry(cfg, now) {
+            self.sender.snd.timer.stop();
             match self.state {
                 State::SynSent | State::SynReceived => self.on_syn_timeout(cfg, now),
-                State::Closed | State::Listen | State::TimeWait | State::FinWait2 => {}
+                State::TimeWait => self.state = State::Closed,
+                State::Closed | State::Listen | State::FinWait2 => {}
                 _ if self.sender.snd.una == self.sender.snd.max => self.on_persist(cfg, now),
                 _ => self.on_retransmission_timeout(cfg, now),
             }
@@ -319,7 +326,7 @@ impl Connection {
         if let Some(step) = self.recovery.on_timeout(&mut s.view(cfg), now) {
             s.cc.on_episode(step, s.snd.mss);
         }
-        self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
+        s.snd.restart_timeout(cfg, now);
         self.share_timer(cfg);
         self.report_lost(now);
     }
@@ -329,7 +336,7 @@ impl Connection {
     /// would then be overdue, it fires after two ticks.
     fn time_first(&mut self, cfg: &TcpConfig, now: Time) {
         if let Some(at) = self.first_expiry(cfg, now) {
-            self.timers.set(Timer::Retransmit, at);
+            self.sender.snd.timer.expire_at(Reason::Rto, at);
         }
     }
 
@@ -358,11 +365,8 @@ impl Connection {
             self.control = Control::Probe;
             self.stats.window_probes += 1;
         }
-        // The interval between probes increases exponentially (RFC 9293, section 3.8.6.1). A probe reveals nothing
-        // about the path, so the backoff of the timeout does not change.
         self.retries = (self.retries + 1).min(MAX_RETRIES);
-        let wait = (s.snd.rtt.rto(&cfg.rto) * (1 << self.retries)).min(cfg.rto.max_ns);
-        self.timers.set(Timer::Retransmit, cfg.expiry(now, wait));
+        s.snd.start_persist(cfg, now, self.retries);
     }
 
     fn fail(&mut self, why: CloseReason) {
@@ -498,7 +502,9 @@ impl Connection {
     /// When the retransmission timer expires, or the timer that runs in its place (RACK's reordering timer, the tail
     /// loss probe's, or the persist timer); [`Time::MAX`] if none is running.
     pub fn retransmission_deadline(&self) -> Time {
-        self.timers.at(Timer::Retransmit)
+        Some(self.sender.snd.timer)
+            .filter(|timer| timer.reason() != Reason::TimeWait)
+            .map_or(Time::MAX, |timer| timer.at())
     }
     /// Bytes sent and not cumulatively acknowledged (SND.NXT - SND.UNA). After a timeout, data that go-back-N has yet
     /// to send again does not count.

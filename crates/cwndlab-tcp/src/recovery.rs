@@ -31,7 +31,6 @@ use crate::config::{FackConfig, RecoveryConfig, RecoveryRules, RenoConfig, SackC
 use crate::congestion::{AckKind, AckReport, Controller, Episode};
 use crate::flight::Flight;
 use crate::send_state::{Piece, Room, SendState};
-use crate::timers::Timers;
 use fack_1998::Fack1998;
 use new_reno::NewReno;
 pub(crate) use outcome::{Growth, Next, Outcome, Step, Steps};
@@ -105,9 +104,9 @@ pub(crate) struct Transmission {
 pub(crate) enum Expiry {
     /// A retransmission timeout.
     Timeout,
-    /// A timer of the recovery has expired, not the retransmission timeout. `began`: whether an episode has begun;
-    /// `steps`: changes of the window; `next`: when the retransmission timer is to expire next.
-    Other { began: bool, steps: Steps, next: Time },
+    /// A timer of the recovery has expired, not the retransmission timeout, and the timer is set again. `began`: whether
+    /// an episode has begun; `steps`: changes of the window.
+    Other { began: bool, steps: Steps },
 }
 
 /// An episode of proportional rate reduction that begins with an ECN echo.
@@ -278,10 +277,6 @@ pub(crate) trait Algorithm {
     fn unused_window(&mut self, _v: &mut View<'_>, _now: Time, _limited: bool, _sent_now: bool) -> Option<u32> {
         None
     }
-
-    /// Sets the retransmission timer to the next of the recovery's own timers, if the recovery has timers that share
-    /// it.
-    fn share_timer(&mut self, _cfg: &TcpConfig, _s: &SendState, _timers: &mut Timers) {}
 }
 
 /// Defines the enum [`Recovery`] and the macro `each!`, which evaluates an expression with whichever algorithm the enum
@@ -375,7 +370,6 @@ impl Recovery {
         mut has_reduced(v: &mut View<'_>, retries: u8) -> bool;
         mut next(v: &mut View<'_>, nothing_new: bool) -> Next;
         mut unused_window(v: &mut View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32>;
-        mut share_timer(cfg: &TcpConfig, s: &SendState, timers: &mut Timers);
         ref room(v: &ViewRef<'_>) -> Option<Room>;
         ref waiting_bytes(v: &ViewRef<'_>) -> Option<u64>;
         ref in_recovery() -> bool;

@@ -7,6 +7,7 @@ use crate::config::TcpConfig;
 use crate::ecn::Echo;
 use crate::flight::{AckReport, Flight};
 use crate::rto::RttEstimator;
+use crate::timers::retransmit::RetransmissionTimer;
 
 /// A range of the stream to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,6 +46,7 @@ pub(crate) struct SendState {
     /// First position beyond the peer's window.
     pub edge: u64,
     pub rtt: RttEstimator,
+    pub timer: RetransmissionTimer,
     pub ecn: Echo,
     /// Payload bytes of a full segment (the effective MSS).
     pub mss: u32,
@@ -65,6 +67,7 @@ impl SendState {
             end: 1,
             edge: 1 + cfg.receive_buffer_bytes,
             rtt: RttEstimator::new(&cfg.rto),
+            timer: RetransmissionTimer::STOPPED,
             ecn: Echo::default(),
             mss,
             dup_acks: 0,

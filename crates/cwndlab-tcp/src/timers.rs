@@ -1,58 +1,45 @@
-//! The timers of an endpoint: an enum and a small table, without callbacks.
+//! The timers of an endpoint: an enum and a small table, without callbacks. The retransmission timer is apart
+//! ([`retransmit`]).
+
+pub(crate) mod retransmit;
 
 use cwndlab_units::Time;
 
 use crate::clock::Clock;
 use crate::config::TcpConfig;
 
-/// A timer of an endpoint.
+/// A timer of an endpoint, other than the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Timer {
-    /// Retransmission (RFC 6298), including SYN and FIN; while the window is zero, the persist timer (RFC 9293, section
-    /// 3.8.6.1); with RACK, also the reordering timer and the tail loss probe's.
-    Retransmit,
     /// Delayed acknowledgment (RFC 1122, 4.2.3.2).
     DelayedAck,
-    /// 2*MSL in TIME-WAIT (RFC 9293, 3.6.1).
-    TimeWait,
-    /// Until the pacer allows the next train of segments. It shares its place in [`Timers`] with `TimeWait`, because
-    /// nothing is paced in TIME-WAIT.
+    /// Until the pacer allows the next train of segments.
     Pacer,
-}
-
-impl Timer {
-    const fn place(self) -> usize {
-        match self {
-            Timer::Retransmit => 0,
-            Timer::DelayedAck => 1,
-            Timer::TimeWait | Timer::Pacer => 2,
-        }
-    }
 }
 
 /// When each timer expires; [`Time::MAX`] if it is not running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Timers([Time; 3]);
+pub(crate) struct Timers([Time; 2]);
 
 impl Timers {
     pub const fn new() -> Self {
-        Timers([Time::MAX; 3])
+        Timers([Time::MAX; 2])
     }
     pub fn set(&mut self, timer: Timer, at: Time) {
-        self.0[timer.place()] = at;
+        self.0[timer as usize] = at;
     }
     pub fn at(&self, timer: Timer) -> Time {
-        self.0[timer.place()]
+        self.0[timer as usize]
     }
     pub fn stop(&mut self, timer: Timer) {
-        self.0[timer.place()] = Time::MAX;
+        self.0[timer as usize] = Time::MAX;
     }
     pub fn is_running(&self, timer: Timer) -> bool {
-        !self.0[timer.place()].is_never()
+        !self.0[timer as usize].is_never()
     }
     /// Whether the timer has expired at `now`. If so, it is stopped.
     pub fn take_expired(&mut self, timer: Timer, now: Time) -> bool {
-        let expired = self.0[timer.place()] <= now;
+        let expired = self.0[timer as usize] <= now;
         if expired {
             self.stop(timer);
         }
@@ -61,7 +48,7 @@ impl Timers {
     /// The earliest expiry.
     #[inline]
     pub fn next(&self) -> Time {
-        self.0[0].min(self.0[1]).min(self.0[2])
+        self.0[0].min(self.0[1])
     }
 }
 

@@ -14,7 +14,7 @@ use crate::flight::Flight;
 use crate::recovery::{EchoEpisode, Growth, Outcome};
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::from_wire;
-use crate::timers::Timer;
+use crate::timers::retransmit::Reason;
 
 impl Connection {
     /// Processes the acknowledgment, the window and the options of a segment that begins at position `start`.
@@ -65,9 +65,11 @@ impl Connection {
 
     /// Stops the persist timer if an ACK that acknowledges nothing new has opened the window.
     pub(super) fn note_window_update(&mut self) {
-        let s = &self.sender;
+        let s = &mut self.sender;
         if s.snd.una == s.snd.max && s.snd.edge > s.snd.nxt && s.cc.cwnd() > 0 {
-            self.timers.stop(Timer::Retransmit);
+            if s.snd.timer.reason() == Reason::Persist {
+                s.snd.timer.stop();
+            }
             self.retries = 0;
         }
     }
@@ -282,11 +284,11 @@ impl Connection {
     /// 5.3). Called when new data is acknowledged.
     #[inline(always)]
     pub(super) fn restart_timer(&mut self, cfg: &TcpConfig, now: Time) {
-        let s = &self.sender;
-        if s.snd.una == s.snd.max {
-            self.timers.stop(Timer::Retransmit);
+        let s = &mut self.sender.snd;
+        if s.una == s.max {
+            s.timer.stop();
         } else {
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
+            s.restart_timeout(cfg, now);
         }
     }
 
@@ -366,7 +368,7 @@ impl Connection {
     /// Counts a fast retransmit and restarts the retransmission timer, because an episode of loss recovery has begun.
     pub(super) fn note_beginning(&mut self, cfg: &TcpConfig, now: Time) {
         self.stats.fast_retransmits += 1;
-        self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
+        self.sender.snd.restart_timeout(cfg, now);
     }
 
     /// Takes and returns a round-trip sample if this ACK provides one, by Karn's rule or RFC 7323's timestamps.
@@ -453,7 +455,7 @@ impl Connection {
         if s.cc.cwnd() == 0 {
             // RFC 3168, section 6.1.2: "MUST reset the retransmit timer on receiving the ECN-Echo packet when the
             // congestion window is one"
-            self.timers.set(Timer::Retransmit, cfg.expiry(report.now, s.snd.rtt.rto(&cfg.rto)));
+            s.snd.restart_timeout(cfg, report.now);
         }
         true
     }
@@ -463,7 +465,7 @@ impl Connection {
     fn time_echo(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) {
         let s = &mut self.sender;
         if s.snd.max > ack {
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
+            s.snd.restart_timeout(cfg, now);
         }
         if s.timed_end != 0 && ack >= s.timed_end {
             s.timed_end = 0;

@@ -7,6 +7,7 @@ use crate::ack_policy::Due;
 use crate::config::TcpConfig;
 use crate::segment::{Flags, Segment};
 use crate::state::State;
+use crate::timers::retransmit::Reason;
 use crate::timers::{Timer, Timers};
 
 impl Connection {
@@ -53,9 +54,9 @@ impl Connection {
 
     pub(super) fn enter_time_wait(&mut self, cfg: &TcpConfig, now: Time) {
         self.state = State::TimeWait;
-        self.timers.stop(Timer::Retransmit);
-        self.timers.stop(Timer::DelayedAck);
-        self.timers.set(Timer::TimeWait, cfg.expiry(now, cfg.fin.map_or(Time::ZERO, |fin| fin.time_wait_ns)));
+        self.stop_timers();
+        let wait = cfg.fin.map_or(Time::ZERO, |fin| fin.time_wait_ns);
+        self.sender.snd.timer.set(cfg, now, Reason::TimeWait, wait);
     }
 
     /// Whether a SYN may reopen this connection, which is in TIME-WAIT: this end opened passively, and the SYN cannot
@@ -84,7 +85,7 @@ impl Connection {
         let all_acked = self.sender.snd.una == self.sender.snd.end && !self.sender.is_blocked();
         if self.closing && !self.ends_by_fin && all_acked && self.was_established {
             self.state = State::Closed;
-            self.timers.stop(Timer::Retransmit);
+            self.sender.snd.timer.stop();
             self.timers.stop(Timer::Pacer);
         }
     }
@@ -92,8 +93,13 @@ impl Connection {
     /// Enters CLOSED and stops all timers, without recording an error.
     pub(super) fn end_quietly(&mut self) {
         self.state = State::Closed;
-        self.timers = Timers::new();
+        self.stop_timers();
         self.note_ack(true);
+    }
+
+    fn stop_timers(&mut self) {
+        self.timers = Timers::new();
+        self.sender.snd.timer.stop();
     }
 
     /// Enters CLOSED from LISTEN or SYN-SENT, without notifying the peer or recording an error.

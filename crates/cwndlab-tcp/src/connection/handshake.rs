@@ -9,7 +9,6 @@ use crate::congestion::{AfterAck, CongestionEvent, Episode};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
-use crate::timers::Timer;
 use crate::tuned_buffer::TunedBuffer;
 
 /// The MSS of a peer that sends no MSS option (RFC 9293, section 3.7.1).
@@ -104,7 +103,7 @@ impl Connection {
         self.state = State::Established;
         self.was_established = true;
         self.sender.snd.edge = self.sender.snd.una + u64::from(seg.window);
-        self.timers.stop(Timer::Retransmit);
+        self.sender.snd.timer.stop();
         self.receiver.on_established(cfg, now, self.offered_mss(cfg));
         let echoed = self.echoed_stamp(seg);
         let s = &mut self.sender;
@@ -152,8 +151,7 @@ impl Connection {
     pub(super) fn time_syn(&mut self, cfg: &TcpConfig, now: Time) {
         self.sender.timed_end = 1;
         self.sender.timed_at = now;
-        let rto = self.sender.snd.rtt.rto(&cfg.rto);
-        self.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
+        self.sender.snd.start_timeout(cfg, now);
     }
 
     /// Retransmits the SYN or SYN-ACK (RFC 6298, 5.5).
@@ -173,7 +171,6 @@ impl Connection {
             self.sender.snd.rtt.backoff(&cfg.rto);
         }
         self.control = if self.state == State::SynSent { Control::Syn } else { Control::SynAck };
-        let rto = self.sender.snd.rtt.rto(&cfg.rto);
-        self.timers.set(Timer::Retransmit, cfg.expiry(now, rto));
+        self.sender.snd.start_timeout(cfg, now);
     }
 }

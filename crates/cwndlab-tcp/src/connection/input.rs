@@ -256,8 +256,7 @@ impl Connection {
                 self.control = Control::SynAck; // our SYN-ACK was lost
                 self.sender.timed_end = 0; // Karn: an ACK would not show which SYN-ACK it answers
                 if cfg.linux_details {
-                    // `tcp_check_req`: the timer starts again
-                    self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
+                    self.sender.snd.start_timeout(cfg, now); // again (`tcp_check_req`)
                 }
                 return false;
             }

@@ -95,8 +95,8 @@ impl Connection {
     fn arm_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &self.sender;
         let waits = s.snd.edge < s.snd.end || s.holds();
-        if s.snd.una == s.snd.max && s.snd.nxt < s.snd.end && !self.timers.is_running(Timer::Retransmit) && waits {
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, s.snd.rtt.rto(&cfg.rto)));
+        if s.snd.una == s.snd.max && s.snd.nxt < s.snd.end && !s.snd.timer.is_running() && waits {
+            self.sender.snd.start_persist(cfg, now, 0);
         }
     }
 
@@ -130,10 +130,9 @@ impl Connection {
         s.snd.max = s.snd.max.max(end);
         s.snd.nxt = s.snd.nxt.max(s.snd.una);
         let idle_since = std::mem::replace(&mut s.last_sent, now);
-        if !self.timers.is_running(Timer::Retransmit) {
-            self.sender.cc.on_resume(now, now.saturating_sub(idle_since));
-            self.timers.set(Timer::Retransmit, cfg.expiry(now, self.sender.snd.rtt.rto(&cfg.rto)));
-            // RFC 6298, 5.1
+        if !s.snd.timer.is_running() {
+            s.cc.on_resume(now, now.saturating_sub(idle_since));
+            s.snd.start_timeout(cfg, now);
         }
         let sent = Transmission { now, piece, end, again, was_quiet };
         self.count_sent(piece.len);

@@ -6,7 +6,6 @@ use cwndlab_units::Time;
 use super::Connection;
 use crate::config::TcpConfig;
 use crate::recovery::{Expiry, Transmission};
-use crate::timers::Timer;
 
 impl Connection {
     /// Records a piece that was sent; only for connections that keep a record of each segment.
@@ -23,11 +22,10 @@ impl Connection {
         if !self.was_established {
             return false;
         }
-        let Expiry::Other { began, steps, next } = self.recovery.on_expiry(&mut self.sender.view(cfg), now) else {
+        let Expiry::Other { began, steps } = self.recovery.on_expiry(&mut self.sender.view(cfg), now) else {
             return false;
         };
         self.sender.take_steps(cfg, &steps, &mut self.recovery);
-        self.timers.set(Timer::Retransmit, next);
         self.share_timer(cfg);
         self.report_lost(now);
         if began {
@@ -37,9 +35,11 @@ impl Connection {
         true
     }
 
-    /// Lets loss recovery set the shared timer after an event.
+    /// With the timers of RFC 8985, sets the shared timer to the earliest one after an event.
     #[inline]
     pub(super) fn share_timer(&mut self, cfg: &TcpConfig) {
-        self.recovery.share_timer(cfg, &self.sender.snd, &mut self.timers);
+        if let Some(rack) = self.recovery.rack().filter(|_| !cfg.recovery.has_linux_timers()) {
+            rack.arm_earliest(&mut self.sender.snd);
+        }
     }
 }

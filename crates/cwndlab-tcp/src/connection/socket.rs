@@ -6,7 +6,6 @@ use super::Connection;
 use crate::segment::{Flags, Segment};
 use crate::socket_options::SocketOptions;
 use crate::state::{CloseReason, State};
-use crate::timers::Timer;
 
 impl Connection {
     /// As [`Connection::write`], but announces more data (`MSG_MORE`): less than a full segment waits until the next
@@ -86,7 +85,7 @@ impl Connection {
     /// progress (see [`Self::note_ack`]).
     pub(super) fn start_user_timeout(&mut self, now: Time) {
         let unanswered = self.retries > 0 || self.sender.snd.una == self.sender.snd.max;
-        let waits = unanswered && self.timers.is_running(Timer::Retransmit);
+        let waits = unanswered && self.sender.snd.timer.is_running();
         let Some(socket) = self.sender.socket_mut() else { return };
         if waits && socket.gives_up_at.is_none() {
             socket.gives_up_at = socket.user_timeout.map(|timeout| now + timeout);

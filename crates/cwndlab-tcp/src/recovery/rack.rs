@@ -17,7 +17,6 @@ use crate::config::TcpConfig;
 use crate::congestion::{AckKind, AckReport, Episode};
 use crate::flight::{sent_after, Arrived, Flight, RoundTrips, REPEATED};
 use crate::send_state::{Room, SendState};
-use crate::timers::Timers;
 use least::LeastRtt;
 use timer::Deadlines;
 use undo::Evidence;
@@ -492,10 +491,6 @@ impl Algorithm for Rack {
 
     fn unused_window(&mut self, v: &mut View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
         self.validate_window(v, now, limited, sent_now)
-    }
-
-    fn share_timer(&mut self, cfg: &TcpConfig, s: &SendState, timers: &mut Timers) {
-        self.arm(cfg, s, timers);
     }
 }
 

@@ -15,7 +15,6 @@ use crate::segment::{Flags, Header, Segment};
 use crate::send_state::SendState;
 use crate::sequence::to_wire;
 use crate::state::State;
-use crate::timers::Timer;
 
 impl Connection {
     /// Whether a segment passes header prediction (Jacobson 1990): it is in order or beyond a hole and has no flags
@@ -268,11 +267,10 @@ impl Connection {
             s.cc.on_feedback(&report);
             self.conclude(cfg, &report, &Outcome::GROW, true);
         }
-        let is_running = self.timers.is_running(Timer::Retransmit);
+        let is_running = self.sender.snd.timer.is_running();
         let rack = self.recovery.rack().filter(|_| is_running);
-        match rack.and_then(|rack| rack.set_calm_timer(&self.sender.view(cfg), now)) {
-            Some(at) => self.timers.set(Timer::Retransmit, at),
-            None => self.set_any_calm_timer(cfg, now),
+        if !rack.is_some_and(|rack| rack.set_calm_timer(&mut self.sender.view(cfg), now)) {
+            self.set_any_calm_timer(cfg, now);
         }
         self.after_new_ack(cfg, now);
         true
@@ -283,7 +281,7 @@ impl Connection {
     fn set_any_calm_timer(&mut self, cfg: &TcpConfig, now: Time) {
         self.restart_timer(cfg, now);
         if let Some(rack) = self.recovery.rack() {
-            rack.set_any_calm_timer(&self.sender.view(cfg), now);
+            rack.set_any_calm_timer(&mut self.sender.view(cfg), now);
         }
         self.share_timer(cfg);
     }

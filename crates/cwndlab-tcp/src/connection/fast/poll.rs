@@ -12,7 +12,6 @@ use crate::recovery::Transmission;
 use crate::segment::{AccEcnOption, Flags, Header, Segment};
 use crate::send_state::Piece;
 use crate::sequence::to_wire;
-use crate::timers::Timer;
 
 /// The result of [`Connection::poll_any`], predicted from a few fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -372,7 +371,7 @@ impl Connection {
     /// segment, and the retransmission timer is running.
     fn is_simple(&self) -> bool {
         let s = &self.sender;
-        s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && !s.is_buffered && self.timers.is_running(Timer::Retransmit)
+        s.snd.nxt + u64::from(s.snd.mss) < s.snd.end && !s.is_buffered && s.snd.timer.is_running()
     }
 
     /// The next full segment of new data, as [`Self::data_segment`] would make it. Call it only if [`Self::is_simple`]
@@ -443,19 +442,17 @@ impl Connection {
     #[inline(never)]
     fn time_next_sent(&mut self, cfg: &TcpConfig, now: Time) {
         let Some(rack) = self.recovery.rack() else { return };
-        if let Some(at) = rack.postpone_probe(cfg, now) {
-            self.timers.set(Timer::Retransmit, at);
-        } else {
-            rack.on_next_sent(&mut self.sender.view(cfg), now, &mut self.timers);
+        if !rack.postpone_probe(&mut self.sender.view(cfg), now) {
+            rack.on_next_sent(&mut self.sender.view(cfg), now);
         }
     }
 
     /// Whether [`Self::time_first`] would leave the timer unchanged: the first outstanding segment stays the same, and
     /// its timeout has not passed (after which the timer would count from now).
     fn keeps_timer(&self, cfg: &TcpConfig, now: Time) -> bool {
-        let keeps =
-            self.sender.outstanding.first().is_some() && self.timers.at(Timer::Retransmit) > now + cfg.rto.tick_ns * 2;
-        debug_assert!(!keeps || self.first_expiry(cfg, now).is_none_or(|at| at == self.timers.at(Timer::Retransmit)));
+        let due = self.sender.snd.timer.at();
+        let keeps = self.sender.outstanding.first().is_some() && due > now + cfg.rto.tick_ns * 2;
+        debug_assert!(!keeps || self.first_expiry(cfg, now).is_none_or(|at| at == due));
         keeps
     }
 }

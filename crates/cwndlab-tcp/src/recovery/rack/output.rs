@@ -5,7 +5,6 @@ use cwndlab_units::Time;
 use super::{counted, Phase, Rack};
 use crate::recovery::{Next, Transmission, View, ViewRef};
 use crate::send_state::{Piece, Room};
-use crate::timers::{Timer, Timers};
 
 impl Rack {
     /// Returns the room for retransmissions, and the number of bytes by which the room for new data is smaller: if
@@ -46,19 +45,19 @@ impl Rack {
         Next::in_order(room.less(uncounted))
     }
 
-    /// Does what [`Rack::note_sent`] and [`Rack::arm`] would after a full segment of new data was sent, if the
+    /// Does what [`Rack::note_sent`] would after a full segment of new data was sent, if the
     /// retransmission timer is running and only the window limits what is sent. Call it only if neither
     /// [`Rack::is_timed`] nor [`Rack::postpone_probe`] makes it unnecessary.
     #[inline(always)]
-    pub fn on_next_sent(&mut self, v: &mut View<'_>, now: Time, timers: &mut Timers) {
+    pub fn on_next_sent(&mut self, v: &mut View<'_>, now: Time) {
         self.count_in_episode(v, u64::from(v.s.mss));
-        if v.cfg.recovery.has_linux_timers() {
-            if let Some(at) = self.probe_new_data(v, now) {
-                return timers.set(Timer::Retransmit, at);
-            }
+        if v.cfg.recovery.has_linux_timers() && self.probe_new_data(v, now) {
+            return;
         }
         self.time_new_data(v, now, false);
-        self.arm(v.cfg, v.s, timers);
+        if !v.cfg.recovery.has_linux_timers() {
+            self.arm_earliest(v.s);
+        }
     }
 
     /// Returns the room for new data if that is next to be sent; `None` if a probe, a retransmission or F-RTO comes first.
@@ -78,7 +77,7 @@ impl Rack {
         }
     }
 
-    pub(super) fn note_sent(&mut self, v: &View<'_>, sent: &Transmission) {
+    pub(super) fn note_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
         self.count_in_episode(v, u64::from(sent.piece.len));
         if sent.again && !self.probe_due {
             self.evidence.on_again(sent.now, (sent.end - sent.piece.start).div_ceil(u64::from(v.s.mss)) as u32);

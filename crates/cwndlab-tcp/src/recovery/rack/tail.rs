@@ -2,23 +2,24 @@
 
 use cwndlab_units::Time;
 
-use super::timer::Pending;
 use super::{Phase, Rack};
 use crate::congestion::{AckKind, AckReport};
 use crate::flight::SACKED;
 use crate::recovery::{Expiry, Step, Steps, View};
 use crate::send_state::Piece;
+use crate::timers::retransmit::Reason;
 
 impl Rack {
     /// Processes an expiry of the retransmission timer, which may be set for the timeout, the reordering timer or the
     /// probe.
     pub(super) fn expire(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
         self.deadlines.probed_at = Time::MAX;
-        if v.s.una == v.s.max || self.deadlines.pending == Pending::Timeout {
+        let reason = v.s.timer.reason();
+        if v.s.una == v.s.max || matches!(reason, Reason::Rto | Reason::Persist) {
             return Expiry::Timeout;
         }
         let mut steps = Steps::NONE;
-        if self.deadlines.pending == Pending::Reordering {
+        if reason == Reason::Reordering {
             self.counts.reordering_timeouts += 1;
             let began = self.detect(v, now) && self.phase != Phase::Recovery;
             if began {
@@ -27,13 +28,13 @@ impl Rack {
                 self.begin(v, delivered, false, &mut steps);
             }
             self.reset_timeout(v, now);
-            return Expiry::Other { began, steps, next: self.deadlines.armed };
+            return Expiry::Other { began, steps };
         }
         // RFC 8985, section 7.3: one probe at a time, and one per measured round trip.
         self.probe_due = self.probe_end == 0 && (self.measured || v.cfg.recovery.has_linux_timers());
         if self.after_probe(v, now) {
             self.counts.loss_probes += u32::from(self.probe_due);
-            Expiry::Other { began: false, steps, next: self.deadlines.armed }
+            Expiry::Other { began: false, steps }
         } else {
             Expiry::Timeout
         }

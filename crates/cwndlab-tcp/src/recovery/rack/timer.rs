@@ -12,7 +12,7 @@ use crate::config::{RttSamples, TcpConfig};
 use crate::recovery::{Transmission, View};
 use crate::rto::RttEstimator;
 use crate::send_state::SendState;
-use crate::timers::{Timer, Timers};
+use crate::timers::retransmit::Reason;
 
 /// `TLP.max_ack_delay` (RFC 8985, section 7.2): the longest expected delay of an ACK.
 const MAX_ACK_DELAY: Time = Time::from_millis(200);
@@ -22,25 +22,12 @@ const FIRST_PTO: Time = Time::from_secs(1);
 /// or less does not matter.
 const TICK_ALLOWANCE: Time = Time::from_millis(2);
 
-/// Which of the three timers the retransmission timer is set for (RFC 8985, section 8: they are multiplexed).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Pending {
-    Timeout,
-    Reordering,
-    Probe,
-}
-
-/// When each of the three timers is due, and for which of them the retransmission timer is set. With Linux's timers,
-/// only `armed`, `pending` and `reordering` are used.
+/// When each of the three timers is due. With Linux's timers, `timeout` and `probe` are not used.
 #[derive(Clone, Debug)]
 pub(super) struct Deadlines {
     pub timeout: Time,
     pub reordering: Time,
     pub probe: Time,
-    /// The time to which the retransmission timer was set; `pending` is the one of the three timers for which it was
-    /// set.
-    pub armed: Time,
-    pub pending: Pending,
     /// When the probe's timer was last set so that it need not be set again for new data sent at the same time;
     /// [`Time::MAX`] if an ACK or an expiry has followed.
     pub probed_at: Time,
@@ -59,8 +46,6 @@ impl Default for Deadlines {
             timeout: never,
             reordering: never,
             probe: never,
-            armed: never,
-            pending: Pending::Timeout,
             probed_at: never,
             probed_until: Time::ZERO,
             paced_until: Time::ZERO,
@@ -111,17 +96,17 @@ fn is_within_timeout(v: &View<'_>, time: Time) -> bool {
 impl Rack {
     /// Sets the timer after an ACK; `advanced`: it acknowledges new data; `informed`: RACK's state has changed since
     /// losses were last looked for, which was done now.
-    pub(super) fn set_timer(&mut self, v: &View<'_>, arrivals: &Arrivals, advanced: bool, informed: bool) {
+    pub(super) fn set_timer(&mut self, v: &mut View<'_>, arrivals: &Arrivals, advanced: bool, informed: bool) {
         let now = arrivals.now;
         if !v.cfg.recovery.has_linux_timers() {
             if advanced {
                 self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
             }
         } else if v.s.una == v.s.max {
-            self.deadlines.pending = Pending::Timeout;
+            // The timer is stopped.
         } else if informed && !self.deadlines.reordering.is_never() {
             let wait = self.deadlines.reordering.saturating_sub(now) + allowance(v.cfg);
-            self.set(v.cfg, now, Pending::Reordering, wait.min(v.s.rtt.rto(&v.cfg.rto)));
+            self.set(v, now, Reason::Reordering, wait.min(v.s.rtt.rto(&v.cfg.rto)));
         } else if advanced || tells_of_time_before_first(v, arrivals) {
             self.probe_after_ack(v, now);
         }
@@ -129,7 +114,7 @@ impl Rack {
 
     /// With Linux's timers: sets the timer for a probe after an ACK, or for the timeout if no probe may be scheduled.
     #[inline]
-    fn probe_after_ack(&mut self, v: &View<'_>, now: Time) {
+    fn probe_after_ack(&mut self, v: &mut View<'_>, now: Time) {
         let Some(wait) = self.schedule_probe(v, now, v.s.rtt.rto(&v.cfg.rto)) else {
             return self.reset_timeout(v, now);
         };
@@ -140,30 +125,30 @@ impl Rack {
         }
     }
 
-    /// Sets the timer after an ACK that [`Rack::take_calm`] processed. Returns when it is due; `None`, with no effect, if
-    /// [`Rack::arm`] has to decide.
+    /// Sets the timer after an ACK that [`Rack::take_calm`] processed. Returns false, with no effect, if not only the
+    /// probe's timer has to be set.
     #[inline(always)]
-    pub fn set_calm_timer(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
+    pub fn set_calm_timer(&mut self, v: &mut View<'_>, now: Time) -> bool {
         if !v.cfg.recovery.has_linux_timers() || v.s.una == v.s.max {
-            return None;
+            return false;
         }
         let wait = probe_timeout(v);
         let bounded = if is_within_timeout(v, wait) { wait } else { v.s.rtt.rto(&v.cfg.rto) };
-        self.set(v.cfg, now, Pending::Probe, bounded + self.pacing_delay(v.cfg, now));
+        self.set(v, now, Reason::Probe, bounded + self.pacing_delay(v.cfg, now));
         if is_before_timeout(v, now, wait) {
             self.note_probe(v, now);
         }
-        Some(self.deadlines.armed)
+        true
     }
 
     /// As [`Self::set_calm_timer`], in any case.
-    pub fn set_any_calm_timer(&mut self, v: &View<'_>, now: Time) {
+    pub fn set_any_calm_timer(&mut self, v: &mut View<'_>, now: Time) {
         let nothing = Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None };
         self.set_timer(v, &nothing, true, false);
     }
 
     /// Sets the timer after a piece was sent.
-    pub(super) fn set_timer_for(&mut self, v: &View<'_>, sent: &Transmission) {
+    pub(super) fn set_timer_for(&mut self, v: &mut View<'_>, sent: &Transmission) {
         let Transmission { now, piece, again, was_quiet, .. } = *sent;
         if !again {
             return self.time_new_data(v, now, was_quiet);
@@ -172,35 +157,36 @@ impl Rack {
             return;
         }
         if self.probe_due {
-            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
-        } else if piece.start == v.s.una && self.deadlines.pending != Pending::Reordering {
+            self.set(v, now, Reason::Rto, v.s.rtt.rto(&v.cfg.rto));
+        } else if piece.start == v.s.una && v.s.timer.reason() != Reason::Reordering {
             // A segment that the timeout itself retransmits does not wait (`tcp_retransmit_timer`).
             let expired = self.deadlines.timed_out_at == now;
             let held = if expired { Time::ZERO } else { self.pacing_delay(v.cfg, now) };
-            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto) + held);
+            self.set(v, now, Reason::Rto, v.s.rtt.rto(&v.cfg.rto) + held);
         }
     }
 
     /// As [`Self::set_timer_for`], for new data. `was_quiet`: nothing was outstanding before.
-    pub(super) fn time_new_data(&mut self, v: &View<'_>, now: Time, was_quiet: bool) {
+    pub(super) fn time_new_data(&mut self, v: &mut View<'_>, now: Time, was_quiet: bool) {
         if !v.cfg.recovery.has_linux_timers() {
             if !self.probe_due {
                 self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
             }
         } else if self.probe_due {
-            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
+            self.set(v, now, Reason::Rto, v.s.rtt.rto(&v.cfg.rto));
         } else {
-            let probed = self.probe_new_data(v, now).is_some();
-            if !probed && (was_quiet || self.deadlines.pending == Pending::Probe) {
+            let replaces = was_quiet || v.s.timer.reason() == Reason::Probe;
+            if !self.probe_new_data(v, now) && replaces {
                 self.reset_timeout(v, now);
             }
         }
     }
 
-    /// With Linux's timers: sets the timer for a probe of data sent now, as [`Self::schedule_probe`].
+    /// With Linux's timers: sets the timer for a probe of data sent now. Returns false, with no effect, if no probe may be
+    /// scheduled.
     #[inline(always)]
-    pub(super) fn probe_new_data(&mut self, v: &View<'_>, now: Time) -> Option<Time> {
-        let wait = self.probe_wait(v)?;
+    pub(super) fn probe_new_data(&mut self, v: &mut View<'_>, now: Time) -> bool {
+        let Some(wait) = self.probe_wait(v) else { return false };
         let limit = if is_before_timeout(v, now, wait) {
             Time::MAX
         } else {
@@ -209,9 +195,9 @@ impl Rack {
                 left => left,
             }
         };
-        self.set(v.cfg, now, Pending::Probe, wait.min(limit) + self.pacing_delay(v.cfg, now));
+        self.set(v, now, Reason::Probe, wait.min(limit) + self.pacing_delay(v.cfg, now));
         self.note_probe(v, now);
-        Some(self.deadlines.armed)
+        true
     }
 
     /// Notes that the probe's timer need not be computed again for new data sent now. The probe waits longer if a single
@@ -230,53 +216,53 @@ impl Rack {
     }
 
     /// If the timer was set for a probe now: postpones it for as long as the pacer has since postponed the next segment.
-    /// Returns when it is due; `None`, with no effect, if it has to be computed again.
+    /// Returns false, with no effect, if it has to be computed again.
     #[inline]
-    pub fn postpone_probe(&mut self, cfg: &TcpConfig, now: Time) -> Option<Time> {
+    pub fn postpone_probe(&mut self, v: &mut View<'_>, now: Time) -> bool {
         let times = &mut self.deadlines;
-        if times.probed_at != now || !cfg.linux_details || cfg.goes_by_ticks() {
-            return None;
+        if times.probed_at != now || !v.cfg.linux_details || v.cfg.goes_by_ticks() {
+            return false;
         }
-        times.armed += times.paced_until.saturating_sub(times.probed_until);
+        v.s.timer.postpone(times.paced_until.saturating_sub(times.probed_until));
         times.probed_until = times.probed_until.max(times.paced_until);
-        Some(times.armed)
+        true
     }
 
     /// With Linux's timers: sets the timer for a probe, but to at most `limit` from now. Returns how long the probe
     /// waits apart from the limit; `None`, with no effect, if no probe may be scheduled.
     #[inline]
-    pub(super) fn schedule_probe(&mut self, v: &View<'_>, now: Time, limit: Time) -> Option<Time> {
+    pub(super) fn schedule_probe(&mut self, v: &mut View<'_>, now: Time, limit: Time) -> Option<Time> {
         let wait = self.probe_wait(v)?;
-        self.set(v.cfg, now, Pending::Probe, wait.min(limit) + self.pacing_delay(v.cfg, now));
+        self.set(v, now, Reason::Probe, wait.min(limit) + self.pacing_delay(v.cfg, now));
         Some(wait)
     }
 
     /// Sets the retransmission timeout after the probe's timer has expired. Returns false if the timeout has expired,
     /// too.
-    pub(super) fn after_probe(&mut self, v: &View<'_>, now: Time) -> bool {
+    pub(super) fn after_probe(&mut self, v: &mut View<'_>, now: Time) -> bool {
         if !v.cfg.recovery.has_linux_timers() {
             self.deadlines.probe = Time::MAX;
             self.deadlines.timeout = v.cfg.expiry(now, v.s.rtt.rto(&v.cfg.rto));
             return true;
         }
         if self.probe_due {
-            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
+            self.set(v, now, Reason::Rto, v.s.rtt.rto(&v.cfg.rto));
         } else {
             self.reset_timeout(v, now);
         }
-        self.deadlines.armed > now
+        v.s.timer.at() > now
     }
 
     /// With Linux's timers: sets the retransmission timeout again, because one of the other two timers has expired, or
     /// because no probe may be scheduled (Linux: `tcp_rearm_rto`).
-    pub(super) fn reset_timeout(&mut self, v: &View<'_>, now: Time) {
+    pub(super) fn reset_timeout(&mut self, v: &mut View<'_>, now: Time) {
         if v.cfg.recovery.has_linux_timers() {
-            let left = match self.deadlines.pending {
-                Pending::Timeout => v.s.rtt.rto(&v.cfg.rto),
+            let left = match v.s.timer.reason() {
+                Reason::Rto | Reason::Persist | Reason::TimeWait => v.s.rtt.rto(&v.cfg.rto),
                 // At least a microsecond, which takes a tick (`tcp_rearm_rto`).
-                Pending::Reordering | Pending::Probe => left_of_timeout(v, now).max(Time::from_micros(1)),
+                Reason::Reordering | Reason::Probe => left_of_timeout(v, now).max(Time::from_micros(1)),
             };
-            self.set(v.cfg, now, Pending::Timeout, left + self.pacing_delay(v.cfg, now));
+            self.set(v, now, Reason::Rto, left + self.pacing_delay(v.cfg, now));
         }
     }
 
@@ -297,9 +283,9 @@ impl Rack {
     }
 
     #[inline]
-    fn set(&mut self, cfg: &TcpConfig, now: Time, what: Pending, wait: Time) {
-        (self.deadlines.pending, self.deadlines.probed_at) = (what, Time::MAX);
-        self.deadlines.armed = cfg.expiry_again(self.deadlines.armed, now, wait);
+    fn set(&mut self, v: &mut View<'_>, now: Time, reason: Reason, wait: Time) {
+        self.deadlines.probed_at = Time::MAX;
+        v.s.timer.reset(v.cfg, now, reason, wait);
     }
 
     /// Returns [`probe_timeout`]; `None` if no probe may be scheduled.
@@ -318,37 +304,29 @@ impl Rack {
     }
 
     /// With Linux's timers: restarts the retransmission timeout after it has expired.
-    pub(super) fn restart_timeout(&mut self, v: &View<'_>, now: Time) {
+    pub(super) fn restart_timeout(&mut self, v: &mut View<'_>, now: Time) {
         if v.cfg.recovery.has_linux_timers() {
-            self.set(v.cfg, now, Pending::Timeout, v.s.rtt.rto(&v.cfg.rto));
+            self.set(v, now, Reason::Rto, v.s.rtt.rto(&v.cfg.rto));
         }
     }
 
-    /// Sets the retransmission timer to the pending one of the three timers. With the RFC's timers: if the
-    /// retransmission timer was changed since the last call, its value is the new timeout.
-    pub fn arm(&mut self, cfg: &TcpConfig, s: &SendState, timers: &mut Timers) {
-        let place = timers.at(Timer::Retransmit);
-        if s.una == s.max || place.is_never() {
-            (self.deadlines.armed, self.deadlines.pending) = (place, Pending::Timeout);
+    /// With the RFC's timers: sets the retransmission timer to the earliest of the three. If it was set for the timeout
+    /// since the last call, that is the new timeout.
+    pub fn arm_earliest(&mut self, s: &mut SendState) {
+        if s.una == s.max || !s.timer.is_running() {
             return; // nothing is outstanding, or the persist timer runs
         }
-        if !cfg.recovery.has_linux_timers() {
-            self.arm_earliest(place);
+        let Deadlines { timeout, reordering, probe, .. } = &mut self.deadlines;
+        if matches!(s.timer.reason(), Reason::Rto | Reason::Persist) {
+            *timeout = s.timer.at();
         }
-        timers.set(Timer::Retransmit, self.deadlines.armed);
-    }
-
-    fn arm_earliest(&mut self, place: Time) {
-        if place != self.deadlines.armed {
-            self.deadlines.timeout = place;
-        }
-        (self.deadlines.pending, self.deadlines.armed) = (Pending::Timeout, self.deadlines.timeout);
-        if self.deadlines.reordering < self.deadlines.timeout {
-            (self.deadlines.pending, self.deadlines.armed) = (Pending::Reordering, self.deadlines.reordering);
-        } else if !self.deadlines.probe.is_never() {
+        if reordering < timeout {
+            s.timer.expire_at(Reason::Reordering, *reordering);
+        } else if !probe.is_never() {
             // If the timeout is due before the probe, the probe is sent when the timeout is due (section 7.2).
-            (self.deadlines.pending, self.deadlines.armed) =
-                (Pending::Probe, self.deadlines.probe.min(self.deadlines.timeout));
+            s.timer.expire_at(Reason::Probe, (*probe).min(*timeout));
+        } else {
+            s.timer.expire_at(Reason::Rto, *timeout);
         }
     }
 }

@@ -1,0 +1,104 @@
+//! The retransmission timer. This module alone sets and stops it. It runs for one [`Reason`] at a time.
+
+use cwndlab_units::Time;
+
+use crate::config::TcpConfig;
+use crate::send_state::SendState;
+
+/// What the retransmission timer runs for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    /// The retransmission timeout (RFC 6298), including that of SYN and FIN.
+    Rto,
+    /// The window probe (RFC 9293, section 3.8.6.1).
+    Persist,
+    /// RACK's reordering timer (RFC 8985, section 6.2).
+    Reordering,
+    /// The tail loss probe (RFC 8985, section 7.2).
+    Probe,
+    /// The end of TIME-WAIT (RFC 9293, section 3.6.1), in which nothing is retransmitted.
+    TimeWait,
+}
+
+/// When the timer expires, and why it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RetransmissionTimer {
+    at: Time,
+    reason: Reason,
+}
+
+impl RetransmissionTimer {
+    pub const STOPPED: RetransmissionTimer = RetransmissionTimer { at: Time::MAX, reason: Reason::Rto };
+
+    /// When it expires; [`Time::MAX`] if it is not running.
+    #[inline]
+    pub fn at(self) -> Time {
+        self.at
+    }
+
+    #[inline]
+    pub fn reason(self) -> Reason {
+        self.reason
+    }
+
+    #[inline]
+    pub fn is_running(self) -> bool {
+        !self.at.is_never()
+    }
+
+    #[inline]
+    pub fn stop(&mut self) {
+        *self = Self::STOPPED;
+    }
+
+    /// Lets the timer expire at a time that was computed before.
+    #[inline]
+    pub fn expire_at(&mut self, reason: Reason, at: Time) {
+        *self = RetransmissionTimer { at, reason };
+    }
+
+    /// Sets the timer to `wait` from now.
+    #[inline]
+    pub fn set(&mut self, cfg: &TcpConfig, now: Time, reason: Reason, wait: Time) {
+        self.expire_at(reason, cfg.expiry(now, wait));
+    }
+
+    /// Postpones the timer, which keeps its reason.
+    #[inline]
+    pub fn postpone(&mut self, by: Time) {
+        self.at += by;
+    }
+
+    /// Sets the timer of a Linux sender again (`inet_csk_reset_xmit_timer`), which keeps its place among the timers of
+    /// the wheel if it can.
+    #[inline]
+    pub fn reset(&mut self, cfg: &TcpConfig, now: Time, reason: Reason, wait: Time) {
+        self.expire_at(reason, cfg.expiry_again(self.at, now, wait));
+    }
+}
+
+impl SendState {
+    /// Starts the timeout, which counts from now (RFC 6298, 5.1, 5.5 and 5.6).
+    #[inline]
+    pub fn start_timeout(&mut self, cfg: &TcpConfig, now: Time) {
+        self.timer.set(cfg, now, Reason::Rto, self.rtt.rto(&cfg.rto));
+    }
+
+    /// Restarts the timeout after an event other than the sending of data. With Linux's timers, RACK decides when a
+    /// running timer is set again, and for what.
+    #[inline]
+    pub fn restart_timeout(&mut self, cfg: &TcpConfig, now: Time) {
+        if !(cfg.recovery.has_linux_timers() && self.timer.is_running()) {
+            self.start_timeout(cfg, now);
+        }
+    }
+
+    /// Starts the timer for a window probe, the `retries`-th in a row. The interval between probes increases
+    /// exponentially (RFC 9293, section 3.8.6.1). A probe reveals nothing about the path, so the backoff of the timeout
+    /// does not change.
+    pub fn start_persist(&mut self, cfg: &TcpConfig, now: Time, retries: u8) {
+        let rto = self.rtt.rto(&cfg.rto);
+        let wait = if retries == 0 { rto } else { (rto * (1 << retries)).min(cfg.rto.max_ns) };
+        self.timer.set(cfg, now, Reason::Persist, wait);
+    }
+}
