@@ -3,6 +3,7 @@
 
 pub(crate) mod check;
 mod choices;
+mod details;
 mod effect;
 mod ends;
 pub(crate) mod knobs;

@@ -283,7 +283,7 @@ impl Connection {
         }
         if self.timers.take_expired(Timer::Pacer, now) {
             // The caller polls next.
-            if let Some(rack) = self.recovery.rack().filter(|_| cfg.linux_details) {
+            if let Some(rack) = self.recovery.rack().filter(|_| cfg.resends_after_pacing()) {
                 rack.on_pacer();
             }
         }
@@ -502,9 +502,12 @@ impl Connection {
     /// When the retransmission timer expires, or the timer that runs in its place (RACK's reordering timer, the tail
     /// loss probe's, or the persist timer); [`Time::MAX`] if none is running.
     pub fn retransmission_deadline(&self) -> Time {
-        Some(self.sender.snd.timer)
-            .filter(|timer| timer.reason() != Reason::TimeWait)
-            .map_or(Time::MAX, |timer| timer.at())
+        let timer = self.sender.snd.timer;
+        if timer.reason() == Reason::TimeWait {
+            Time::MAX
+        } else {
+            timer.at()
+        }
     }
     /// Bytes sent and not cumulatively acknowledged (SND.NXT - SND.UNA). After a timeout, data that go-back-N has yet
     /// to send again does not count.

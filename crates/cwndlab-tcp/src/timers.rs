@@ -72,7 +72,7 @@ impl TcpConfig {
     /// Whether an echoed timestamp is from before `at`: in Linux, whose timestamps count milliseconds, from a
     /// millisecond before (`tcp_tsopt_ecr_before`).
     pub(crate) fn precedes(&self, echo: u32, at: Time) -> bool {
-        let (at, unit) = (self.clock().micros(at), if self.linux_details { 1000 } else { 1 });
+        let (at, unit) = (self.clock().micros(at), if self.echoes_milliseconds() { 1000 } else { 1 });
         let ahead = i64::from(echo.wrapping_sub(at as u32) as i32);
         at.saturating_add_signed(ahead) / unit < at / unit
     }
@@ -81,7 +81,7 @@ impl TcpConfig {
     /// microseconds of its clock.
     #[inline]
     pub(crate) fn elapsed(&self, at: Time, now: Time) -> Time {
-        if !self.linux_details {
+        if !self.counts_microseconds() {
             return now.saturating_sub(at);
         }
         let clock = self.clock();

@@ -98,7 +98,7 @@ impl RenoLinux2 {
 pub(super) fn new_bytes(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     if cfg.slow_start_limit_segments > 0 {
         ack.acked_bytes
-    } else if cfg.linux_details {
+    } else if cfg.grows_by_reports() {
         ack.fresh_bytes
     } else {
         ack.fresh_bytes.min(ack.acked_bytes)

@@ -137,7 +137,7 @@ impl Connection {
         if !self.sender.snd.ecn.is_accurate() {
             let (flags, codepoint) = self.sender.snd.ecn.on_out(cfg.ecn, data, again);
             // With DCTCP, Linux sets ECT on pure ACKs, too (`tcp_ecn_send`).
-            let always = cfg.linux_details && self.sender.snd.ecn.is_per_packet();
+            let always = cfg.marks_pure_acks() && self.sender.snd.ecn.is_per_packet();
             return (flags, if always { self.sender.snd.ecn.codepoint() } else { codepoint });
         }
         // As in Linux, every segment after the handshake carries the codepoint.

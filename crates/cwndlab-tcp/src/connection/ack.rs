@@ -110,7 +110,7 @@ impl Connection {
         let una = from_wire(self.iss, seg.ack, self.sender.snd.una).max(self.sender.snd.una as i64);
         let at = |wire: u32| from_wire(self.iss, wire, una as u64);
         let mut blocks = seg.sack;
-        if cfg.linux_details && blocks.len > 1 {
+        if cfg.sorts_blocks() && blocks.len > 1 {
             blocks.as_mut_slice().sort_unstable_by_key(|block| at(block.0));
         }
         let max = self.sender.snd.max as i64;
@@ -146,7 +146,7 @@ impl Connection {
     /// window by the steps that recovery requests. The caller then calls [`Connection::conclude`].
     fn decide(&mut self, cfg: &TcpConfig, report: &AckReport) -> Outcome {
         self.sender.cc.on_feedback(report);
-        if report.kind == AckKind::Duplicate && report.ece && !cfg.linux_details {
+        if report.kind == AckKind::Duplicate && report.ece && !cfg.detects_before_echo() {
             self.on_echo(cfg, report);
         }
         let outcome = self.recovery.on_ack(&mut self.sender.view(cfg), report);
@@ -356,7 +356,7 @@ impl Connection {
     /// such ACK.
     fn on_reporting_ack(&mut self, cfg: &TcpConfig, report: &AckReport) {
         let outcome = self.decide(cfg, report);
-        if report.ece && report.kind != AckKind::Old && cfg.linux_details {
+        if report.ece && report.kind != AckKind::Old && cfg.detects_before_echo() {
             self.on_echo(cfg, report); // if the ACK reveals no loss (`tcp_try_to_open`)
         }
         if outcome.began {
@@ -440,12 +440,12 @@ impl Connection {
     /// those of the ECN kind `rfc2481` do.
     fn on_echo(&mut self, cfg: &TcpConfig, report: &AckReport) -> bool {
         let s = &mut self.sender;
-        if !s.snd.ecn.may_reduce(s.snd.una, cfg.linux_details) {
+        if !s.snd.ecn.may_reduce(s.snd.una, cfg.responds_at_end_of_repair()) {
             return s.snd.ecn.is_agreed() && (cfg.ecn_holds_slow_start || !s.cc.in_slow_start());
         }
         let flight = report.prior_flight_bytes.min(s.cc.cwnd());
         let episode = self.recovery.on_echo(&mut s.view(cfg), report);
-        let decided = report.kind == AckKind::New || cfg.linux_details;
+        let decided = report.kind == AckKind::New || cfg.detects_before_echo();
         s.begin_reduction(cfg, episode.map_or(0, |episode| episode.recover_fs), &mut self.recovery);
         s.reduce(cfg, CongestionEvent::Ecn, flight);
         self.stats.ecn_reductions += 1;
@@ -490,7 +490,7 @@ impl Connection {
 /// is one (`tcp_rtt_tsopt_us`).
 pub(super) fn stamped_rtt(cfg: &TcpConfig, now: Time, echoed: u32) -> Time {
     let clock = cfg.clock();
-    if !cfg.linux_details {
+    if !cfg.echoes_milliseconds() {
         return Time::from_micros(clock.age(now, echoed));
     }
     Time::from_millis((clock.micros(now) / 1000).saturating_sub(clock.stamped_ms(now, echoed)).max(1))

@@ -108,7 +108,7 @@ impl Connection {
         let echoed = self.echoed_stamp(seg);
         let s = &mut self.sender;
         let is_timed = self.retries == 0 && s.timed_end == 1 && cfg.shaking().timed;
-        if let Some(echoed) = echoed.filter(|_| !is_timed && cfg.linux_details) {
+        if let Some(echoed) = echoed.filter(|_| !is_timed && cfg.times_repeated_handshake()) {
             // `tcp_ack_update_rtt`: the timestamp tells which SYN or SYN-ACK was answered.
             s.snd.rtt.on_sample(&cfg.rto, now, stamped_rtt(cfg, now, echoed), (s.snd.una, s.snd.max));
             s.snd.rtt.clear_backoff();
@@ -117,7 +117,7 @@ impl Connection {
             s.snd.rtt.after_lost_syn(); // RFC 6298, 5.7
                                         // In Linux a SYN-ACK sent because the SYN arrived again counts, too (`num_retrans`).
             let timeouts = u32::from(self.retries);
-            let retransmissions = if cfg.linux_details { self.stats.retransmits } else { timeouts };
+            let retransmissions = if cfg.counts_repeated_syn_acks() { self.stats.retransmits } else { timeouts };
             if retransmissions > u32::from(cfg.shaking().free_retransmissions) {
                 // RFC 5681, section 3.1: after a lost SYN the window is one segment.
                 s.cc.on_episode(Episode::Restarted, s.snd.mss);

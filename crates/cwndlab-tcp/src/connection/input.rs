@@ -67,7 +67,7 @@ impl Connection {
         if !is_older || recent == 0 || stamp_unit(now).wrapping_sub(self.stamped_at) >= OUTDATED {
             return false;
         }
-        if !cfg.linux_details {
+        if !cfg.accepts_late_timestamps() {
             return true;
         }
         let s = &self.sender.snd;
@@ -202,7 +202,7 @@ impl Connection {
     /// Whether data in this segment may change the ECN echo, or, for Linux's receiver, carries CWR after a loss.
     fn may_change_echo(&self, cfg: &TcpConfig, seg: &Header) -> bool {
         let ecn = self.sender.snd.ecn;
-        ecn.affects_echo(seg) || seg.flags.has(Flags::CWR) && !ecn.is_accurate() && cfg.linux_details
+        ecn.affects_echo(seg) || seg.flags.has(Flags::CWR) && !ecn.is_accurate() && cfg.acknowledges_cwr()
     }
 
     /// Updates the ECN echo for a data segment that may change it. If the segment changes DCTCP.CE (RFC 8257, section
@@ -255,7 +255,7 @@ impl Connection {
                 }
                 self.control = Control::SynAck; // our SYN-ACK was lost
                 self.sender.timed_end = 0; // Karn: an ACK would not show which SYN-ACK it answers
-                if cfg.linux_details {
+                if cfg.restarts_syn_ack_timer() {
                     self.sender.snd.start_timeout(cfg, now); // again (`tcp_check_req`)
                 }
                 return false;

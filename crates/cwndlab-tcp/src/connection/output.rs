@@ -311,7 +311,7 @@ impl Connection {
                 // (`tcp_ecn_clear_syn`; RFC 3168, section 6.1.1.1).
                 let requests = match cfg.ecn.is_accurate() {
                     true => 2,
-                    false if cfg.linux_details => 1,
+                    false if cfg.requests_ecn_once() => 1,
                     false => u8::MAX,
                 };
                 let ecn = if self.retries < requests { cfg.ecn.syn_flags() } else { Flags(0) };

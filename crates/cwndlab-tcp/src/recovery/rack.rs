@@ -64,7 +64,7 @@ fn delivered(ack: &AckReport, flight: &Flight) -> u64 {
 
 /// Returns bytes as proportional rate reduction counts them. Linux counts packets, of which the last may be shorter.
 fn counted(v: &View<'_>, bytes: u64) -> u32 {
-    let unit = if v.cfg.linux_details { u64::from(v.s.mss) } else { 1 };
+    let unit = if v.cfg.reduces_by_packets() { u64::from(v.s.mss) } else { 1 };
     bytes.next_multiple_of(unit) as u32
 }
 
@@ -81,7 +81,7 @@ fn quarter(cfg: &TcpConfig, s: &SendState) -> Time {
 
 /// Returns a waiting time as it is counted: in Linux in whole microseconds, as the times that it is compared with.
 fn counted_time(cfg: &TcpConfig, time: Time) -> Time {
-    Time::from_nanos(if cfg.linux_details { time.as_nanos() / 1000 * 1000 } else { time.as_nanos() })
+    Time::from_nanos(if cfg.counts_microseconds() { time.as_nanos() / 1000 * 1000 } else { time.as_nanos() })
 }
 
 /// Returns `RecoverFS` (RFC 9937, section 6.1): the flight less the bytes that SACK had reported before the ACK that
@@ -143,7 +143,7 @@ impl Rack {
     /// does not if more are reported than were retransmitted: the network duplicates packets (`tcp_dsack_seen`).
     pub fn believes_dsack(&mut self, cfg: &TcpConfig, segments: u32, again: u32) -> bool {
         self.twice += segments;
-        self.twice <= again || !cfg.linux_details
+        self.twice <= again || !cfg.doubts_dsacks()
     }
 
     /// Applies `RACK_update` (RFC 8985, section 6.2, steps 2 and 3) to each segment newly known to have arrived, in its
@@ -171,7 +171,7 @@ impl Rack {
             }
             // Step 2: an older echoed timestamp, or a round trip below the minimum, means that an earlier copy was
             // acknowledged. Of what SACK reports, Linux tests only the round trip (`tcp_rack_advance`).
-            let echo = ack.echoed_stamp.filter(|_| !(v.cfg.linux_details && sacked));
+            let echo = ack.echoed_stamp.filter(|_| !(v.cfg.ignores_echo_of_sacked() && sacked));
             let older = echo.is_some_and(|echo| v.cfg.precedes(echo, sent.at));
             if repeated && (older || rtt < ack.prior_min_rtt) {
                 continue;
@@ -205,7 +205,7 @@ impl Rack {
         let mut steps = Steps::NONE;
         let of_probe = self.is_probe(ack.dsack, v.s.mss);
         // In Linux a probe's DSACK does not count, nor any before reordering was seen (`tcp_dsack_seen`).
-        let counts = !v.cfg.linux_details || (self.reorderings > 0 && !of_probe);
+        let counts = !v.cfg.doubts_dsacks() || (self.reorderings > 0 && !of_probe);
         self.adapt(v.s, ack.dsack.is_some() && counts);
         self.end_probe(v, ack, delivered, of_probe, &mut steps);
         if advanced {
@@ -226,7 +226,7 @@ impl Rack {
         let again = v.flight.tally().again;
         // Linux looks for losses only if this ACK or an earlier one has told something new (`tcp_rack_mark_lost`).
         let informed = looks && std::mem::take(&mut self.advanced);
-        let found = looks && (informed || !v.cfg.linux_details) && self.detect(v, ack.now);
+        let found = looks && (informed || !v.cfg.detects_on_news()) && self.detect(v, ack.now);
         // RFC 9937, section 6.2: an ACK is safe if it advances SND.UNA and reveals no further loss.
         let safe = advanced && !found;
         // After a timeout only the loss of a retransmission begins an episode (Linux).
@@ -283,7 +283,7 @@ impl Rack {
     /// Counts the end of a repair of losses, and resets the reordering window after 16 without a DSACK (RFC 8985,
     /// section 6.2, step 4). Linux does not count those whose reduction is undone (`tcp_try_undo_recovery`).
     fn count_repair(&mut self, cfg: &TcpConfig, undone: bool) {
-        if cfg.linux_details && undone {
+        if cfg.skips_undone_repairs() && undone {
             return;
         }
         self.persist = self.persist.saturating_sub(1);
@@ -317,7 +317,7 @@ impl Rack {
     fn begin(&mut self, v: &mut View<'_>, delivered: u64, safe: bool, steps: &mut Steps) {
         if self.phase == Phase::Reduced {
             self.proportional.send_count = 0;
-            if v.cfg.linux_details {
+            if v.cfg.reports_loss_after_echo() {
                 steps.push(Step::LossAfterEcho);
             }
         } else {
@@ -371,7 +371,7 @@ impl Algorithm for Rack {
         }
         // In Linux, the ACK that ends an episode opens the window; by RFC 6582, section 3.2, the window stays at
         // ssthresh.
-        let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.linux_details);
+        let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.grows_at_end_of_repair());
         Outcome { began, lost_bytes, steps, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
 
@@ -419,7 +419,7 @@ impl Algorithm for Rack {
     /// Marks segments as lost after a timeout, and begins their repair (RFC 8985, section 6.3).
     fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode> {
         // Linux allows no time for reordering here (`tcp_timeout_mark_lost`).
-        let waits = self.reorderings > 0 && !v.cfg.linux_details;
+        let waits = self.reorderings > 0 && !v.cfg.loses_all_at_timeout();
         let window = if waits { quarter(v.cfg, v.s) * u64::from(self.multiplier) } else { Time::ZERO };
         v.flight.lose_overdue(self.rtt + window, now);
         v.s.nxt = v.s.max; // the record, not `nxt`, shows which segments are lost

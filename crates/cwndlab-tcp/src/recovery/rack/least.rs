@@ -23,7 +23,7 @@ impl LeastRtt {
     /// have been delayed, so that a longer round trip than the minimum does not count (`FLAG_ACK_MAYBE_DELAYED`).
     #[inline(always)]
     pub fn note(&mut self, cfg: &TcpConfig, s: &mut SendState, now: Time, rtt: Time, only: Option<u64>) {
-        if cfg.linux_details && (rtt <= s.rtt.min_rtt() || now >= self.fresh_until) {
+        if cfg.forgets_min_rtt() && (rtt <= s.rtt.min_rtt() || now >= self.fresh_until) {
             self.note_other(cfg, s, now, rtt, only);
         }
     }

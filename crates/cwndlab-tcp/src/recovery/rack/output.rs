@@ -12,8 +12,9 @@ impl Rack {
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
         let in_flight = v.flight.tally().pipe;
         // In Linux cwnd limits, too, what may be sent when the reordering timer finds a loss between two ACKs.
-        let shaped =
-            matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.cc.owns_recovery() && !v.cfg.linux_details;
+        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced)
+            && !v.cc.owns_recovery()
+            && !v.cfg.repairs_within_cwnd();
         let window = if shaped { in_flight + u64::from(self.proportional.send_count) } else { v.window() };
         let uncounted = if v.cfg.limited_transmit || self.phase != Phase::Open { 0 } else { v.flight.reported.total() };
         (Room { window, in_flight }, uncounted)

@@ -24,7 +24,7 @@ impl Rack {
             let began = self.detect(v, now) && self.phase != Phase::Recovery;
             if began {
                 // A timer delivers nothing; Linux counts one segment as delivered (`tcp_rack_reo_timeout`).
-                let delivered = if v.cfg.linux_details { u64::from(v.s.mss) } else { 0 };
+                let delivered = if v.cfg.delivers_by_timer() { u64::from(v.s.mss) } else { 0 };
                 self.begin(v, delivered, false, &mut steps);
             }
             self.reset_timeout(v, now);
@@ -76,7 +76,7 @@ impl Rack {
         }
         let beyond = s.una > self.probe_end;
         // The original and the probe have both arrived, according to a DSACK or a duplicate ACK that delivers nothing.
-        let dsack = if v.cfg.linux_details { of_probe } else { ack.dsack.is_some() };
+        let dsack = if v.cfg.matches_dsack_of_probe() { of_probe } else { ack.dsack.is_some() };
         let both = dsack || (ack.kind != AckKind::New && delivered == 0);
         if !self.probe_repeats || both {
             self.probe_end = 0;

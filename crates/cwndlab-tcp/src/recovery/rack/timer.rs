@@ -220,7 +220,7 @@ impl Rack {
     #[inline]
     pub fn postpone_probe(&mut self, v: &mut View<'_>, now: Time) -> bool {
         let times = &mut self.deadlines;
-        if times.probed_at != now || !v.cfg.linux_details || v.cfg.goes_by_ticks() {
+        if times.probed_at != now || !v.cfg.waits_for_pacer() || v.cfg.goes_by_ticks() {
             return false;
         }
         v.s.timer.postpone(times.paced_until.saturating_sub(times.probed_until));
@@ -276,7 +276,7 @@ impl Rack {
     #[inline]
     fn pacing_delay(&self, cfg: &TcpConfig, now: Time) -> Time {
         let held = self.deadlines.paced_until.saturating_sub(now).as_nanos();
-        if held == 0 || !cfg.linux_details {
+        if held == 0 || !cfg.waits_for_pacer() {
             return Time::ZERO;
         }
         Time::from_nanos(if cfg.rto.timer_hz == 0 { held } else { held - held % cfg.rto.timer_tick() })
