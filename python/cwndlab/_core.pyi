@@ -769,13 +769,11 @@ class Records:
         """A table by its name. Raises KeyError, which lists the tables."""
 
     def __getitem__(self, name: str, /) -> Table: ...
-    def write_trace(
-        self, path: str | PathLike[str], format: str, connection: int = 0, from_client: bool = True
-    ) -> None:
+    def write_trace(self, path: str | PathLike[str], format: str) -> None:
         """Writes a trace of the segments at the observed node.
 
-        `format` is "pcapng", "ns" or "xplot"; an "xplot" file shows one direction of one connection. Raises
-        ValueError if the run observed no segments, and OSError if the file cannot be written.
+        `format` is "pcapng" or "ns". Raises ValueError if the run observed no segments, and OSError if the file cannot
+        be written.
         """
 
 @final

@@ -134,23 +134,13 @@ impl Records {
         self.table(name)
     }
 
-    /// Writes a trace of the segments at the observed node. `format` is "pcapng", "ns" or "xplot"; an "xplot" file
-    /// shows one direction of one connection.
-    #[pyo3(signature = (path, format, connection = 0, from_client = true))]
-    fn write_trace(
-        &self,
-        py: Python<'_>,
-        path: PathBuf,
-        format: &str,
-        connection: u32,
-        from_client: bool,
-    ) -> PyResult<()> {
+    /// Writes a trace of the segments at the observed node. `format` is "pcapng" or "ns".
+    fn write_trace(&self, py: Python<'_>, path: PathBuf, format: &str) -> PyResult<()> {
         let format = match format {
             "pcapng" => TraceFormat::Pcapng,
             "ns" => TraceFormat::Ns,
-            "xplot" => TraceFormat::Xplot { connection, from_client },
             other => {
-                let message = format!("there is no trace format {other:?}; there are pcapng, ns, xplot");
+                let message = format!("there is no trace format {other:?}; there are pcapng, ns");
                 return Err(PyValueError::new_err(message));
             }
         };

@@ -6,7 +6,7 @@ use crate::column::Batch;
 use crate::digest::digest;
 use crate::table::Table as _;
 use crate::tables::{Delays, Limits, SegmentRow, Segments, States, Timeouts, Windows, TABLES};
-use crate::trace::{ns, pcapng, xplot, Flow};
+use crate::trace::{ns, pcapng, Flow};
 
 /// The name of the observed node, and the names and ends of links, for traces.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +32,6 @@ pub enum TraceFormat {
     Pcapng,
     /// The text format of ns-2.
     Ns,
-    /// A time-sequence graph of one direction of one connection.
-    Xplot {
-        /// Serial number of the connection.
-        connection: u32,
-        /// Whether the client sends the data.
-        from_client: bool,
-    },
 }
 
 impl Records {
@@ -101,14 +94,6 @@ impl Records {
             TraceFormat::Ns => {
                 let links: Vec<(u32, u32)> = self.place.links.iter().map(|&(_, nodes)| nodes).collect();
                 ns::write(out, &rows, &self.flows, &links)
-            }
-            TraceFormat::Xplot { connection, from_client } => {
-                if connection as usize >= self.flows.len() {
-                    let count = self.flows.len();
-                    return Err(invalid(format!("connection {connection} does not exist; the run opened {count}")));
-                }
-                let title = format!("connection {connection} at {node}");
-                xplot::write(out, &title, &rows, connection, from_client)
             }
         }
     }

@@ -3,7 +3,6 @@
 pub mod ns;
 pub mod pcapng;
 mod wire;
-pub mod xplot;
 
 pub use wire::FIRST_SERVER_PORT;
 

@@ -13,7 +13,7 @@ from cwndlab.errors import OutputError, StudyError
 from . import arguments as opt
 from .arguments import limits_of, load, one_cell
 
-FORMATS = ("csv", "text", "pcapng", "ns", "xplot")
+FORMATS = ("csv", "text", "pcapng", "ns")
 FormatOption = Annotated[
     str, typer.Option("--format", metavar="|".join(FORMATS), autocompletion=lambda: list(FORMATS))
 ]

@@ -109,7 +109,7 @@ def view_again(source: Repeatable, cell: str, replicate: int, probes: Mapping[st
 
 
 #: Written by the core.
-TOOL_FORMATS = ("pcapng", "ns", "xplot")
+TOOL_FORMATS = ("pcapng", "ns")
 
 
 def trace(cell: Cell, kind: str, *, seed: int, replicate: int = 0, kernel: Kernel | None = None) -> bytes:
