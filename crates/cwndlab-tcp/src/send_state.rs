@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 
 use crate::config::TcpConfig;
 use crate::ecn::Echo;
-use crate::flight::{AckReport, Flight};
+use crate::flight::{AckKind, AckReport, Flight, PlainAck};
 use crate::rto::RttEstimator;
 use crate::timers::retransmit::RetransmissionTimer;
 
@@ -100,15 +100,35 @@ impl SendState {
         (end != u64::MAX).then(|| Piece { start, len: (end - start).min(u64::from(self.mss)) as u32 })
     }
 
-    /// Returns a report with the sender's state after this ACK. The caller adds what the ACK reports.
-    pub fn report(&self, cfg: &TcpConfig, now: Time) -> AckReport {
+    /// Returns the report of an ACK of new data that acknowledges `acked_bytes` and reports nothing else; the caller adds
+    /// what other ACKs report. `prior`: `FlightSize`, and the estimated bytes in the network, before the ACK.
+    pub fn report(
+        &self,
+        cfg: &TcpConfig,
+        now: Time,
+        prior: (u64, u64),
+        acked_bytes: u64,
+        rtt: Option<Time>,
+    ) -> AckReport {
         AckReport {
             now,
+            kind: AckKind::New,
             mss: self.mss,
+            acked_bytes,
+            delivered_bytes: acked_bytes,
+            fresh_bytes: acked_bytes,
+            prior_flight_bytes: prior.0,
+            prior_in_flight_bytes: prior.1,
+            rtt,
             srtt: self.rtt.srtt(&cfg.rto),
             snd_nxt: self.nxt,
             snd_una: self.una,
             ..AckReport::default()
         }
+    }
+
+    /// Returns the part of [`Self::report`] that most window laws need.
+    pub fn plain_ack(&self, now: Time, acked_bytes: u64, rtt: Option<Time>) -> PlainAck {
+        PlainAck { now, mss: self.mss, acked_bytes, rtt, snd_una: self.una, snd_nxt: self.nxt }
     }
 }

@@ -23,7 +23,7 @@ impl Connection {
         if ack < self.sender.snd.una as i64 {
             // The SACK blocks of an old ACK may report arrivals that are not known yet.
             if self.recovery.detects_by_time() {
-                let report = self.account_report(cfg, now, seg, false);
+                let report = self.account(cfg, now, seg, Some(seg), false);
                 self.on_reporting_ack(cfg, &report);
                 self.share_timer(cfg);
             }
@@ -82,7 +82,7 @@ impl Connection {
         if idle && (!by_time || bare && self.is_unreported(cfg, now)) {
             return self.note_window_update(); // there is nothing to report
         }
-        let report = self.account_report(cfg, now, seg, window_changed);
+        let report = self.account(cfg, now, seg, Some(seg), window_changed);
         if report.kind == AckKind::Duplicate {
             return self.on_duplicate_ack(cfg, seg, &report);
         }
@@ -94,11 +94,18 @@ impl Connection {
 
     /// Whether an ACK is a duplicate (RFC 5681, section 2) or, with SACK, one that reports something new (RFC 6675,
     /// section 2).
-    fn is_duplicate(&self, cfg: &TcpConfig, seg: &Segment, window_changed: bool, reported: u64) -> bool {
+    fn is_duplicate(
+        &self,
+        cfg: &TcpConfig,
+        seg: &Header,
+        window_changed: bool,
+        has_blocks: bool,
+        reported: u64,
+    ) -> bool {
         let outstanding = self.sender.snd.max > self.sender.snd.una;
         let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
         if self.agreed.sack && !self.recovery.counts_bare_acks(cfg) {
-            return outstanding && (reported > 0 || (bare && !window_changed && seg.sack.len == 0));
+            return outstanding && (reported > 0 || (bare && !window_changed && !has_blocks));
         }
         outstanding && bare && !window_changed
     }
@@ -128,7 +135,7 @@ impl Connection {
     /// blocks nor AccECN option.
     #[inline(never)]
     pub(super) fn take_new_ack(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) {
-        let report = self.account_new(cfg, now, seg, options);
+        let report = self.account(cfg, now, seg, options, false);
         let outcome = self.decide(cfg, &report);
         self.stats.fast_retransmits += u32::from(outcome.began);
         let s = &self.sender;
@@ -159,103 +166,64 @@ impl Connection {
         outcome
     }
 
-    /// Builds the report of an ACK of new data; moves SND.UNA and measures the round trip. `options`: as for
-    /// [`Connection::take_new_ack`].
-    fn account_new(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, options: Option<&Segment>) -> AckReport {
-        let ack = from_wire(self.iss, seg.ack, self.sender.snd.una) as u64;
+    /// Builds the report of an ACK: records its SACK blocks, moves SND.UNA if it acknowledges new data, and measures the
+    /// round trip. `options`: as for [`Connection::take_new_ack`]. `window_changed`: the right edge of the window differs
+    /// from the last one advertised.
+    fn account(
+        &mut self,
+        cfg: &TcpConfig,
+        now: Time,
+        seg: &Header,
+        options: Option<&Segment>,
+        window_changed: bool,
+    ) -> AckReport {
+        let una = self.sender.snd.una;
+        let ack = from_wire(self.iss, seg.ack, una);
+        let is_new = ack > una as i64;
         let blocks = options.filter(|seg| seg.sack.len > 0);
-        let has_blocks = blocks.is_some() && self.agreed.sack;
-        let prior_flight_bytes = self.sender.snd.flight_size();
-        let prior_in_flight_bytes = self.in_flight_measured();
+        let prior = (self.sender.snd.flight_size(), self.in_flight_measured());
         let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(cfg, seg, blocks);
-        let sacked_bytes = blocks.filter(|_| has_blocks).map_or(0, |seg| self.learn_sack(cfg, seg));
-        let s = &mut self.sender;
-        let acked = ack - s.snd.una;
-        // Without SACK, each duplicate ACK reports the arrival of one segment.
-        let by_duplicates = u64::from(s.snd.dup_acks) * u64::from(s.snd.mss);
-        s.snd.una = ack;
-        s.snd.nxt = s.snd.nxt.max(ack);
-        s.snd.resend_first = false;
-        let known = s.outstanding.on_ack(ack);
-        self.retries = 0;
-        if self.recovery.times_echo(true, has_blocks) {
-            self.time_echo(cfg, now, seg, ack);
-        }
-        let rtt = self.measure_record(cfg, now, seg, ack);
-        let s = &self.sender;
-        let acked_bytes = acked - u64::from(s.fin && ack > s.snd.end);
+        let blocks = blocks.filter(|_| self.agreed.sack);
+        let sacked_bytes = blocks.map_or(0, |seg| self.learn_sack(cfg, seg));
+        let (acked_bytes, known) = if is_new { self.acknowledge(ack as u64) } else { (0, 0) };
+        let measured = if is_new {
+            self.measure_record(cfg, now, seg, ack as u64, blocks.is_some())
+        } else {
+            self.measure_reported(cfg, now)
+        };
         let delivered_bytes = acked_bytes + sacked_bytes - known;
+        let s = &self.sender;
         let feedback = match options.filter(|_| !s.is_plain() || s.snd.ecn.is_accurate()) {
             Some(seg) => self.feedback(cfg, now, seg, acked_bytes, delivered_bytes),
             None => Feedback::of_echo(seg, delivered_bytes),
         };
         let s = &mut self.sender;
-        let (rtt, rate) = if s.outstanding.keeps_segments() { s.outstanding.sample(now, rtt) } else { (rtt, None) };
-        AckReport {
-            kind: AckKind::New,
-            acked_bytes,
-            sacked_bytes,
-            delivered_bytes,
-            fresh_bytes: if self.agreed.sack {
-                delivered_bytes
-            } else {
-                acked_bytes - by_duplicates.min(acked_bytes - acked_bytes.min(u64::from(s.snd.mss)))
-            },
-            ce_bytes: feedback.ce_bytes,
-            ce_packets: feedback.ce_packets,
-            prior_flight_bytes,
-            prior_in_flight_bytes,
-            rtt,
-            rate,
-            has_blocks,
-            dsack,
-            prior_min_rtt,
-            echoed_stamp,
-            ece: feedback.ece,
-            ..s.snd.report(cfg, now)
+        let (sampled, rate) = s.outstanding.sample(now, measured);
+        let mut report = s.snd.report(cfg, now, prior, acked_bytes, if is_new { sampled } else { measured });
+        if is_new && !self.agreed.sack {
+            // Without SACK, each duplicate ACK reports the arrival of one segment.
+            let by_duplicates = u64::from(s.snd.dup_acks) * u64::from(s.snd.mss);
+            report.fresh_bytes -= by_duplicates.min(acked_bytes - acked_bytes.min(u64::from(s.snd.mss)));
+        } else if is_new {
+            report.fresh_bytes = delivered_bytes;
         }
+        (report.sacked_bytes, report.delivered_bytes, report.rate) = (sacked_bytes, delivered_bytes, rate);
+        (report.ece, report.ce_bytes, report.ce_packets) = (feedback.ece, feedback.ce_bytes, feedback.ce_packets);
+        (report.has_blocks, report.dsack) = (blocks.is_some(), dsack);
+        (report.echoed_stamp, report.prior_min_rtt) = (echoed_stamp, prior_min_rtt);
+        if ack < una as i64 {
+            report.kind = AckKind::Old;
+        } else if !is_new {
+            let duplicate = self.is_duplicate(cfg, seg, window_changed, blocks.is_some(), sacked_bytes);
+            report.kind = if duplicate { AckKind::Duplicate } else { AckKind::Other };
+        }
+        report
     }
 
-    /// Builds the report of an ACK that acknowledges nothing new, from its SACK blocks. `window_changed`: the right
-    /// edge of the window differs from the last one advertised.
-    fn account_report(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, window_changed: bool) -> AckReport {
-        let (prior_flight_bytes, prior_in_flight_bytes) = (self.sender.snd.flight_size(), self.in_flight_measured());
-        let (dsack, echoed_stamp, prior_min_rtt) = self.begin_account(cfg, seg, Some(seg));
-        let sacked_bytes = if self.agreed.sack { self.learn_sack(cfg, seg) } else { 0 };
-        let reported = self.sender.outstanding.round_trips(cfg, now).reported;
-        if let Some((first, last)) = reported {
-            let s = &mut self.sender.snd;
-            s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
-            s.rtt.note_least(last);
-        }
-        let rtt = reported.map(|rtts| rtts.1);
-        let s = &mut self.sender;
-        let (_, rate) = s.outstanding.sample(now, rtt);
-        let feedback = self.feedback(cfg, now, seg, 0, sacked_bytes);
-        let kind = if from_wire(self.iss, seg.ack, self.sender.snd.una) < self.sender.snd.una as i64 {
-            AckKind::Old
-        } else if self.is_duplicate(cfg, seg, window_changed, sacked_bytes) {
-            AckKind::Duplicate
-        } else {
-            AckKind::Other
-        };
-        AckReport {
-            kind,
-            sacked_bytes,
-            delivered_bytes: sacked_bytes,
-            ce_bytes: feedback.ce_bytes,
-            ce_packets: feedback.ce_packets,
-            prior_flight_bytes,
-            prior_in_flight_bytes,
-            rtt,
-            rate,
-            has_blocks: seg.sack.len > 0,
-            dsack,
-            prior_min_rtt,
-            echoed_stamp,
-            ece: feedback.ece,
-            ..self.sender.snd.report(cfg, now)
-        }
+    /// Moves SND.UNA to `ack`. Returns the payload bytes that it acknowledges, and how many of them SACK had reported.
+    fn acknowledge(&mut self, ack: u64) -> (u64, u64) {
+        let acked_bytes = self.advance(ack);
+        (acked_bytes, self.sender.outstanding.on_ack(ack))
     }
 
     /// Prepares the report of an ACK. If losses are detected by time (RACK), returns the range that a DSACK reports,
@@ -413,9 +381,21 @@ impl Connection {
         self.time_first(cfg, now);
     }
 
+    /// Takes a sample from the segments that an ACK of nothing new reports by SACK. Returns the sample for the window law.
+    fn measure_reported(&mut self, cfg: &TcpConfig, now: Time) -> Option<Time> {
+        let (first, last) = self.sender.outstanding.round_trips(cfg, now).reported?;
+        let s = &mut self.sender.snd;
+        s.rtt.on_sample(&cfg.rto, now, first, (s.una, s.max));
+        s.rtt.note_least(last);
+        Some(last)
+    }
+
     /// Takes a sample of the round trip from the records of single segments, or, if they have none, from
     /// [`Self::measure`]. Returns the sample for the window law.
-    fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64) -> Option<Time> {
+    fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64, has_blocks: bool) -> Option<Time> {
+        if self.recovery.times_echo(true, has_blocks) {
+            self.time_echo(cfg, now, seg, ack);
+        }
         let rtts = self.sender.outstanding.round_trips(cfg, now).acknowledged();
         let Some((first, last)) = rtts.filter(|_| cfg.rto.samples == RttSamples::RoundTrip) else {
             // The records have no sample: segments are not recorded, one was retransmitted, or the configuration asks

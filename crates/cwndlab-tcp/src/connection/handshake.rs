@@ -142,7 +142,7 @@ impl Connection {
             let mss = u64::from(s.snd.mss);
             s.stopped_by_cwnd = true;
             s.note_usage(now);
-            let opened = s.snd.report(cfg, now).counting(mss);
+            let opened = s.snd.report(cfg, now, (0, 0), mss, None);
             let after = AfterAck { may_grow: true, cwnd_limited: s.uses_cwnd(), ..AfterAck::default() };
             s.cc.on_ack(cfg, &opened, &after);
         }

@@ -59,7 +59,7 @@ mod tests {
         (s.snd.end, s.snd.nxt, s.snd.max) = (501, 501, 501);
         let mut recovery = FastRetransmit::default();
         let mut take = |s: &mut Sender| {
-            let ack = AckReport { kind: AckKind::Duplicate, ..s.snd.report(&cfg, Time::ZERO) };
+            let ack = AckReport { kind: AckKind::Duplicate, ..s.snd.report(&cfg, Time::ZERO, (0, 0), 0, None) };
             recovery.on_ack(&mut s.view(&cfg), &ack).began
         };
         assert_eq!([take(&mut s), take(&mut s), take(&mut s)], [false, false, true]);

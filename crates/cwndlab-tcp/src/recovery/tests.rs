@@ -24,7 +24,7 @@ fn sender(cfg: &TcpConfig) -> Sender {
 
 fn report(cfg: &TcpConfig, s: &Sender, kind: AckKind, sacked_bytes: u64) -> AckReport {
     let now = MS(100);
-    AckReport { kind, sacked_bytes, prior_flight_bytes: s.snd.flight_size(), ..s.snd.report(cfg, now) }
+    AckReport { kind, sacked_bytes, ..s.snd.report(cfg, now, (s.snd.flight_size(), 0), 0, None) }
 }
 
 /// Passes an ACK to the recovery, and applies its steps to the window.

@@ -7,12 +7,11 @@
 use cwndlab_units::Time;
 
 use crate::config::{RttSamples, TcpConfig};
-use crate::congestion::{AckKind, AckReport, PlainAck};
+use crate::congestion::AckReport;
 use crate::connection::fast::Rest;
 use crate::connection::Connection;
 use crate::recovery::Outcome;
 use crate::segment::{Flags, Header, Segment};
-use crate::send_state::SendState;
 use crate::sequence::to_wire;
 use crate::state::State;
 
@@ -161,9 +160,8 @@ impl Connection {
         if let Some(rate) = s.outstanding.rate() {
             rate.on_idle_ack();
             if needs.idle_acks {
-                let SendState { mss, una: snd_una, nxt: snd_nxt, .. } = s.snd;
-                let ack = PlainAck { now, mss, acked_bytes: 0, rtt: None, snd_una, snd_nxt };
-                if s.cc.on_idle_ack(&ack, s.snd.rtt.srtt(&cfg.rto)) && self.rest == Rest::Told {
+                if s.cc.on_idle_ack(&s.snd.plain_ack(now, 0, None), s.snd.rtt.srtt(&cfg.rto)) && self.rest == Rest::Told
+                {
                     self.rest = Rest::Still;
                 }
             }
@@ -253,17 +251,8 @@ impl Connection {
         } else {
             let s = &mut self.sender;
             let (rtt, rate) = s.outstanding.sample(now, Some(last));
-            let report = AckReport {
-                kind: AckKind::New,
-                acked_bytes,
-                delivered_bytes: acked_bytes,
-                fresh_bytes: acked_bytes,
-                prior_flight_bytes,
-                prior_in_flight_bytes,
-                rtt,
-                rate,
-                ..s.snd.report(cfg, now)
-            };
+            let prior = (prior_flight_bytes, prior_in_flight_bytes);
+            let report = AckReport { rate, ..s.snd.report(cfg, now, prior, acked_bytes, rtt) };
             s.cc.on_feedback(&report);
             self.conclude(cfg, &report, &Outcome::GROW, true);
         }
@@ -288,7 +277,7 @@ impl Connection {
 
     /// Moves SND.UNA to `ack`. Returns the payload bytes acknowledged.
     #[inline(always)]
-    fn advance(&mut self, ack: u64) -> u64 {
+    pub(in crate::connection) fn advance(&mut self, ack: u64) -> u64 {
         let s = &mut self.sender;
         let acked_bytes = ack - s.snd.una - u64::from(s.fin && ack > s.snd.end);
         s.snd.una = ack;
@@ -302,7 +291,7 @@ impl Connection {
     #[inline(always)]
     fn grow_plainly(&mut self, cfg: &TcpConfig, now: Time, acked_bytes: u64, rtt: Option<Time>) {
         let s = &mut self.sender;
-        let plain = PlainAck { now, mss: s.snd.mss, acked_bytes, rtt, snd_una: s.snd.una, snd_nxt: s.snd.nxt };
+        let plain = s.snd.plain_ack(now, acked_bytes, rtt);
         if s.cc.needs().plain_feedback {
             let apart = plain; // a copy, so that the call below gets `plain` in registers
             s.cc.on_plain_feedback(&apart);
