@@ -17,6 +17,7 @@
 
 mod bbr;
 mod bbr3;
+mod change;
 mod controller;
 mod cubic;
 mod cubic_linux;
@@ -30,6 +31,7 @@ mod ledbat;
 mod ledbat_plus_plus;
 mod needs;
 mod prague;
+pub(crate) mod prr;
 mod reno;
 mod rounds;
 mod search;
@@ -40,6 +42,7 @@ pub use needs::Needs;
 
 pub(crate) use crate::flight::PlainAck;
 pub use crate::flight::{AckKind, AckReport, AfterAck};
+pub(crate) use change::{Changes, WindowChange};
 
 use cwndlab_units::Time;
 
@@ -62,8 +65,8 @@ pub struct Grant {
     /// Number of bytes sent at once when pacing.
     pub quantum: Quantum,
     /// Whether the law's window also applies in recovery (Linux: `cong_control`). Recovery then detects losses and
-    /// chooses retransmissions, but [`Episode::Restarted`] and [`Episode::StillInNetwork`] are the only steps of an
-    /// episode that set the window.
+    /// chooses retransmissions, but [`WindowChange::Restart`] and [`WindowChange::StillInNetwork`] are the only changes
+    /// that set the window.
     pub owns_recovery: bool,
 }
 
@@ -108,34 +111,4 @@ pub enum CongestionEvent {
     Rto,
     /// The retransmission timer expired again for the same segment (RFC 5681, section 3.1: ssthresh is held constant).
     RtoRepeat,
-}
-
-/// A step of a loss-recovery episode, as recovery reports it to the controller.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Episode {
-    /// Sending restarts from one segment: after a lost SYN (RFC 5681, section 3.1), a marked SYN-ACK (RFC 5562, section
-    /// 3.2), or a timeout while an ECN echo kept the window closed (RFC 3168, section 6.1.2).
-    Restarted,
-    /// PRR: cwnd becomes `pipe + allowance` (RFC 9937, section 6.2).
-    Proportional {
-        /// estimated bytes in the network
-        pipe: u64,
-        /// bytes that may be sent before the next ACK (`SndCnt`)
-        allowance: u64,
-    },
-    /// Fast recovery begins after an ECN echo has reduced the window.
-    LossAfterEcho,
-    /// NewReno: a partial ACK deflates the window by these bytes (RFC 6582, section 3.2, step 3).
-    Deflated(u32),
-    /// ns-2's NewReno: as [`Episode::Deflated`], but by this many whole segments. ns-2 counts cwnd in packets, as a
-    /// real number, whose fractional part the step does not change.
-    DeflatedBySegments(u32),
-    /// Linux 2.0: when the timer expires in fast recovery, cwnd grows by these bytes, the amount by which fast recovery
-    /// has inflated the window.
-    Inflated(u32),
-    /// After a timeout, cwnd becomes one segment plus these bytes, which are assumed to be still in the network (Linux:
-    /// `tcp_enter_loss`).
-    StillInNetwork(u64),
-    /// The episode is over, and the window becomes ssthresh (RFC 6582, section 3.2, step 3; RFC 9937, section 6.4).
-    Ended,
 }

@@ -24,7 +24,7 @@ use cwndlab_units::Time;
 
 use crate::ack_policy::Due;
 use crate::config::{RecoveryKind, SlowStartKind, TcpConfig, TimerStart};
-use crate::congestion::{CongestionControl, CongestionEvent, Episode, LawFailures};
+use crate::congestion::{CongestionControl, CongestionEvent, LawFailures, WindowChange};
 use crate::flight::Keeps;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
@@ -77,7 +77,7 @@ pub struct Connection {
     stats: Stats,
 }
 
-const _: () = assert!(size_of::<Connection>() <= 408);
+const _: () = assert!(size_of::<Connection>() <= 416);
 
 /// Options agreed on in the handshake.
 #[derive(Clone, Copy, Debug, Default)]
@@ -313,18 +313,19 @@ impl Connection {
         let s = &mut self.sender;
         let reduced = self.recovery.has_reduced(&mut s.view(cfg), self.retries) || self.retries > 1;
         if cfg.recovery.reno().outlives_timeout && self.recovery.in_recovery() {
-            s.cc.on_episode(Episode::Inflated(s.snd.inflation), s.snd.mss);
+            s.cc.change(cfg, WindowChange::Inflate(s.snd.inflation), s.snd.mss);
         }
         let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
-        s.reduce(cfg, event, s.snd.flight_size().max(1));
+        s.cc.on_congestion(cfg, event, s.snd.flight_size().max(1), s.snd.mss);
+        s.snd.ecn.reduced(s.snd.max, false);
         s.snd.rtt.backoff(&cfg.rto);
         s.snd.nxt = s.snd.una;
         s.snd.dup_acks = 0;
         s.timed_end = 0;
         s.snd.resend_first = false;
         s.outstanding.on_timeout(s.snd.max);
-        if let Some(step) = self.recovery.on_timeout(&mut s.view(cfg), now) {
-            s.cc.on_episode(step, s.snd.mss);
+        if let Some(change) = self.recovery.on_timeout(&mut s.view(cfg), now) {
+            s.cc.change(cfg, change, s.snd.mss);
         }
         s.snd.restart_timeout(cfg, now);
         self.share_timer(cfg);
@@ -355,7 +356,7 @@ impl Connection {
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if s.cc.cwnd() == 0 {
-            return s.cc.on_episode(Episode::Restarted, s.snd.mss); // an ECN echo closed cwnd: RFC 3168, section 6.1.2
+            return s.cc.change(cfg, WindowChange::Restart, s.snd.mss); // an ECN echo closed cwnd: RFC 3168, section 6.1.2
         }
         if self.is_held() {
             return self.push(); // data corked for a whole timeout is sent, as by Linux's probe

@@ -42,7 +42,7 @@ pub use config::{
     RttSamples, SackConfig, SendTuning, SlowStartKind, TcpConfig, TimerStart, WindowLawKind, WithoutEffect, RENAMED,
 };
 pub use congestion::{
-    AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Episode, Grant, LawError, LawFailure,
+    AckKind, AckReport, AfterAck, CongestionControl, CongestionEvent, Controller, Grant, LawError, LawFailure,
     LawFailures, LossEvent, Needs, Quantum, Start, Window,
 };
 pub use connection::{CongestionState, Connection, DeliveredCe, Info, Limit, Polled, Quick, RecoveryCounts};

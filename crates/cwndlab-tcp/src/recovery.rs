@@ -4,8 +4,8 @@
 //! Contract for every [`Algorithm`]:
 //!
 //! - Methods get a [`View`] of the sender: positions, outstanding data, and the window. No algorithm calls the
-//!   congestion controller. Instead, algorithms return changes of the window as [`Steps`], which `Sender::take_steps`
-//!   applies.
+//!   congestion controller, except to count what proportional rate reduction lets go. Instead, algorithms return
+//!   [`Changes`] of the window, which `Sender::apply` makes.
 //!
 //! - `on_ack` is called once per ACK, after `una` has moved and the record of outstanding data has been updated. It
 //!   returns an [`Outcome`].
@@ -18,7 +18,6 @@
 mod fack_1998;
 mod new_reno;
 mod outcome;
-mod proportional;
 pub(crate) mod rack;
 mod reno;
 mod sack_1998;
@@ -28,13 +27,12 @@ mod tahoe;
 use cwndlab_units::Time;
 
 use crate::config::{FackConfig, RecoveryConfig, RecoveryRules, RenoConfig, SackConfig, TcpConfig};
-use crate::congestion::{AckKind, AckReport, Controller, Episode};
+use crate::congestion::{AckKind, AckReport, Changes, CongestionEvent, Controller, WindowChange};
 use crate::flight::Flight;
 use crate::send_state::{Piece, Room, SendState};
 use fack_1998::Fack1998;
 use new_reno::NewReno;
-pub(crate) use outcome::{Growth, Next, Outcome, Step, Steps};
-pub(crate) use proportional::{Allow, Proportional};
+pub(crate) use outcome::{Growth, Next, Outcome};
 use rack::Rack;
 use reno::Reno;
 use sack_1998::Sack1998;
@@ -44,7 +42,7 @@ use tahoe::Tahoe;
 /// The part of the sender that a recovery algorithm reads and may change.
 pub(crate) struct View<'a> {
     pub cfg: &'a TcpConfig,
-    pub cc: &'a Controller,
+    pub cc: &'a mut Controller,
     pub s: &'a mut SendState,
     pub flight: &'a mut Flight,
 }
@@ -105,17 +103,8 @@ pub(crate) enum Expiry {
     /// A retransmission timeout.
     Timeout,
     /// A timer of the recovery has expired, not the retransmission timeout, and the timer is set again. `began`: whether
-    /// an episode has begun; `steps`: changes of the window.
-    Other { began: bool, steps: Steps },
-}
-
-/// An episode of proportional rate reduction that begins with an ECN echo.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct EchoEpisode {
-    /// `RecoverFS` (RFC 9937, section 6.1).
-    pub recover_fs: u32,
-    /// The ACK that carries the ECN echo (ECE), which is the first one of the episode.
-    pub allow: Allow,
+    /// an episode has begun; `changes`: of the window.
+    Other { began: bool, changes: Changes },
 }
 
 /// Events that RACK counts.
@@ -161,8 +150,8 @@ pub(crate) trait Algorithm {
                     // RFC 6675, section 4: the blocks may indicate that the new first segment is lost.
                     let found = self.on_dup_ack(v, ack, 0);
                     if found.began {
-                        let steps = outcome.steps.then(&found.steps);
-                        return self.with_losses(v, Outcome { growth: Growth::None, began: true, steps, ..outcome });
+                        let changes = outcome.changes.then(&found.changes);
+                        return self.with_losses(v, Outcome { growth: Growth::None, began: true, changes, ..outcome });
                     }
                 }
                 if ack.sacked_bytes == 0 && outcome.growth == Growth::Acked {
@@ -187,8 +176,8 @@ pub(crate) trait Algorithm {
         Outcome { lost_bytes: if lost { u64::from(v.s.first(v.flight).len) } else { 0 }, ..outcome }
     }
 
-    /// Processes a retransmission timeout. Returns the step of an episode that the controller is to take next, if any.
-    fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode>;
+    /// Processes a retransmission timeout. Returns a change of the window, if any.
+    fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<WindowChange>;
 
     /// Returns the next piece to send. If the result is [`Next::InOrder`] with `or_else` set, and no data at SND.NXT
     /// can be sent, the caller calls this method again with `nothing_new` set.
@@ -242,19 +231,14 @@ pub(crate) trait Algorithm {
         !self.in_recovery()
     }
 
-    /// Returns the state of proportional rate reduction, if the recovery uses it.
-    fn proportional(&mut self) -> Option<&mut Proportional> {
-        None
-    }
-
     /// Returns the state that `Info` and traces display.
     fn shown(&self) -> Shown {
         Shown::default()
     }
 
-    /// Called before an ECN echo reduces the window. Returns an episode if proportional rate reduction is to reduce it.
-    fn on_echo(&mut self, _v: &mut View<'_>, _ack: &AckReport) -> Option<EchoEpisode> {
-        None
+    /// Processes an ECN echo to which the sender responds. Returns the reduction of the window.
+    fn on_echo(&mut self, _v: &mut View<'_>, ack: &AckReport) -> Changes {
+        Changes::one(echo_cut(ack, 0))
     }
 
     /// Called when the retransmission timer has expired. Returns whether this is a retransmission timeout, or a timer
@@ -345,9 +329,9 @@ impl Recovery {
             RecoveryConfig::Fack(FackConfig { rules: RecoveryRules::Ns2_1998, .. }) if sack => {
                 Recovery::Fack1998(Box::default())
             }
-            RecoveryConfig::Sack(_) if sack => selective(LossRule::Rfc6675, None),
-            RecoveryConfig::Fack(_) if sack => selective(LossRule::Forward, None),
-            RecoveryConfig::Prr(_) if sack => selective(LossRule::Rfc6675, Some(Proportional::default())),
+            RecoveryConfig::Sack(_) if sack => selective(LossRule::Rfc6675, false),
+            RecoveryConfig::Fack(_) if sack => selective(LossRule::Forward, false),
+            RecoveryConfig::Prr(_) if sack => selective(LossRule::Rfc6675, true),
             RecoveryConfig::Rack(_) if sack => Recovery::Rack(Box::new(Rack::new())),
             _ => Recovery::NewReno(NewReno::new(cfg.recovery.new_reno().rules)),
         }
@@ -361,12 +345,11 @@ impl Recovery {
 
     forward! {
         mut on_ack(v: &mut View<'_>, ack: &AckReport) -> Outcome;
-        mut on_timeout(v: &mut View<'_>, now: Time) -> Option<Episode>;
+        mut on_timeout(v: &mut View<'_>, now: Time) -> Option<WindowChange>;
         mut on_expiry(v: &mut View<'_>, now: Time) -> Expiry;
-        mut on_echo(v: &mut View<'_>, ack: &AckReport) -> Option<EchoEpisode>;
+        mut on_echo(v: &mut View<'_>, ack: &AckReport) -> Changes;
         mut on_sent(v: &mut View<'_>, sent: &Transmission);
         mut on_idle_restart(now: Time);
-        mut proportional() -> Option<&mut Proportional>;
         mut has_reduced(v: &mut View<'_>, retries: u8) -> bool;
         mut next(v: &mut View<'_>, nothing_new: bool) -> Next;
         mut unused_window(v: &mut View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32>;
@@ -420,7 +403,12 @@ pub(crate) fn begins(v: &View<'_>, recover: u64) -> bool {
 /// unacknowledged segment.
 pub(crate) fn cut(v: &mut View<'_>) -> Outcome {
     v.s.resend_first = true;
-    Outcome { steps: Steps::cut(v.s.flight_size()), ..Outcome::BEGAN }
+    Outcome { changes: Changes::cut(v.s.flight_size()), ..Outcome::BEGAN }
+}
+
+/// The reduction of the window for an ECN echo on this ACK.
+fn echo_cut(ack: &AckReport, recover_fs: u32) -> WindowChange {
+    WindowChange::Cut { event: CongestionEvent::Ecn, flight_bytes: ack.prior_flight_bytes as u32, recover_fs }
 }
 
 /// Processes a duplicate ACK for Reno and NewReno (RFC 5681, section 3.2). In an episode (`active`) it inflates the

@@ -5,10 +5,10 @@ use cwndlab_units::Time;
 
 use crate::accecn::AccEcn;
 use crate::config::{NagleRule, SendTuning, TcpConfig};
-use crate::congestion::{CongestionEvent, Controller, Episode, Start};
+use crate::congestion::{Changes, CongestionEvent, Controller, Start, WindowChange};
 use crate::flight::Flight;
 use crate::pacing::{Pace, Pacer};
-use crate::recovery::{Allow, Next, Proportional, Recovery, Step, Steps, View, ViewRef};
+use crate::recovery::{Next, Recovery, View, ViewRef};
 use crate::send_buffer::SendBuffer;
 use crate::send_state::{Piece, Room, SendState};
 use crate::socket_options::SocketOptions;
@@ -272,7 +272,7 @@ impl Sender {
 
     /// The part of this sender that loss recovery sees.
     pub fn view<'a>(&'a mut self, cfg: &'a TcpConfig) -> View<'a> {
-        View { cfg, cc: &self.cc, s: &mut self.snd, flight: &mut self.outstanding }
+        View { cfg, cc: &mut self.cc, s: &mut self.snd, flight: &mut self.outstanding }
     }
 
     /// The part of this sender that loss recovery sees, read-only.
@@ -280,65 +280,34 @@ impl Sender {
         ViewRef { cfg, cc: &self.cc, s: &self.snd, flight: &self.outstanding }
     }
 
-    /// Reduces the window after a congestion event, with `flight` bytes outstanding. A loss does not reduce it if an
-    /// ECN echo has already done so for the same window of data (RFC 3168, section 6.1.2).
-    pub fn reduce(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight: u64) {
-        if event == CongestionEvent::Loss && self.snd.ecn.covers_loss(self.snd.una) {
-            return;
-        }
-        self.cc.on_congestion(cfg, event, flight, self.snd.mss);
-        self.snd.ecn.reduced(self.snd.max, event == CongestionEvent::Ecn);
-    }
-
-    /// Applies the changes of the window that loss recovery requests.
+    /// Changes the window as loss recovery requests.
     #[inline(never)]
-    pub fn take_steps(&mut self, cfg: &TcpConfig, steps: &Steps, recovery: &mut Recovery) {
-        let mss = self.snd.mss;
-        for step in steps.iter() {
-            match step {
-                Step::Cut { flight_bytes, recover_fs } => {
-                    self.begin_reduction(cfg, recover_fs, recovery);
-                    // Outstanding data counts only up to cwnd. Data that Limited Transmit sent beyond cwnd must not
-                    // count (RFC 5681, section 3.2, step 2). If data sent before a timeout counted, a loss could
-                    // enlarge the window.
-                    let most = self.cc.cwnd().max(u64::from(mss));
-                    self.reduce(cfg, CongestionEvent::Loss, u64::from(flight_bytes).min(most));
+    pub fn apply(&mut self, cfg: &TcpConfig, changes: &Changes) {
+        for change in changes.iter() {
+            self.change(cfg, change);
+        }
+    }
+
+    fn change(&mut self, cfg: &TcpConfig, mut change: WindowChange) {
+        match &mut change {
+            WindowChange::Cut { event, flight_bytes, recover_fs } => {
+                if *recover_fs > 0 {
+                    self.cc.begin_prr(cfg, *recover_fs, self.snd.mss);
                 }
-                Step::Undo => {
-                    self.cc.on_undo(mss);
-                    self.snd.ecn.withdraw();
+                if *event == CongestionEvent::Loss && self.snd.ecn.covers_loss(self.snd.una) {
+                    return; // RFC 3168, section 6.1.2: an echo has reduced the window for the same window of data
                 }
-                Step::LossAfterEcho => self.cc.on_episode(Episode::LossAfterEcho, mss),
-                Step::LossWindow => self.cc.to_loss_window(cfg, mss),
-                Step::Ended => self.cc.on_episode(Episode::Ended, mss),
-                Step::Deflated(bytes) => self.cc.on_episode(Episode::Deflated(bytes), mss),
-                Step::DeflatedBySegments(segments) => {
-                    self.cc.on_episode(Episode::DeflatedBySegments(segments), mss);
-                }
-                Step::Window(bytes) => {
-                    self.cc.on_episode(Episode::Proportional { pipe: u64::from(bytes), allowance: 0 }, mss);
-                }
-                Step::Allow(allow) => self.allow(cfg, &allow, recovery),
+                // Outstanding data counts only up to cwnd. Data that Limited Transmit sent beyond cwnd must not count
+                // (RFC 5681, section 3.2, step 2). If data sent before a timeout counted, a loss could enlarge the window.
+                let least = if *event == CongestionEvent::Ecn { 0 } else { u64::from(self.snd.mss) };
+                let most = self.cc.cwnd().max(least);
+                *flight_bytes = u64::from(*flight_bytes).min(most) as u32;
+                self.snd.ecn.reduced(self.snd.max, *event == CongestionEvent::Ecn);
             }
+            WindowChange::Undo => self.snd.ecn.withdraw(),
+            _ => {}
         }
-    }
-
-    /// Begins proportional rate reduction (PRR) with `recover_fs`, if the loss recovery uses PRR and `recover_fs` is
-    /// not 0. Call it before the window is reduced.
-    pub fn begin_reduction(&mut self, cfg: &TcpConfig, recover_fs: u32, recovery: &mut Recovery) {
-        if let Some(proportional) = recovery.proportional().filter(|_| recover_fs > 0) {
-            *proportional = Proportional::new(cfg, recover_fs, self.cc.cwnd(), u64::from(self.snd.mss));
-        }
-    }
-
-    /// Passes an ACK to PRR, and sets cwnd to pipe plus the allowance that PRR returns, if it returns one.
-    pub fn allow(&mut self, cfg: &TcpConfig, allow: &Allow, recovery: &mut Recovery) {
-        let mss = u64::from(self.snd.mss);
-        let unit = if cfg.counts_whole_segments() { mss } else { 1 };
-        let Some(proportional) = recovery.proportional() else { return };
-        if let Some(allowance) = proportional.on_ack(allow, self.cc.ssthresh(), mss, unit) {
-            self.cc.on_episode(Episode::Proportional { pipe: u64::from(allow.pipe), allowance }, self.snd.mss);
-        }
+        self.cc.change(cfg, change, self.snd.mss);
     }
 
     /// Returns the next piece to send: the one that loss recovery requests, or the one at SND.NXT.

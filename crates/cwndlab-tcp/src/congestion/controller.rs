@@ -7,9 +7,10 @@ use super::hystart::Hystart;
 use super::hystart_linux::HystartLinux;
 use super::law::{each_law, AnyLaw, Law as _, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
 use super::needs::Needs;
+use super::prr::Prr;
 use super::reno::Reno;
 use super::search::Search;
-use super::{AckReport, AfterAck, Episode, Grant, PlainAck, Start};
+use super::{AckReport, AfterAck, Grant, PlainAck, Start, WindowChange};
 use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -33,6 +34,8 @@ pub struct Controller {
     windows: Windows,
     law: AnyLaw,
     phase: Phase,
+    /// Proportional rate reduction, once an episode has begun that uses it.
+    prr: Option<Box<Prr>>,
 }
 
 impl Controller {
@@ -50,6 +53,7 @@ impl Controller {
         Controller {
             windows: Windows { cwnd, ssthresh },
             law: AnyLaw::new(cfg, cwnd, mss),
+            prr: None,
             phase: match cfg.slow_start {
                 SlowStartKind::Standard => Phase::Plain,
                 _ if own => Phase::Plain,
@@ -147,27 +151,68 @@ impl Controller {
         self.in_slow_start() && matches!(&self.phase, Phase::Hystart(h) if h.in_css())
     }
 
-    /// Applies a step of a recovery episode to the window. `mss` is the current segment size. If the law controls its
-    /// own recovery, only [`Episode::Restarted`] and [`Episode::StillInNetwork`] have an effect.
-    pub fn on_episode(&mut self, episode: Episode, mss: u32) {
-        if self.owns_recovery() && !matches!(episode, Episode::Restarted | Episode::StillInNetwork(_)) {
-            return;
-        }
+    /// Changes the window as loss recovery requests. `mss` is the current segment size. If the law controls its own
+    /// recovery, it ignores changes between the beginning of an episode and its end.
+    pub(crate) fn change(&mut self, cfg: &TcpConfig, change: WindowChange, mss: u32) {
         let one = u64::from(mss);
-        match episode {
-            Episode::Restarted => self.set_cwnd(one, mss),
-            Episode::Proportional { pipe, allowance } => self.set_cwnd((pipe + allowance).max(one), mss),
-            Episode::Deflated(bytes) => self.set_cwnd(self.cwnd().saturating_sub(u64::from(bytes)).max(one), mss),
-            Episode::DeflatedBySegments(segments) => {
+        match change {
+            WindowChange::Cut { event, flight_bytes, .. } => {
+                return self.on_congestion(cfg, event, u64::from(flight_bytes), mss)
+            }
+            WindowChange::Undo => return self.on_undo(mss),
+            WindowChange::LossWindow => return self.to_loss_window(cfg, mss),
+            WindowChange::Restart => return self.set_cwnd(one, mss),
+            WindowChange::StillInNetwork(pipe) => return self.set_cwnd(u64::from(pipe) + one, mss),
+            _ if self.owns_recovery() => return,
+            _ => {}
+        }
+        match change {
+            WindowChange::Pipe(ack) => {
+                let unit = if cfg.counts_whole_segments() { one } else { 1 };
+                let ssthresh = self.ssthresh();
+                let allowance = self.prr.as_mut().and_then(|prr| prr.on_ack(&ack, ssthresh, one, unit));
+                if let Some(allowance) = allowance {
+                    self.set_cwnd((u64::from(ack.pipe) + allowance).max(one), mss);
+                }
+            }
+            WindowChange::Window(bytes) => self.set_cwnd(u64::from(bytes).max(one), mss),
+            WindowChange::Deflate(bytes) => self.set_cwnd(self.cwnd().saturating_sub(u64::from(bytes)).max(one), mss),
+            WindowChange::DeflateBySegments(segments) => {
                 self.windows.cwnd =
                     each_law!(&mut self.law, law => law.add_segments(-(segments as i32), self.windows.cwnd, mss));
             }
-            Episode::Inflated(bytes) => self.set_cwnd(self.cwnd() + u64::from(bytes), mss),
-            Episode::StillInNetwork(pipe) => self.set_cwnd(pipe + one, mss),
-            Episode::Ended => self.set_cwnd(self.ssthresh().max(one), mss),
-            Episode::LossAfterEcho => {
-                each_law!(&mut self.law, law => law.on_loss_after_echo(&mut self.windows, mss));
+            WindowChange::Inflate(bytes) => self.set_cwnd(self.cwnd() + u64::from(bytes), mss),
+            WindowChange::End => self.set_cwnd(self.ssthresh().max(one), mss),
+            WindowChange::LossAfterEcho => {
+                if let Some(prr) = &mut self.prr {
+                    prr.send_count = 0;
+                }
+                if cfg.reports_loss_after_echo() {
+                    each_law!(&mut self.law, law => law.on_loss_after_echo(&mut self.windows, mss));
+                }
             }
+            _ => {}
+        }
+    }
+
+    /// Begins an episode of proportional rate reduction, before the window is reduced.
+    pub(crate) fn begin_prr(&mut self, cfg: &TcpConfig, recover_fs: u32, mss: u32) {
+        let prr = Prr::new(cfg, recover_fs, self.cwnd(), u64::from(mss));
+        match &mut self.prr {
+            Some(place) => **place = prr,
+            None => self.prr = Some(Box::new(prr)),
+        }
+    }
+
+    /// Bytes that proportional rate reduction allows to be sent before the next ACK; `None` if cwnd limits what is sent.
+    pub(crate) fn allowance(&self) -> Option<u32> {
+        self.prr.as_ref().filter(|_| !self.owns_recovery()).map(|prr| prr.send_count)
+    }
+
+    /// Counts bytes sent in an episode of proportional rate reduction.
+    pub(crate) fn count_sent(&mut self, bytes: u32) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(bytes);
         }
     }
 

@@ -9,9 +9,9 @@ use cwndlab_units::Time;
 use super::accecn::Feedback;
 use super::Connection;
 use crate::config::{RttSamples, TcpConfig};
-use crate::congestion::{AckKind, AckReport, AfterAck, CongestionEvent};
+use crate::congestion::{AckKind, AckReport, AfterAck};
 use crate::flight::Flight;
-use crate::recovery::{EchoEpisode, Growth, Outcome};
+use crate::recovery::{Growth, Outcome};
 use crate::segment::{Flags, Header, Segment};
 use crate::sequence::from_wire;
 use crate::timers::retransmit::Reason;
@@ -157,8 +157,8 @@ impl Connection {
             self.on_echo(cfg, report);
         }
         let outcome = self.recovery.on_ack(&mut self.sender.view(cfg), report);
-        if !outcome.steps.is_empty() {
-            self.sender.take_steps(cfg, &outcome.steps, &mut self.recovery);
+        if !outcome.changes.is_empty() {
+            self.sender.apply(cfg, &outcome.changes);
         }
         if outcome.clears_backoff {
             self.sender.snd.rtt.clear_backoff();
@@ -423,15 +423,9 @@ impl Connection {
         if !s.snd.ecn.may_reduce(s.snd.una, cfg.responds_at_end_of_repair()) {
             return s.snd.ecn.is_agreed() && (cfg.ecn_holds_slow_start || !s.cc.in_slow_start());
         }
-        let flight = report.prior_flight_bytes.min(s.cc.cwnd());
-        let episode = self.recovery.on_echo(&mut s.view(cfg), report);
-        let decided = report.kind == AckKind::New || cfg.detects_before_echo();
-        s.begin_reduction(cfg, episode.map_or(0, |episode| episode.recover_fs), &mut self.recovery);
-        s.reduce(cfg, CongestionEvent::Ecn, flight);
+        let changes = self.recovery.on_echo(&mut s.view(cfg), report);
+        s.apply(cfg, &changes);
         self.stats.ecn_reductions += 1;
-        if let Some(EchoEpisode { allow, .. }) = episode.filter(|episode| decided && episode.allow.delivered > 0) {
-            s.allow(cfg, &allow, &mut self.recovery); // `decide` ran before PRR began, so PRR gets the ACK here
-        }
         if s.cc.cwnd() == 0 {
             // RFC 3168, section 6.1.2: "MUST reset the retransmit timer on receiving the ECN-Echo packet when the
             // congestion window is one"

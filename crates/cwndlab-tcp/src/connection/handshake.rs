@@ -5,7 +5,7 @@ use cwndlab_units::Time;
 use super::ack::stamped_rtt;
 use super::{stamp_unit, Connection, Control, MAX_SYN_RETRIES};
 use crate::config::{ReceiveTuning, RttSamples, TcpConfig};
-use crate::congestion::{AfterAck, CongestionEvent, Episode};
+use crate::congestion::{AfterAck, CongestionEvent, WindowChange};
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 use crate::state::{CloseReason, State};
@@ -120,7 +120,7 @@ impl Connection {
             let retransmissions = if cfg.counts_repeated_syn_acks() { self.stats.retransmits } else { timeouts };
             if retransmissions > u32::from(cfg.shaking().free_retransmissions) {
                 // RFC 5681, section 3.1: after a lost SYN the window is one segment.
-                s.cc.on_episode(Episode::Restarted, s.snd.mss);
+                s.cc.change(cfg, WindowChange::Restart, s.snd.mss);
             }
         } else if is_timed {
             let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
@@ -131,7 +131,7 @@ impl Connection {
             s.snd.rtt.on_sample(&cfg.rto, now, rtt, (s.snd.una, s.snd.max));
         }
         if s.snd.ecn.syn_ack_was_marked() {
-            s.cc.on_episode(Episode::Restarted, s.snd.mss); // RFC 5562, section 3.2: one segment
+            s.cc.change(cfg, WindowChange::Restart, s.snd.mss); // RFC 5562, section 3.2: one segment
         }
         s.timed_end = 0;
         let mtu = self.mtu(cfg);

@@ -22,10 +22,10 @@ impl Connection {
         if !self.was_established {
             return false;
         }
-        let Expiry::Other { began, steps } = self.recovery.on_expiry(&mut self.sender.view(cfg), now) else {
+        let Expiry::Other { began, changes } = self.recovery.on_expiry(&mut self.sender.view(cfg), now) else {
             return false;
         };
-        self.sender.take_steps(cfg, &steps, &mut self.recovery);
+        self.sender.apply(cfg, &changes);
         self.share_timer(cfg);
         self.report_lost(now);
         if began {

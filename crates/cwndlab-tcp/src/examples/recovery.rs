@@ -1,7 +1,7 @@
 use cwndlab_units::Time;
 
 use crate::config::RecoveryRules;
-use crate::congestion::{AckReport, Episode};
+use crate::congestion::{AckReport, WindowChange};
 use crate::recovery::{begins, cumulative_room, cut, next_cumulative};
 use crate::recovery::{Algorithm, Next, Outcome, View, ViewRef};
 use crate::send_state::Room;
@@ -27,7 +27,7 @@ impl Algorithm for FastRetransmit {
         Outcome::GROW
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
         self.recover = v.s.max - 1;
         None
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::congestion::{CongestionEvent, Episode};
+use crate::congestion::{CongestionEvent, WindowChange};
 use crate::sender::Sender;
 use crate::Profile;
 
@@ -8,7 +8,7 @@ use crate::Profile;
 fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
     let cfg = TcpConfig { initial_ssthresh_segments: ssthresh, ecn_to_one_segment: true, ..Profile::Linux6.config() };
     let mut s = Sender::new(&cfg, 1000);
-    s.cc.on_episode(Episode::Proportional { pipe: 1000 * cwnd, allowance: 0 }, 1000);
+    s.cc.change(&cfg, WindowChange::Window(1000 * cwnd as u32), 1000);
     if cwnd == 0 {
         s.cc.on_congestion(&cfg, CongestionEvent::Ecn, 1000, 1000);
     }

@@ -6,11 +6,9 @@
 
 use cwndlab_units::Time;
 
-use super::{
-    cumulative_room, next_cumulative, Algorithm, Growth, Next, Outcome, Step, Steps, Transmission, View, ViewRef,
-};
+use super::{cumulative_room, next_cumulative, Algorithm, Growth, Next, Outcome, Transmission, View, ViewRef};
 use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
-use crate::congestion::{AckReport, Episode};
+use crate::congestion::{AckReport, Changes, WindowChange};
 use crate::flight::Flight;
 use crate::send_state::{Piece, Room, SendState};
 
@@ -77,8 +75,8 @@ impl Fack1998 {
     }
 
     /// Called outside an episode, for a duplicate ACK or an ACK with SACK blocks. If the blocks indicate a loss, begins
-    /// an episode and returns its first steps; otherwise returns `None`.
-    fn look(&mut self, v: &mut View<'_>) -> Option<Steps> {
+    /// an episode and returns its first changes; otherwise returns `None`.
+    fn look(&mut self, v: &mut View<'_>) -> Option<Changes> {
         let forward = Fack1998::forward(v);
         self.note_arrivals(v);
         let mss = u64::from(v.s.mss);
@@ -91,9 +89,9 @@ impl Fack1998 {
         self.recover = v.s.nxt + mss;
         self.high_rxt = v.s.una;
         v.s.resend_first = true;
-        let mut steps = Steps::cut(v.s.flight_size());
-        steps.push(Step::LossWindow);
-        Some(steps)
+        let mut changes = Changes::cut(v.s.flight_size());
+        changes.push(WindowChange::LossWindow);
+        Some(changes)
     }
 
     /// Whether nothing may be sent. Never true with nothing outstanding, because no ACK would arrive to end the wait.
@@ -113,9 +111,9 @@ impl Algorithm for Fack1998 {
         if self.active {
             return self.on_any_ack(v);
         }
-        let steps = self.look(v);
-        let began = steps.is_some();
-        Outcome { began, restart_timer: began, steps: steps.unwrap_or(Steps::NONE), ..Outcome::NOTHING }
+        let changes = self.look(v);
+        let began = changes.is_some();
+        Outcome { began, restart_timer: began, changes: changes.unwrap_or(Changes::NONE), ..Outcome::NOTHING }
     }
 
     fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
@@ -130,8 +128,12 @@ impl Algorithm for Fack1998 {
             return outcome;
         }
         if ack.has_blocks {
-            let steps = self.look(v);
-            return Outcome { restart_timer: steps.is_some(), steps: steps.unwrap_or(Steps::NONE), ..Outcome::HOLD };
+            let changes = self.look(v);
+            return Outcome {
+                restart_timer: changes.is_some(),
+                changes: changes.unwrap_or(Changes::NONE),
+                ..Outcome::HOLD
+            };
         }
         if !v.flight.reported.is_empty() {
             self.forget(v.flight);
@@ -139,7 +141,7 @@ impl Algorithm for Fack1998 {
         Outcome::GROW
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
         self.hold = false;
         self.forget(v.flight); // ns-2's agent stays in the episode and keeps its end
         None

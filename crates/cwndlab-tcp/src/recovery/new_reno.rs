@@ -9,11 +9,9 @@
 
 use cwndlab_units::Time;
 
-use super::{
-    cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, Transmission, View, ViewRef,
-};
+use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Transmission, View, ViewRef};
 use crate::config::{RecoveryRules, TcpConfig};
-use crate::congestion::{AckReport, Episode};
+use crate::congestion::{AckReport, Changes, WindowChange};
 use crate::send_state::{Room, SendState};
 
 /// Maximum number of segments sent in response to an ACK of an episode by the rules of 1998, in addition to the first
@@ -56,7 +54,7 @@ impl NewReno {
             return if self.is_ns2() {
                 Outcome::GROW
             } else {
-                Outcome { steps: Steps::one(Step::Ended), ..Outcome::HOLD }
+                Outcome { changes: Changes::one(WindowChange::End), ..Outcome::HOLD }
             };
         }
         // Step 3, partial acknowledgment: retransmit the next hole, and deflate the window by the acknowledged bytes
@@ -64,28 +62,28 @@ impl NewReno {
         v.s.resend_first = true;
         self.burst_left = BURST;
         let knobs = v.cfg.recovery.new_reno();
-        let mut steps = Steps::NONE;
+        let mut changes = Changes::NONE;
         if knobs.partial_window_deflation {
-            steps = self.deflate(v.s, ack.acked_bytes);
+            changes = self.deflate(v.s, ack.acked_bytes);
         } else if self.is_ns2() {
             v.s.inflation = 0;
         }
         let first = !std::mem::replace(&mut self.partial_seen, true);
-        Outcome { restart_timer: first || !knobs.impatient, steps, ..Outcome::HOLD }
+        Outcome { restart_timer: first || !knobs.impatient, changes, ..Outcome::HOLD }
     }
 
     /// Deflates the window by the bytes that a partial ACK acknowledges (`acked`): first the inflation, then cwnd. Adds
     /// one segment back if these are at least one segment (RFC 6582, section 3.2, step 3). Returns the step that
     /// reduces cwnd.
-    fn deflate(&self, s: &mut SendState, acked: u64) -> Steps {
+    fn deflate(&self, s: &mut SendState, acked: u64) -> Changes {
         let (acked, mss) = (acked.min(u64::from(u32::MAX)) as u32, s.mss);
         let rest = acked.saturating_sub(s.inflation);
         s.inflation = s.inflation.saturating_sub(acked) + if acked >= mss { mss } else { 0 };
         match rest {
-            0 => Steps::NONE,
+            0 => Changes::NONE,
             // ns-2 counts cwnd in packets, as a real number, and subtracts whole packets.
-            rest if self.is_ns2() => Steps::one(Step::DeflatedBySegments(rest.div_ceil(mss))),
-            bytes => Steps::one(Step::Deflated(bytes)),
+            rest if self.is_ns2() => Changes::one(WindowChange::DeflateBySegments(rest.div_ceil(mss))),
+            bytes => Changes::one(WindowChange::Deflate(bytes)),
         }
     }
 }
@@ -108,7 +106,7 @@ impl Algorithm for NewReno {
         self.on_ack_in_recovery(v, ack)
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
         // RFC 6582, section 3.2, step 4.
         self.active = false;
         self.recover = v.s.max - 1;

@@ -9,12 +9,10 @@ mod usage;
 
 use cwndlab_units::Time;
 
-use super::{
-    Algorithm, Allow, EchoEpisode, Expiry, Growth, Next, Outcome, Proportional, RecoveryCounts, Shown, Step, Steps,
-    Transmission, View, ViewRef,
-};
+use super::{echo_cut, Algorithm, Expiry, Growth, Next, Outcome, RecoveryCounts, Shown, Transmission, View, ViewRef};
 use crate::config::TcpConfig;
-use crate::congestion::{AckKind, AckReport, Episode};
+use crate::congestion::prr::PrrAck;
+use crate::congestion::{AckKind, AckReport, Changes, CongestionEvent, WindowChange};
 use crate::flight::{sent_after, Arrived, Flight, RoundTrips, REPEATED};
 use crate::send_state::{Room, SendState};
 use least::LeastRtt;
@@ -68,10 +66,16 @@ fn counted(v: &View<'_>, bytes: u64) -> u32 {
     bytes.next_multiple_of(unit) as u32
 }
 
-/// Describes an ACK for proportional rate reduction.
-fn allow(v: &View<'_>, delivered: u64, safe: bool) -> Allow {
+/// Returns the change by which proportional rate reduction processes an ACK.
+fn pipe(v: &View<'_>, delivered: u64, safe: bool) -> WindowChange {
     let [pipe, delivered] = [v.flight.tally().pipe, delivered].map(|bytes| counted(v, bytes));
-    Allow { pipe, delivered, safe }
+    WindowChange::Pipe(PrrAck { pipe, delivered, safe })
+}
+
+/// Returns the reduction for a loss. This ACK newly delivers `delivered` bytes.
+fn cut_for_loss(v: &View<'_>, delivered: u64) -> WindowChange {
+    let (event, flight_bytes) = (CongestionEvent::Loss, v.s.flight_size() as u32);
+    WindowChange::Cut { event, flight_bytes, recover_fs: recover_fs(v, delivered) }
 }
 
 /// Returns a quarter of the minimal round trip.
@@ -96,7 +100,6 @@ pub(crate) struct Rack {
     phase: Phase,
     /// Highest position sent when the phase began.
     recover: u64,
-    proportional: Proportional,
     evidence: Evidence,
     usage: Usage,
     /// Whether only new data is sent until the next ACK (RFC 5682, section 3.1, step 2 b).
@@ -199,26 +202,26 @@ impl Rack {
         }
     }
 
-    /// Processes an ACK. Returns whether an episode has begun, and the steps of the window.
-    fn process(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals) -> (bool, Steps) {
+    /// Processes an ACK. Returns whether an episode has begun, and the changes of the window.
+    fn process(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals) -> (bool, Changes) {
         let (advanced, delivered) = (ack.kind == AckKind::New, arrivals.delivered);
-        let mut steps = Steps::NONE;
+        let mut changes = Changes::NONE;
         let of_probe = self.is_probe(ack.dsack, v.s.mss);
         // In Linux a probe's DSACK does not count, nor any before reordering was seen (`tcp_dsack_seen`).
         let counts = !v.cfg.doubts_dsacks() || (self.reorderings > 0 && !of_probe);
         self.adapt(v.s, ack.dsack.is_some() && counts);
-        self.end_probe(v, ack, delivered, of_probe, &mut steps);
+        self.end_probe(v, ack, delivered, of_probe, &mut changes);
         if advanced {
-            self.end_episode(v, ack.echoed_stamp, &mut steps);
+            self.end_episode(v, ack.echoed_stamp, &mut changes);
         }
         let looks = match self.phase {
-            Phase::Recovery => self.undo_in_recovery(v, ack, &mut steps),
+            Phase::Recovery => self.undo_in_recovery(v, ack, &mut changes),
             Phase::Loss => {
-                self.after_timeout(v, ack, arrivals, &mut steps);
+                self.after_timeout(v, ack, arrivals, &mut changes);
                 true
             }
             Phase::Open if self.evidence.explained() => {
-                self.undo(v, &mut steps, false); // the last reduction was spurious
+                self.undo(v, &mut changes, false); // the last reduction was spurious
                 true
             }
             Phase::Open | Phase::Reduced => true,
@@ -236,18 +239,18 @@ impl Rack {
             Phase::Recovery => false,
         };
         if begins {
-            self.begin(v, delivered, safe, &mut steps);
+            self.begin(v, delivered, safe, &mut changes);
         } else if delivered > 0 && matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.cc.owns_recovery() {
             // (the proportional reduction has no effect on a law that controls its own recovery)
-            steps.push(Step::Allow(allow(v, delivered, safe)));
+            changes.push(pipe(v, delivered, safe));
         }
         self.set_timer(v, arrivals, advanced, informed);
-        (begins, steps)
+        (begins, changes)
     }
 
     /// Ends fast recovery once all data outstanding at its beginning is acknowledged. Ends the reduction for an ECN
     /// echo once later data is acknowledged, so that the peer has received CWR.
-    fn end_episode(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) {
+    fn end_episode(&mut self, v: &mut View<'_>, echo: Option<u32>, changes: &mut Changes) {
         let over = match self.phase {
             Phase::Recovery => v.s.una > self.recover,
             Phase::Reduced => v.s.una > self.recover + 1,
@@ -257,10 +260,10 @@ impl Rack {
             return;
         }
         let repaired = self.phase == Phase::Recovery;
-        let undone = repaired && self.undo_at_end(v, echo, steps);
+        let undone = repaired && self.undo_at_end(v, echo, changes);
         if !undone {
             // RFC 9937, section 6.2: the episode ends at ssthresh.
-            steps.push(Step::Ended);
+            changes.push(WindowChange::End);
         }
         self.phase = Phase::Open;
         if repaired {
@@ -314,14 +317,11 @@ impl Rack {
 
     /// Begins fast recovery: reduces the window, unless it is already being reduced for an ECN echo (RFC 3168, section
     /// 6.1.2).
-    fn begin(&mut self, v: &mut View<'_>, delivered: u64, safe: bool, steps: &mut Steps) {
+    fn begin(&mut self, v: &mut View<'_>, delivered: u64, safe: bool, changes: &mut Changes) {
         if self.phase == Phase::Reduced {
-            self.proportional.send_count = 0;
-            if v.cfg.reports_loss_after_echo() {
-                steps.push(Step::LossAfterEcho);
-            }
+            changes.push(WindowChange::LossAfterEcho);
         } else {
-            steps.push(Step::Cut { flight_bytes: v.s.flight_size() as u32, recover_fs: recover_fs(v, delivered) });
+            changes.push(cut_for_loss(v, delivered));
             self.recover = v.s.max - 1;
             self.evidence.frto = false;
             if v.s.ecn.covers_loss(v.s.una) {
@@ -336,7 +336,7 @@ impl Rack {
         self.phase = Phase::Recovery;
         self.probe_end = 0;
         self.deadlines.probe = Time::MAX;
-        steps.push(Step::Allow(allow(v, delivered, safe)));
+        changes.push(pipe(v, delivered, safe));
     }
 }
 
@@ -363,16 +363,16 @@ impl Algorithm for Rack {
         }
         let shrinks = |phase: Phase| matches!(phase, Phase::Recovery | Phase::Reduced);
         let (before, lost_before) = (self.phase, v.flight.tally().lost_bytes);
-        let (began, steps) = self.process(v, ack, &arrivals);
+        let (began, changes) = self.process(v, ack, &arrivals);
         let lost_bytes = v.flight.tally().lost_bytes - lost_before;
         if ack.kind != AckKind::New {
             let growth = self.opens_by_report(v.cfg, ack, &arrivals);
-            return Outcome { growth, restart_timer: began, began, lost_bytes, steps, ..Outcome::HOLD };
+            return Outcome { growth, restart_timer: began, began, lost_bytes, changes, ..Outcome::HOLD };
         }
         // In Linux, the ACK that ends an episode opens the window; by RFC 6582, section 3.2, the window stays at
         // ssthresh.
         let holds = shrinks(self.phase) || (shrinks(before) && !v.cfg.grows_at_end_of_repair());
-        Outcome { began, lost_bytes, steps, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
+        Outcome { began, lost_bytes, changes, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
 
     fn on_dup_ack(&mut self, v: &mut View<'_>, ack: &AckReport, _: u64) -> Outcome {
@@ -383,16 +383,21 @@ impl Algorithm for Rack {
         self.on_ack(v, ack)
     }
 
-    fn on_echo(&mut self, v: &mut View<'_>, ack: &AckReport) -> Option<EchoEpisode> {
+    fn on_echo(&mut self, v: &mut View<'_>, ack: &AckReport) -> Changes {
         self.evidence.clear(); // the echo shows that there was congestion
         if self.phase != Phase::Open {
-            return None;
+            return Changes::one(echo_cut(ack, 0));
         }
         self.phase = Phase::Reduced;
         self.deadlines.probed_at = Time::MAX;
         self.recover = v.s.max - 1;
         let delivered = delivered(ack, v.flight);
-        Some(EchoEpisode { recover_fs: recover_fs(v, delivered), allow: allow(v, delivered, ack.kind == AckKind::New) })
+        let mut changes = Changes::one(echo_cut(ack, recover_fs(v, delivered)));
+        let is_new = ack.kind == AckKind::New;
+        if (is_new || v.cfg.detects_before_echo()) && delivered > 0 {
+            changes.push(pipe(v, delivered, is_new)); // the losses of this ACK were detected before the episode began
+        }
+        changes
     }
 
     fn on_expiry(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
@@ -417,7 +422,7 @@ impl Algorithm for Rack {
     }
 
     /// Marks segments as lost after a timeout, and begins their repair (RFC 8985, section 6.3).
-    fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<Episode> {
+    fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<WindowChange> {
         // Linux allows no time for reordering here (`tcp_timeout_mark_lost`).
         let waits = self.reorderings > 0 && !v.cfg.loses_all_at_timeout();
         let window = if waits { quarter(v.cfg, v.s) * u64::from(self.multiplier) } else { Time::ZERO };
@@ -433,7 +438,7 @@ impl Algorithm for Rack {
         self.deadlines.timed_out_at = now;
         self.restart_timeout(v, now);
         // cwnd becomes one segment plus the data assumed to be in flight (Linux: `tcp_enter_loss`).
-        Some(Episode::StillInNetwork(v.flight.tally().pipe))
+        Some(WindowChange::StillInNetwork(v.flight.tally().pipe as u32))
     }
 
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
@@ -469,10 +474,6 @@ impl Algorithm for Rack {
 
     fn only_grows(&self) -> bool {
         false
-    }
-
-    fn proportional(&mut self) -> Option<&mut Proportional> {
-        Some(&mut self.proportional)
     }
 
     fn shown(&self) -> Shown {

@@ -6,9 +6,9 @@
 
 use cwndlab_units::Time;
 
-use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, ViewRef};
+use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, View, ViewRef};
 use crate::config::{RecoveryEnd, RecoveryRules, RetransmitGuard, TcpConfig};
-use crate::congestion::{AckReport, Episode};
+use crate::congestion::{AckReport, Changes, WindowChange};
 use crate::send_state::Room;
 
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Algorithm for Reno {
     fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
         v.s.dup_acks = 0;
         if std::mem::take(&mut self.resumes) {
-            return Outcome { steps: Steps::one(Step::Ended), ..Outcome::HOLD };
+            return Outcome { changes: Changes::one(WindowChange::End), ..Outcome::HOLD };
         }
         if !self.active {
             return Outcome::GROW;
@@ -57,7 +57,7 @@ impl Algorithm for Reno {
         if v.cfg.recovery.reno().ends_with == RecoveryEnd::OutstandingPlusTwo {
             let mss = u64::from(v.s.mss);
             let window = (v.s.flight_size().div_ceil(mss) + 2) * mss;
-            return Outcome { steps: Steps::one(Step::Window(window as u32)), ..Outcome::GROW };
+            return Outcome { changes: Changes::one(WindowChange::Window(window as u32)), ..Outcome::GROW };
         }
         if self.rules == RecoveryRules::Ns2_1998 {
             Outcome::GROW
@@ -66,7 +66,7 @@ impl Algorithm for Reno {
         }
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
         self.resumes |= self.active && v.cfg.recovery.reno().outlives_timeout;
         self.active = false;
         self.recover = v.s.max - 1;

@@ -6,7 +6,7 @@ use cwndlab_units::Time;
 
 use super::{begins, cumulative_room, cut, next_cumulative, Algorithm, Next, Outcome, Transmission, View, ViewRef};
 use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
-use crate::congestion::{AckReport, Episode};
+use crate::congestion::{AckReport, WindowChange};
 use crate::send_state::Room;
 
 #[derive(Clone, Debug, Default)]
@@ -68,7 +68,7 @@ impl Algorithm for Sack1998 {
         Outcome { clears_backoff: true, ..Outcome::HOLD }
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
         *self = Sack1998 { recover: v.s.max - 1, timed_out: true, ..Sack1998::default() };
         v.flight.reported.clear();
         None

@@ -3,10 +3,9 @@
 
 use cwndlab_units::Time;
 
-use super::{
-    cut, in_flight_outside, Algorithm, Allow, Next, Outcome, Proportional, Step, Steps, Transmission, View, ViewRef,
-};
-use crate::congestion::{AckReport, Episode};
+use super::{cut, in_flight_outside, Algorithm, Next, Outcome, Transmission, View, ViewRef};
+use crate::congestion::prr::PrrAck;
+use crate::congestion::{AckReport, Changes, CongestionEvent, WindowChange};
 use crate::flight::Flight;
 use crate::send_state::{Piece, Room, SendState};
 
@@ -46,8 +45,8 @@ impl LossRule {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selective {
     rule: LossRule,
-    /// Proportional rate reduction, which controls the window of an episode; `None` except with `prr`.
-    proportional: Option<Proportional>,
+    /// Whether proportional rate reduction controls the window of an episode.
+    proportional: bool,
     active: bool,
     /// `RecoveryPoint`: highest position sent when the episode began, or at the last timeout.
     recover: u64,
@@ -66,22 +65,21 @@ pub(crate) struct Selective {
 }
 
 impl Selective {
-    pub fn new(rule: LossRule, proportional: Option<Proportional>) -> Self {
+    pub fn new(rule: LossRule, proportional: bool) -> Self {
         Selective { rule, proportional, ..Selective::default() }
     }
 
-    /// Returns the step by which proportional rate reduction processes an ACK of an episode (RFC 9937, section 6.2);
+    /// Returns the change by which proportional rate reduction processes an ACK of an episode (RFC 9937, section 6.2);
     /// `None` except with `prr`.
-    fn allow(&self, delivered: u64, safe: bool) -> Option<Step> {
-        self.proportional
-            .as_ref()
-            .map(|_| Step::Allow(Allow { pipe: self.pipe as u32, delivered: delivered as u32, safe }))
+    fn pipe(&self, delivered: u64, safe: bool) -> Option<WindowChange> {
+        let ack = PrrAck { pipe: self.pipe as u32, delivered: delivered as u32, safe };
+        self.proportional.then_some(WindowChange::Pipe(ack))
     }
 
     /// Returns the state at the beginning of an episode, or after a timeout: the initial one, except that `recover` is
     /// the highest position sent.
     fn restarted(&mut self, v: &View<'_>, active: bool) -> Self {
-        let fresh = Selective::new(self.rule, self.proportional.take());
+        let fresh = Selective::new(self.rule, self.proportional);
         Selective { active, recover: v.s.max - 1, high_rxt: v.s.una, ..fresh }
     }
 
@@ -115,11 +113,11 @@ impl Selective {
 
     /// Processes an ACK of new data in an episode.
     fn on_ack_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
-        let mut steps = Steps::NONE;
+        let mut changes = Changes::NONE;
         if v.s.una > self.recover {
             self.active = false; // RFC 6675, section 5, step A
-            if self.proportional.is_some() {
-                steps = Steps::one(Step::Ended); // RFC 9937, section 6.4: recovery ends at ssthresh
+            if self.proportional {
+                changes = Changes::one(WindowChange::End); // RFC 9937, section 6.4: recovery ends at ssthresh
             }
         } else {
             let lost_before = self.lost_below;
@@ -128,9 +126,9 @@ impl Selective {
             self.set_pipe(v, lost_below);
             // RFC 9937, section 6: an ACK is safe if it advances SND.UNA and reveals no further loss.
             let safe = self.lost_below <= lost_before.max(v.s.una);
-            steps.push_some(self.allow(ack.delivered_bytes, safe));
+            changes = self.pipe(ack.delivered_bytes, safe).map_or(changes, Changes::one);
         }
-        Outcome { steps, ..Outcome::HOLD }
+        Outcome { changes, ..Outcome::HOLD }
     }
 
     /// Returns the segment that `NextSeg` (RFC 6675, section 4) chooses. The caller has checked that a segment may be
@@ -191,9 +189,8 @@ impl Algorithm for Selective {
         let lost_below = self.rule.lost_below(v);
         if self.active {
             self.set_pipe(v, lost_below);
-            let mut steps = Steps::NONE;
-            steps.push_some(self.allow(delivered, false));
-            return Outcome { steps, ..Outcome::NOTHING };
+            let changes = self.pipe(delivered, false).map_or(Changes::NONE, Changes::one);
+            return Outcome { changes, ..Outcome::NOTHING };
         }
         // RFC 6675, section 5, steps 1 and 2: DupThresh duplicates, or the first segment is lost according to the
         // reports above it.
@@ -205,12 +202,13 @@ impl Algorithm for Selective {
         *self = self.restarted(v, true);
         // The first segment is lost by definition once recovery begins.
         self.set_pipe(v, lost_below.max(v.s.una + 1)); // step 4.4
-        if let Some(step) = self.allow(delivered, false) {
+        if let Some(pipe) = self.pipe(delivered, false) {
             // `RecoverFS` excludes the data that was reported before the ACK that begins the episode.
             let (flight, reported) = (v.s.flight_size(), v.flight.reported.total());
             let recover_fs = (flight - reported + delivered).max(1) as u32;
-            outcome.steps = Steps::one(Step::Cut { flight_bytes: flight as u32, recover_fs });
-            outcome.steps.push(step);
+            let (event, flight_bytes) = (CongestionEvent::Loss, flight as u32);
+            outcome.changes = Changes::one(WindowChange::Cut { event, flight_bytes, recover_fs });
+            outcome.changes.push(pipe);
         }
         outcome
     }
@@ -231,7 +229,7 @@ impl Algorithm for Selective {
     /// Leaves the episode, but keeps the reports: RFC 6675, section 5.1, permits this, given a test for reneging. The
     /// receiver has reneged if the first segment is reported but not acknowledged (Linux: `tcp_check_sack_reneging`).
     /// All reports are then discarded (RFC 2018, section 8).
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
         if v.flight.reported.hole(v.s.una).0 != v.s.una {
             v.flight.reported.clear();
         }
@@ -258,8 +256,8 @@ impl Algorithm for Selective {
             let uncounted = if skips { reported.total() - reported.sacked_from(s.nxt) } else { 0 };
             return Some(Room { window: cwnd, in_flight: s.flight() - uncounted });
         }
-        let shaped = self.proportional.as_ref().filter(|_| !v.cc.owns_recovery());
-        let most = shaped.map_or(cwnd, |shaped| in_flight + u64::from(shaped.send_count));
+        let allowance = v.cc.allowance().filter(|_| self.proportional);
+        let most = allowance.map_or(cwnd, |allowance| in_flight + u64::from(allowance));
         (in_flight + mss <= most).then_some(Room { window: most, in_flight })
     }
 
@@ -267,21 +265,17 @@ impl Algorithm for Selective {
         self.active
     }
 
-    fn proportional(&mut self) -> Option<&mut Proportional> {
-        self.proportional.as_mut()
-    }
-
     fn reads_blocks_of_new_acks(&self) -> bool {
         true
     }
 
-    fn on_sent(&mut self, _: &mut View<'_>, sent: &Transmission) {
+    fn on_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
         if !self.active {
             return;
         }
         self.pipe += u64::from(sent.piece.len);
-        if let Some(proportional) = &mut self.proportional {
-            proportional.on_sent(sent.piece.len);
+        if self.proportional {
+            v.cc.count_sent(sent.piece.len);
         }
         // RFC 6675, section 4, `NextSeg`, rule 4: "HighRxt MUST NOT be updated" by the rescue retransmission. If it
         // were, the holes below the rescue would wait for the timer.

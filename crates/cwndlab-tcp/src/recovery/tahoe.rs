@@ -2,9 +2,9 @@
 
 use cwndlab_units::Time;
 
-use super::{begins, cumulative_room, next_cumulative, Algorithm, Next, Outcome, Step, Steps, View, ViewRef};
+use super::{begins, cumulative_room, next_cumulative, Algorithm, Next, Outcome, View, ViewRef};
 use crate::config::RecoveryRules;
-use crate::congestion::{AckReport, Episode};
+use crate::congestion::{AckReport, Changes, WindowChange};
 use crate::send_state::Room;
 
 #[derive(Clone, Debug, Default)]
@@ -21,9 +21,9 @@ impl Algorithm for Tahoe {
         self.recover = v.s.max - 1;
         // Everything from the first hole on is retransmitted as the window opens.
         v.s.nxt = v.s.una;
-        let mut steps = Steps::cut(v.s.flight_size());
-        steps.push(Step::LossWindow);
-        Outcome { steps, ..Outcome::BEGAN }
+        let mut changes = Changes::cut(v.s.flight_size());
+        changes.push(WindowChange::LossWindow);
+        Outcome { changes, ..Outcome::BEGAN }
     }
 
     fn on_new_ack(&mut self, v: &mut View<'_>, _: &AckReport) -> Outcome {
@@ -31,7 +31,7 @@ impl Algorithm for Tahoe {
         Outcome::GROW
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<Episode> {
+    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
         self.recover = v.s.max - 1;
         None
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::RecoveryKind;
+use crate::congestion::Changes;
 use crate::flight::Keeps;
 use crate::sender::Sender;
 use crate::Profile;
@@ -27,11 +28,11 @@ fn report(cfg: &TcpConfig, s: &Sender, kind: AckKind, sacked_bytes: u64) -> AckR
     AckReport { kind, sacked_bytes, ..s.snd.report(cfg, now, (s.snd.flight_size(), 0), 0, None) }
 }
 
-/// Passes an ACK to the recovery, and applies its steps to the window.
+/// Passes an ACK to the recovery, and applies its changes to the window.
 fn take(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, ack: &AckReport) -> Outcome {
     let outcome = recovery.on_ack(&mut s.view(cfg), ack);
-    s.take_steps(cfg, &outcome.steps, recovery);
-    Outcome { steps: Steps::NONE, ..outcome }
+    s.apply(cfg, &outcome.changes);
+    Outcome { changes: Changes::NONE, ..outcome }
 }
 
 /// Processes a duplicate ACK with one SACK block at `now`.

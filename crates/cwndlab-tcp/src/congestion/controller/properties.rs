@@ -15,7 +15,7 @@ enum Step {
     Congestion(CongestionEvent),
     Undo,
     Idle,
-    Episode(Episode),
+    Change(WindowChange),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -32,21 +32,20 @@ fn step() -> impl Strategy<Value = Step> {
         2 => event.prop_map(Step::Congestion),
         1 => Just(Step::Undo),
         1 => Just(Step::Idle),
-        2 => episode().prop_map(Step::Episode),
+        2 => change().prop_map(Step::Change),
     ]
 }
 
-fn episode() -> impl Strategy<Value = Episode> {
+fn change() -> impl Strategy<Value = WindowChange> {
     let bytes = 0..5_000_000_u32;
     prop_oneof![
-        Just(Episode::Restarted),
-        Just(Episode::Ended),
-        (0..5_000_000_000_u64, 0..5_000_000_u64)
-            .prop_map(|(pipe, allowance)| Episode::Proportional { pipe, allowance }),
-        bytes.clone().prop_map(Episode::Deflated),
-        (0..5_u32).prop_map(Episode::DeflatedBySegments),
-        bytes.prop_map(Episode::Inflated),
-        (0..5_000_000_u64).prop_map(Episode::StillInNetwork),
+        Just(WindowChange::Restart),
+        Just(WindowChange::End),
+        bytes.clone().prop_map(WindowChange::Window),
+        bytes.clone().prop_map(WindowChange::Deflate),
+        (0..5_u32).prop_map(WindowChange::DeflateBySegments),
+        bytes.prop_map(WindowChange::Inflate),
+        (0..5_000_000_u32).prop_map(WindowChange::StillInNetwork),
     ]
 }
 
@@ -157,7 +156,7 @@ proptest! {
                     law.on_idle_restart(&cfg, MSS, 1);
                     prop_assert!(law.cwnd() <= before);
                 }
-                Step::Episode(episode) => law.on_episode(episode, MSS),
+                Step::Change(change) => law.change(&cfg, change, MSS),
             }
             let closed_by_echo = law.cwnd() == 0 && law.ssthresh() == 2 * u64::from(MSS);
             prop_assert!(closed_by_echo || (u64::from(MSS)..=1 << 30).contains(&law.cwnd()), "{step:?}: cwnd {}", law.cwnd());

@@ -116,7 +116,7 @@ fn packets_keep_the_half_packet_unless_whole_ones_are_asked_for() {
         assert_eq!((law.cwnd(), law.ssthresh()), (6000, 6000));
         law.windows.cwnd = each_law!(&mut law.law, l => l.add_segments(3, law.windows.cwnd, MSS)); // inflation, as in fast recovery
         assert_eq!(law.cwnd(), 9000);
-        law.on_episode(Episode::DeflatedBySegments(3), MSS);
+        law.change(&cfg, WindowChange::DeflateBySegments(3), MSS);
         let mut counted = 0;
         while law.cwnd() < 7000 {
             law.on_ack(&cfg, &ack(1000), &AfterAck::CALM);

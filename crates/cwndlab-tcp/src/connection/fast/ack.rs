@@ -159,11 +159,10 @@ impl Connection {
         }
         if let Some(rate) = s.outstanding.rate() {
             rate.on_idle_ack();
-            if needs.idle_acks {
-                if s.cc.on_idle_ack(&s.snd.plain_ack(now, 0, None), s.snd.rtt.srtt(&cfg.rto)) && self.rest == Rest::Told
-                {
-                    self.rest = Rest::Still;
-                }
+            let srtt = s.snd.rtt.srtt(&cfg.rto);
+            let is_still = needs.idle_acks && s.cc.on_idle_ack(&s.snd.plain_ack(now, 0, None), srtt);
+            if is_still && self.rest == Rest::Told {
+                self.rest = Rest::Still;
             }
             if s.cc.limits_itself() {
                 rate.on_app_limited(0);

@@ -12,10 +12,9 @@ impl Rack {
     pub(super) fn account(&self, v: &ViewRef<'_>) -> (Room, u64) {
         let in_flight = v.flight.tally().pipe;
         // In Linux cwnd limits, too, what may be sent when the reordering timer finds a loss between two ACKs.
-        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced)
-            && !v.cc.owns_recovery()
-            && !v.cfg.repairs_within_cwnd();
-        let window = if shaped { in_flight + u64::from(self.proportional.send_count) } else { v.window() };
+        let shaped = matches!(self.phase, Phase::Recovery | Phase::Reduced) && !v.cfg.repairs_within_cwnd();
+        let allowance = v.cc.allowance().filter(|_| shaped);
+        let window = allowance.map_or_else(|| v.window(), |allowance| in_flight + u64::from(allowance));
         let uncounted = if v.cfg.limited_transmit || self.phase != Phase::Open { 0 } else { v.flight.reported.total() };
         (Room { window, in_flight }, uncounted)
     }
@@ -72,9 +71,9 @@ impl Rack {
 
     /// Counts sent bytes for proportional rate reduction, if an episode is in progress.
     #[inline]
-    fn count_in_episode(&mut self, v: &View<'_>, bytes: u64) {
+    fn count_in_episode(&self, v: &mut View<'_>, bytes: u64) {
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
-            self.proportional.on_sent(counted(v, bytes));
+            v.cc.count_sent(counted(v, bytes));
         }
     }
 

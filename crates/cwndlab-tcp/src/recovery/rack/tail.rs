@@ -3,9 +3,9 @@
 use cwndlab_units::Time;
 
 use super::{Phase, Rack};
-use crate::congestion::{AckKind, AckReport};
+use crate::congestion::{AckKind, AckReport, Changes, CongestionEvent, WindowChange};
 use crate::flight::SACKED;
-use crate::recovery::{Expiry, Step, Steps, View};
+use crate::recovery::{Expiry, View};
 use crate::send_state::Piece;
 use crate::timers::retransmit::Reason;
 
@@ -18,23 +18,23 @@ impl Rack {
         if v.s.una == v.s.max || matches!(reason, Reason::Rto | Reason::Persist) {
             return Expiry::Timeout;
         }
-        let mut steps = Steps::NONE;
+        let mut changes = Changes::NONE;
         if reason == Reason::Reordering {
             self.counts.reordering_timeouts += 1;
             let began = self.detect(v, now) && self.phase != Phase::Recovery;
             if began {
                 // A timer delivers nothing; Linux counts one segment as delivered (`tcp_rack_reo_timeout`).
                 let delivered = if v.cfg.delivers_by_timer() { u64::from(v.s.mss) } else { 0 };
-                self.begin(v, delivered, false, &mut steps);
+                self.begin(v, delivered, false, &mut changes);
             }
             self.reset_timeout(v, now);
-            return Expiry::Other { began, steps };
+            return Expiry::Other { began, changes };
         }
         // RFC 8985, section 7.3: one probe at a time, and one per measured round trip.
         self.probe_due = self.probe_end == 0 && (self.measured || v.cfg.recovery.has_linux_timers());
         if self.after_probe(v, now) {
             self.counts.loss_probes += u32::from(self.probe_due);
-            Expiry::Other { began: false, steps }
+            Expiry::Other { began: false, changes }
         } else {
             Expiry::Timeout
         }
@@ -68,7 +68,7 @@ impl Rack {
         ack: &AckReport,
         delivered: u64,
         of_probe: bool,
-        steps: &mut Steps,
+        changes: &mut Changes,
     ) {
         let s = &v.s;
         if self.probe_end == 0 || s.una < self.probe_end {
@@ -85,7 +85,7 @@ impl Rack {
             self.probe_end = 0;
             if self.phase == Phase::Open {
                 let flight_bytes = (ack.prior_flight_bytes as u32).max(s.mss);
-                steps.push(Step::Cut { flight_bytes, recover_fs: 0 });
+                changes.push(WindowChange::Cut { event: CongestionEvent::Loss, flight_bytes, recover_fs: 0 });
                 self.evidence.clear();
             }
         }

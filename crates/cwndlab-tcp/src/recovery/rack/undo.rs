@@ -5,8 +5,8 @@ use cwndlab_units::Time;
 
 use super::{Arrivals, Phase, Rack};
 use crate::config::TcpConfig;
-use crate::congestion::{AckKind, AckReport};
-use crate::recovery::{Step, Steps, View};
+use crate::congestion::{AckKind, AckReport, Changes, WindowChange};
+use crate::recovery::View;
 use crate::send_state::SendState;
 
 /// Evidence that the last reduction was spurious.
@@ -66,11 +66,11 @@ impl Evidence {
 
 impl Rack {
     /// Undoes the last reduction. If `lost` is set, also removes all loss marks.
-    pub(super) fn undo(&mut self, v: &mut View<'_>, steps: &mut Steps, lost: bool) {
+    pub(super) fn undo(&mut self, v: &mut View<'_>, changes: &mut Changes, lost: bool) {
         if lost {
             v.flight.forgive();
         }
-        steps.push(Step::Undo);
+        changes.push(WindowChange::Undo);
         self.advanced = true; // `tcp_undo_cwnd_reduction`
         self.counts.undos += 1;
         self.evidence.clear();
@@ -78,7 +78,7 @@ impl Rack {
 
     /// Undoes the reduction if an ACK during fast recovery shows that it was spurious. Returns whether to look for
     /// losses.
-    pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, steps: &mut Steps) -> bool {
+    pub(super) fn undo_in_recovery(&mut self, v: &mut View<'_>, ack: &AckReport, changes: &mut Changes) -> bool {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && self.evidence.answers_original(v.cfg, echo) {
             // While retransmissions are in flight, neither undo the reduction nor look for losses. The original segment
@@ -87,10 +87,10 @@ impl Rack {
             if v.flight.tally().again > 0 {
                 return false;
             }
-            self.undo(v, steps, true);
+            self.undo(v, changes, true);
             self.phase = Phase::Open;
         } else if self.evidence.explained() {
-            self.undo(v, steps, false);
+            self.undo(v, changes, false);
             self.phase = Phase::Open;
         }
         true
@@ -98,20 +98,26 @@ impl Rack {
 
     /// Undoes the reduction if it was spurious, once all data outstanding at the start of the episode is acknowledged.
     /// Returns whether it was spurious.
-    pub(super) fn undo_at_end(&mut self, v: &mut View<'_>, echo: Option<u32>, steps: &mut Steps) -> bool {
+    pub(super) fn undo_at_end(&mut self, v: &mut View<'_>, echo: Option<u32>, changes: &mut Changes) -> bool {
         let spurious = self.evidence.explained() || self.evidence.answers_original(v.cfg, echo);
         if spurious {
-            self.undo(v, steps, false);
+            self.undo(v, changes, false);
         }
         spurious
     }
 
     /// Processes an ACK after a timeout: undoes the reduction if the timeout was spurious (F-RTO, DSACK or timestamps),
     /// and leaves the phase `Loss` once all data outstanding at the timeout is acknowledged.
-    pub(super) fn after_timeout(&mut self, v: &mut View<'_>, ack: &AckReport, arrivals: &Arrivals, steps: &mut Steps) {
+    pub(super) fn after_timeout(
+        &mut self,
+        v: &mut View<'_>,
+        ack: &AckReport,
+        arrivals: &Arrivals,
+        changes: &mut Changes,
+    ) {
         let (advanced, echo) = (ack.kind == AckKind::New, ack.echoed_stamp);
         if advanced && (self.evidence.explained() || self.evidence.answers_original(v.cfg, echo)) {
-            self.undo(v, steps, true);
+            self.undo(v, changes, true);
             self.phase = Phase::Open;
             return;
         }
@@ -120,7 +126,7 @@ impl Rack {
             if arrivals.original {
                 // RFC 5682, section 3.1, step 3 b: data that was not retransmitted has arrived, so the timeout was
                 // spurious.
-                self.undo(v, steps, true);
+                self.undo(v, changes, true);
                 self.phase = Phase::Open;
                 return;
             }
@@ -135,7 +141,7 @@ impl Rack {
             }
         }
         if recovered {
-            let undone = self.undo_at_end(v, echo, steps);
+            let undone = self.undo_at_end(v, echo, changes);
             self.phase = Phase::Open;
             self.count_repair(v.cfg, undone);
         }

@@ -1,12 +1,12 @@
 //! Proportional rate reduction (RFC 9937): how the window of an episode falls to ssthresh. The number of bytes that may
-//! be sent (the allowance, `SndCnt`) depends on the ssthresh that the window law sets, so `Sender::take_steps` computes
-//! it after the reduction ([`super::Step::Allow`]).
+//! be sent (the allowance, `SndCnt`) depends on the ssthresh that the window law sets, so it is computed after the
+//! reduction.
 
 use crate::config::{ReductionBase, TcpConfig};
 
 /// The information about an ACK that proportional rate reduction uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Allow {
+pub(crate) struct PrrAck {
     /// Estimated bytes in the network.
     pub pipe: u32,
     /// Bytes newly delivered.
@@ -17,7 +17,7 @@ pub(crate) struct Allow {
 
 /// The state of one episode.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Proportional {
+pub(crate) struct Prr {
     /// Bytes delivered during recovery.
     delivered_bytes: u32,
     /// Bytes sent during recovery.
@@ -28,7 +28,7 @@ pub(crate) struct Proportional {
     pub send_count: u32,
 }
 
-impl Proportional {
+impl Prr {
     /// Begins an episode. `RecoverFS` is `flight` by RFC 9937, section 6.1; Linux uses `cwnd` instead
     /// ([`TcpConfig::reduce_from`]).
     pub fn new(cfg: &TcpConfig, flight: u32, cwnd: u64, mss: u64) -> Self {
@@ -38,13 +38,13 @@ impl Proportional {
             ReductionBase::CwndWholeSegments => cwnd / mss * mss,
         };
         let recover_fs = base.max(1) as u32; // windows are at most 2^30
-        Proportional { delivered_bytes: 0, out_bytes: 0, recover_fs, send_count: 0 }
+        Prr { delivered_bytes: 0, out_bytes: 0, recover_fs, send_count: 0 }
     }
 
     /// Computes the allowance after an ACK of the episode (RFC 9937, section 6.2). Returns `None` if the allowance does
     /// not change. Windows are counted in units of `unit` bytes.
-    pub fn on_ack(&mut self, allow: &Allow, ssthresh: u64, mss: u64, unit: u64) -> Option<u64> {
-        let (pipe, delivered, safe) = (u64::from(allow.pipe), u64::from(allow.delivered), allow.safe);
+    pub fn on_ack(&mut self, ack: &PrrAck, ssthresh: u64, mss: u64, unit: u64) -> Option<u64> {
+        let (pipe, delivered, safe) = (u64::from(ack.pipe), u64::from(ack.delivered), ack.safe);
         if delivered == 0 && self.out_bytes > 0 {
             return None;
         }
