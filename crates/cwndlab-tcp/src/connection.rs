@@ -148,8 +148,7 @@ impl Connection {
     /// Sets the random number generator of this end, for a law that draws random numbers ([`crate::Needs::draws`]).
     /// Call it before anything else.
     pub fn set_random(&mut self, random: Rng) {
-        self.sender.extra.get_or_insert_default().random = Some(random.clone());
-        self.sender.cc.set_random(random);
+        self.sender.extra.get_or_insert_default().random = Some(random);
     }
 
     /// Attaches the window law, if the configuration requests [`crate::WindowLawKind::External`]. Call it before
@@ -217,9 +216,6 @@ impl Connection {
         if mss != self.sender.snd.mss {
             self.sender.snd.mss = mss;
             self.sender.cc.restart(cfg, mss);
-            if let Some(random) = self.sender.extra.as_ref().and_then(|extra| extra.random.clone()) {
-                self.sender.cc.set_random(random);
-            }
         }
         self.recovery = Recovery::new(cfg, self.agreed.sack);
         let order = self.recovery.detects_by_time();
@@ -274,7 +270,6 @@ impl Connection {
     #[inline(never)]
     pub fn handle_timeout(&mut self, cfg: &TcpConfig, now: Time) {
         self.rest = Rest::Busy;
-        self.sender.cc.on_timer(now);
         if self.timers.take_expired(Timer::DelayedAck, now) {
             self.receiver.ack_now = true;
             if let Some(linux) = self.receiver.policy.linux() {
@@ -313,10 +308,10 @@ impl Connection {
         let s = &mut self.sender;
         let reduced = self.recovery.has_reduced(&mut s.view(cfg), self.retries) || self.retries > 1;
         if cfg.recovery.reno().outlives_timeout && self.recovery.in_recovery() {
-            s.cc.change(cfg, WindowChange::Inflate(s.snd.inflation), s.snd.mss);
+            s.cc.change(cfg, now, WindowChange::Inflate(s.snd.inflation), s.snd.mss);
         }
         let event = if reduced { CongestionEvent::RtoRepeat } else { CongestionEvent::Rto };
-        s.cc.on_congestion(cfg, event, s.snd.flight_size().max(1), s.snd.mss);
+        s.cc.on_congestion(cfg, now, event, s.snd.flight_size().max(1), s.snd.mss);
         s.snd.ecn.reduced(s.snd.max, false);
         s.snd.rtt.backoff(&cfg.rto);
         s.snd.nxt = s.snd.una;
@@ -325,7 +320,7 @@ impl Connection {
         s.snd.resend_first = false;
         s.outstanding.on_timeout(s.snd.max);
         if let Some(change) = self.recovery.on_timeout(&mut s.view(cfg), now) {
-            s.cc.change(cfg, change, s.snd.mss);
+            s.cc.change(cfg, now, change, s.snd.mss);
         }
         s.snd.restart_timeout(cfg, now);
         self.share_timer(cfg);
@@ -356,7 +351,7 @@ impl Connection {
     fn on_persist(&mut self, cfg: &TcpConfig, now: Time) {
         let s = &mut self.sender;
         if s.cc.cwnd() == 0 {
-            return s.cc.change(cfg, WindowChange::Restart, s.snd.mss); // an ECN echo closed cwnd: RFC 3168, section 6.1.2
+            return s.cc.change(cfg, now, WindowChange::Restart, s.snd.mss); // an ECN echo closed cwnd: RFC 3168, section 6.1.2
         }
         if self.is_held() {
             return self.push(); // data corked for a whole timeout is sent, as by Linux's probe

@@ -124,7 +124,9 @@ impl Sender {
         if !self.snd.ecn.is_accurate() {
             self.cc.do_without_accecn();
         }
-        self.cc.on_start(Start { now, mss: self.snd.mss, mtu, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least });
+        let start = Start { now, mss: self.snd.mss, mtu, srtt: self.snd.rtt.srtt(&cfg.rto), min_rtt: least };
+        let random = self.extra.as_ref().and_then(|extra| extra.random.clone());
+        self.cc.on_start(&start, random);
     }
 
     /// Whether the sender has none of the [`Extra`] state that the short paths for arriving segments do not handle:
@@ -282,13 +284,13 @@ impl Sender {
 
     /// Changes the window as loss recovery requests.
     #[inline(never)]
-    pub fn apply(&mut self, cfg: &TcpConfig, changes: &Changes) {
+    pub fn apply(&mut self, cfg: &TcpConfig, now: Time, changes: &Changes) {
         for change in changes.iter() {
-            self.change(cfg, change);
+            self.change(cfg, now, change);
         }
     }
 
-    fn change(&mut self, cfg: &TcpConfig, mut change: WindowChange) {
+    fn change(&mut self, cfg: &TcpConfig, now: Time, mut change: WindowChange) {
         match &mut change {
             WindowChange::Cut { event, flight_bytes, recover_fs } => {
                 if *recover_fs > 0 {
@@ -307,7 +309,7 @@ impl Sender {
             WindowChange::Undo => self.snd.ecn.withdraw(),
             _ => {}
         }
-        self.cc.change(cfg, change, self.snd.mss);
+        self.cc.change(cfg, now, change, self.snd.mss);
     }
 
     /// Returns the next piece to send: the one that loss recovery requests, or the one at SND.NXT.

@@ -10,7 +10,7 @@ mod sample;
 use cwndlab_units::Time;
 use rand::Rng as _;
 
-use super::law::{Law, Windows};
+use super::law::{PathLaw, Windows};
 use super::needs::Needs;
 use super::rounds::Rounds;
 use super::{AckKind, AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
@@ -136,7 +136,7 @@ impl Bbr {
     }
 
     /// `bbr_main`: returns the new window, in packets, after an ACK.
-    pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
+    pub fn take_ack(&mut self, ack: &AckReport, after: &AfterAck, mut cwnd: u64) -> u64 {
         let sample = Sample::new(ack, after, self.mss, (self.delivered, self.clock));
         (self.delivered, self.delivered_at) = (after.total_delivered_packets, after.delivered_at);
         self.lost += if self.acks_find_losses { sample.losses } else { 0 };
@@ -416,16 +416,12 @@ impl Bbr {
     }
 }
 
-impl Law for Bbr {
+impl PathLaw for Bbr {
     const NEEDS: Needs = Needs { draws: true, ..Needs::RATE };
-    const MODELS_PATH: bool = true;
-
-    fn set_random(&mut self, random: Rng) {
-        self.random = Some(random);
-    }
 
     /// `bbr_init`
-    fn on_start(&mut self, start: &Start, windows: &mut Windows) {
+    fn on_start(&mut self, start: &Start, random: Option<Rng>, windows: &mut Windows) {
+        self.random = random;
         self.mss = u64::from(start.mss);
         self.min_rtt_us = if start.min_rtt.is_never() { u64::MAX } else { micros(start.min_rtt) };
         self.min_rtt_stamp = self.jiffies(start.now);
@@ -437,23 +433,22 @@ impl Law for Bbr {
         self.lost += 1;
     }
 
-    fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
+    fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
-            return true; // the kernel does not call congestion control for such ACKs
+            return; // the kernel does not call congestion control for such ACKs
         }
         let mss = u64::from(ack.mss);
-        let cwnd = self.on_ack(ack, after, u64::from(windows.cwnd / ack.mss));
+        let cwnd = self.take_ack(ack, after, u64::from(windows.cwnd / ack.mss));
         // bbr_check_drain sets snd_ssthresh.
         if let Some(packets) = self.ssthresh {
             windows.set_ssthresh(packets * mss);
         }
         windows.set_cwnd(cwnd * mss);
-        true
     }
 
     /// Saves the window, but does not reduce it (`bbr_ssthresh`). A timeout counts as the end of a round
     /// (`bbr_set_state`).
-    fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
+    fn on_congestion(&mut self, event: CongestionEvent, _: Time, mss: u32, windows: &mut Windows) {
         if event != CongestionEvent::RtoRepeat {
             self.save_cwnd(u64::from(windows.cwnd / mss));
         }
@@ -463,14 +458,12 @@ impl Law for Bbr {
             self.rounds.started = true;
             self.sample_policer(1, false);
         }
-        true
     }
 
     /// `bbr_undo_cwnd`
-    fn takes_undo(&mut self, _: u32, _: &mut Windows) -> bool {
+    fn on_undo(&mut self, _: u32, _: &mut Windows) {
         (self.full_rate, self.full_rounds) = (0, 0);
         self.policer.reset(&self.interval(0, false));
-        true
     }
 
     /// `bbr_cwnd_event`, `CA_EVENT_TX_START`

@@ -16,7 +16,7 @@ mod sample;
 use cwndlab_units::Time;
 
 use super::bbr::Repair;
-use super::law::{Law, Windows};
+use super::law::{PathLaw, Windows};
 use super::needs::Needs;
 use super::rounds::Rounds;
 use super::{product_over, AckKind, AckReport, AfterAck, CongestionEvent, Grant, Start};
@@ -200,9 +200,9 @@ impl Bbr3 {
         }
     }
 
-    /// `UpdateOnACK` (section 5.2.3): returns the new window after an ACK. [`Law::on_lost`] has already been called for
+    /// `UpdateOnACK` (section 5.2.3): returns the new window after an ACK. [`PathLaw::on_lost`] has already been called for
     /// the losses that the ACK reveals.
-    pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, cwnd: u64) -> u64 {
+    pub fn take_ack(&mut self, ack: &AckReport, after: &AfterAck, cwnd: u64) -> u64 {
         if ack.kind == AckKind::Old || ack.prior_flight_bytes == 0 {
             return cwnd;
         }
@@ -316,16 +316,12 @@ impl Bbr3 {
     }
 }
 
-impl Law for Bbr3 {
+impl PathLaw for Bbr3 {
     const NEEDS: Needs = Needs { draws: true, ..Needs::RATE };
-    const MODELS_PATH: bool = true;
-
-    fn set_random(&mut self, random: Rng) {
-        self.random = Some(random);
-    }
 
     /// `OnInit` (section 5.2.1).
-    fn on_start(&mut self, start: &Start, windows: &mut Windows) {
+    fn on_start(&mut self, start: &Start, random: Option<Rng>, windows: &mut Windows) {
+        self.random = random;
         self.mss = u64::from(start.mss);
         if self.is.counts_packets {
             self.unit = self.mss;
@@ -336,13 +332,12 @@ impl Law for Bbr3 {
         self.aggregation.start(start.now, self.unit);
     }
 
-    fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
-        windows.set_cwnd(self.on_ack(ack, after, u64::from(windows.cwnd)));
+    fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) {
+        windows.set_cwnd(self.take_ack(ack, after, u64::from(windows.cwnd)));
         // Google's BBR v3 branch: bbr_check_drain sets snd_ssthresh.
         if let Some(bytes) = self.ssthresh {
             windows.set_ssthresh(bytes);
         }
-        true
     }
 
     /// `HandleLostPacket`. `delivered` is the number of packets delivered so far.
@@ -355,7 +350,7 @@ impl Law for Bbr3 {
     /// Saves the state when a loss, a timeout or an ECN echo begins a recovery (`OnEnterFastRecovery`, `OnEnterRTO`),
     /// and does not reduce the window. After a timeout, the caller sets the window to one segment more than is in
     /// flight (section 5.6.4.4).
-    fn takes_congestion(&mut self, event: CongestionEvent, _: u32, windows: &mut Windows) -> bool {
+    fn on_congestion(&mut self, event: CongestionEvent, _: Time, _: u32, windows: &mut Windows) {
         if event != CongestionEvent::RtoRepeat {
             self.cwnd = u64::from(windows.cwnd);
             self.save_state();
@@ -363,15 +358,13 @@ impl Law for Bbr3 {
         if matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat) {
             self.note_timeout();
         }
-        true
     }
 
     /// `HandleSpuriousLossDetection`
-    fn takes_undo(&mut self, _: u32, windows: &mut Windows) -> bool {
+    fn on_undo(&mut self, _: u32, windows: &mut Windows) {
         self.cwnd = u64::from(windows.cwnd);
         self.handle_spurious();
         windows.set_cwnd(self.cwnd);
-        true
     }
 
     /// `HandleRestartFromIdle` (section 5.4.1).

@@ -5,12 +5,15 @@ use cwndlab_units::Time;
 use super::external::{CongestionControl, LawError, LawFailures, Window};
 use super::hystart::Hystart;
 use super::hystart_linux::HystartLinux;
-use super::law::{each_law, AnyLaw, Law as _, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
+use super::law::{
+    each_loss, each_path, Acked, AnyLaw, LossLaw as _, PathLaw as _, Pause, Setting, Windows, MAX_WINDOW_BYTES,
+    NO_THRESHOLD,
+};
 use super::needs::Needs;
 use super::prr::Prr;
 use super::reno::Reno;
 use super::search::Search;
-use super::{AckReport, AfterAck, Grant, PlainAck, Start, WindowChange};
+use super::{AckReport, AfterAck, Grant, PlainAck, Quantum, Start, WindowChange};
 use crate::config::{InitialWindow, SlowStartKind, TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -81,17 +84,6 @@ impl Controller {
         }
     }
 
-    /// Passes the time to the law before the connection handles expired timers. `now` is also the time of the calls
-    /// without a time that result, such as [`Controller::on_congestion`].
-    pub fn on_timer(&mut self, now: Time) {
-        each_law!(&mut self.law, law => law.on_timer(now));
-    }
-
-    /// Sets the source of random numbers for this end of the connection. Call it before anything else.
-    pub fn set_random(&mut self, random: Rng) {
-        each_law!(&mut self.law, law => law.set_random(random));
-    }
-
     /// Replaces a law that needs AccECN by Reno (Linux: `prague_reno`), because the two ends have not agreed on AccECN.
     /// Call it before [`Controller::on_start`].
     pub fn do_without_accecn(&mut self) {
@@ -100,22 +92,34 @@ impl Controller {
         }
     }
 
-    /// Starts the law, and SEARCH if it is configured, when the connection is established.
-    pub fn on_start(&mut self, start: Start) {
+    /// Starts the law, and SEARCH if it is configured, when the connection is established. `random`: this end's source of
+    /// random numbers, for a law that draws ([`super::Needs::draws`]).
+    pub fn on_start(&mut self, start: &Start, random: Option<Rng>) {
         if let Phase::Search(search) = &mut self.phase {
             search.start(start.now, start.srtt);
         }
-        each_law!(&mut self.law, law => law.on_start(&start, &mut self.windows));
+        if let AnyLaw::External(external) = &mut self.law {
+            return external.start(start, &mut self.windows);
+        }
+        each_path!(&mut self.law, law => law.on_start(start, random, &mut self.windows), else ());
     }
 
     /// Returns how much the sender may send now, and how fast.
     pub fn grant(&self) -> Grant {
-        each_law!(&self.law, law => law.grant(self.cwnd()))
+        let cwnd_bytes = self.cwnd();
+        if let AnyLaw::External(external) = &self.law {
+            return external.grant(cwnd_bytes);
+        }
+        each_path!(
+            &self.law,
+            law => law.grant(cwnd_bytes),
+            else Grant { cwnd_bytes, pacing_rate: None, quantum: Quantum::DEFAULT, owns_recovery: false }
+        )
     }
 
     /// Whether the law's window also applies in recovery ([`Grant::owns_recovery`]).
     pub(crate) fn owns_recovery(&self) -> bool {
-        each_law!(&self.law, law => law.owns_recovery())
+        self.law.owns_recovery()
     }
 
     /// The law's own state, for its tests.
@@ -153,13 +157,13 @@ impl Controller {
 
     /// Changes the window as loss recovery requests. `mss` is the current segment size. If the law controls its own
     /// recovery, it ignores changes between the beginning of an episode and its end.
-    pub(crate) fn change(&mut self, cfg: &TcpConfig, change: WindowChange, mss: u32) {
+    pub(crate) fn change(&mut self, cfg: &TcpConfig, now: Time, change: WindowChange, mss: u32) {
         let one = u64::from(mss);
         match change {
             WindowChange::Cut { event, flight_bytes, .. } => {
-                return self.on_congestion(cfg, event, u64::from(flight_bytes), mss)
+                return self.on_congestion(cfg, now, event, u64::from(flight_bytes), mss)
             }
-            WindowChange::Undo => return self.on_undo(mss),
+            WindowChange::Undo => return self.on_undo(now, mss),
             WindowChange::LossWindow => return self.to_loss_window(cfg, mss),
             WindowChange::Restart => return self.set_cwnd(one, mss),
             WindowChange::StillInNetwork(pipe) => return self.set_cwnd(u64::from(pipe) + one, mss),
@@ -178,8 +182,7 @@ impl Controller {
             WindowChange::Window(bytes) => self.set_cwnd(u64::from(bytes).max(one), mss),
             WindowChange::Deflate(bytes) => self.set_cwnd(self.cwnd().saturating_sub(u64::from(bytes)).max(one), mss),
             WindowChange::DeflateBySegments(segments) => {
-                self.windows.cwnd =
-                    each_law!(&mut self.law, law => law.add_segments(-(segments as i32), self.windows.cwnd, mss));
+                self.set_window(Setting::Segments(-(segments as i32)), mss);
             }
             WindowChange::Inflate(bytes) => self.set_cwnd(self.cwnd() + u64::from(bytes), mss),
             WindowChange::End => self.set_cwnd(self.ssthresh().max(one), mss),
@@ -188,7 +191,7 @@ impl Controller {
                     prr.send_count = 0;
                 }
                 if cfg.reports_loss_after_echo() {
-                    each_law!(&mut self.law, law => law.on_loss_after_echo(&mut self.windows, mss));
+                    each_loss!(&mut self.law, law => law.on_loss_after_echo(&mut self.windows, mss), else ());
                 }
             }
             _ => {}
@@ -223,41 +226,41 @@ impl Controller {
 
     pub(super) fn set_cwnd(&mut self, bytes: u64, mss: u32) {
         self.windows.set_cwnd(bytes);
-        self.windows.cwnd = each_law!(&mut self.law, law => law.set_window(self.windows.cwnd, mss));
+        self.set_window(Setting::Bytes(self.windows.cwnd), mss);
     }
 
-    /// Passes an ACK, also in recovery, to a law that requests the delivery rate. Returns false if the law does not set
-    /// the window itself; call [`Controller::on_ack`] then.
+    pub(super) fn set_window(&mut self, to: Setting, mss: u32) {
+        let cwnd = self.windows.cwnd;
+        self.windows.cwnd =
+            each_loss!(&mut self.law, law => law.set_window(to, cwnd, mss), else to.in_bytes(cwnd, mss));
+    }
+
+    /// Passes an ACK, also in recovery, to a law that models the path. Returns false if the law is of another kind; call
+    /// [`Controller::on_ack`] then.
     pub fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck) -> bool {
-        each_law!(&mut self.law, law => law.on_measured_ack(ack, after, &mut self.windows))
+        each_path!(&mut self.law, law => { law.on_ack(ack, after, &mut self.windows); true }, else false)
     }
 
     /// As [`Controller::on_feedback`] and [`Controller::on_measured_ack`], for an ACK that arrives while nothing is
     /// outstanding and no loss is being repaired. Returns whether another such ACK would change nothing.
     pub(crate) fn on_idle_ack(&mut self, ack: &PlainAck, srtt: Time) -> bool {
-        each_law!(&mut self.law, law => law.on_idle_ack(ack, srtt, &mut self.windows))
+        each_path!(&mut self.law, law => law.on_idle_ack(ack, srtt, &mut self.windows), else true)
     }
 
     /// Whether the law keeps its window so small that the measured delivery rate does not reflect the path.
     pub fn limits_itself(&self) -> bool {
-        each_law!(&self.law, law => law.limits_itself())
+        each_path!(&self.law, law => law.limits_itself(), else false)
     }
 
     /// Tells the law that sending resumes with nothing in the network, after the application had no data to send.
     pub fn on_app_restart(&mut self, now: Time, mss: u32) {
-        each_law!(&mut self.law, law => law.on_app_restart(now, mss, &mut self.windows));
+        each_path!(&mut self.law, law => law.on_app_restart(now, mss, &mut self.windows), else ());
     }
 
     /// Tells the law that a segment is deemed lost. If an ACK revealed the loss, call this before
     /// [`Controller::on_measured_ack`]. `delivered` is the number of segments known to have arrived.
     pub(crate) fn on_lost(&mut self, segment: &LostSegment, delivered: u64, now: Time) {
-        each_law!(&mut self.law, law => law.on_lost(segment, delivered, now, self.windows));
-    }
-
-    /// Passes a one-way delay to the law. The delay includes the unknown offset between the two clocks. Call this only
-    /// for laws that use such delays ([`super::Needs::delays`]), before [`Controller::on_feedback`].
-    pub fn on_one_way_delay(&mut self, now: Time, delay: Time) {
-        each_law!(&mut self.law, law => law.on_one_way_delay(now, delay));
+        each_path!(&mut self.law, law => law.on_lost(segment, delivered, now, self.windows), else ());
     }
 
     /// What the law needs from its connection.
@@ -266,27 +269,33 @@ impl Controller {
     }
 
     /// Calls an external law, which may set the window.
-    fn ask(&mut self, mss: u32, call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>) {
+    fn ask(
+        &mut self,
+        now: Time,
+        mss: u32,
+        call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>,
+    ) {
         if let AnyLaw::External(external) = &mut self.law {
-            external.call(mss, &mut self.windows, call);
+            external.call(now, mss, &mut self.windows, call);
         }
     }
 
-    /// Passes any ACK to the law, before loss detection.
+    /// Passes any ACK to a law that measures the path, before loss detection.
     #[inline(never)]
     pub fn on_feedback(&mut self, ack: &AckReport) {
-        each_law!(&mut self.law, law => law.on_feedback(ack, &mut self.windows));
+        each_loss!(&mut self.law, law => law.on_feedback(&Acked::of(ack), &mut self.windows), else ());
     }
 
     /// As [`Controller::on_feedback`], for a [`PlainAck`] instead of a report.
     #[inline(never)]
     pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
-        each_law!(&mut self.law, law => law.on_plain_feedback(ack, &mut self.windows));
+        let ack = Acked { plain: *ack, report: None };
+        each_loss!(&mut self.law, law => law.on_feedback(&ack, &mut self.windows), else ());
     }
 
     /// Tells the law that sending resumes after an idle time with nothing in flight.
     pub fn on_resume(&mut self, now: Time, idle: Time) {
-        each_law!(&mut self.law, law => law.on_resume(now, idle));
+        each_loss!(&mut self.law, law => law.on_pause(Pause::Resume { now, idle }), else ());
     }
 }
 

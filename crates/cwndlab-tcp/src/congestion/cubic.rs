@@ -3,8 +3,7 @@
 //! The cube root is computed once per congestion episode; an ACK in congestion avoidance costs at most two cubes and
 //! two divisions.
 
-use super::law::{Cut, Growth, Law, Windows};
-use super::AckReport;
+use super::law::{Acked, Cut, Growth, LossLaw, Pause, Windows};
 use crate::config::TcpConfig;
 use cwndlab_units::Time;
 
@@ -114,20 +113,28 @@ impl Cubic {
     }
 }
 
-impl Law for Cubic {
+impl LossLaw for Cubic {
     fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
         self.open(cwnd, growth)
     }
 
     /// Excludes the time since the last ACK from the stage, because cwnd did not limit the sender (section 5.8).
-    fn on_limited_ack(&mut self, _: &TcpConfig, ack: &AckReport, _: &mut Windows) {
-        if !self.epoch_start.is_never() {
-            self.epoch_start += ack.now.saturating_sub(self.last_ack);
-            self.last_ack = ack.now;
+    fn grow(&mut self, _: &TcpConfig, ack: &Acked<'_>, limited: bool, _: &mut Windows) -> bool {
+        if limited && !self.epoch_start.is_never() {
+            self.epoch_start += ack.plain.now.saturating_sub(self.last_ack);
+            self.last_ack = ack.plain.now;
         }
+        false
     }
 
     fn reduce(&mut self, cut: &Cut<'_>, cwnd: u32) -> u32 {
+        self.before = Before {
+            w_max: self.w_max,
+            k_s: self.k_s,
+            cwnd_prior: self.cwnd_prior,
+            w_est: self.w_est as f32,
+            epoch_start: self.epoch_start,
+        };
         let converges = cut.cfg.window_law.converges_fast();
         self.on_congestion(cwnd, cut.base, cut.mss, converges) / cut.unit * cut.unit
     }
@@ -137,23 +144,15 @@ impl Law for Cubic {
         self.w_max = 0.0;
     }
 
-    fn remember(&mut self) {
-        self.before = Before {
-            w_max: self.w_max,
-            k_s: self.k_s,
-            cwnd_prior: self.cwnd_prior,
-            w_est: self.w_est as f32,
-            epoch_start: self.epoch_start,
-        };
-    }
-
     fn on_undo(&mut self) {
         let Before { w_max, k_s, cwnd_prior, w_est, epoch_start } = self.before;
         *self = Cubic { w_max, k_s, cwnd_prior, w_est: f64::from(w_est), epoch_start, ..*self };
     }
 
-    fn on_idle_restart(&mut self) {
-        self.epoch_start = Time::MAX;
+    fn on_pause(&mut self, pause: Pause) {
+        if matches!(pause, Pause::Restart) {
+            self.epoch_start = Time::MAX;
+        }
     }
 }
 

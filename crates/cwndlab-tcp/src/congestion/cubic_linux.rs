@@ -6,9 +6,9 @@
 //! spurious reduction it restores cwnd and ssthresh, but not the curve.
 
 use super::hystart_linux::HystartLinux;
-use super::law::{Cut, Growth, Law, Windows};
+use super::law::{Acked, Cut, Growth, LossLaw, Pause, Windows};
 use super::needs::Needs;
-use super::{AckReport, PlainAck};
+use super::PlainAck;
 use crate::clock::Clock;
 use crate::config::{SlowStartKind, TcpConfig};
 use cwndlab_units::Time;
@@ -179,16 +179,12 @@ impl CubicLinux {
     }
 }
 
-impl Law for CubicLinux {
+impl LossLaw for CubicLinux {
     const NEEDS: Needs = Needs { plain_feedback: true, ..Needs::PLAIN };
 
-    fn on_feedback(&mut self, ack: &AckReport, windows: &mut Windows) {
-        self.on_plain_feedback(&PlainAck::of(ack), windows);
-    }
-
-    fn on_plain_feedback(&mut self, ack: &PlainAck, windows: &mut Windows) {
-        let Some(rtt) = ack.rtt else { return };
-        if self.on_rtt(ack, rtt, windows.cwnd, windows.in_slow_start()) {
+    fn on_feedback(&mut self, ack: &Acked<'_>, windows: &mut Windows) {
+        let Some(rtt) = ack.plain.rtt else { return };
+        if self.on_rtt(&ack.plain, rtt, windows.cwnd, windows.in_slow_start()) {
             windows.ssthresh = windows.cwnd;
         }
     }
@@ -207,9 +203,11 @@ impl Law for CubicLinux {
     }
 
     /// Moves the start of the stage forward by the idle time, so that the curve does not advance during that time.
-    fn on_resume(&mut self, now: Time, idle: Time) {
-        if !self.epoch_start.is_never() {
-            self.epoch_start = (self.epoch_start + idle).min(now);
+    fn on_pause(&mut self, pause: Pause) {
+        if let Pause::Resume { now, idle } = pause {
+            if !self.epoch_start.is_never() {
+                self.epoch_start = (self.epoch_start + idle).min(now);
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! DCTCP (RFC 8257): the window is reduced in proportion to the share of marked bytes, and grows as in Reno.
 
-use super::law::{Cut, Growth, Law, Windows};
+use super::law::{Acked, Cut, Growth, LossLaw, Windows};
 use super::reno::Reno;
-use super::{AckKind, AckReport, CongestionEvent};
+use super::{AckKind, CongestionEvent};
 
 /// alpha = 1 in the Linux kernel's integers. It is also alpha's initial value, which is the conservative choice (RFC
 /// 8257, section 4.2).
@@ -53,8 +53,9 @@ impl Dctcp {
     }
 }
 
-impl Law for Dctcp {
-    fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
+impl LossLaw for Dctcp {
+    fn on_feedback(&mut self, ack: &Acked<'_>, _: &mut Windows) {
+        let Some(ack) = ack.report else { return };
         if matches!(ack.kind, AckKind::New | AckKind::Duplicate) {
             self.on_delivered(ack.delivered_bytes, ack.ce_bytes, ack.snd_una, ack.snd_nxt);
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use cwndlab_units::Time;
 
-use super::law::{Law, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
+use super::law::{Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
 use super::needs::Needs;
 use super::{AckReport, AfterAck, CongestionEvent, Grant, Quantum, Start};
 
@@ -181,8 +181,6 @@ pub(super) struct External {
     started: bool,
     pub uses_slow_start: bool,
     pub owns_recovery: bool,
-    /// The time of the controller's last call that stated a time.
-    pub now: Time,
     window: Option<Window>,
 }
 
@@ -204,6 +202,7 @@ impl External {
     /// the error and removes the law.
     pub fn call(
         &mut self,
+        now: Time,
         mss: u32,
         windows: &mut Windows,
         call: impl FnOnce(&mut dyn CongestionControl, &mut Window) -> Result<(), LawError>,
@@ -224,7 +223,7 @@ impl External {
             }
             Err(error) => {
                 self.law = None;
-                let failure = LawFailure { flow: std::mem::take(&mut self.flow), at: self.now, error };
+                let failure = LawFailure { flow: std::mem::take(&mut self.flow), at: now, error };
                 let _ = self.failures.0.set(failure); // does nothing if a failure is already recorded
             }
         }
@@ -247,29 +246,17 @@ fn whole(window: &Window, mss: u32) -> Windows {
     Windows { cwnd, ssthresh: if ssthresh.is_infinite() { NO_THRESHOLD } else { (ssthresh as u32).min(most) } }
 }
 
-impl Law for External {
-    // `paces`: the law may set a rate. Not `draws`: the caller that attaches the law provides its random numbers.
-    const NEEDS: Needs = Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, every_ack: true, ..Needs::NONE };
+impl External {
+    /// What any law from outside may need. Not `draws`: the caller that attaches the law provides its random numbers.
+    pub const NEEDS: Needs =
+        Needs { min_rtt_window: Some(MIN_RTT_WINDOW), paces: true, every_ack: true, ..Needs::NONE };
 
-    fn on_start(&mut self, start: &Start, windows: &mut Windows) {
+    pub fn start(&mut self, start: &Start, windows: &mut Windows) {
         self.started = true;
-        self.now = start.now;
-        self.call(start.mss, windows, |law, window| law.on_start(start, window));
+        self.call(start.now, start.mss, windows, |law, window| law.on_start(start, window));
     }
 
-    fn on_timer(&mut self, now: Time) {
-        self.now = now;
-    }
-
-    fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
-        self.now = ack.now;
-    }
-
-    fn owns_recovery(&self) -> bool {
-        self.owns_recovery
-    }
-
-    fn grant(&self, cwnd_bytes: u64) -> Grant {
+    pub fn grant(&self, cwnd_bytes: u64) -> Grant {
         let bps = self.window.and_then(|window| window.pacing_rate_bps);
         let pacing_rate = bps.map(|bps| (bps / 8.0).max(1.0) as u64);
         Grant { cwnd_bytes, pacing_rate, quantum: Quantum::DEFAULT, owns_recovery: self.owns_recovery }

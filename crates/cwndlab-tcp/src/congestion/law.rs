@@ -1,4 +1,4 @@
-//! The trait of window laws, and the list of all laws.
+//! The traits of window laws, and the list of all laws.
 
 use cwndlab_units::Time;
 
@@ -13,7 +13,7 @@ use super::ledbat_plus_plus::LedbatPlusPlus;
 use super::needs::Needs;
 use super::prague::Prague;
 use super::reno::{Reno, RenoLinux2, RenoPackets};
-use super::{AckReport, AfterAck, CongestionEvent, Grant, PlainAck, Quantum, Start};
+use super::{AckReport, AfterAck, CongestionEvent, Grant, PlainAck, Start};
 use crate::config::{TcpConfig, WindowLawKind};
 use crate::flight::LostSegment;
 use crate::Rng;
@@ -66,65 +66,66 @@ pub(crate) struct Growth {
     pub bytes: u64,
 }
 
-/// A window law. A law implements what its rules need, and its connection provides what [`Law::NEEDS`] states.
-///
-/// A law that controls its own recovery implements `on_measured_ack`, `takes_congestion`, `takes_undo` and `grant`, and
-/// alone decides the window. Any other law implements `avoid` and `reduce`; slow start and the rest of a reduction are
-/// up to the controller.
-pub(crate) trait Law {
+/// An ACK as laws get it: the part that most laws need, and the whole report, if one was made. There is none for a
+/// [`PlainAck`], which a law gets only if its [`Needs::plain_acks`] is set.
+pub(crate) struct Acked<'a> {
+    pub plain: PlainAck,
+    pub report: Option<&'a AckReport>,
+}
+
+impl<'a> Acked<'a> {
+    /// With the whole report.
+    pub fn of(report: &'a AckReport) -> Self {
+        Acked { plain: PlainAck::of(report), report: Some(report) }
+    }
+}
+
+/// A pause of the sender.
+pub(crate) enum Pause {
+    /// The window restarts after an idle time (RFC 5681, section 4.1).
+    Restart,
+    /// Sending resumes at `now`, after `idle` with nothing in flight.
+    Resume { now: Time, idle: Time },
+}
+
+/// How the controller sets a window that the law represents in its own way.
+pub(crate) enum Setting {
+    /// To this number of bytes.
+    Bytes(u32),
+    /// Changed by whole segments.
+    Segments(i32),
+}
+
+impl Setting {
+    /// The new window in bytes.
+    pub fn in_bytes(self, cwnd: u32, mss: u32) -> u32 {
+        match self {
+            Setting::Bytes(bytes) => bytes,
+            Setting::Segments(segments) => {
+                let changed = i64::from(cwnd) + i64::from(segments) * i64::from(mss);
+                changed.clamp(i64::from(mss), i64::from(MAX_WINDOW_BYTES)) as u32
+            }
+        }
+    }
+}
+
+/// A window law that opens the window by ACKs and reduces it after losses. Slow start and the rest of a reduction are up
+/// to the controller. `avoid` and `reduce` suffice for most laws.
+pub(crate) trait LossLaw {
     /// What the law needs from its connection.
     const NEEDS: Needs = Needs::NONE;
-    /// Whether the law models the path and has a slow start of its own.
-    const MODELS_PATH: bool = false;
+    /// Whether windows are real numbers of packets, as in ns-2. Then each timeout reduces ssthresh, even repeated
+    /// timeouts of the same segment, and cwnd may fall below the minimum of ssthresh.
+    const COUNTS_PACKETS: bool = false;
 
-    /// Sets the source of random numbers for this end of the connection. Called before anything else.
-    fn set_random(&mut self, _random: Rng) {}
+    /// Takes any ACK, before loss detection. For laws that measure the path. A plain ACK is passed only if
+    /// [`Needs::plain_feedback`] is set.
+    fn on_feedback(&mut self, _ack: &Acked<'_>, _windows: &mut Windows) {}
 
-    /// Called when the connection is established.
-    fn on_start(&mut self, _start: &Start, _windows: &mut Windows) {}
-
-    /// Called before the connection handles expired timers. `now` is also the time of the calls without a time that
-    /// result, such as [`Law::takes_congestion`].
-    fn on_timer(&mut self, _now: Time) {}
-
-    /// Called when an ACK reports a one-way delay, before [`Law::on_feedback`]. The delay includes the unknown offset
-    /// between the two clocks.
-    fn on_one_way_delay(&mut self, _now: Time, _delay: Time) {}
-
-    /// Takes any ACK, before loss detection. For laws that measure the path.
-    fn on_feedback(&mut self, _ack: &AckReport, _windows: &mut Windows) {}
-
-    /// As [`Law::on_feedback`], for a [`PlainAck`] instead of a report. Called only if [`Needs::plain_feedback`] is
-    /// set.
-    fn on_plain_feedback(&mut self, _ack: &PlainAck, _windows: &mut Windows) {}
-
-    /// Called when a segment is deemed lost, if the law requests the delivery rate ([`Needs::min_rtt_window`]). If an
-    /// ACK revealed the loss, called before [`Law::on_measured_ack`]. `delivered` is the number of segments known to
-    /// have arrived.
-    fn on_lost(&mut self, _segment: &LostSegment, _delivered: u64, _now: Time, _windows: Windows) {}
-
-    /// Takes any ACK after loss detection, also in recovery. Called only if the law requests the delivery rate. Returns
-    /// true if the law sets the window itself. Otherwise, if the ACK may open the window, the controller calls
-    /// [`Law::count_ack`], [`Law::grow`] and [`Law::avoid`] in this order, until one of them has taken the ACK.
-    fn on_measured_ack(&mut self, _ack: &AckReport, _after: &AfterAck, _windows: &mut Windows) -> bool {
-        false
-    }
-
-    /// As [`Law::on_feedback`] and [`Law::on_measured_ack`], for an ACK that arrives while nothing is outstanding and no
-    /// loss is being repaired. Returns whether another such ACK would change nothing.
-    fn on_idle_ack(&mut self, _ack: &PlainAck, _srtt: Time, _windows: &mut Windows) -> bool {
-        true
-    }
-
-    /// Opens the window for one ACK, regardless of how many bytes the ACK acknowledges. Returns false if the law counts
-    /// bytes instead.
-    fn count_ack(&mut self, _windows: &mut Windows, _mss: u32) -> bool {
-        false
-    }
-
-    /// Opens the window by the law's own rule, without RFC 5681's slow start. Returns false if the law uses RFC 5681's
-    /// slow start and [`Law::avoid`].
-    fn grow(&mut self, _cfg: &TcpConfig, _ack: &AckReport, _windows: &mut Windows) -> bool {
+    /// Opens the window by the law's own rule, without RFC 5681's slow start. `limited`: the ACK may not open the window,
+    /// because cwnd did not limit the sender. Returns false if the law uses RFC 5681's slow start and
+    /// [`LossLaw::avoid`].
+    fn grow(&mut self, _cfg: &TcpConfig, _ack: &Acked<'_>, _limited: bool, _windows: &mut Windows) -> bool {
         false
     }
 
@@ -133,16 +134,8 @@ pub(crate) trait Law {
         cwnd
     }
 
-    /// Takes an ACK that may not open the window because cwnd did not limit the sender.
-    fn on_limited_ack(&mut self, _cfg: &TcpConfig, _ack: &AckReport, _windows: &mut Windows) {}
-
-    /// If the law sets the window itself after congestion, does so and returns true; the controller then sets only the
-    /// loss window after a timeout. Otherwise returns false.
-    fn takes_congestion(&mut self, _event: CongestionEvent, _mss: u32, _windows: &mut Windows) -> bool {
-        false
-    }
-
-    /// Returns the new ssthresh after congestion; the controller applies the minimum.
+    /// Returns the new ssthresh after congestion; the controller applies the minimum. Saves what [`LossLaw::on_undo`]
+    /// restores.
     fn reduce(&mut self, cut: &Cut<'_>, _cwnd: u32) -> u32 {
         cut.half
     }
@@ -153,67 +146,68 @@ pub(crate) trait Law {
     /// Called when a timeout has reduced the window.
     fn on_timeout(&mut self, _cfg: &TcpConfig) {}
 
-    /// Saves what [`Law::on_undo`] restores; called before a reduction.
-    fn remember(&mut self) {}
-
     /// Called when the last reduction was found spurious and the controller has restored cwnd and ssthresh.
     fn on_undo(&mut self) {}
 
-    /// If the law restores the window itself after a spurious reduction, does so and returns true. Otherwise returns
-    /// false, and the controller restores the window.
-    fn takes_undo(&mut self, _mss: u32, _windows: &mut Windows) -> bool {
-        false
+    /// Called after a pause.
+    fn on_pause(&mut self, _pause: Pause) {}
+
+    /// Called when the controller sets the window. Returns the window that the law can represent, such as a whole number
+    /// of packets.
+    fn set_window(&mut self, to: Setting, cwnd: u32, mss: u32) -> u32 {
+        to.in_bytes(cwnd, mss)
+    }
+}
+
+/// A window law that models the path. It has a slow start of its own, controls its own recovery
+/// ([`Grant::owns_recovery`]) and alone decides the window, except for the loss window after a timeout.
+pub(crate) trait PathLaw {
+    /// What the law needs from its connection.
+    const NEEDS: Needs;
+
+    /// Called when the connection is established. `random`: this end's source of random numbers, if [`Needs::draws`] is
+    /// set.
+    fn on_start(&mut self, start: &Start, random: Option<Rng>, windows: &mut Windows);
+
+    /// Called when a segment is deemed lost. If an ACK revealed the loss, called before [`PathLaw::on_ack`]. `delivered`
+    /// is the number of segments known to have arrived.
+    fn on_lost(&mut self, _segment: &LostSegment, _delivered: u64, _now: Time, _windows: Windows) {}
+
+    /// Takes any ACK after loss detection, also in recovery, and sets the window.
+    fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows);
+
+    /// Takes an ACK that arrives while nothing is outstanding and no loss is being repaired. Returns whether another such
+    /// ACK would change nothing.
+    fn on_idle_ack(&mut self, _ack: &PlainAck, _srtt: Time, _windows: &mut Windows) -> bool {
+        true
     }
 
-    /// Called when the window restarts after an idle time.
-    fn on_idle_restart(&mut self) {}
+    /// Responds to congestion, once per episode.
+    fn on_congestion(&mut self, event: CongestionEvent, now: Time, mss: u32, windows: &mut Windows);
 
-    /// Called when sending resumes after an idle time with nothing in flight.
-    fn on_resume(&mut self, _now: Time, _idle: Time) {}
+    /// Responds to the last reduction having been spurious.
+    fn on_undo(&mut self, mss: u32, windows: &mut Windows);
 
     /// Called when sending resumes with nothing in the network, after the application had no data to send.
     fn on_app_restart(&mut self, _now: Time, _mss: u32, _windows: &mut Windows) {}
-
-    /// Called when the controller sets the window to `bytes`. Returns the window that the law can represent, such as a
-    /// whole number of packets.
-    fn set_window(&mut self, bytes: u32, _mss: u32) -> u32 {
-        bytes
-    }
-
-    /// Changes the window by whole segments; returns the new window.
-    fn add_segments(&mut self, segments: i32, cwnd: u32, mss: u32) -> u32 {
-        let changed = i64::from(cwnd) + i64::from(segments) * i64::from(mss);
-        changed.clamp(i64::from(mss), i64::from(MAX_WINDOW_BYTES)) as u32
-    }
 
     /// Whether the law keeps its window so small that the measured delivery rate does not reflect the path.
     fn limits_itself(&self) -> bool {
         false
     }
 
-    /// Whether windows are real numbers of packets, as in ns-2. Then each timeout reduces ssthresh, even repeated
-    /// timeouts of the same segment, and cwnd may fall below the minimum of ssthresh.
-    fn counts_packets(&self) -> bool {
-        false
-    }
-
-    /// Whether the law's window also applies in recovery ([`Grant::owns_recovery`]).
-    fn owns_recovery(&self) -> bool {
-        Self::MODELS_PATH
-    }
-
     /// Returns how much the sender may send now, and how fast.
-    fn grant(&self, cwnd_bytes: u64) -> Grant {
-        Grant { cwnd_bytes, pacing_rate: None, quantum: Quantum::DEFAULT, owns_recovery: self.owns_recovery() }
-    }
+    fn grant(&self, cwnd_bytes: u64) -> Grant;
 }
 
-/// Defines the enum of all laws, the needs of each law, and `each_law!`, which calls the same method on any law.
+/// Defines the enum of all laws, the needs of each law, and the macros that call a method of a law: `each_loss!` for a
+/// [`LossLaw`], and `each_path!` for a [`PathLaw`]. Both take the value for any other law.
 macro_rules! laws {
     (
         $dollar:tt ($cfg:ident, $cwnd:ident, $mss:ident)
-        inline {$($small:ident: $small_kind:pat => $small_new:expr;)*}
-        boxed {$($large:ident: $large_kind:pat => $large_new:expr;)*}
+        loss inline {$($small:ident: $small_kind:pat => $small_new:expr;)*}
+        loss boxed {$($large:ident: $large_kind:pat => $large_new:expr;)*}
+        path boxed {$($path:ident: $path_kind:pat => $path_new:expr;)*}
     ) => {
         /// One law. State of more than 8 bytes is boxed to save memory: every end of a connection has a law, but most
         /// ends only receive data.
@@ -222,6 +216,8 @@ macro_rules! laws {
         pub(super) enum AnyLaw {
             $($small($small),)*
             $($large(Box<$large>),)*
+            $($path(Box<$path>),)*
+            External(Box<External>),
         }
 
         impl AnyLaw {
@@ -230,6 +226,8 @@ macro_rules! laws {
                 match $cfg.window_law {
                     $($small_kind => AnyLaw::$small($small_new),)*
                     $($large_kind => AnyLaw::$large(Box::new($large_new)),)*
+                    $($path_kind => AnyLaw::$path(Box::new($path_new)),)*
+                    WindowLawKind::External { .. } => AnyLaw::External(Box::default()),
                 }
             }
 
@@ -238,6 +236,26 @@ macro_rules! laws {
                 match self {
                     $(AnyLaw::$small(_) => $small::NEEDS,)*
                     $(AnyLaw::$large(_) => $large::NEEDS,)*
+                    $(AnyLaw::$path(_) => $path::NEEDS,)*
+                    AnyLaw::External(_) => External::NEEDS,
+                }
+            }
+
+            /// [`LossLaw::COUNTS_PACKETS`].
+            pub fn counts_packets(&self) -> bool {
+                match self {
+                    $(AnyLaw::$small(_) => $small::COUNTS_PACKETS,)*
+                    $(AnyLaw::$large(_) => $large::COUNTS_PACKETS,)*
+                    _ => false,
+                }
+            }
+
+            /// Whether the law's window also applies in recovery ([`Grant::owns_recovery`]).
+            pub fn owns_recovery(&self) -> bool {
+                match self {
+                    $(AnyLaw::$path(_) => true,)*
+                    AnyLaw::External(external) => external.owns_recovery,
+                    _ => false,
                 }
             }
         }
@@ -249,6 +267,8 @@ macro_rules! laws {
                 match *self {
                     $($small_kind => $small::NEEDS,)*
                     $($large_kind => $large::NEEDS,)*
+                    $($path_kind => $path::NEEDS,)*
+                    WindowLawKind::External { .. } => External::NEEDS,
                 }
             }
 
@@ -256,18 +276,29 @@ macro_rules! laws {
             #[allow(unused_variables)] // some patterns bind knobs
             pub(crate) const fn models_path(&self) -> bool {
                 match *self {
-                    $($small_kind => $small::MODELS_PATH,)*
-                    $($large_kind => $large::MODELS_PATH,)*
+                    $($path_kind => true,)*
+                    _ => false,
                 }
             }
         }
 
-        /// `each_law!(law, l => l.method(…))` calls a method of [`Law`].
-        macro_rules! each_law {
-            ($dollar this:expr, $dollar law:ident => $dollar call:expr) => {
+        /// `each_loss!(law, l => l.method(…), else value)`
+        macro_rules! each_loss {
+            ($dollar this:expr, $dollar law:ident => $dollar call:expr, else $dollar other:expr) => {
                 match $dollar this {
                     $(AnyLaw::$small($dollar law) => $dollar call,)*
                     $(AnyLaw::$large($dollar law) => $dollar call,)*
+                    _ => $dollar other,
+                }
+            };
+        }
+
+        /// `each_path!(law, l => l.method(…), else value)`
+        macro_rules! each_path {
+            ($dollar this:expr, $dollar law:ident => $dollar call:expr, else $dollar other:expr) => {
+                match $dollar this {
+                    $(AnyLaw::$path($dollar law) => $dollar call,)*
+                    _ => $dollar other,
                 }
             };
         }
@@ -275,23 +306,24 @@ macro_rules! laws {
 }
 
 laws! { $(cfg, cwnd, mss)
-    inline {
+    loss inline {
         Reno: WindowLawKind::Reno => Reno::default();
         RenoPackets: WindowLawKind::RenoPackets => RenoPackets::from_bytes(cwnd, mss);
         RenoLinux2: WindowLawKind::RenoLinux2 => RenoLinux2::default();
     }
-    boxed {
+    loss boxed {
         Cubic: WindowLawKind::Cubic(_) => Cubic::new();
         CubicLinux: WindowLawKind::CubicLinux(_) => CubicLinux::new(cfg);
         Dctcp: WindowLawKind::Dctcp => Dctcp::new();
+        LedbatPlusPlus: WindowLawKind::LedbatPlusPlus(knobs) => LedbatPlusPlus::new(knobs);
+        Ledbat: WindowLawKind::Ledbat(knobs) => Ledbat::new(knobs);
+    }
+    path boxed {
         Bbr: WindowLawKind::Bbr1 => Bbr::new(cfg);
         Bbr3: WindowLawKind::Bbr3(knobs) => Bbr3::new(cfg, knobs);
         Prague: WindowLawKind::Prague(knobs) => Prague::new(u64::from(cwnd / mss), knobs);
-        LedbatPlusPlus: WindowLawKind::LedbatPlusPlus(knobs) => LedbatPlusPlus::new(knobs);
-        Ledbat: WindowLawKind::Ledbat(knobs) => Ledbat::new(knobs);
-        External: WindowLawKind::External { .. } => External::default();
     }
 }
 
 #[allow(clippy::single_component_path_imports)] // exports the macro that `laws!` defines
-pub(super) use each_law;
+pub(super) use {each_loss, each_path};

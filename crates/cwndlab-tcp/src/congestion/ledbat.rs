@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 
 use super::delays::Delays;
-use super::law::{Cut, Law, Windows, MAX_WINDOW_BYTES};
+use super::law::{Acked, Cut, LossLaw, Windows, MAX_WINDOW_BYTES};
 use super::needs::Needs;
 use super::reno::new_bytes;
 use super::AckReport;
@@ -51,21 +51,22 @@ impl Ledbat {
     }
 }
 
-impl Law for Ledbat {
+impl LossLaw for Ledbat {
     const NEEDS: Needs = Needs { delays: true, ..Needs::NONE };
 
-    fn on_one_way_delay(&mut self, now: Time, delay: Time) {
-        self.delays.note(now, delay);
+    fn on_feedback(&mut self, ack: &Acked<'_>, _: &mut Windows) {
+        if let Some(delay) = ack.report.and_then(|ack| ack.one_way_delay) {
+            self.delays.note(ack.plain.now, delay);
+        }
     }
 
-    fn grow(&mut self, cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) -> bool {
-        windows.cwnd = self.on_ack(ack, new_bytes(cfg, ack), windows.cwnd);
+    /// Applies the same rule if cwnd did not limit the sender, because the rule also limits a window that is not fully
+    /// used.
+    fn grow(&mut self, cfg: &TcpConfig, ack: &Acked<'_>, _: bool, windows: &mut Windows) -> bool {
+        if let Some(ack) = ack.report {
+            windows.cwnd = self.on_ack(ack, new_bytes(cfg, ack), windows.cwnd);
+        }
         true
-    }
-
-    /// Applies the same rule as to other ACKs, because the rule also limits a window that is not fully used.
-    fn on_limited_ack(&mut self, cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) {
-        self.grow(cfg, ack, windows);
     }
 
     /// Returns half of the window (section 2.4.2, "on data loss").

@@ -6,7 +6,7 @@
 use cwndlab_units::Time;
 
 use super::delays::Delays;
-use super::law::{Cut, Law, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
+use super::law::{Acked, Cut, LossLaw, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
 use super::reno::{new_bytes, slow_start_increase};
 use super::AckReport;
 use crate::config::{LedbatPlusPlusConfig, TcpConfig};
@@ -135,16 +135,18 @@ fn moved(cwnd: u32, segments: i64, mss: u32) -> u32 {
     (i64::from(cwnd) + segments * i64::from(mss)).clamp(least, most) as u32
 }
 
-impl Law for LedbatPlusPlus {
-    fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
+impl LossLaw for LedbatPlusPlus {
+    fn on_feedback(&mut self, ack: &Acked<'_>, _: &mut Windows) {
         // RFC 6817, section 2.4.2, with round trips instead of one-way delays.
-        if let Some(rtt) = ack.rtt {
-            self.delays.note(ack.now, rtt);
+        if let Some(rtt) = ack.plain.rtt {
+            self.delays.note(ack.plain.now, rtt);
         }
     }
 
-    fn grow(&mut self, cfg: &TcpConfig, ack: &AckReport, windows: &mut Windows) -> bool {
-        *windows = self.on_ack(ack, slow_start_increase(cfg, ack), new_bytes(cfg, ack), *windows);
+    fn grow(&mut self, cfg: &TcpConfig, ack: &Acked<'_>, limited: bool, windows: &mut Windows) -> bool {
+        if let Some(ack) = ack.report.filter(|_| !limited) {
+            *windows = self.on_ack(ack, slow_start_increase(cfg, ack), new_bytes(cfg, ack), *windows);
+        }
         true
     }
 

@@ -12,7 +12,7 @@ pub struct Needs {
     pub paces: bool,
     /// Whether the law draws random numbers ([`crate::Connection::set_random`]).
     pub draws: bool,
-    /// Whether the law uses one-way delays measured by timestamps ([`crate::Controller::on_one_way_delay`]).
+    /// Whether the law uses one-way delays measured by timestamps ([`crate::AckReport::one_way_delay`]).
     pub delays: bool,
     /// Whether the law needs every ACK, including those that acknowledge nothing new, neither cumulatively nor by SACK.
     pub every_ack: bool,
@@ -21,7 +21,7 @@ pub struct Needs {
     /// Whether the law uses only those fields of an [`crate::AckReport`] that a `PlainAck` also has. A `PlainAck` is an
     /// ACK of new data that reports nothing by SACK.
     pub(crate) plain_acks: bool,
-    /// Whether the law's `on_plain_feedback` is called for each [`PlainAck`](super::PlainAck) (one that acknowledges
+    /// Whether the law's `on_feedback` is called for each [`PlainAck`](super::PlainAck) (one that acknowledges
     /// new data while nothing is lost), before the ACK opens the window.
     pub(crate) plain_feedback: bool,
     /// Whether the law's `on_idle_ack` is called for each ACK that arrives while nothing is outstanding.

@@ -4,10 +4,11 @@
 
 use cwndlab_units::Time;
 
-use super::law::{Law, Windows, NO_THRESHOLD};
+use super::law::{PathLaw, Windows, NO_THRESHOLD};
 use super::needs::Needs;
 use super::{product_over, AckReport, AfterAck, CongestionEvent, Grant, PlainAck, Quantum, Start};
 use crate::config::PragueConfig;
+use crate::Rng;
 
 /// g = 1/16 (`PRAGUE_SHIFT_G`).
 const GAIN: f64 = 1.0 / 16.0;
@@ -30,8 +31,6 @@ pub(super) struct Prague {
     window: f64,
     /// Average share of marked packets.
     alpha: f64,
-    /// Time of the last ACK that reported marks.
-    now: Time,
     /// Pacing rate in bytes per second, and bytes sent at once.
     rate: Option<u64>,
     burst_bytes: u64,
@@ -82,7 +81,6 @@ impl Prague {
             mtu: 0,
             window: cwnd as f64,
             alpha: if knobs.version.has_carry() { 1.0 } else { 0.0 },
-            now: Time::ZERO,
             rate: None,
             burst_bytes: 0,
             paced_by: (Time::ZERO, 0, false),
@@ -114,7 +112,7 @@ impl Prague {
     }
 
     /// Takes an ACK (`prague_cong_control`). Returns the new windows.
-    pub fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, mut windows: Segments) -> Segments {
+    pub fn take_ack(&mut self, ack: &AckReport, after: &AfterAck, mut windows: Segments) -> Segments {
         let delivered = ack.delivered_bytes.div_ceil(u64::from(ack.mss));
         self.delivered += delivered;
         self.marked += u64::from(ack.ce_packets);
@@ -209,12 +207,12 @@ impl Prague {
     }
 
     /// Reduces the fractional window by alpha / 2 of its size, at the first mark of a window (`prague_enter_cwr`).
-    pub fn on_marks(&mut self, windows: Segments) {
-        let recent = self.reduced_at.is_some_and(|at| self.now.saturating_sub(at) < self.knobs.rtt_target_ns);
+    pub fn on_marks(&mut self, now: Time, windows: Segments) {
+        let recent = self.reduced_at.is_some_and(|at| now.saturating_sub(at) < self.knobs.rtt_target_ns);
         if self.is_rtt_independent(windows) && recent {
             return;
         }
-        self.reduced_at = Some(self.now);
+        self.reduced_at = Some(now);
         let reduced = if self.knobs.version.has_carry() { windows.cwnd as f64 } else { self.window };
         self.window -= self.alpha * reduced / 2.0;
     }
@@ -233,28 +231,19 @@ impl Prague {
     }
 }
 
-impl Law for Prague {
+impl PathLaw for Prague {
     // Prague does not use the delivery rate, but `AfterAck::in_flight_bytes` is known only if the rate is measured.
     const NEEDS: Needs = Needs { idle_acks: true, ..Needs::RATE };
-    const MODELS_PATH: bool = true;
 
     /// Initializes the state when the connection is established (`prague_init`).
-    fn on_start(&mut self, start: &Start, windows: &mut Windows) {
+    fn on_start(&mut self, start: &Start, _: Option<Rng>, windows: &mut Windows) {
         let cwnd = u64::from(windows.cwnd / start.mss);
-        (self.now, self.alpha_at, self.window, self.mtu) = (start.now, start.now, cwnd as f64, start.mtu);
+        (self.alpha_at, self.window, self.mtu) = (start.now, cwnd as f64, start.mtu);
         self.pace(start.srtt, start.mss, 0, Segments { cwnd, ssthresh: u64::MAX });
     }
 
-    /// Notes the time for the reduction that marks cause; it must not depend on ACKs that need no report.
-    fn on_feedback(&mut self, ack: &AckReport, _: &mut Windows) {
-        if ack.ece {
-            self.now = ack.now;
-        }
-    }
-
-    fn on_measured_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) -> bool {
-        self.on_ack(ack, after, Prague::segments(*windows, ack.mss)).set(windows, ack.mss);
-        true
+    fn on_ack(&mut self, ack: &AckReport, after: &AfterAck, windows: &mut Windows) {
+        self.take_ack(ack, after, Prague::segments(*windows, ack.mss)).set(windows, ack.mss);
     }
 
     /// As `on_ack`, for an ACK that delivers nothing.
@@ -272,21 +261,19 @@ impl Law for Prague {
     }
 
     /// Reduces the fractional window; cwnd follows with the next ACKs.
-    fn takes_congestion(&mut self, event: CongestionEvent, mss: u32, windows: &mut Windows) -> bool {
+    fn on_congestion(&mut self, event: CongestionEvent, now: Time, mss: u32, windows: &mut Windows) {
         let segments = Prague::segments(*windows, mss);
         match event {
-            CongestionEvent::Ecn => self.on_marks(segments),
+            CongestionEvent::Ecn => self.on_marks(now, segments),
             CongestionEvent::Loss | CongestionEvent::Rto => self.on_loss(segments.cwnd),
             CongestionEvent::RtoRepeat => {}
         }
-        true
     }
 
-    fn takes_undo(&mut self, mss: u32, windows: &mut Windows) -> bool {
+    fn on_undo(&mut self, mss: u32, windows: &mut Windows) {
         self.in_loss = false;
         self.window = self.window.max(self.before_loss.0);
         windows.set_cwnd(u64::from(windows.cwnd / mss).max(self.before_loss.1) * u64::from(mss));
-        true
     }
 
     fn grant(&self, cwnd_bytes: u64) -> Grant {

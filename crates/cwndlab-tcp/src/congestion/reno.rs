@@ -1,6 +1,6 @@
 //! RFC 5681's window law in bytes, and the same law counted in packets, as in ns-2 and early Linux.
 
-use super::law::{Cut, Growth, Law, Windows, MAX_WINDOW_BYTES};
+use super::law::{Acked, Cut, Growth, LossLaw, Setting, Windows, MAX_WINDOW_BYTES};
 use super::needs::Needs;
 use super::{AckReport, CongestionEvent};
 use crate::config::{MaxWindow, TcpConfig};
@@ -118,7 +118,7 @@ pub(super) fn slow_start_bytes(cfg: &TcpConfig, acked_bytes: u64, new_bytes: u64
     }
 }
 
-impl Law for Reno {
+impl LossLaw for Reno {
     const NEEDS: Needs = Needs::PLAIN;
 
     fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
@@ -131,12 +131,15 @@ impl Law for Reno {
     }
 }
 
-impl Law for RenoPackets {
+impl LossLaw for RenoPackets {
     const NEEDS: Needs = Needs::PLAIN;
+    const COUNTS_PACKETS: bool = true;
 
-    fn count_ack(&mut self, windows: &mut Windows, mss: u32) -> bool {
-        self.on_ack(windows.in_slow_start());
-        windows.cwnd = self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES);
+    fn grow(&mut self, _: &TcpConfig, ack: &Acked<'_>, limited: bool, windows: &mut Windows) -> bool {
+        if !limited {
+            self.on_ack(windows.in_slow_start());
+            windows.cwnd = self.cwnd_bytes(ack.plain.mss).min(MAX_WINDOW_BYTES);
+        }
         true
     }
 
@@ -150,27 +153,25 @@ impl Law for RenoPackets {
         self.cwnd_bytes(cut.mss)
     }
 
-    fn set_window(&mut self, bytes: u32, mss: u32) -> u32 {
-        *self = RenoPackets::from_bytes(bytes, mss);
-        self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)
-    }
-
-    fn counts_packets(&self) -> bool {
-        true
-    }
-
-    /// Adds the segments to `cwnd_packets`, whose fractional part does not change.
-    fn add_segments(&mut self, segments: i32, _: u32, mss: u32) -> u32 {
-        self.cwnd_packets = (self.cwnd_packets + f64::from(segments)).max(1.0);
+    /// Whole segments are added to `cwnd_packets`, whose fractional part does not change.
+    fn set_window(&mut self, to: Setting, _: u32, mss: u32) -> u32 {
+        match to {
+            Setting::Bytes(bytes) => *self = RenoPackets::from_bytes(bytes, mss),
+            Setting::Segments(segments) => {
+                self.cwnd_packets = (self.cwnd_packets + f64::from(segments)).max(1.0);
+            }
+        }
         self.cwnd_bytes(mss).min(MAX_WINDOW_BYTES)
     }
 }
 
-impl Law for RenoLinux2 {
+impl LossLaw for RenoLinux2 {
     const NEEDS: Needs = Needs::PLAIN;
 
-    fn count_ack(&mut self, windows: &mut Windows, mss: u32) -> bool {
-        windows.cwnd = self.on_ack(windows.cwnd, windows.ssthresh, mss).min(MAX_WINDOW_BYTES);
+    fn grow(&mut self, _: &TcpConfig, ack: &Acked<'_>, limited: bool, windows: &mut Windows) -> bool {
+        if !limited {
+            windows.cwnd = self.on_ack(windows.cwnd, windows.ssthresh, ack.plain.mss).min(MAX_WINDOW_BYTES);
+        }
         true
     }
 

@@ -1,7 +1,5 @@
 //! Calls of AccECN ([`crate::accecn`]) by a connection.
 
-use cwndlab_units::Time;
-
 use super::Connection;
 use crate::accecn::{AccEcn, Mode, Progress};
 use crate::config::TcpConfig;
@@ -86,20 +84,8 @@ impl Connection {
         }
     }
 
-    /// The congestion reported by an ACK that acknowledges `acked` and delivers `delivered` bytes. Also passes the
-    /// ACK's one-way delay to the controller, if timestamps were agreed on.
-    pub(super) fn feedback(
-        &mut self,
-        cfg: &TcpConfig,
-        now: Time,
-        seg: &Segment,
-        acked: u64,
-        delivered: u64,
-    ) -> Feedback {
-        if let Some(echoed) = self.echoed_stamp(seg) {
-            let delay = Time::from_micros(u64::from(seg.ts_val.wrapping_sub(echoed)));
-            self.sender.cc.on_one_way_delay(now, delay);
-        }
+    /// The congestion reported by an ACK that acknowledges `acked` and delivers `delivered` bytes.
+    pub(super) fn feedback(&mut self, cfg: &TcpConfig, seg: &Segment, acked: u64, delivered: u64) -> Feedback {
         if !self.sender.snd.ecn.is_accurate() {
             return Feedback::of_echo(seg, delivered);
         }
@@ -124,9 +110,9 @@ impl Connection {
     }
 
     /// As [`Self::feedback`], for a segment that [`Self::is_expected_accurate`] let pass, so that it reports no marks.
-    pub(super) fn feedback_unmarked(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, acked: u64) {
+    pub(super) fn feedback_unmarked(&mut self, cfg: &TcpConfig, seg: &Segment, acked: u64) {
         if !self.accecn().is_some_and(|accecn| accecn.take_unmarked(seg, acked as u32)) {
-            let feedback = self.feedback(cfg, now, seg, acked, acked);
+            let feedback = self.feedback(cfg, seg, acked, acked);
             debug_assert!(!feedback.ece);
         }
     }

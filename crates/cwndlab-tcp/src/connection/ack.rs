@@ -158,7 +158,7 @@ impl Connection {
         }
         let outcome = self.recovery.on_ack(&mut self.sender.view(cfg), report);
         if !outcome.changes.is_empty() {
-            self.sender.apply(cfg, &outcome.changes);
+            self.sender.apply(cfg, report.now, &outcome.changes);
         }
         if outcome.clears_backoff {
             self.sender.snd.rtt.clear_backoff();
@@ -194,7 +194,7 @@ impl Connection {
         let delivered_bytes = acked_bytes + sacked_bytes - known;
         let s = &self.sender;
         let feedback = match options.filter(|_| !s.is_plain() || s.snd.ecn.is_accurate()) {
-            Some(seg) => self.feedback(cfg, now, seg, acked_bytes, delivered_bytes),
+            Some(seg) => self.feedback(cfg, seg, acked_bytes, delivered_bytes),
             None => Feedback::of_echo(seg, delivered_bytes),
         };
         let s = &mut self.sender;
@@ -211,6 +211,7 @@ impl Connection {
         (report.ece, report.ce_bytes, report.ce_packets) = (feedback.ece, feedback.ce_bytes, feedback.ce_packets);
         (report.has_blocks, report.dsack) = (blocks.is_some(), dsack);
         (report.echoed_stamp, report.prior_min_rtt) = (echoed_stamp, prior_min_rtt);
+        report.one_way_delay = options.filter(|_| !s.is_plain()).and_then(|seg| self.one_way_delay(seg));
         if ack < una as i64 {
             report.kind = AckKind::Old;
         } else if !is_new {
@@ -241,6 +242,12 @@ impl Connection {
             rack.believes_dsack(cfg, segments, self.stats.retransmits)
         });
         (dsack, self.echoed_stamp(seg), self.sender.snd.rtt.min_rtt())
+    }
+
+    /// The one-way delay of a segment, if timestamps were agreed on.
+    fn one_way_delay(&self, seg: &Header) -> Option<Time> {
+        let echoed = self.echoed_stamp(seg)?;
+        Some(Time::from_micros(u64::from(seg.ts_val.wrapping_sub(echoed))))
     }
 
     /// The timestamp that a segment echoes, if timestamps were agreed on.
@@ -424,7 +431,7 @@ impl Connection {
             return s.snd.ecn.is_agreed() && (cfg.ecn_holds_slow_start || !s.cc.in_slow_start());
         }
         let changes = self.recovery.on_echo(&mut s.view(cfg), report);
-        s.apply(cfg, &changes);
+        s.apply(cfg, report.now, &changes);
         self.stats.ecn_reductions += 1;
         if s.cc.cwnd() == 0 {
             // RFC 3168, section 6.1.2: "MUST reset the retransmit timer on receiving the ECN-Echo packet when the

@@ -120,7 +120,7 @@ impl Connection {
             let retransmissions = if cfg.counts_repeated_syn_acks() { self.stats.retransmits } else { timeouts };
             if retransmissions > u32::from(cfg.shaking().free_retransmissions) {
                 // RFC 5681, section 3.1: after a lost SYN the window is one segment.
-                s.cc.change(cfg, WindowChange::Restart, s.snd.mss);
+                s.cc.change(cfg, now, WindowChange::Restart, s.snd.mss);
             }
         } else if is_timed {
             let rtt = if cfg.rto.samples == RttSamples::OneWayDelay {
@@ -131,7 +131,7 @@ impl Connection {
             s.snd.rtt.on_sample(&cfg.rto, now, rtt, (s.snd.una, s.snd.max));
         }
         if s.snd.ecn.syn_ack_was_marked() {
-            s.cc.change(cfg, WindowChange::Restart, s.snd.mss); // RFC 5562, section 3.2: one segment
+            s.cc.change(cfg, now, WindowChange::Restart, s.snd.mss); // RFC 5562, section 3.2: one segment
         }
         s.timed_end = 0;
         let mtu = self.mtu(cfg);
@@ -165,7 +165,7 @@ impl Connection {
         self.sender.timed_end = 0; // Karn
         if cfg.shaking().timeout_cuts {
             let s = &mut self.sender;
-            s.cc.on_congestion(cfg, CongestionEvent::Rto, u64::from(s.snd.mss), s.snd.mss);
+            s.cc.on_congestion(cfg, now, CongestionEvent::Rto, u64::from(s.snd.mss), s.snd.mss);
         }
         if self.retries > linear {
             self.sender.snd.rtt.backoff(&cfg.rto);

@@ -25,7 +25,7 @@ impl Connection {
         let Expiry::Other { began, changes } = self.recovery.on_expiry(&mut self.sender.view(cfg), now) else {
             return false;
         };
-        self.sender.apply(cfg, &changes);
+        self.sender.apply(cfg, now, &changes);
         self.share_timer(cfg);
         self.report_lost(now);
         if began {

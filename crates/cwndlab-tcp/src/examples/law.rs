@@ -1,4 +1,4 @@
-use crate::congestion::law::{Cut, Growth, Law};
+use crate::congestion::law::{Cut, Growth, LossLaw};
 
 /// Grows by a segment per window, like Reno, and gives up a fifth of the window for each loss.
 #[derive(Clone, Debug, Default)]
@@ -6,7 +6,7 @@ struct Gentle {
     acked_bytes: u64,
 }
 
-impl Law for Gentle {
+impl LossLaw for Gentle {
     fn avoid(&mut self, growth: &Growth, cwnd: u32) -> u32 {
         self.acked_bytes += growth.bytes;
         if self.acked_bytes < u64::from(cwnd) {

@@ -65,6 +65,9 @@ pub struct AckReport {
     pub prior_min_rtt: Time,
     /// The timestamp that the ACK echoes, if timestamps were agreed on. Only for RACK.
     pub echoed_stamp: Option<u32>,
+    /// The ACK's one-way delay, including the unknown offset between the two clocks. Only for laws that use it
+    /// ([`crate::Needs::delays`]).
+    pub one_way_delay: Option<Time>,
     /// Whether the ACK reports congestion, by ECE or, with AccECN, by a counter that grew.
     pub ece: bool,
 }

@@ -8,9 +8,9 @@ use crate::Profile;
 fn pace(cwnd: u64, ssthresh: u32, rtt_us: u64) -> Option<Pace> {
     let cfg = TcpConfig { initial_ssthresh_segments: ssthresh, ecn_to_one_segment: true, ..Profile::Linux6.config() };
     let mut s = Sender::new(&cfg, 1000);
-    s.cc.change(&cfg, WindowChange::Window(1000 * cwnd as u32), 1000);
+    s.cc.change(&cfg, Time::ZERO, WindowChange::Window(1000 * cwnd as u32), 1000);
     if cwnd == 0 {
-        s.cc.on_congestion(&cfg, CongestionEvent::Ecn, 1000, 1000);
+        s.cc.on_congestion(&cfg, Time::ZERO, CongestionEvent::Ecn, 1000, 1000);
     }
     if rtt_us > 0 {
         s.snd.rtt.on_sample(&cfg.rto, Time::from_secs(1), Time::from_micros(rtt_us), (0, 0));

@@ -31,7 +31,7 @@ fn report(cfg: &TcpConfig, s: &Sender, kind: AckKind, sacked_bytes: u64) -> AckR
 /// Passes an ACK to the recovery, and applies its changes to the window.
 fn take(cfg: &TcpConfig, s: &mut Sender, recovery: &mut Recovery, ack: &AckReport) -> Outcome {
     let outcome = recovery.on_ack(&mut s.view(cfg), ack);
-    s.apply(cfg, &outcome.changes);
+    s.apply(cfg, ack.now, &outcome.changes);
     Outcome { changes: Changes::NONE, ..outcome }
 }
 

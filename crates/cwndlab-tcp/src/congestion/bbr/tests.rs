@@ -55,9 +55,9 @@ fn window(packets: u32) -> Windows {
 impl Flow {
     fn new() -> Flow {
         let mut bbr = Bbr::new(&Profile::Linux6.config());
-        bbr.set_random(Rng::seed_from_u64(1));
         let ms = Time::from_millis;
-        bbr.on_start(&Start { now: ms(1000), mss: MSS, mtu: MSS, srtt: ms(40), min_rtt: ms(40) }, &mut window(10));
+        let start = Start { now: ms(1000), mss: MSS, mtu: MSS, srtt: ms(40), min_rtt: ms(40) };
+        bbr.on_start(&start, Some(Rng::seed_from_u64(1)), &mut window(10));
         Flow { bbr, cwnd: 10, now_ms: 1000, delivered: SYN }
     }
 
@@ -108,7 +108,7 @@ impl Flow {
         for _ in 0..ack.lost {
             self.bbr.on_lost(&lost, self.delivered, now, window(self.cwnd as u32));
         }
-        self.cwnd = self.bbr.on_ack(&report, &after, self.cwnd);
+        self.cwnd = self.bbr.take_ack(&report, &after, self.cwnd);
     }
 
     /// Takes an ACK that begins a round.
@@ -137,6 +137,7 @@ fn the_first_rate_is_the_window_a_round_trip_times_the_high_gain_less_one_percen
     let mut unknown = Bbr::new(&Profile::Linux6.config());
     unknown.on_start(
         &Start { now: Time::ZERO, mss: MSS, mtu: MSS, srtt: Time::ZERO, min_rtt: Time::MAX },
+        None,
         &mut window(10),
     );
     assert!(unknown.pacing_rate.abs_diff(15_000_000 * 739 / 256 * 99 / 100) < 1000, "a millisecond is assumed");
@@ -243,7 +244,7 @@ fn packets_that_arrive_at_once_widen_the_window_by_what_was_not_expected() {
 fn the_first_round_of_recovery_conserves_packets_and_its_end_restores_the_window() {
     let mut flow = Flow::probing();
     flow.cwnd = 80;
-    flow.bbr.takes_congestion(CongestionEvent::Loss, MSS, &mut window(80));
+    flow.bbr.on_congestion(CongestionEvent::Loss, Time::ZERO, MSS, &mut window(80));
     flow.ack(Ack { lost: 3, in_flight: 50, in_recovery: true, ..ACK });
     assert_eq!(flow.cwnd, 51, "what is in flight and what was delivered");
     flow.ack(Ack { in_flight: 50, in_recovery: true, prior: Some(0), ..ACK });
@@ -265,7 +266,7 @@ fn a_loss_outside_recovery_takes_its_packets_from_the_window() {
 #[test]
 fn after_a_timeout_the_window_grows_from_one_packet_and_is_restored_at_its_end() {
     let mut flow = Flow::probing();
-    flow.bbr.takes_congestion(CongestionEvent::Rto, MSS, &mut window(70));
+    flow.bbr.on_congestion(CongestionEvent::Rto, Time::ZERO, MSS, &mut window(70));
     flow.cwnd = 1;
     flow.ack(Ack { after_timeout: true, in_flight: 1, prior: Some(0), ..ACK });
     assert_eq!(flow.cwnd, 4, "never less than four");

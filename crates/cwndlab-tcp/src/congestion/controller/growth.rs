@@ -2,8 +2,8 @@
 
 use super::{AnyLaw, Controller, Phase, MAX_WINDOW_BYTES};
 use crate::config::TcpConfig;
-use crate::congestion::hystart::{Growth, CSS_GROWTH_DIVISOR};
-use crate::congestion::law::{each_law, Growth as Acked, Law as _};
+use crate::congestion::hystart::{Growth as SlowGrowth, CSS_GROWTH_DIVISOR};
+use crate::congestion::law::{each_loss, Acked, Growth, LossLaw as _};
 use crate::congestion::reno::{new_bytes, slow_start_bytes, slow_start_increase};
 use crate::congestion::{AckReport, AfterAck, PlainAck};
 use cwndlab_units::Time;
@@ -18,25 +18,23 @@ impl Controller {
         if !after.may_grow || ack.acked_bytes == 0 {
             return;
         }
-        if limited {
-            return each_law!(&mut self.law, law => law.on_limited_ack(cfg, ack, &mut self.windows));
-        }
-        if each_law!(&mut self.law, law => law.count_ack(&mut self.windows, ack.mss))
-            || each_law!(&mut self.law, law => law.grow(cfg, ack, &mut self.windows))
-        {
+        let acked = Acked::of(ack);
+        let grown = each_loss!(&mut self.law, law => law.grow(cfg, &acked, limited, &mut self.windows), else true);
+        if grown || limited {
             return;
         }
         let mut bytes = new_bytes(cfg, ack);
         if bytes > 0 && self.in_slow_start() {
             bytes = self.slow_start(cfg, ack);
         }
-        self.avoid(&Acked { now: ack.now, mss: ack.mss, srtt: ack.srtt, bytes });
+        self.avoid(&Growth { now: ack.now, mss: ack.mss, srtt: ack.srtt, bytes });
     }
 
-    fn avoid(&mut self, acked: &Acked) {
-        if acked.bytes > 0 {
+    fn avoid(&mut self, growth: &Growth) {
+        if growth.bytes > 0 {
+            let cwnd = self.windows.cwnd;
             self.windows.cwnd =
-                each_law!(&mut self.law, law => law.avoid(acked, self.windows.cwnd)).min(MAX_WINDOW_BYTES);
+                each_loss!(&mut self.law, law => law.avoid(growth, cwnd), else cwnd).min(MAX_WINDOW_BYTES);
         }
     }
 
@@ -50,14 +48,17 @@ impl Controller {
     #[inline(always)]
     pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
         let PlainAck { now, mss, acked_bytes, .. } = *ack;
-        if acked_bytes == 0 || each_law!(&mut self.law, law => law.count_ack(&mut self.windows, mss)) {
+        let acked = Acked { plain: *ack, report: None };
+        if acked_bytes == 0
+            || each_loss!(&mut self.law, law => law.grow(cfg, &acked, false, &mut self.windows), else true)
+        {
             return;
         }
         let mut bytes = acked_bytes;
         if self.in_slow_start() {
             bytes = self.widen(cfg, slow_start_bytes(cfg, acked_bytes, acked_bytes, mss));
         }
-        self.avoid(&Acked { now, mss, srtt: Time::ZERO, bytes });
+        self.avoid(&Growth { now, mss, srtt: Time::ZERO, bytes });
     }
 
     /// Passes an ACK to an external law, which also gets the ACKs that may not open the window.
@@ -67,7 +68,7 @@ impl Controller {
         if growth > 0 && external.uses_slow_start && self.in_slow_start() {
             growth = self.slow_start(cfg, ack);
         }
-        self.ask(ack.mss, |law, window| law.on_ack(ack, after, growth, window));
+        self.ask(ack.now, ack.mss, |law, window| law.on_ack(ack, after, growth, window));
     }
 
     /// Grows the window by slow start, at most to ssthresh. Returns the acknowledged bytes left for congestion
@@ -83,8 +84,8 @@ impl Controller {
             }
             Phase::Hystart(hystart) => {
                 let growth = hystart.on_ack(ack.snd_una, ack.snd_nxt, ack.rtt);
-                increase /= if growth == Growth::Conservative { CSS_GROWTH_DIVISOR } else { 1 };
-                growth == Growth::Exit
+                increase /= if growth == SlowGrowth::Conservative { CSS_GROWTH_DIVISOR } else { 1 };
+                growth == SlowGrowth::Exit
             }
             Phase::Search(search) => search.on_ack(ack).is_some_and(|beyond| {
                 let cwnd = self.cwnd().saturating_sub(beyond).max(2 * u64::from(ack.mss)); // lines 41 and 42 of SEARCH's listing

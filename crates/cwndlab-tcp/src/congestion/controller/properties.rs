@@ -141,14 +141,14 @@ proptest! {
                     }
                 }
                 Step::Congestion(event) => {
-                    law.on_congestion(&cfg, event, before.min(una), MSS);
+                    law.on_congestion(&cfg, Time::ZERO, event, before.min(una), MSS);
                     prop_assert!(law.cwnd() <= before.max(2 * u64::from(MSS)), "{event:?} raised {before} to {}", law.cwnd());
                     if event != CongestionEvent::RtoRepeat {
                         prop_assert!(law.ssthresh() >= 2 * u64::from(MSS));
                     }
                 }
                 Step::Undo => {
-                    law.on_undo(MSS);
+                    law.on_undo(Time::ZERO, MSS);
                     let whole = |window: u64| window / u64::from(MSS); // as the kernel's laws count
                     prop_assert!(whole(law.cwnd()) >= whole(before));
                 }
@@ -156,7 +156,7 @@ proptest! {
                     law.on_idle_restart(&cfg, MSS, 1);
                     prop_assert!(law.cwnd() <= before);
                 }
-                Step::Change(change) => law.change(&cfg, change, MSS),
+                Step::Change(change) => law.change(&cfg, Time::ZERO, change, MSS),
             }
             let closed_by_echo = law.cwnd() == 0 && law.ssthresh() == 2 * u64::from(MSS);
             prop_assert!(closed_by_echo || (u64::from(MSS)..=1 << 30).contains(&law.cwnd()), "{step:?}: cwnd {}", law.cwnd());

@@ -3,23 +3,28 @@
 use super::{initial_window_bytes, AnyLaw, Controller, Phase, MAX_WINDOW_BYTES};
 use crate::config::{ReductionBase, TcpConfig};
 use crate::congestion::external::LossEvent;
-use crate::congestion::law::{each_law, Cut, Law as _};
+use crate::congestion::law::{each_loss, each_path, Cut, LossLaw as _, PathLaw as _, Pause};
 use crate::congestion::CongestionEvent;
+use cwndlab_units::Time;
 
 impl Controller {
     /// Responds to congestion, once per episode. `flight_bytes` is the number of bytes sent and not yet acknowledged
     /// (RFC 5681: FlightSize).
-    pub fn on_congestion(&mut self, cfg: &TcpConfig, event: CongestionEvent, flight_bytes: u64, mss: u32) {
+    pub fn on_congestion(&mut self, cfg: &TcpConfig, now: Time, event: CongestionEvent, flight_bytes: u64, mss: u32) {
         let timeout = matches!(event, CongestionEvent::Rto | CongestionEvent::RtoRepeat);
-        if !each_law!(&mut self.law, law => law.takes_congestion(event, mss, &mut self.windows)) {
-            let cuts_again = cfg.each_timeout_cuts || each_law!(&self.law, law => law.counts_packets());
+        let models = each_path!(
+            &mut self.law,
+            law => { law.on_congestion(event, now, mss, &mut self.windows); true },
+            else false
+        );
+        if !models {
+            let cuts_again = cfg.each_timeout_cuts || self.law.counts_packets();
             let held = event == CongestionEvent::RtoRepeat && !cuts_again;
             if !held {
                 self.phase = Phase::Reduced(self.windows);
-                each_law!(&mut self.law, law => law.remember());
             }
             if matches!(self.law, AnyLaw::External(_)) {
-                return self.external_congestion(event, held, flight_bytes, mss);
+                return self.external_congestion(now, event, held, flight_bytes, mss);
             }
             if !held {
                 self.reduce(cfg, event, flight_bytes, mss);
@@ -28,7 +33,7 @@ impl Controller {
         if timeout {
             // The loss window does not depend on the initial window; RFC 5681, section 3.1, sets it to one segment.
             self.to_loss_window(cfg, mss);
-            each_law!(&mut self.law, law => law.on_timeout(cfg));
+            each_loss!(&mut self.law, law => law.on_timeout(cfg), else ());
         }
     }
 
@@ -38,7 +43,8 @@ impl Controller {
         let unit = if cfg.counts_whole_segments() { mss } else { 1 };
         let half = (base / 2).min(u64::from(MAX_WINDOW_BYTES)) as u32 / unit * unit;
         let cwnd = self.windows.cwnd;
-        let reduced = each_law!(&mut self.law, law => law.reduce(&Cut { cfg, event, base, half, unit, mss }, cwnd));
+        let cut = Cut { cfg, event, base, half, unit, mss };
+        let reduced = each_loss!(&mut self.law, law => law.reduce(&cut, cwnd), else cwnd);
         let timeout = event == CongestionEvent::Rto || event == CongestionEvent::RtoRepeat;
         let least = if timeout { u32::from(cfg.timeout_ssthresh_segments) } else { 2 };
         let least = least.saturating_mul(mss).min(MAX_WINDOW_BYTES);
@@ -48,7 +54,7 @@ impl Controller {
             0 // RFC 3168, 6.1.2: an echo closes a window of one segment until the retransmission timer expires
         } else if to_one {
             reduced.clamp(mss, MAX_WINDOW_BYTES)
-        } else if each_law!(&self.law, law => law.counts_packets()) {
+        } else if self.law.counts_packets() {
             reduced.min(MAX_WINDOW_BYTES)
         } else {
             self.windows.ssthresh
@@ -57,14 +63,13 @@ impl Controller {
 
     /// Passes congestion to an external law. `held` says that the same segment has timed out before, so ssthresh must
     /// not change.
-    fn external_congestion(&mut self, event: CongestionEvent, held: bool, flight_bytes: u64, mss: u32) {
-        let AnyLaw::External(external) = &self.law else { return };
+    fn external_congestion(&mut self, now: Time, event: CongestionEvent, held: bool, flight_bytes: u64, mss: u32) {
         let event = match event {
             CongestionEvent::RtoRepeat if !held => CongestionEvent::Rto,
             event => event,
         };
-        let event = LossEvent { now: external.now, event, flight_bytes, mss };
-        self.ask(mss, |law, window| match event.event {
+        let event = LossEvent { now, event, flight_bytes, mss };
+        self.ask(now, mss, |law, window| match event.event {
             CongestionEvent::Rto | CongestionEvent::RtoRepeat => law.on_timeout(&event, window),
             CongestionEvent::Loss | CongestionEvent::Ecn => {
                 law.on_loss(&event, window)?;
@@ -76,19 +81,14 @@ impl Controller {
 
     /// Restores cwnd and ssthresh after a spurious reduction (RFC 9438, section 4.9; RFC 3522, RFC 5682), unless they
     /// have grown beyond their former values.
-    pub fn on_undo(&mut self, mss: u32) {
-        if each_law!(&mut self.law, law => law.takes_undo(mss, &mut self.windows)) {
-            return;
-        }
+    pub fn on_undo(&mut self, now: Time, mss: u32) {
+        each_path!(&mut self.law, law => return law.on_undo(mss, &mut self.windows), else ());
         let Phase::Reduced(before) = self.phase else { return };
         self.phase = Phase::Plain;
         self.set_cwnd(u64::from(self.windows.cwnd.max(before.cwnd)), mss);
         self.windows.ssthresh = self.windows.ssthresh.max(before.ssthresh);
-        each_law!(&mut self.law, law => law.on_undo());
-        if let AnyLaw::External(external) = &self.law {
-            let now = external.now;
-            self.ask(mss, |law, window| law.on_undo(now, window));
-        }
+        each_loss!(&mut self.law, law => law.on_undo(), else ());
+        self.ask(now, mss, |law, window| law.on_undo(now, window));
     }
 
     /// Reduces the window when sending resumes after an idle time of more than one RTO (RFC 5681, section 4.1: RW =
@@ -103,7 +103,7 @@ impl Controller {
             return;
         }
         self.set_cwnd(restart, mss);
-        each_law!(&mut self.law, law => law.on_idle_restart());
+        each_loss!(&mut self.law, law => law.on_pause(Pause::Restart), else ());
     }
 
     /// Reduces a window of which at most `used` segments were in use for one RTO (RFC 2861, section 3.2): halfway to

@@ -2,6 +2,7 @@ use super::*;
 use crate::config::{Profile, ReductionBase, TcpConfig, WindowLawKind};
 use crate::congestion::law::AnyLaw;
 use crate::congestion::{AfterAck, CongestionEvent, Controller};
+use crate::AckReport;
 
 const MSS: u32 = 1000;
 
@@ -43,7 +44,7 @@ impl Path {
     }
 
     fn lose(&mut self) {
-        self.law.on_congestion(&self.cfg, CongestionEvent::Loss, self.law.cwnd(), MSS);
+        self.law.on_congestion(&self.cfg, Time::ZERO, CongestionEvent::Loss, self.law.cwnd(), MSS);
     }
 
     /// Mean window in segments with one loss every `period` segments: segments * RTT / time.
@@ -163,7 +164,7 @@ fn smallest_windows() {
     ] {
         let cfg = TcpConfig { ecn_to_one_segment: to_one, ..config() };
         let mut p = Path::new(&cfg, Time::from_millis(10), before);
-        p.law.on_congestion(&p.cfg, event, 1000 * before, MSS);
+        p.law.on_congestion(&p.cfg, Time::ZERO, event, 1000 * before, MSS);
         assert_eq!((p.law.cwnd(), p.law.ssthresh()), (cwnd, 2000));
     }
 }
@@ -173,7 +174,7 @@ fn smallest_windows() {
 #[test]
 fn stage_after_a_timeout_starts_at_its_own_plateau() {
     let mut p = Path::new(&config(), Time::from_millis(100), 100);
-    p.law.on_congestion(&p.cfg, CongestionEvent::Rto, 100_000, MSS);
+    p.law.on_congestion(&p.cfg, Time::ZERO, CongestionEvent::Rto, 100_000, MSS);
     assert_eq!((p.law.cwnd(), p.law.ssthresh()), (1000, 70_000));
     for _ in 0..69 {
         p.ack();
@@ -196,12 +197,12 @@ fn undo_restores_window_and_curve() {
     p.lose();
     p.ack();
     assert!(p.law.cwnd() < before.cwnd());
-    p.law.on_undo(MSS);
+    p.law.on_undo(Time::ZERO, MSS);
     assert_eq!((p.law.cwnd(), p.law.ssthresh()), (before.cwnd(), before.ssthresh()));
     let (AnyLaw::Cubic(a), AnyLaw::Cubic(b)) = (p.law.law(), before.law()) else { panic!("cubic") };
     assert_eq!((a.w_max, a.k_s, a.cwnd_prior, a.epoch_start), (b.w_max, b.k_s, b.cwnd_prior, b.epoch_start));
     let after = p.law.clone();
-    p.law.on_undo(MSS);
+    p.law.on_undo(Time::ZERO, MSS);
     assert_eq!(p.law.cwnd(), after.cwnd(), "only the last reduction is undone, once");
 }
 

@@ -72,7 +72,7 @@ fn an_idle_time_moves_the_curve() {
         rounds(law, 70, Time::from_secs(10), 5);
     }
     let at = Time::from_secs(10) + Time::from_millis(500);
-    idle.on_resume(at + Time::from_secs(3), Time::from_secs(3));
+    idle.on_pause(Pause::Resume { now: at + Time::from_secs(3), idle: Time::from_secs(3) });
     let after = rounds(&mut idle, 80, at + Time::from_secs(3), 5);
     assert_eq!(after, rounds(&mut steady, 80, at, 5), "as if there had been no pause");
 }
@@ -81,7 +81,9 @@ fn an_idle_time_moves_the_curve() {
 fn round_trips_of_the_first_second_of_a_stage_are_not_looked_at() {
     let mut law = law();
     law.epoch_start = Time::from_secs(5);
-    let ack = |at_ms| PlainAck::of(&AckReport { now: Time::from_millis(at_ms), mss: 1000, ..AckReport::default() });
+    let ack = |at_ms| {
+        PlainAck::of(&AckReport { now: Time::from_millis(at_ms), mss: 1000, ..AckReport::default() })
+    };
     law.on_rtt(&ack(5_999), Time::from_millis(40), 20_000, false);
     assert_eq!(law.min_rtt_us, 0);
     law.on_rtt(&ack(6_000), Time::from_millis(50), 20_000, false);

@@ -36,7 +36,7 @@ fn sender(fails_at: Time) -> (TcpConfig, Controller, LawFailures) {
     let cfg = TcpConfig { window_law: law, initial_ssthresh_segments: 12, ..Profile::Rfc5681.config() };
     let (mut cc, failures) = (Controller::new(&cfg, MSS), LawFailures::default());
     cc.attach(Box::new(Slow { fails_at }), "the flow".into(), failures.clone());
-    cc.on_start(Start { now: Time::ZERO, mss: MSS, mtu: MSS, srtt: Time::ZERO, min_rtt: Time::MAX });
+    cc.on_start(&Start { now: Time::ZERO, mss: MSS, mtu: MSS, srtt: Time::ZERO, min_rtt: Time::MAX }, None);
     (cfg, cc, failures)
 }
 
@@ -73,13 +73,13 @@ fn the_threshold_follows_a_loss_and_a_timeout_leaves_one_segment() {
     let (cfg, mut cc, _) = sender(Time::MAX);
     acks(&cfg, &mut cc, 100, true);
     let before = cc.cwnd();
-    cc.on_congestion(&cfg, CongestionEvent::Loss, before, MSS);
+    cc.on_congestion(&cfg, Time::ZERO, CongestionEvent::Loss, before, MSS);
     assert_eq!((cc.cwnd(), cc.ssthresh()), (before / 2, before / 2));
-    cc.on_undo(MSS);
+    cc.on_undo(Time::ZERO, MSS);
     assert_eq!(cc.cwnd(), before);
-    cc.on_congestion(&cfg, CongestionEvent::Rto, before, MSS);
+    cc.on_congestion(&cfg, Time::ZERO, CongestionEvent::Rto, before, MSS);
     assert_eq!((cc.cwnd(), cc.ssthresh()), (u64::from(MSS), before / 2));
-    cc.on_congestion(&cfg, CongestionEvent::RtoRepeat, before, MSS);
+    cc.on_congestion(&cfg, Time::ZERO, CongestionEvent::RtoRepeat, before, MSS);
     assert_eq!((cc.cwnd(), cc.ssthresh()), (u64::from(MSS), before / 2), "the same data again");
 }
 
@@ -89,7 +89,7 @@ fn after_an_error_the_law_is_not_asked_again_and_the_first_one_is_reported() {
     acks(&cfg, &mut cc, 29, true);
     let before = cc.cwnd();
     acks(&cfg, &mut cc, 60, false);
-    cc.on_congestion(&cfg, CongestionEvent::Loss, before, MSS);
+    cc.on_congestion(&cfg, Time::ZERO, CongestionEvent::Loss, before, MSS);
     assert_eq!(cc.cwnd(), before);
     let (flow, at) = ("the flow".to_owned(), Time::from_millis(30));
     assert_eq!(failures.first(), Some(&LawFailure { flow, at, error: LawError("on purpose".into()) }));

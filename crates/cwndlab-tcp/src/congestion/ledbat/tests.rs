@@ -7,9 +7,9 @@ const FULL: u64 = 1_000_000;
 /// A sender with the target of 100 ms whose last delays are all `queueing_ms` above a base of 20 ms.
 fn delayed(gain_percent: u32, queueing_ms: u64) -> Ledbat {
     let mut law = Ledbat::new(LedbatConfig { gain_percent, ..LedbatConfig::STANDARD });
-    law.on_one_way_delay(Time::ZERO, Time::from_millis(20));
+    law.delays.note(Time::ZERO, Time::from_millis(20));
     for _ in 0..super::super::delays::CURRENT_SAMPLES {
-        law.on_one_way_delay(Time::ZERO, Time::from_millis(20 + queueing_ms));
+        law.delays.note(Time::ZERO, Time::from_millis(20 + queueing_ms));
     }
     law
 }
@@ -66,11 +66,11 @@ fn without_a_measurement_it_grows_as_reno_does() {
 #[test]
 fn one_high_sample_is_filtered_and_a_lower_base_counts_at_once() {
     let mut law = delayed(100, 0);
-    law.on_one_way_delay(Time::ZERO, Time::from_millis(500));
+    law.delays.note(Time::ZERO, Time::from_millis(500));
     assert_eq!(law.on_ack(&ack(FULL), 1000, 10_000), 10_100);
-    law.on_one_way_delay(Time::ZERO, Time::from_millis(10)); // the path is 10 ms shorter
+    law.delays.note(Time::ZERO, Time::from_millis(10)); // the path is 10 ms shorter
     for _ in 0..super::super::delays::CURRENT_SAMPLES {
-        law.on_one_way_delay(Time::ZERO, Time::from_millis(60));
+        law.delays.note(Time::ZERO, Time::from_millis(60));
     }
     assert_eq!(law.on_ack(&ack(FULL), 1000, 10_000), 10_050);
 }
@@ -88,7 +88,7 @@ fn a_loss_halves_the_window() {
 #[test]
 fn samples_older_than_a_round_trip_do_not_count() {
     let mut law = delayed(100, 0);
-    law.on_one_way_delay(Time::from_millis(500), Time::from_millis(70)); // the first after a pause
+    law.delays.note(Time::from_millis(500), Time::from_millis(70)); // the first after a pause
     let at = |ms| AckReport { now: Time::from_millis(ms), srtt: Time::from_millis(100), ..ack(FULL) };
     assert_eq!(law.on_ack(&at(500), 1000, 10_000), 10_050);
 }

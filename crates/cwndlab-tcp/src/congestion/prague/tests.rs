@@ -33,13 +33,13 @@ fn steady(window: f64) -> (Prague, Segments) {
 fn each_unmarked_packet_adds_its_share_of_a_segment_a_window() {
     let (mut prague, mut windows) = steady(20.0);
     for _ in 0..20 {
-        windows = prague.on_ack(&ack(1, 1, 2, 1, 0), &AfterAck::CALM, windows);
+        windows = prague.take_ack(&ack(1, 1, 2, 1, 0), &AfterAck::CALM, windows);
     }
     // dW = 1/W for each packet, so W^2 grows by 2 for each: a little less than one segment in all
     assert!((prague.window - 440.0_f64.sqrt()).abs() < 2e-3, "{}", prague.window);
     assert_eq!(windows.cwnd, 21);
     let before = prague.window;
-    prague.on_ack(&ack(1, 1, 2, 2, 2), &AfterAck::CALM, windows);
+    prague.take_ack(&ack(1, 1, 2, 2, 2), &AfterAck::CALM, windows);
     assert!((prague.window - before).abs() < 1e-12, "marked packets add nothing");
 }
 
@@ -49,7 +49,7 @@ fn alpha_is_the_average_share_of_marks_by_round() {
     prague.round_end = 0;
     let mut expected = 0.0;
     for round in 0..50_u64 {
-        windows = prague.on_ack(&ack(40 * round, 10 * round, 10 * round + 10, 10, 3), &AfterAck::CALM, windows);
+        windows = prague.take_ack(&ack(40 * round, 10 * round, 10 * round + 10, 10, 3), &AfterAck::CALM, windows);
         expected += (0.3 - expected) / 16.0;
         assert!((prague.alpha - expected).abs() < 1e-12, "round {round}");
     }
@@ -60,12 +60,12 @@ fn alpha_is_the_average_share_of_marks_by_round() {
 fn marks_reduce_the_window_by_half_of_alpha_once_a_window() {
     let (mut prague, windows) = steady(100.0);
     prague.alpha = 0.2;
-    prague.on_marks(windows);
+    prague.on_marks(Time::ZERO, windows);
     assert!((prague.window - 90.0).abs() < 1e-9);
     // cwnd follows the fractional window by one segment per ACK, and ssthresh follows cwnd
     let mut now = windows;
     for _ in 0..3 {
-        now = prague.on_ack(&ack(2, 1, 2, 1, 1), &AfterAck::CALM, now);
+        now = prague.take_ack(&ack(2, 1, 2, 1, 1), &AfterAck::CALM, now);
     }
     assert_eq!(now, Segments { cwnd: 97, ssthresh: 97 });
 }
@@ -74,10 +74,10 @@ fn marks_reduce_the_window_by_half_of_alpha_once_a_window() {
 fn the_first_mark_ends_slow_start_by_half() {
     let mut prague = new(10);
     let mut windows = Segments { cwnd: 10, ssthresh: u64::MAX };
-    windows = prague.on_ack(&ack(1, 10, 20, 10, 0), &AfterAck::CALM, windows);
+    windows = prague.take_ack(&ack(1, 10, 20, 10, 0), &AfterAck::CALM, windows);
     assert_eq!(windows, Segments { cwnd: 20, ssthresh: u64::MAX });
     // The ACK delivers only marked packets: the fractional window is halved, and cwnd follows it by one segment.
-    windows = prague.on_ack(&ack(2, 12, 30, 2, 2), &AfterAck::CALM, windows);
+    windows = prague.take_ack(&ack(2, 12, 30, 2, 2), &AfterAck::CALM, windows);
     assert!((prague.window - 10.0).abs() < 1e-9, "{}", prague.window);
     assert_eq!(windows, Segments { cwnd: 19, ssthresh: 19 });
 }
@@ -89,14 +89,14 @@ fn slow_start_goes_on_with_acks_that_deliver_both_kinds_until_one_delivers_marks
     // In slow start, the unmarked packet opens cwnd, which replaces the reduced window (prague_update_cwnd); ssthresh
     // stays (prague_ssthresh).
     for _ in 0..3 {
-        prague.on_marks(windows);
-        windows = prague.on_ack(&ack(1, 0, 20, 2, 1), &AfterAck::CALM, windows);
+        prague.on_marks(Time::ZERO, windows);
+        windows = prague.take_ack(&ack(1, 0, 20, 2, 1), &AfterAck::CALM, windows);
     }
     assert_eq!(windows, Segments { cwnd: 13, ssthresh: u64::MAX });
     // The reduction, alpha/2 of the window, exceeds a segment: cwnd falls by one segment, and ssthresh becomes cwnd.
     prague.alpha = 0.5;
-    prague.on_marks(windows);
-    windows = prague.on_ack(&ack(2, 0, 20, 1, 1), &AfterAck::CALM, windows);
+    prague.on_marks(Time::ZERO, windows);
+    windows = prague.take_ack(&ack(2, 0, 20, 1, 1), &AfterAck::CALM, windows);
     assert_eq!(windows, Segments { cwnd: 12, ssthresh: 12 });
 }
 
@@ -105,23 +105,20 @@ fn short_round_trips_grow_by_the_square_of_their_part_of_25_ms() {
     let (mut prague, windows) = steady(10.0);
     let srtt = Time::from_millis(5);
     let report = AckReport { srtt, ..ack(1, 1, 2, 1, 0) };
-    prague.clone().on_ack(&report, &AfterAck::CALM, windows);
+    prague.clone().take_ack(&report, &AfterAck::CALM, windows);
     assert!((prague.increase(srtt) - 1.0).abs() < 1e-12, "not before round 500");
     prague.round = 500;
     assert!((prague.increase(srtt) - 0.04).abs() < 1e-12);
     assert!((prague.increase(Time::from_millis(25)) - 1.0).abs() < 1e-12);
-    prague.on_ack(&report, &AfterAck::CALM, windows);
+    prague.take_ack(&report, &AfterAck::CALM, windows);
     assert!((prague.window - 10.004).abs() < 1e-9);
     // reductions are at least 25 ms apart
     prague.alpha = 1.0;
-    prague.now = Time::from_millis(100);
-    prague.on_marks(windows);
+    prague.on_marks(Time::from_millis(100), windows);
     let once = prague.window;
-    prague.now = Time::from_millis(120);
-    prague.on_marks(windows);
+    prague.on_marks(Time::from_millis(120), windows);
     assert!((prague.window - once).abs() < 1e-12);
-    prague.now = Time::from_millis(125);
-    prague.on_marks(windows);
+    prague.on_marks(Time::from_millis(125), windows);
     assert!((prague.window - once / 2.0).abs() < 1e-9);
 }
 
@@ -132,8 +129,7 @@ fn a_target_of_0_makes_every_round_trip_grow_and_reduce_alike() {
     let mut prague = Prague { knobs, round: 500, alpha: 1.0, ..steady };
     assert!((prague.increase(Time::from_millis(5)) - 1.0).abs() < 1e-12);
     for at in [100, 105] {
-        prague.now = Time::from_millis(at);
-        prague.on_marks(windows);
+        prague.on_marks(Time::from_millis(at), windows);
     }
     assert!((prague.window - 2.5).abs() < 1e-9, "reductions 5 ms apart");
 }
@@ -143,12 +139,12 @@ fn a_loss_halves_and_growth_waits_for_the_end_of_recovery() {
     let (mut prague, windows) = steady(40.0);
     prague.on_loss(40);
     let recovering = AfterAck { in_recovery: true, ..AfterAck::CALM };
-    let during = prague.on_ack(&ack(1, 1, 2, 1, 0), &recovering, windows);
+    let during = prague.take_ack(&ack(1, 1, 2, 1, 0), &recovering, windows);
     assert_eq!((prague.window as u64, during.cwnd), (20, 39));
-    prague.on_ack(&ack(2, 2, 3, 1, 0), &AfterAck::CALM, during);
+    prague.take_ack(&ack(2, 2, 3, 1, 0), &AfterAck::CALM, during);
     assert!(prague.window > 20.0);
     let mut windows = Windows { cwnd: 30 * MSS, ssthresh: 30 * MSS };
-    prague.takes_undo(MSS, &mut windows);
+    prague.on_undo(MSS, &mut windows);
     assert_eq!(windows.cwnd, 40 * MSS);
     assert!(prague.window >= 40.0);
 }
@@ -163,18 +159,18 @@ fn of_version(version: PragueVersion, window: f64) -> (Prague, Segments) {
 fn before_version_0_7_cwnd_grows_once_the_window_is_a_whole_segment_above_it() {
     let (mut prague, mut windows) = of_version(PragueVersion::V06, 20.0);
     for _ in 0..19 {
-        windows = prague.on_ack(&ack(1, 1, 2, 1, 0), &AfterAck::CALM, windows);
+        windows = prague.take_ack(&ack(1, 1, 2, 1, 0), &AfterAck::CALM, windows);
     }
     assert_eq!(windows.cwnd, 20, "{}", prague.window);
     assert!((prague.window - 20.95).abs() < 1e-9, "each packet adds a cwnd's part of a segment");
-    windows = prague.on_ack(&ack(1, 1, 2, 2, 0), &AfterAck::CALM, windows);
+    windows = prague.take_ack(&ack(1, 1, 2, 2, 0), &AfterAck::CALM, windows);
     assert_eq!(windows.cwnd, 21);
     // A mark reduces by alpha/2 of cwnd, not of the window, and cwnd follows down to the window.
     (prague.window, prague.alpha) = (20.5, 0.2);
-    prague.on_marks(windows);
+    prague.on_marks(Time::ZERO, windows);
     assert!((prague.window - 18.4).abs() < 1e-9);
     for expected in [20, 19, 19] {
-        windows = prague.on_ack(&ack(2, 1, 2, 1, 1), &AfterAck::CALM, windows);
+        windows = prague.take_ack(&ack(2, 1, 2, 1, 1), &AfterAck::CALM, windows);
         assert_eq!(windows.cwnd, expected);
     }
 }
@@ -184,8 +180,8 @@ fn before_version_0_7_alpha_starts_at_1_and_the_first_mark_halves_by_it() {
     let knobs = PragueConfig { version: PragueVersion::V06, ..PragueConfig::of(Profile::Linux6) };
     let mut prague = Prague { mtu: MSS + 50, ..Prague::new(40, knobs) };
     let windows = Segments { cwnd: 40, ssthresh: 40 };
-    prague.on_marks(windows);
-    prague.on_ack(&ack(1, 1, 2, 1, 1), &AfterAck::CALM, windows);
+    prague.on_marks(Time::ZERO, windows);
+    prague.take_ack(&ack(1, 1, 2, 1, 1), &AfterAck::CALM, windows);
     assert!((prague.window - 20.0).abs() < 1e-9, "once: {}", prague.window);
 }
 

@@ -92,7 +92,7 @@ impl Connection {
         }
         self.note_window(self.sender.snd.una, seg);
         if let Some(seg) = accurate.filter(|_| self.recovery.detects_by_time()) {
-            self.feedback_unmarked(cfg, now, seg, 0);
+            self.feedback_unmarked(cfg, seg, 0);
         }
         self.note_window_update();
         self.make_room();
@@ -243,7 +243,7 @@ impl Connection {
         s.snd.rtt.on_sample(&cfg.rto, now, first, (s.snd.una, s.snd.max));
         s.snd.rtt.clear_backoff();
         if let Some(seg) = accurate {
-            self.feedback_unmarked(cfg, now, seg, acked_bytes);
+            self.feedback_unmarked(cfg, seg, acked_bytes);
         }
         if self.sender.cc.takes_plain_acks() && !self.sender.outstanding.measures_rate() {
             self.grow_plainly(cfg, now, acked_bytes, Some(last));

@@ -65,7 +65,7 @@ impl Connection {
         }
         if let Some(seg) = accurate {
             self.count_arrival(seg);
-            self.feedback_unmarked(cfg, now, seg, 0);
+            self.feedback_unmarked(cfg, seg, 0);
         }
         let r = &mut self.receiver;
         let next = NextSegment { now, seg, nxt: end, window: r.offered(), opened: window, asks: r.ack_now };

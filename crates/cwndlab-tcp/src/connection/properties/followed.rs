@@ -86,7 +86,7 @@ fn check_limit(cfg: &TcpConfig, now: Time, end: &Connection) {
             if s.cc.owns_recovery() || shrinks {
                 return; // setting cwnd does not open the window
             }
-            s.cc.change(&cfg, crate::congestion::WindowChange::Inflate(1 << 28), s.snd.mss);
+            s.cc.change(&cfg, Time::ZERO, crate::congestion::WindowChange::Inflate(1 << 28), s.snd.mss);
         }
         Limit::MaxWindow => cfg.max_window = MaxWindow::Bytes(PLENTY),
         Limit::SmallSegment => cfg.nagle = false,

@@ -14,6 +14,7 @@ fn the_first_rate_is_the_window_a_round_trip_times_the_startup_gain() {
     let mut unknown = Bbr3::new(&Profile::Linux6.config(), Bbr3Config::STANDARD);
     unknown.on_start(
         &Start { now: Time::ZERO, mss: 1500, mtu: 1500, srtt: Time::ZERO, min_rtt: Time::MAX },
+        None,
         &mut window(15_000),
     );
     assert_eq!(unknown.pacing_rate, 15_000_000 * 277 / 100, "a millisecond is assumed");
@@ -47,7 +48,7 @@ fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
         let mut flow = start();
         let limited = Ack { app_limited: true, in_flight: 100, ..ACK };
         flow.round(limited);
-        flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
+        flow.law.on_congestion(CongestionEvent::Loss, Time::ZERO, MSS as u32, &mut window(flow.cwnd));
         for _ in 0..6 {
             flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), ..limited });
             assert_eq!(flow.law.state, State::Startup, "a whole round of recovery is awaited");
@@ -61,7 +62,7 @@ fn a_2_startup_ends_by_loss_where_the_application_limits_the_rate() {
     for (losses, tx_in_flight) in [(4, 49), (6, 52)] {
         let mut flow = Flow::new();
         flow.round(ACK);
-        flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
+        flow.law.on_congestion(CongestionEvent::Loss, Time::ZERO, MSS as u32, &mut window(flow.cwnd));
         for _ in 0..losses {
             flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), ..ACK });
         }
@@ -255,7 +256,7 @@ fn a_18_and_a_19_a_spurious_recovery_returns_to_the_probe_by_the_draft_and_not_b
         for (start, state) in [(Flow::new as fn() -> Flow, State::Refill), (Flow::google, State::Down)] {
             let mut flow = start().up();
             flow.cwnd = 90 * MSS;
-            flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
+            flow.law.on_congestion(CongestionEvent::Loss, Time::ZERO, MSS as u32, &mut window(flow.cwnd));
             if timeout {
                 flow.law.note_timeout();
                 flow.cwnd = 20 * MSS;
@@ -265,7 +266,7 @@ fn a_18_and_a_19_a_spurious_recovery_returns_to_the_probe_by_the_draft_and_not_b
             assert_eq!(flow.law.state, State::Down);
             assert!(flow.law.inflight_longterm <= 50 * MSS);
             let mut windows = window(flow.cwnd);
-            flow.law.takes_undo(MSS as u32, &mut windows);
+            flow.law.on_undo(MSS as u32, &mut windows);
             flow.cwnd = u64::from(windows.cwnd);
             assert_eq!(flow.law.state, state);
             let model = (flow.law.bw_shortterm, flow.law.inflight_shortterm, flow.law.inflight_longterm);
@@ -279,13 +280,13 @@ fn a_18_and_a_19_a_spurious_recovery_returns_to_the_probe_by_the_draft_and_not_b
 fn a_spurious_recovery_that_ended_startup_returns_to_it() {
     let mut flow = Flow::new();
     flow.round(ACK);
-    flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
+    flow.law.on_congestion(CongestionEvent::Loss, Time::ZERO, MSS as u32, &mut window(flow.cwnd));
     for _ in 0..6 {
         flow.ack(Ack { lost: 1, in_recovery: true, prior: Some(0), in_flight: 100, ..ACK });
     }
     flow.round(Ack { in_recovery: true, in_flight: 100, lost: 1, ..ACK });
     assert_eq!(flow.law.state, State::Drain);
-    flow.law.takes_undo(MSS as u32, &mut window(flow.cwnd));
+    flow.law.on_undo(MSS as u32, &mut window(flow.cwnd));
     assert_eq!((flow.law.state, flow.law.full.reached), (State::Startup, false));
 }
 
@@ -393,7 +394,7 @@ fn cruising_leaves_headroom_and_the_other_states_of_the_cycle_do_not() {
 fn the_window_after_recovery_is_that_before_it_bounded_by_the_model() {
     let mut flow = Flow::new().cruising();
     flow.cwnd = 80 * MSS;
-    flow.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(flow.cwnd));
+    flow.law.on_congestion(CongestionEvent::Loss, Time::ZERO, MSS as u32, &mut window(flow.cwnd));
     flow.cwnd = 20 * MSS;
     flow.ack(Ack { after_timeout: true, prior: Some(0), ..ACK });
     assert_eq!(flow.cwnd, 21 * MSS, "slow start");

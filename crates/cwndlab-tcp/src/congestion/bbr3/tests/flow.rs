@@ -58,10 +58,10 @@ impl Flow {
         let mut tcp = Profile::Linux6.config();
         tcp.ecn = crate::EcnKind::Dctcp;
         let mut law = Bbr3::new(&tcp, cfg);
-        law.set_random(Rng::seed_from_u64(1));
         let ms = Time::from_millis;
         law.on_start(
             &Start { now: ms(1000), mss: MSS as u32, mtu: MSS as u32, srtt: ms(40), min_rtt: ms(40) },
+            Some(Rng::seed_from_u64(1)),
             &mut window(10 * MSS),
         );
         Flow { law, cwnd: 10 * MSS, now_ms: 1000, delivered: 0, lost: 0 }
@@ -132,7 +132,7 @@ impl Flow {
             delivered_at: now,
             ..AfterAck::default()
         };
-        self.cwnd = self.law.on_ack(&report, &after, self.cwnd);
+        self.cwnd = self.law.take_ack(&report, &after, self.cwnd);
     }
 
     /// Takes an ACK that begins a round.

@@ -66,9 +66,9 @@ impl Path {
     pub fn new(rules: Bbr3Rules, mbps: f64, rtt_ms: u64, bdp: f64) -> Path {
         let cfg = Bbr3Config { rules, ..Bbr3Config::STANDARD };
         let mut law = Bbr3::new(&Profile::Linux6.config(), cfg);
-        law.set_random(Rng::seed_from_u64(1));
         let (now, rtt) = (Time::from_secs(1), Time::from_millis(rtt_ms));
-        law.on_start(&Start { now, mss: MSS as u32, mtu: MSS as u32, srtt: rtt, min_rtt: rtt }, &mut window(10 * MSS));
+        let start = Start { now, mss: MSS as u32, mtu: MSS as u32, srtt: rtt, min_rtt: rtt };
+        law.on_start(&start, Some(Rng::seed_from_u64(1)), &mut window(10 * MSS));
         let rate = (mbps * 125_000.0) as u64;
         Path {
             law,
@@ -210,7 +210,7 @@ impl Path {
         }
         let lost = self.out.iter().take_while(|other| other.id + REORDERING <= id).copied().collect::<Vec<_>>();
         if !lost.is_empty() && self.recover <= lost[0].id {
-            self.law.takes_congestion(CongestionEvent::Loss, MSS as u32, &mut window(self.cwnd));
+            self.law.on_congestion(CongestionEvent::Loss, Time::ZERO, MSS as u32, &mut window(self.cwnd));
             self.recover = self.sent;
         }
         for lost in &lost {
@@ -263,7 +263,7 @@ impl Path {
             next_departure: self.next_send,
             ..AfterAck::default()
         };
-        self.cwnd = self.law.on_ack(&report, &after, self.cwnd);
+        self.cwnd = self.law.take_ack(&report, &after, self.cwnd);
         if self.law.limits_itself() {
             self.app_limited_until = self.delivered + self.out.len() as u64;
         }
