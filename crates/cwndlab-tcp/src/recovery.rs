@@ -1,13 +1,13 @@
 //! Loss recovery: which data to retransmit, and when an episode of fast recovery begins and ends. Each algorithm is a
 //! type of its own.
 //!
-//! Contract for every [`Algorithm`]:
+//! Contract for every recovery:
 //!
 //! - Methods get a [`View`] of the sender: positions, outstanding data, and the window. No algorithm calls the
 //!   congestion controller, except to count what proportional rate reduction lets go. Instead, algorithms return
 //!   [`Changes`] of the window, which `Sender::apply` makes.
 //!
-//! - `on_ack` is called once per ACK, after `una` has moved and the record of outstanding data has been updated. It
+//! - `Recovery::on_ack` is called once per ACK, after `una` has moved and the record of outstanding data has been updated. It
 //!   returns an [`Outcome`].
 //!
 //! - `on_timeout` is called once per retransmission timeout, after the window was reduced and `nxt` was set back to
@@ -132,56 +132,28 @@ pub(crate) struct Shown {
     pub counts: RecoveryCounts,
 }
 
-/// One recovery algorithm.
+/// A recovery that goes by duplicate ACKs, with or without SACK. RACK goes by time and has a room of its own
+/// ([`rack`]).
 pub(crate) trait Algorithm {
-    /// Processes a duplicate ACK. With SACK, its blocks newly report `delivered` bytes. [`Algorithm::on_ack`] also
-    /// calls this method, with `delivered` 0, for an ACK of new data whose blocks may begin an episode.
+    /// Whether losses are found by the scoreboard of RFC 6675: the SACK blocks of an ACK of new data may begin an episode,
+    /// and the algorithm itself counts the bytes newly deemed lost.
+    const HAS_SCOREBOARD: bool = false;
+
+    /// Processes a duplicate ACK. With SACK, its blocks newly report `delivered` bytes.
     fn on_dup_ack(&mut self, v: &mut View<'_>, ack: &AckReport, delivered: u64) -> Outcome;
 
     /// Processes an ACK of new data.
     fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome;
 
-    /// Processes an ACK of any kind.
-    fn on_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
-        match ack.kind {
-            AckKind::New => {
-                let outcome = self.on_new_ack(v, ack);
-                if ack.sacked_bytes > 0 && self.reads_blocks_of_new_acks() && !self.in_recovery() {
-                    // RFC 6675, section 4: the blocks may indicate that the new first segment is lost.
-                    let found = self.on_dup_ack(v, ack, 0);
-                    if found.began {
-                        let changes = outcome.changes.then(&found.changes);
-                        return self.with_losses(v, Outcome { growth: Growth::None, began: true, changes, ..outcome });
-                    }
-                }
-                if ack.sacked_bytes == 0 && outcome.growth == Growth::Acked {
-                    return outcome;
-                }
-                self.with_losses(v, outcome)
-            }
-            AckKind::Duplicate => {
-                v.s.dup_acks += 1;
-                let outcome = self.on_dup_ack(v, ack, ack.sacked_bytes);
-                self.with_losses(v, outcome)
-            }
-            AckKind::Old | AckKind::Other => Outcome::NOTHING,
-        }
-    }
-
-    /// Returns `outcome` with the number of bytes newly deemed lost. Without SACK, and with the rules of 1998 for SACK
-    /// and FACK, these are the bytes of the first unacknowledged segment, counted when it is to be retransmitted.
-    #[inline(never)]
-    fn with_losses(&mut self, v: &mut View<'_>, outcome: Outcome) -> Outcome {
-        let lost = outcome.began || v.s.resend_first;
-        Outcome { lost_bytes: if lost { u64::from(v.s.first(v.flight).len) } else { 0 }, ..outcome }
-    }
-
-    /// Processes a retransmission timeout. Returns a change of the window, if any.
-    fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<WindowChange>;
+    /// Processes a retransmission timeout.
+    fn on_timeout(&mut self, v: &mut View<'_>);
 
     /// Returns the next piece to send. If the result is [`Next::InOrder`] with `or_else` set, and no data at SND.NXT
     /// can be sent, the caller calls this method again with `nothing_new` set.
     fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next;
+
+    /// Updates the recovery after a piece was sent.
+    fn on_sent(&mut self, _v: &mut View<'_>, _sent: &Transmission) {}
 
     /// Returns the window that limits [`Algorithm::next`]; `None` if the recovery permits nothing to be sent now.
     fn room(&self, v: &ViewRef<'_>) -> Option<Room>;
@@ -189,93 +161,67 @@ pub(crate) trait Algorithm {
     /// Whether an episode of fast recovery is in progress.
     fn in_recovery(&self) -> bool;
 
-    /// Whether the SACK blocks of an ACK of new data may begin an episode.
-    fn reads_blocks_of_new_acks(&self) -> bool {
-        false
+    /// Whether an ACK of new data does nothing but open the window, and only the window limits what may be sent. The
+    /// caller has checked that SACK has reported nothing and that there were no duplicate ACKs.
+    fn is_calm(&self) -> bool {
+        !self.in_recovery()
     }
-
-    /// Updates the recovery after a piece was sent.
-    fn on_sent(&mut self, _v: &mut View<'_>, _sent: &Transmission) {}
 
     /// Returns the size of the first retransmission that waits for room in the window; `None` if there is none.
     fn waiting_bytes(&self, _v: &ViewRef<'_>) -> Option<u64> {
         None
     }
+}
 
-    /// Returns the estimated bytes in the network: neither acknowledged, nor reported to have arrived, nor deemed lost.
-    fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
-        in_flight_outside(s, flight)
-    }
-
-    /// Whether every ACK that carries no data and does not change the window counts as a duplicate (RFC 5681, section
-    /// 2), even if it has SACK blocks that report nothing new.
-    fn counts_bare_acks(&self, _cfg: &TcpConfig) -> bool {
-        false
-    }
-
-    /// Whether an ACK restarts the retransmission timer and gives an RTT sample from the timestamp that it echoes, even
-    /// if it acknowledges nothing new (FACK of 1998). `new`: the ACK acknowledges new data; `blocks`: it has SACK
-    /// blocks.
-    fn times_echo(&self, _new: bool, _blocks: bool) -> bool {
-        false
-    }
-
-    /// Whether only the window limits what may be sent. The caller has checked that SACK has reported nothing.
-    fn is_calm(&self, _flight: &Flight) -> bool {
-        !self.in_recovery()
-    }
-
-    /// Whether an ACK of new data does nothing but open the window. The caller has checked that SACK has reported
-    /// nothing and that there were no duplicate ACKs.
-    fn only_grows(&self) -> bool {
-        !self.in_recovery()
-    }
-
-    /// Returns the state that `Info` and traces display.
-    fn shown(&self) -> Shown {
-        Shown::default()
-    }
-
-    /// Processes an ECN echo to which the sender responds. Returns the reduction of the window.
-    fn on_echo(&mut self, _v: &mut View<'_>, ack: &AckReport) -> Changes {
-        Changes::one(echo_cut(ack, 0))
-    }
-
-    /// Called when the retransmission timer has expired. Returns whether this is a retransmission timeout, or a timer
-    /// of the recovery that shares the retransmission timer.
-    fn on_expiry(&mut self, _v: &mut View<'_>, _now: Time) -> Expiry {
-        Expiry::Timeout
-    }
-
-    /// Called before a timeout, the `retries`-th in a row, reduces the window. Returns whether the window was already
-    /// reduced for the data in flight.
-    fn has_reduced(&mut self, _v: &mut View<'_>, _retries: u8) -> bool {
-        false
-    }
-
-    /// Called when the window restarts after an idle time.
-    fn on_idle_restart(&mut self, _now: Time) {}
-
-    /// Called when nothing more can be sent now. If the window is to shrink because it was not used, returns the number
-    /// of segments that were in use. `limited`: cwnd limits the sender; `sent_now`: data was sent at `now`.
-    fn unused_window(&mut self, _v: &mut View<'_>, _now: Time, _limited: bool, _sent_now: bool) -> Option<u32> {
-        None
+/// How every [`Algorithm`] processes an ACK of any kind.
+pub(crate) trait TakeAck: Algorithm {
+    fn take_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
+        let mut outcome = match ack.kind {
+            AckKind::New => self.on_new_ack(v, ack),
+            AckKind::Duplicate => {
+                v.s.dup_acks += 1;
+                self.on_dup_ack(v, ack, ack.sacked_bytes)
+            }
+            AckKind::Old | AckKind::Other => return Outcome::NOTHING,
+        };
+        if ack.kind == AckKind::New && ack.sacked_bytes == 0 && outcome.growth == Growth::Acked {
+            return outcome;
+        }
+        if !Self::HAS_SCOREBOARD {
+            // The first unacknowledged segment is deemed lost when it is to be retransmitted.
+            let lost = outcome.began || v.s.resend_first;
+            outcome.lost_bytes = if lost { u64::from(v.s.first(v.flight).len) } else { 0 };
+        } else if ack.kind == AckKind::New && ack.sacked_bytes > 0 && !self.in_recovery() {
+            // RFC 6675, section 4: the blocks may indicate that the new first segment is lost.
+            let found = self.on_dup_ack(v, ack, 0);
+            if found.began {
+                let changes = outcome.changes.then(&found.changes);
+                return Outcome { growth: Growth::None, began: true, lost_bytes: found.lost_bytes, changes, ..outcome };
+            }
+        }
+        outcome
     }
 }
 
+impl<A: Algorithm> TakeAck for A {}
+
 /// Defines the enum [`Recovery`] and the macro `each!`, which evaluates an expression with whichever algorithm the enum
-/// contains.
+/// contains, and another one with RACK.
 macro_rules! recoveries {
     ($dollar:tt $($name:ident($type:ty)),* $(,)?) => {
         /// The recovery of one connection.
         #[derive(Clone, Debug)]
         pub(crate) enum Recovery {
             $($name($type),)*
+            Rack(Box<Rack>),
         }
 
         macro_rules! each {
-            ($dollar this:ident, $dollar r:ident => $dollar call:expr) => {
-                match $dollar this { $(Recovery::$name($dollar r) => $dollar call,)* }
+            ($dollar this:ident, $dollar r:ident => $dollar call:expr, $dollar rack:ident => $dollar other:expr) => {
+                match $dollar this {
+                    $(Recovery::$name($dollar r) => $dollar call,)*
+                    Recovery::Rack($dollar rack) => $dollar other,
+                }
             };
         }
     };
@@ -286,7 +232,6 @@ recoveries! { $
     Reno(Reno),
     NewReno(NewReno),
     Selective(Box<Selective>),
-    Rack(Box<Rack>),
     Sack1998(Sack1998),
     Fack1998(Box<Fack1998>),
 }
@@ -294,26 +239,6 @@ recoveries! { $
 // Every endpoint has a `Recovery`, even if it only receives, so it is kept small.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Recovery>() <= 24);
-
-/// Defines methods of [`Recovery`] that call the method of its [`Algorithm`] with the same name. `mut` and `ref` state
-/// whether the method takes `&mut self` or `&self`.
-macro_rules! forward {
-    ($($kind:tt $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?;)*) => {
-        $(forward! { @$kind $name($($arg: $type),*) $(-> $ret)? })*
-    };
-    (@mut $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?) => {
-        #[inline]
-        pub fn $name(&mut self, $($arg: $type),*) $(-> $ret)? {
-            each!(self, r => r.$name($($arg),*))
-        }
-    };
-    (@ref $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)?) => {
-        #[inline]
-        pub fn $name(&self, $($arg: $type),*) $(-> $ret)? {
-            each!(self, r => r.$name($($arg),*))
-        }
-    };
-}
 
 impl Recovery {
     /// Returns the configured recovery. Without SACK, NewReno replaces the algorithms that need it (RFC 6675, section
@@ -343,38 +268,118 @@ impl Recovery {
         matches!(self, Recovery::Rack(_))
     }
 
-    forward! {
-        mut on_ack(v: &mut View<'_>, ack: &AckReport) -> Outcome;
-        mut on_timeout(v: &mut View<'_>, now: Time) -> Option<WindowChange>;
-        mut on_expiry(v: &mut View<'_>, now: Time) -> Expiry;
-        mut on_echo(v: &mut View<'_>, ack: &AckReport) -> Changes;
-        mut on_sent(v: &mut View<'_>, sent: &Transmission);
-        mut on_idle_restart(now: Time);
-        mut has_reduced(v: &mut View<'_>, retries: u8) -> bool;
-        mut next(v: &mut View<'_>, nothing_new: bool) -> Next;
-        mut unused_window(v: &mut View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32>;
-        ref room(v: &ViewRef<'_>) -> Option<Room>;
-        ref waiting_bytes(v: &ViewRef<'_>) -> Option<u64>;
-        ref in_recovery() -> bool;
-        ref counts_bare_acks(cfg: &TcpConfig) -> bool;
-        ref times_echo(new: bool, blocks: bool) -> bool;
-        ref is_calm(flight: &Flight) -> bool;
-        ref only_grows() -> bool;
-        ref shown() -> Shown;
+    /// Processes an ACK of any kind.
+    pub fn on_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
+        each!(self, r => r.take_ack(v, ack), rack => rack.on_ack(v, ack))
     }
 
-    /// Returns the estimated bytes in the network.
+    /// Processes a retransmission timeout. Returns a change of the window, if any.
+    pub fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<WindowChange> {
+        each!(self, r => r.on_timeout(v), rack => return Some(rack.on_timeout(v, now)));
+        None
+    }
+
+    /// Updates the recovery after a piece was sent.
+    #[inline]
+    pub fn on_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
+        each!(self, r => r.on_sent(v, sent), rack => rack.note_sent(v, sent));
+    }
+
+    /// As [`Algorithm::next`].
+    #[inline]
+    pub fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+        each!(self, r => r.next(v, nothing_new), rack => rack.next_piece(v, nothing_new))
+    }
+
+    /// As [`Algorithm::room`].
+    pub fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
+        each!(self, r => r.room(v), rack => Some(rack.room(v)))
+    }
+
+    /// As [`Algorithm::waiting_bytes`].
+    pub fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
+        each!(self, r => r.waiting_bytes(v), rack => rack.waiting_bytes(v))
+    }
+
+    /// Whether an episode of fast recovery is in progress.
+    #[inline]
+    pub fn in_recovery(&self) -> bool {
+        each!(self, r => r.in_recovery(), rack => rack.in_recovery())
+    }
+
+    /// Returns the estimated bytes in the network: neither acknowledged, nor reported to have arrived, nor deemed lost.
     #[inline]
     pub fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
         match self {
-            Recovery::Rack(rack) => rack.in_flight(s, flight),
-            _ => self.in_flight_without_rack(s, flight),
+            Recovery::Rack(_) => flight.tally().pipe,
+            Recovery::Selective(selective) => selective.in_flight(s, flight),
+            _ => in_flight_outside(s, flight),
         }
     }
 
-    #[inline(never)]
-    fn in_flight_without_rack(&self, s: &SendState, flight: &Flight) -> u64 {
-        each!(self, r => r.in_flight(s, flight))
+    /// Whether every ACK that carries no data and does not change the window counts as a duplicate (RFC 5681, section
+    /// 2), even if it has SACK blocks that report nothing new, as for ns-2's agents of 1998.
+    pub fn counts_bare_acks(&self) -> bool {
+        match self {
+            Recovery::Reno(reno) => reno.is_ns2(),
+            Recovery::NewReno(new_reno) => new_reno.is_ns2(),
+            Recovery::Sack1998(_) | Recovery::Fack1998(_) => true,
+            Recovery::Tahoe(_) | Recovery::Selective(_) | Recovery::Rack(_) => false,
+        }
+    }
+
+    /// Whether an ACK restarts the retransmission timer and gives an RTT sample from the timestamp that it echoes, even
+    /// if it acknowledges nothing new (FACK of 1998). `new`: the ACK acknowledges new data; `blocks`: it has SACK
+    /// blocks.
+    pub fn times_echo(&self, new: bool, blocks: bool) -> bool {
+        matches!(self, Recovery::Fack1998(fack) if fack.times_echo(new, blocks))
+    }
+
+    /// Whether only the window limits what may be sent. The caller has checked that SACK has reported nothing.
+    #[inline]
+    pub fn is_calm(&self, flight: &Flight) -> bool {
+        match self {
+            Recovery::Rack(rack) => rack.is_calm(flight),
+            _ => self.only_grows(),
+        }
+    }
+
+    /// Whether an ACK of new data does nothing but open the window ([`Algorithm::is_calm`]); false with RACK, which
+    /// processes every ACK.
+    #[inline]
+    pub fn only_grows(&self) -> bool {
+        each!(self, r => r.is_calm(), _rack => false)
+    }
+
+    /// Returns the state that `Info` and traces display.
+    pub fn shown(&self) -> Shown {
+        match self {
+            Recovery::Rack(rack) => rack.shown(),
+            _ => Shown::default(),
+        }
+    }
+
+    /// Processes an ECN echo to which the sender responds. Returns the reduction of the window.
+    pub fn on_echo(&mut self, v: &mut View<'_>, ack: &AckReport) -> Changes {
+        match self {
+            Recovery::Rack(rack) => rack.on_echo(v, ack),
+            _ => Changes::one(echo_cut(ack, 0)),
+        }
+    }
+
+    /// Processes an expiry of the retransmission timer. Returns whether this is a retransmission timeout, or a timer of
+    /// the recovery that shares the retransmission timer.
+    pub fn on_expiry(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
+        match self {
+            Recovery::Rack(rack) => rack.expire(v, now),
+            _ => Expiry::Timeout,
+        }
+    }
+
+    /// Called before a timeout, the `retries`-th in a row, reduces the window. Returns whether the window was already
+    /// reduced for the data in flight.
+    pub fn has_reduced(&mut self, v: &mut View<'_>, retries: u8) -> bool {
+        self.rack().is_some_and(|rack| rack.has_reduced(v, retries))
     }
 
     /// Returns the state of RACK, for the fast paths of `connection`; `None` for other recoveries.

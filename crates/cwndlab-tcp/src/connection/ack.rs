@@ -94,17 +94,10 @@ impl Connection {
 
     /// Whether an ACK is a duplicate (RFC 5681, section 2) or, with SACK, one that reports something new (RFC 6675,
     /// section 2).
-    fn is_duplicate(
-        &self,
-        cfg: &TcpConfig,
-        seg: &Header,
-        window_changed: bool,
-        has_blocks: bool,
-        reported: u64,
-    ) -> bool {
+    fn is_duplicate(&self, seg: &Header, window_changed: bool, has_blocks: bool, reported: u64) -> bool {
         let outstanding = self.sender.snd.max > self.sender.snd.una;
         let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
-        if self.agreed.sack && !self.recovery.counts_bare_acks(cfg) {
+        if self.agreed.sack && !self.recovery.counts_bare_acks() {
             return outstanding && (reported > 0 || (bare && !window_changed && !has_blocks));
         }
         outstanding && bare && !window_changed
@@ -215,7 +208,7 @@ impl Connection {
         if ack < una as i64 {
             report.kind = AckKind::Old;
         } else if !is_new {
-            let duplicate = self.is_duplicate(cfg, seg, window_changed, blocks.is_some(), sacked_bytes);
+            let duplicate = self.is_duplicate(seg, window_changed, blocks.is_some(), sacked_bytes);
             report.kind = if duplicate { AckKind::Duplicate } else { AckKind::Other };
         }
         report

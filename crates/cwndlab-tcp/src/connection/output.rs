@@ -64,7 +64,8 @@ impl Connection {
         s.note_usage(now);
         if cfg.recovery.validates_window() && !s.cc.owns_recovery() {
             let (limited, sent_now) = (s.uses_cwnd(), s.last_sent == now);
-            if let Some(used) = self.recovery.unused_window(&mut s.view(cfg), now, limited, sent_now) {
+            let rack = self.recovery.rack();
+            if let Some(used) = rack.and_then(|rack| rack.unused_window(&mut s.view(cfg), now, limited, sent_now)) {
                 s.cc.on_unused(cfg, s.snd.mss, used);
             }
         }
@@ -86,7 +87,9 @@ impl Connection {
             s.cc.on_idle_restart(cfg, mss, (idle.as_nanos() - 1) / rto.as_nanos().max(1));
             s.cc.on_resume(now, idle);
             s.last_sent = now;
-            self.recovery.on_idle_restart(now);
+            if let Some(rack) = self.recovery.rack() {
+                rack.on_idle_restart(now);
+            }
         }
     }
 

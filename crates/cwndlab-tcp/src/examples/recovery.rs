@@ -1,7 +1,5 @@
-use cwndlab_units::Time;
-
 use crate::config::RecoveryRules;
-use crate::congestion::{AckReport, WindowChange};
+use crate::congestion::AckReport;
 use crate::recovery::{begins, cumulative_room, cut, next_cumulative};
 use crate::recovery::{Algorithm, Next, Outcome, View, ViewRef};
 use crate::send_state::Room;
@@ -27,9 +25,8 @@ impl Algorithm for FastRetransmit {
         Outcome::GROW
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
+    fn on_timeout(&mut self, v: &mut View<'_>) {
         self.recover = v.s.max - 1;
-        None
     }
 
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
@@ -49,6 +46,7 @@ impl Algorithm for FastRetransmit {
 mod tests {
     use super::*;
     use crate::congestion::AckKind;
+    use crate::recovery::TakeAck as _;
     use crate::sender::Sender;
     use crate::Profile;
 
@@ -59,8 +57,11 @@ mod tests {
         (s.snd.end, s.snd.nxt, s.snd.max) = (501, 501, 501);
         let mut recovery = FastRetransmit::default();
         let mut take = |s: &mut Sender| {
-            let ack = AckReport { kind: AckKind::Duplicate, ..s.snd.report(&cfg, Time::ZERO, (0, 0), 0, None) };
-            recovery.on_ack(&mut s.view(&cfg), &ack).began
+            let ack = AckReport {
+                kind: AckKind::Duplicate,
+                ..s.snd.report(&cfg, cwndlab_units::Time::ZERO, (0, 0), 0, None)
+            };
+            recovery.take_ack(&mut s.view(&cfg), &ack).began
         };
         assert_eq!([take(&mut s), take(&mut s), take(&mut s)], [false, false, true]);
         assert!(matches!(recovery.next(&mut s.view(&cfg), false), Next::Piece(piece) if piece.start == 1));

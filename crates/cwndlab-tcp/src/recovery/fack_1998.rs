@@ -4,10 +4,8 @@
 //! duplicate ACK, and every ACK with SACK blocks restarts the timer and gives an RTT sample from the timestamp that it
 //! echoes.
 
-use cwndlab_units::Time;
-
 use super::{cumulative_room, next_cumulative, Algorithm, Growth, Next, Outcome, Transmission, View, ViewRef};
-use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
+use crate::config::RecoveryRules::Ns2_1998;
 use crate::congestion::{AckReport, Changes, WindowChange};
 use crate::flight::Flight;
 use crate::send_state::{Piece, Room, SendState};
@@ -99,6 +97,12 @@ impl Fack1998 {
         (self.stuck || self.hold) && s.una < s.max
     }
 
+    /// Whether an ACK restarts the timer and gives an RTT sample. `new`: it acknowledges new data; `blocks`: it has SACK
+    /// blocks.
+    pub fn times_echo(&self, new: bool, blocks: bool) -> bool {
+        self.active || blocks || !new
+    }
+
     fn repair(&mut self, piece: Piece) -> Next {
         self.repairs = true;
         Next::Piece(piece)
@@ -141,10 +145,9 @@ impl Algorithm for Fack1998 {
         Outcome::GROW
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
+    fn on_timeout(&mut self, v: &mut View<'_>) {
         self.hold = false;
         self.forget(v.flight); // ns-2's agent stays in the episode and keeps its end
-        None
     }
 
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
@@ -192,20 +195,8 @@ impl Algorithm for Fack1998 {
         self.active
     }
 
-    fn counts_bare_acks(&self, _: &TcpConfig) -> bool {
-        true
-    }
-
-    fn times_echo(&self, new: bool, blocks: bool) -> bool {
-        self.active || blocks || !new
-    }
-
-    fn is_calm(&self, _: &Flight) -> bool {
+    fn is_calm(&self) -> bool {
         false // `waits` may be true outside recovery, too
-    }
-
-    fn only_grows(&self) -> bool {
-        false
     }
 
     fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {

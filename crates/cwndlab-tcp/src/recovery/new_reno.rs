@@ -7,10 +7,8 @@
 //! - A partial ACK deflates the window by whole segments. If deflation is off, it ends the inflation instead.
 //! - The ACK that ends an episode opens the window like any other.
 
-use cwndlab_units::Time;
-
 use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, Transmission, View, ViewRef};
-use crate::config::{RecoveryRules, TcpConfig};
+use crate::config::RecoveryRules;
 use crate::congestion::{AckReport, Changes, WindowChange};
 use crate::send_state::{Room, SendState};
 
@@ -36,7 +34,7 @@ impl NewReno {
         NewReno { rules, active: false, partial_seen: false, burst_left: 0, recover: 0 }
     }
 
-    fn is_ns2(&self) -> bool {
+    pub fn is_ns2(&self) -> bool {
         self.rules == RecoveryRules::Ns2_1998
     }
 
@@ -106,12 +104,11 @@ impl Algorithm for NewReno {
         self.on_ack_in_recovery(v, ack)
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
+    fn on_timeout(&mut self, v: &mut View<'_>) {
         // RFC 6582, section 3.2, step 4.
         self.active = false;
         self.recover = v.s.max - 1;
         v.s.inflation = 0;
-        None
     }
 
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
@@ -136,9 +133,5 @@ impl Algorithm for NewReno {
 
     fn in_recovery(&self) -> bool {
         self.active
-    }
-
-    fn counts_bare_acks(&self, _: &TcpConfig) -> bool {
-        self.is_ns2()
     }
 }

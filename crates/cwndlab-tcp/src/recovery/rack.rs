@@ -9,7 +9,7 @@ mod usage;
 
 use cwndlab_units::Time;
 
-use super::{echo_cut, Algorithm, Expiry, Growth, Next, Outcome, RecoveryCounts, Shown, Transmission, View, ViewRef};
+use super::{echo_cut, Growth, Outcome, RecoveryCounts, Shown, View, ViewRef};
 use crate::config::TcpConfig;
 use crate::congestion::prr::PrrAck;
 use crate::congestion::{AckKind, AckReport, Changes, CongestionEvent, WindowChange};
@@ -340,8 +340,9 @@ impl Rack {
     }
 }
 
-impl Algorithm for Rack {
-    fn on_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
+/// What [`Recovery`](super::Recovery) asks of a recovery.
+impl Rack {
+    pub fn on_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
         match ack.kind {
             AckKind::New => v.s.dup_acks = 0,
             AckKind::Duplicate => v.s.dup_acks += 1,
@@ -375,15 +376,7 @@ impl Algorithm for Rack {
         Outcome { began, lost_bytes, changes, ..if holds { Outcome::HOLD } else { Outcome::GROW } }
     }
 
-    fn on_dup_ack(&mut self, v: &mut View<'_>, ack: &AckReport, _: u64) -> Outcome {
-        self.on_ack(v, ack)
-    }
-
-    fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
-        self.on_ack(v, ack)
-    }
-
-    fn on_echo(&mut self, v: &mut View<'_>, ack: &AckReport) -> Changes {
+    pub fn on_echo(&mut self, v: &mut View<'_>, ack: &AckReport) -> Changes {
         self.evidence.clear(); // the echo shows that there was congestion
         if self.phase != Phase::Open {
             return Changes::one(echo_cut(ack, 0));
@@ -400,14 +393,10 @@ impl Algorithm for Rack {
         changes
     }
 
-    fn on_expiry(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
-        self.expire(v, now)
-    }
-
     /// Returns true if a timeout interrupts fast recovery or the reduction for an ECN echo, or repeats a timeout. Also
     /// starts F-RTO, if it is configured, unless this is the first timeout in a row and interrupts the repair of losses
     /// (RFC 5682, section 3.1, step 1, and section 3.2).
-    fn has_reduced(&mut self, v: &mut View<'_>, retries: u8) -> bool {
+    pub fn has_reduced(&mut self, v: &mut View<'_>, retries: u8) -> bool {
         let reduced = match self.phase {
             Phase::Open => false,
             Phase::Reduced | Phase::Recovery => v.s.una <= self.recover,
@@ -422,7 +411,7 @@ impl Algorithm for Rack {
     }
 
     /// Marks segments as lost after a timeout, and begins their repair (RFC 8985, section 6.3).
-    fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> Option<WindowChange> {
+    pub fn on_timeout(&mut self, v: &mut View<'_>, now: Time) -> WindowChange {
         // Linux allows no time for reordering here (`tcp_timeout_mark_lost`).
         let waits = self.reorderings > 0 && !v.cfg.loses_all_at_timeout();
         let window = if waits { quarter(v.cfg, v.s) * u64::from(self.multiplier) } else { Time::ZERO };
@@ -438,45 +427,29 @@ impl Algorithm for Rack {
         self.deadlines.timed_out_at = now;
         self.restart_timeout(v, now);
         // cwnd becomes one segment plus the data assumed to be in flight (Linux: `tcp_enter_loss`).
-        Some(WindowChange::StillInNetwork(v.flight.tally().pipe as u32))
+        WindowChange::StillInNetwork(v.flight.tally().pipe as u32)
     }
 
-    fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
-        self.next_piece(v, nothing_new)
-    }
-
-    fn on_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
-        self.note_sent(v, sent);
-    }
-
-    fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
+    pub fn room(&self, v: &ViewRef<'_>) -> Room {
         let (room, uncounted) = self.account(v);
         let uncounted = if self.new_only || v.flight.first_to_resend().is_some() { 0 } else { uncounted };
-        Some(room.less(uncounted))
+        room.less(uncounted)
     }
 
-    fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
+    pub fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
         let waiting = v.flight.first_to_resend().filter(|_| !self.new_only)?;
         Some(waiting.end.min(v.s.end) - waiting.start)
     }
 
-    fn in_flight(&self, _: &SendState, flight: &Flight) -> u64 {
-        flight.tally().pipe
-    }
-
-    fn in_recovery(&self) -> bool {
+    pub fn in_recovery(&self) -> bool {
         self.phase == Phase::Recovery
     }
 
-    fn is_calm(&self, flight: &Flight) -> bool {
+    pub fn is_calm(&self, flight: &Flight) -> bool {
         self.phase == Phase::Open && !self.probe_due && !self.new_only && flight.tally().waiting == 0
     }
 
-    fn only_grows(&self) -> bool {
-        false
-    }
-
-    fn shown(&self) -> Shown {
+    pub fn shown(&self) -> Shown {
         Shown {
             in_loss: self.phase == Phase::Loss,
             is_reduced: self.phase == Phase::Reduced,
@@ -486,11 +459,11 @@ impl Algorithm for Rack {
         }
     }
 
-    fn on_idle_restart(&mut self, now: Time) {
+    pub fn on_idle_restart(&mut self, now: Time) {
         self.usage = Usage::new(now);
     }
 
-    fn unused_window(&mut self, v: &mut View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
+    pub fn unused_window(&mut self, v: &mut View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
         self.validate_window(v, now, limited, sent_now)
     }
 }
@@ -502,7 +475,7 @@ impl Rack {
         self.new_only = false;
     }
 
-    /// Does what [`Algorithm::on_ack`] would for an ACK that acknowledges and reports nothing, while nothing is
+    /// Does what [`Rack::on_ack`] would for an ACK that acknowledges and reports nothing, while nothing is
     /// outstanding. Returns false, with no effect, if `on_ack` might do more.
     pub fn take_idle(&mut self) -> bool {
         if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
@@ -514,7 +487,7 @@ impl Rack {
     }
 
     /// Processes an ACK of new data up to `ack` that has no SACK blocks, while SACK has reported nothing: does what
-    /// [`Flight::on_ack`] and [`Algorithm::on_ack`] would, but does not set the timer. Returns the round trips of the
+    /// [`Flight::on_ack`] and [`Rack::on_ack`] would, but does not set the timer. Returns the round trips of the
     /// first and of the last acknowledged segment; `None`, with no effect, if the full path might do more.
     pub fn take_calm(
         &mut self,

@@ -4,10 +4,8 @@
 //! sent in response to the first two duplicate ACKs, one fast retransmit responds to all losses of a window, and the
 //! ACK that ends a recovery opens the window like any other.
 
-use cwndlab_units::Time;
-
 use super::{cumulative_room, inflate, next_cumulative, Algorithm, Next, Outcome, View, ViewRef};
-use crate::config::{RecoveryEnd, RecoveryRules, RetransmitGuard, TcpConfig};
+use crate::config::{RecoveryEnd, RecoveryRules, RetransmitGuard};
 use crate::congestion::{AckReport, Changes, WindowChange};
 use crate::send_state::Room;
 
@@ -26,6 +24,10 @@ pub(crate) struct Reno {
 impl Reno {
     pub fn new(rules: RecoveryRules) -> Self {
         Reno { rules, active: false, resumes: false, recover: 0 }
+    }
+
+    pub fn is_ns2(&self) -> bool {
+        self.rules == RecoveryRules::Ns2_1998
     }
 }
 
@@ -59,19 +61,18 @@ impl Algorithm for Reno {
             let window = (v.s.flight_size().div_ceil(mss) + 2) * mss;
             return Outcome { changes: Changes::one(WindowChange::Window(window as u32)), ..Outcome::GROW };
         }
-        if self.rules == RecoveryRules::Ns2_1998 {
+        if self.is_ns2() {
             Outcome::GROW
         } else {
             Outcome::HOLD
         }
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
+    fn on_timeout(&mut self, v: &mut View<'_>) {
         self.resumes |= self.active && v.cfg.recovery.reno().outlives_timeout;
         self.active = false;
         self.recover = v.s.max - 1;
         v.s.inflation = 0;
-        None
     }
 
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
@@ -86,11 +87,7 @@ impl Algorithm for Reno {
         self.active
     }
 
-    fn counts_bare_acks(&self, _: &TcpConfig) -> bool {
-        self.rules == RecoveryRules::Ns2_1998
-    }
-
-    fn only_grows(&self) -> bool {
+    fn is_calm(&self) -> bool {
         !self.active && !self.resumes
     }
 }

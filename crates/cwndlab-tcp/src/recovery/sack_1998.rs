@@ -2,11 +2,9 @@
 //! pipe instead of RFC 6675's `SetPipe`. In an episode, each duplicate ACK decreases the counter by one, each partial
 //! ACK by two, and each segment sent increases it by one.
 
-use cwndlab_units::Time;
-
 use super::{begins, cumulative_room, cut, next_cumulative, Algorithm, Next, Outcome, Transmission, View, ViewRef};
-use crate::config::{RecoveryRules::Ns2_1998, TcpConfig};
-use crate::congestion::{AckReport, WindowChange};
+use crate::config::RecoveryRules::Ns2_1998;
+use crate::congestion::AckReport;
 use crate::send_state::Room;
 
 #[derive(Clone, Debug, Default)]
@@ -68,10 +66,9 @@ impl Algorithm for Sack1998 {
         Outcome { clears_backoff: true, ..Outcome::HOLD }
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
+    fn on_timeout(&mut self, v: &mut View<'_>) {
         *self = Sack1998 { recover: v.s.max - 1, timed_out: true, ..Sack1998::default() };
         v.flight.reported.clear();
-        None
     }
 
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {
@@ -112,11 +109,7 @@ impl Algorithm for Sack1998 {
         self.active
     }
 
-    fn counts_bare_acks(&self, _: &TcpConfig) -> bool {
-        true
-    }
-
-    fn only_grows(&self) -> bool {
+    fn is_calm(&self) -> bool {
         !self.active && !self.hold && !self.timed_out
     }
 

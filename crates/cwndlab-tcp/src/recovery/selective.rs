@@ -1,8 +1,6 @@
 //! Recovery algorithms that use SACK by RFC 6675, with two rules for which data is lost. With `sack` and `fack`, cwnd
 //! limits what is sent in an episode; with `prr`, proportional rate reduction does (RFC 9937).
 
-use cwndlab_units::Time;
-
 use super::{cut, in_flight_outside, Algorithm, Next, Outcome, Transmission, View, ViewRef};
 use crate::congestion::prr::PrrAck;
 use crate::congestion::{AckReport, Changes, CongestionEvent, WindowChange};
@@ -128,7 +126,21 @@ impl Selective {
             let safe = self.lost_below <= lost_before.max(v.s.una);
             changes = self.pipe(ack.delivered_bytes, safe).map_or(changes, Changes::one);
         }
-        Outcome { changes, ..Outcome::HOLD }
+        Outcome { changes, lost_bytes: self.take_lost(), ..Outcome::HOLD }
+    }
+
+    /// Returns the estimated bytes in the network.
+    pub fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
+        if self.active {
+            self.pipe
+        } else {
+            in_flight_outside(s, flight)
+        }
+    }
+
+    /// Takes the bytes newly deemed lost (RFC 6675, section 4, `IsLost`).
+    fn take_lost(&mut self) -> u64 {
+        u64::from(std::mem::take(&mut self.newly_lost))
     }
 
     /// Returns the segment that `NextSeg` (RFC 6675, section 4) chooses. The caller has checked that a segment may be
@@ -185,12 +197,14 @@ impl Selective {
 }
 
 impl Algorithm for Selective {
+    const HAS_SCOREBOARD: bool = true;
+
     fn on_dup_ack(&mut self, v: &mut View<'_>, _: &AckReport, delivered: u64) -> Outcome {
         let lost_below = self.rule.lost_below(v);
         if self.active {
             self.set_pipe(v, lost_below);
             let changes = self.pipe(delivered, false).map_or(Changes::NONE, Changes::one);
-            return Outcome { changes, ..Outcome::NOTHING };
+            return Outcome { changes, lost_bytes: self.take_lost(), ..Outcome::NOTHING };
         }
         // RFC 6675, section 5, steps 1 and 2: DupThresh duplicates, or the first segment is lost according to the
         // reports above it.
@@ -210,7 +224,7 @@ impl Algorithm for Selective {
             outcome.changes = Changes::one(WindowChange::Cut { event, flight_bytes, recover_fs });
             outcome.changes.push(pipe);
         }
-        outcome
+        Outcome { lost_bytes: self.take_lost(), ..outcome }
     }
 
     fn on_new_ack(&mut self, v: &mut View<'_>, ack: &AckReport) -> Outcome {
@@ -221,20 +235,14 @@ impl Algorithm for Selective {
         self.on_ack_in_recovery(v, ack)
     }
 
-    /// Returns `outcome` with the number of bytes newly deemed lost (RFC 6675, section 4, `IsLost`).
-    fn with_losses(&mut self, _: &mut View<'_>, outcome: Outcome) -> Outcome {
-        Outcome { lost_bytes: u64::from(std::mem::take(&mut self.newly_lost)), ..outcome }
-    }
-
     /// Leaves the episode, but keeps the reports: RFC 6675, section 5.1, permits this, given a test for reneging. The
     /// receiver has reneged if the first segment is reported but not acknowledged (Linux: `tcp_check_sack_reneging`).
     /// All reports are then discarded (RFC 2018, section 8).
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
+    fn on_timeout(&mut self, v: &mut View<'_>) {
         if v.flight.reported.hole(v.s.una).0 != v.s.una {
             v.flight.reported.clear();
         }
         *self = self.restarted(v, false);
-        None
     }
 
     /// In an episode, a segment may be sent while cwnd - pipe is at least a segment (RFC 6675, section 5, step C).
@@ -265,10 +273,6 @@ impl Algorithm for Selective {
         self.active
     }
 
-    fn reads_blocks_of_new_acks(&self) -> bool {
-        true
-    }
-
     fn on_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
         if !self.active {
             return;
@@ -287,13 +291,5 @@ impl Algorithm for Selective {
 
     fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
         v.next_repair(self.high_rxt, self.lost_below).filter(|_| self.active)
-    }
-
-    fn in_flight(&self, s: &SendState, flight: &Flight) -> u64 {
-        if self.active {
-            self.pipe
-        } else {
-            in_flight_outside(s, flight)
-        }
     }
 }

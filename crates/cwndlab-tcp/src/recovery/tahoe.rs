@@ -1,7 +1,5 @@
 //! Tahoe: fast retransmit, then slow start from one segment (Jacobson 1988; Fall & Floyd 1996, section 2.1).
 
-use cwndlab_units::Time;
-
 use super::{begins, cumulative_room, next_cumulative, Algorithm, Next, Outcome, View, ViewRef};
 use crate::config::RecoveryRules;
 use crate::congestion::{AckReport, Changes, WindowChange};
@@ -31,9 +29,8 @@ impl Algorithm for Tahoe {
         Outcome::GROW
     }
 
-    fn on_timeout(&mut self, v: &mut View<'_>, _: Time) -> Option<WindowChange> {
+    fn on_timeout(&mut self, v: &mut View<'_>) {
         self.recover = v.s.max - 1;
-        None
     }
 
     fn next(&mut self, v: &mut View<'_>, _: bool) -> Next {

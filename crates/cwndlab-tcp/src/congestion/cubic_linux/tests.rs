@@ -81,9 +81,7 @@ fn an_idle_time_moves_the_curve() {
 fn round_trips_of_the_first_second_of_a_stage_are_not_looked_at() {
     let mut law = law();
     law.epoch_start = Time::from_secs(5);
-    let ack = |at_ms| {
-        PlainAck::of(&AckReport { now: Time::from_millis(at_ms), mss: 1000, ..AckReport::default() })
-    };
+    let ack = |at_ms| PlainAck::of(&AckReport { now: Time::from_millis(at_ms), mss: 1000, ..AckReport::default() });
     law.on_rtt(&ack(5_999), Time::from_millis(40), 20_000, false);
     assert_eq!(law.min_rtt_us, 0);
     law.on_rtt(&ack(6_000), Time::from_millis(50), 20_000, false);

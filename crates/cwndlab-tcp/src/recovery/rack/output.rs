@@ -19,7 +19,7 @@ impl Rack {
         (Room { window, in_flight }, uncounted)
     }
 
-    pub(super) fn next_piece(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
+    pub fn next_piece(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
         v.s.nxt = v.s.max;
         if self.probe_due {
             if let Some(piece) = self.probe(v) {
@@ -77,7 +77,7 @@ impl Rack {
         }
     }
 
-    pub(super) fn note_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
+    pub fn note_sent(&mut self, v: &mut View<'_>, sent: &Transmission) {
         self.count_in_episode(v, u64::from(sent.piece.len));
         if sent.again && !self.probe_due {
             self.evidence.on_again(sent.now, (sent.end - sent.piece.start).div_ceil(u64::from(v.s.mss)) as u32);

@@ -12,7 +12,7 @@ use crate::timers::retransmit::Reason;
 impl Rack {
     /// Processes an expiry of the retransmission timer, which may be set for the timeout, the reordering timer or the
     /// probe.
-    pub(super) fn expire(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
+    pub fn expire(&mut self, v: &mut View<'_>, now: Time) -> Expiry {
         self.deadlines.probed_at = Time::MAX;
         let reason = v.s.timer.reason();
         if v.s.una == v.s.max || matches!(reason, Reason::Rto | Reason::Persist) {
