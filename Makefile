@@ -8,7 +8,7 @@
 # make images  the README's pictures      make gallery  evaluates all shipped laws and queues: docs/gallery/
 # make digests  a digest of every shipped cell's records, to compare two versions by diff: build/digests.tsv
 # make fuzz   study files, scenarios, laws, packetdrill scripts, captures, stores and folders, damaged at random for FUZZ_S seconds (600)
-# make mutants   faults put into rare paths of TCP, one at a time, which its tests must find: build/mutants.out (needs cargo-mutants)
+# make mutants SEED=n   SAMPLE=200 faults drawn at random, which the tests of their area must find: build/mutants/ (needs cargo-mutants)
 # make wheel  a wheel with profile-guided optimization: build/dist/     make try-wheel  builds one quickly, and uses it
 # make audit  licences and known faults of what cwndlab depends on (needs cargo-deny, pip-audit and the network)
 # make lock   requirements/*.txt anew        make clean  all that was made here
@@ -98,11 +98,20 @@ fuzz: setup $(VENV)/.dev
 	  CWNDLAB_FUZZ=1000 timeout $$(($(FUZZ_S) / 14)) $(BIN)/python -m pytest -x -q -p no:cacheprovider $$file || \
 	    [ $$? = 124 ] || exit 1; done
 
-# Each fault is built and tested, in about 6 s on an idle machine. Few random cases, since a script is to find it.
-RARE ?= $(addprefix crates/cwndlab-tcp/src/,recovery/fack_1998.rs recovery/sack_1998.rs recovery/rack.rs tuned_buffer.rs accecn.rs \
-  congestion/ledbat.rs congestion/ledbat_plus_plus.rs)
-mutants:
-	PROPTEST_CASES=64 cargo mutants -p cwndlab-tcp $(addprefix --file ,$(RARE)) --timeout 60 -o build -- --lib
+# Faults drawn at random, each tried by the tests of its area; the same command continues. SEED draws: a new one for a
+# new statement. In MUTANTS: --language, --area, --again (survivors, after new tests), --elsewhere, --write (the table).
+SAMPLE ?= 200
+CARGO_MUTANTS = 27.1.0
+mutants: setup $(VENV)/.dev build/mutants/venv/.cosmic-ray-8.7.0
+	@cargo mutants --version 2>/dev/null | grep -qx 'cargo-mutants $(CARGO_MUTANTS)' || \
+	  { echo 'mutants: cargo install cargo-mutants --locked --version $(CARGO_MUTANTS)' >&2; exit 1; }
+	@[ -n "$(SEED)" ] || { echo 'mutants: name a seed, like SEED=1' >&2; exit 1; }
+	$(BIN)/python tools/mutants.py --sample $(SAMPLE) --seed $(SEED) $(MUTANTS)
+
+build/mutants/venv/.cosmic-ray-%:
+	"$(PYTHON)" -m venv --clear build/mutants/venv
+	build/mutants/venv/bin/pip install --quiet --disable-pip-version-check cosmic-ray==$*
+	@touch $@
 
 validate: setup
 	$(BIN)/python -m validation

@@ -1,0 +1,257 @@
+"""Put one fault into a copy of the repository, and run tests on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from repository import ROOT, files
+
+#: Results that count as found by the area's own tests.
+KILLED = ("killed", "timeout")
+#: What `make setup` builds into the package, and what tests need besides.
+BUILT = [
+    "python/cwndlab/*.so",
+    "python/cwndlab/report/live/engine.*",
+    "python/cwndlab/backends/linux/cwndlab-router",
+    "python/cwndlab/THIRD-PARTY.txt",
+]
+#: Memory of a process, in bytes: a fault may ask for all there is.
+MEMORY = 6 << 30
+#: The name of the test that failed first, as pytest and cargo test have it.
+FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)|^---- (\S+) stdout ----", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault: where, what it changes, and how its tool makes it (`diff`; `operator` and `occurrence`)."""
+
+    language: str
+    area: str
+    file: str
+    line: int
+    column: int
+    change: str
+    #: The line as it is without the fault.
+    code: str
+    how: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        """Place and change, as editors and compilers print them."""
+        return f"{self.file}:{self.line}:{self.column}: {self.change}"
+
+
+@dataclass(frozen=True)
+class Areas:
+    """What `mutants.toml` says: crates, tests of Python packages, and arguments."""
+
+    rust: list[str]
+    python: dict[str, list[str]]
+    strict: list[str]
+    percent: tuple[int, int]
+    equivalent: list[dict[str, str]]
+
+    @classmethod
+    def read(cls, path: Path) -> Areas:
+        """The file's tables."""
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        strict = read["strict"]
+        percent = strict["most_percent"], strict["most_percent_elsewhere"]
+        return cls(
+            read["rust"]["crates"], read["python"], strict["areas"], percent, read.get("equivalent", [])
+        )
+
+    def of_python(self, file: str) -> str:
+        """The area of a file: its package in `cwndlab`, or `root`."""
+        parts = Path(file).parts[2:]
+        return parts[0] if len(parts) > 1 else "root"
+
+    def most_percent(self, area: str) -> int:
+        """How many of an area's mutants may survive."""
+        return self.percent[0 if area in self.strict else 1]
+
+    def argument(self, mutant: Mutant) -> str | None:
+        """Why the mutant changes nothing that anyone can see, if that is argued."""
+        key = (mutant.file, mutant.code, mutant.change)
+        found = (one["why"] for one in self.equivalent if (one["file"], one["code"], one["change"]) == key)
+        return next(found, None)
+
+    def command(self, mutant: Mutant) -> list[str]:
+        """What tests the area of a mutant."""
+        if mutant.language == "rust":
+            return ["cargo", "test", "--locked", "--quiet", "--package", f"cwndlab-{mutant.area}"]
+        return [*PYTEST, *self._nearest_first(mutant)]
+
+    def _nearest_first(self, mutant: Mutant) -> list[str]:
+        """The area's test files, those that name the module first, because the first failure ends a run."""
+        paths = [ROOT / path for path in self.python[mutant.area]]
+        tests = [
+            test for path in paths for test in (sorted(path.glob("test_*.py")) if path.is_dir() else [path])
+        ]
+        module = re.compile(rf"\b{Path(mutant.file).stem}\b")
+        tests.sort(key=lambda test: module.search(test.read_text(encoding="utf-8")) is None)
+        return [str(test.relative_to(ROOT)) for test in tests]
+
+    def elsewhere(self, mutant: Mutant) -> list[str]:
+        """What tests everything else."""
+        if mutant.language == "rust":
+            return [
+                "cargo",
+                "test",
+                "--locked",
+                "--quiet",
+                "--workspace",
+                "--exclude",
+                f"cwndlab-{mutant.area}",
+            ]
+        return [*PYTEST, "tests", *(f"--ignore={path}" for path in self.python[mutant.area])]
+
+
+PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
+
+
+class Copy:
+    """A copy of the repository in which mutants are made; the sources themselves are never touched."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        built = [path for pattern in BUILT for path in ROOT.glob(pattern)]
+        wanted = {path.relative_to(ROOT): path for path in [*files(), *built]}
+        for old in [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]:
+            if old.relative_to(folder) not in wanted and "target" not in old.relative_to(folder).parts[:1]:
+                old.unlink()
+        for name, path in wanted.items():
+            there = folder / name
+            if not there.exists() or there.read_bytes() != path.read_bytes():
+                there.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, there)
+        for link in (".venv", "web/node_modules"):
+            if (ROOT / link).exists() and not (folder / link).is_symlink():
+                (folder / link).symlink_to(ROOT / link)
+
+    def make(self, mutant: Mutant) -> None:
+        """Put the fault into the copy."""
+        lines = (ROOT / mutant.file).read_text(encoding="utf-8").splitlines()
+        if mutant.code not in lines[mutant.line - 1 : mutant.line]:
+            raise SystemExit(
+                f"{mutant.name}: the line has changed since the mutants were drawn; use another seed"
+            )
+        if "diff" in mutant.how:
+            text, command = mutant.how["diff"], ["patch", "--quiet", mutant.file]
+        else:
+            ray = ROOT / "build/mutants/venv/bin/cosmic-ray"
+            text, command = "", [str(ray), "apply", mutant.file, *mutant.how.values()]
+        subprocess.run(command, cwd=self.folder, input=text, text=True, check=True)
+
+    def restore(self, mutant: Mutant) -> None:
+        """Take it out again, with a new time of modification, which cargo goes by."""
+        shutil.copy(ROOT / mutant.file, self.folder / mutant.file)
+
+    def test(self, command: list[str], cpu_limit_s: float | None) -> tuple[bool | None, str, float]:
+        """Whether tests pass (`None`: stopped at the limit), what they print, and their CPU time."""
+        before = _cpu_s()
+        with tempfile.TemporaryDirectory() as scratch:
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(self.folder / "python"),
+                "CARGO_TARGET_DIR": str(self.folder / "target"),
+                "CARGO_PROFILE_DEV_DEBUG": "0",
+                "PROPTEST_CASES": "64",
+                "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
+                "HYPOTHESIS_STORAGE_DIRECTORY": scratch,
+            }
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env=environment,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=lambda: _limit(cpu_limit_s),
+            )
+            try:
+                said, _ = process.communicate(timeout=None if cpu_limit_s is None else 10 * cpu_limit_s)
+                passed = {0: True, -signal.SIGXCPU: None}.get(process.returncode, False)
+            except subprocess.TimeoutExpired:
+                said, passed = "", None
+            finally:
+                try:
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+                process.wait()
+        return passed, said, _cpu_s() - before
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _limit(cpu_s: float | None) -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    if cpu_s is not None:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 5))
+
+
+def baseline(copy: Copy, areas: Areas, mutant: Mutant, folder: Path) -> float:
+    """The CPU seconds that an area's tests may take: three times those without a fault, and 30 s.
+
+    Tests that fail without a fault would kill every mutant, so they are an error.
+    """
+    kept = folder / f"baseline-{mutant.language}-{mutant.area}.json"
+    if not kept.exists():
+        passed, said, cpu_s = copy.test(areas.command(mutant), None)
+        if not passed:
+            raise SystemExit(f"the tests of {mutant.area} fail without a fault:\n{said[-3000:]}")
+        kept.write_text(json.dumps({"cpu_s": cpu_s}))
+    return 3 * float(json.loads(kept.read_text())["cpu_s"]) + 30
+
+
+def try_mutant(
+    copy: Copy, areas: Areas, mutant: Mutant, limit: float, elsewhere: bool
+) -> tuple[str, str, float]:
+    """The result, the test that failed, and the CPU time."""
+    copy.make(mutant)
+    try:
+        if mutant.language == "rust":
+            built, said, build_s = copy.test([*areas.command(mutant), "--no-run"], None)
+            if not built:
+                return "unviable", "", build_s
+        elif not _compiles(copy.folder / mutant.file):
+            return "unviable", "", 0.0
+        passed, said, cpu_s = copy.test(areas.command(mutant), limit)
+        if passed is None:
+            return "timeout", "", cpu_s
+        if not passed:
+            return "killed", _failed(said), cpu_s
+        if elsewhere:
+            passed, said, more = copy.test(areas.elsewhere(mutant), None)
+            return "survived" if passed else "elsewhere", "" if passed else _failed(said), cpu_s + more
+        return "survived", "", cpu_s
+    finally:
+        copy.restore(mutant)
+
+
+def _compiles(path: Path) -> bool:
+    try:
+        compile(path.read_text(encoding="utf-8"), str(path), "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def _failed(said: str) -> str:
+    found = FAILED.search(said)
+    return next((group for group in found.groups() if group), "") if found else said.strip()[-200:]
