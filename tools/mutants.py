@@ -75,7 +75,7 @@ def run(mutants: list[Mutant], asked: argparse.Namespace, areas: Areas) -> None:
     rest = [
         (number, mutant)
         for number, mutant in enumerate(mutants)
-        if asked.language in (None, mutant.language) and asked.area in (None, mutant.area)
+        if asked.language in (None, mutant.language) and (not asked.area or mutant.area in asked.area)
         if number not in before or (asked.again and before[number].result in MISSED)
     ]
     copies: dict[str, Copy] = {}
@@ -133,7 +133,7 @@ def main() -> None:
         "--seed", type=int, required=True, help="what draws them; a new one for a new statement"
     )
     parser.add_argument("--language", choices=["rust", "python"], help="run only these")
-    parser.add_argument("--area", help="run only those of this area")
+    parser.add_argument("--area", nargs="+", help="run only those of these areas")
     parser.add_argument("--again", action="store_true", help="run survivors again, after new tests")
     parser.add_argument(
         "--elsewhere", action="store_true", help="give survivors to the tests of other areas, too"

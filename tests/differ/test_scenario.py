@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,14 @@ def test_an_alignment_sets_starts_clock_and_the_streams_of_flows() -> None:
     assert (entry["name"], entry["start_ns"]) == ("transfer-0-3", 1_234_567)
     rto = content["tcp"][entry["tcp_server"]]["rto"]
     assert (rto["timer_hz"], rto["tick_phase_ns"]) == (1000, 48_000_002)
+
+
+def test_ecn_is_left_out_only_where_no_transfer_needs_it() -> None:
+    def without_ecn(ccs: tuple[str, ...], ecn: bool) -> bool:
+        transfers = tuple(Transfer(0, 40_000, cc) for cc in ccs)
+        scenario = Scenario(10.0, 40.0, 1.0, "drop-tail", ecn, 0.0, (transfers,), 7)
+        return any(simpler == replace(scenario, ecn=False) for simpler in scenario.simplify())
+
+    assert without_ecn(("cubic", "reno"), True)
+    assert not without_ecn(("cubic", "dctcp"), True)
+    assert not without_ecn(("cubic",), False)
