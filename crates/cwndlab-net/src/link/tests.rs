@@ -9,6 +9,8 @@ use crate::queue::{CbqClassConfig, CbqConfig, CodelConfig, DropTailConfig, RedCo
 use crate::test_packet::TestPacket;
 use crate::Ecn;
 
+mod settled;
+
 fn drop_tail(limit: u64) -> QueueConfig {
     QueueConfig::DropTail(DropTailConfig { limit, unit: Unit::Packets, counts_in_service: true })
 }
