@@ -2,6 +2,8 @@ use super::*;
 use cwndlab_tcp::Profile;
 use std::path::Path;
 
+mod shutdown;
+
 /// Every script of `scripts/PROFILE/` passes with that profile.
 #[test]
 fn own_scripts_hold() {

@@ -14,6 +14,7 @@
 //! Timers fire on the way to a line's time. A script fails if a segment is sent that no line expects, or if an expected
 //! segment is not sent.
 
+mod acked;
 mod close;
 mod ecn;
 mod flow;
