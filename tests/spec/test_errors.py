@@ -279,7 +279,7 @@ CASES = {
         ('between = ["a", "b"]', f"between = [{['a'] * 1000}, {['b'] * 1000}]"),
         "topology.links.wire.between",
         "too many links",
-        "",
+        "at most 50000",
     ),
     "probability above one": (("p = 0.01", "p = 1.5"), "topology.links.wire", "1.5", "0..=1"),
     "code in an expression": (
