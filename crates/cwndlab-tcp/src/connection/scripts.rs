@@ -29,6 +29,7 @@ mod rack;
 mod receive;
 mod seams;
 mod slow_start;
+mod small_window;
 
 use std::collections::VecDeque;
 
