@@ -375,13 +375,13 @@ def shortest_rtt(conversation: Conversation) -> int:
 
 def round_trips(conversation: Conversation) -> list[int]:
     """The round trips of data and SYNs sent once and acknowledged by themselves, in nanoseconds."""
-    sent: dict[int, int] = {}
+    sent: dict[int, int | None] = {}  # None: sent again, or not seen
     found = []
     for packet in conversation.packets:
         if packet.out:
             end = max(packet.end, packet.seq) if packet.len else -1 if packet.is_syn else None
             if end is not None:
-                sent[end] = 0 if end in sent or packet.unseen else packet.time_ns
-        elif since := sent.pop(-1 if packet.is_syn else packet.ack, 0):
+                sent[end] = None if end in sent or packet.unseen else packet.time_ns
+        elif (since := sent.pop(-1 if packet.is_syn else packet.ack, None)) is not None:
             found.append(packet.time_ns - since)
     return found
