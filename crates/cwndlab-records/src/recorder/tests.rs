@@ -3,6 +3,8 @@ use cwndlab_tcp::Header;
 
 use super::*;
 use crate::tables::SegmentEvent;
+mod links;
+
 use SegmentEvent::{Ack, Drop, DupAck, Receive, Retransmit, Send};
 
 /// Node 0 sends to node 1; node 0 is observed. The profile gives 1000-byte segments.
