@@ -132,3 +132,11 @@ def test_an_action_sets_the_pacing_rate_and_a_window_of_twice_that(
         pytest.approx(window),
         pytest.approx(rate),
     )
+
+
+def test_only_the_choice_of_a_window_is_discrete() -> None:
+    assert {name: action.choices for name, action in ACTIONS.items()} == {
+        "cwnd_factor": 0,
+        "cwnd_choice": 5,
+        "pacing_factor": 0,
+    }
