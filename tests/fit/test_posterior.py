@@ -63,3 +63,12 @@ def test_an_estimate_that_is_not_known_lies_four_scales_away() -> None:
     assert scaled.distances().tolist() == pytest.approx([0.0, 16.0])
     doubtful = ScaledNumbers.of_numbers([number], [0.0], np.array([[11.0]]), error=1.0)
     assert doubtful.distances()[0] == pytest.approx(1 / (0.5**2 + 0.5**2 + 1.0))
+
+
+@pytest.mark.parametrize(("together", "weight"), [(1, 1.0), (8, 0.25), (24, 0.125)])
+def test_the_weight_falls_by_halves_with_the_numbers_that_err_together(together: int, weight: float) -> None:
+    truth = np.array(_numbers({"a": 1, "b": 0, "c": 0}))
+    errors = np.random.default_rng(3).normal(size=len(truth) // together)
+    blocks = [k // together for k in range(len(truth))]
+    scaled = ScaledNumbers(blocks, truth + np.repeat(errors, together), PREDICTED)
+    assert Posterior.of_numbers(OVER, scaled, seed=1).weight == weight
