@@ -9,13 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from cwndlab.metrics._numbers import NON_NEGATIVE
+from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Range
 from cwndlab.report.contents import Outputs
 from cwndlab.report.draft import draft, write_verdicts
 from cwndlab.report.model import Fact, ReportView
 from cwndlab.report.twin import Twin
 from cwndlab.report.write import Evidence, write
 from cwndlab.stats.results import AxisValue, CellInfo, Columns, NoRecords, Results, Variation
+from cwndlab.stats.sample import Sample, Streams
+
+EXACT = Streams("exact")
+
+
+def sample(values: Any, within: Range = ANY, statistic: str = "mean", **more: Any) -> Sample:
+    """Runs of a quantity with this range, paired with all others unless `streams` are given."""
+    return Sample(np.asarray(values), range=within, statistic=statistic, **more)
 
 
 def grid(**axes: list[AxisValue]) -> tuple[CellInfo, ...]:

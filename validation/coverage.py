@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
-from cwndlab.stats import intervals
+from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.intervals import Interval
+from cwndlab.stats.sample import PAIRED, Sample, Streams, relate
 
 from .page import replace_part
 
@@ -104,13 +105,19 @@ def _jump(rng: np.random.Generator, n: int) -> Floats:
     return 1.0 + rng.normal(0.0, 0.02, n) + 0.5 * (rng.random(n) < 0.2)
 
 
+def _sample(runs: Floats, within: Range, statistic: str = "mean", streams: Streams = PAIRED) -> Sample:
+    return Sample(runs, range=within, statistic=statistic, streams=streams)
+
+
 def _mean(data: str, draw: Draw, truth: float, within: Range, short: str = "") -> Case:
     kind = "count" if within.count else {ANY: "any sign", NON_NEGATIVE: "≥ 0", SHARE: "share"}[within]
-    return Case(f"mean, {kind}", data, lambda rng, n: (intervals.mean(draw(rng, n), within), truth), short)
+    return Case(
+        f"mean, {kind}", data, lambda rng, n: (_sample(draw(rng, n), within).estimate(), truth), short
+    )
 
 
 def _median(data: str, draw: Draw, truth: float) -> Case:
-    return Case("median", data, lambda rng, n: (intervals.median(draw(rng, n)), truth))
+    return Case("median", data, lambda rng, n: (_sample(draw(rng, n), ANY, "median").estimate(), truth))
 
 
 Pairs = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
@@ -124,18 +131,25 @@ def _compared(
     within: Range = NON_NEGATIVE,
     statistic: str = "mean",
     short: str = "",
+    *,
+    seeds: tuple[str, str] = ("", ""),
 ) -> Case:
     def trial(rng: np.random.Generator, n: int) -> tuple[Interval, float]:
-        return intervals.compare(kind, *pairs(rng, n), within, statistic=statistic), truth
+        both = (
+            _sample(runs, within, statistic, Streams("paired", seed))
+            for runs, seed in zip(pairs(rng, n), seeds, strict=True)
+        )
+        return relate(kind, *both).estimate(), truth
 
     sign = ", any sign (Fieller)" if kind == "ratio" and within is ANY else ""
-    return Case(f"{kind} of {statistic}s{sign}", data, trial, short)
+    apart = "" if seeds[0] == seeds[1] else ", other seeds (Welch)"
+    return Case(f"{kind} of {statistic}s{sign}{apart}", data, trial, short)
 
 
 def _predicted(data: str, draw: Draw, within: Range, runs: int = 1, short: str = "") -> Case:
     def trial(rng: np.random.Generator, n: int) -> tuple[Interval, float]:
         values = draw(rng, n + runs)
-        return intervals.prediction(values[:n], runs, within), float(np.mean(values[n:]))
+        return predict(Asked(None, runs), _sample(values[:n], within), None), float(np.mean(values[n:]))
 
     return Case("one further run" if runs == 1 else f"mean of {runs} further runs", data, trial, short)
 
@@ -154,6 +168,8 @@ def _both(a: Draw, b: Draw) -> Pairs:
     return lambda rng, n: (a(rng, n), b(rng, n))
 
 
+INDEPENDENT = _both(_lognormal(0.5), _lognormal(0.5))
+SEEDS = ("1", "2")
 NORMALS = _both(_normal(12.0, 2.4), _normal(10.0, 2.0))
 LOADED = _shared(0.1, _lognormal(0.5))
 SKEWED = _shared(0.2, _lognormal(1.0))
@@ -190,7 +206,7 @@ CASES = (
     _compared("difference", "Poisson, means 1.5 and 0.5", RARE, 1.0, COUNT),
     _compared("difference", "beta (9, 0.5) and (8, 1)", SHARES, 9.0 / 9.5 - 8.0 / 9.0, SHARE),
     _compared("ratio", "normal", NORMALS, 1.2),
-    _compared("ratio", "lognormal, σ = 0.5", _both(_lognormal(0.5), _lognormal(0.5)), 1.0),
+    _compared("ratio", "lognormal, σ = 0.5", INDEPENDENT, 1.0),
     _compared("ratio", "lognormal, σ = 0.5, common load", LOADED, 1.2),
     _compared("ratio", "lognormal, σ = 1, common load", SKEWED, 1.2, short=WIDE),
     _compared("ratio", "Poisson, means 1.5 and 0.5", RARE, 3.0, COUNT),
@@ -198,6 +214,10 @@ CASES = (
     _compared("ratio", "normal", NORMALS, 1.2, ANY),
     _compared("ratio", "lognormal, σ = 0.5, common load", LOADED, 1.2, NON_NEGATIVE, "median"),
     _compared("difference", "normal", NORMALS, 2.0, ANY, "median"),
+    _compared("ratio", "lognormal, σ = 0.5", INDEPENDENT, 1.0, NON_NEGATIVE, "median"),
+    _compared("difference", "normal, deviations 2.4 and 2", NORMALS, 2.0, ANY, seeds=SEEDS),
+    _compared("ratio", "lognormal, σ = 0.5", INDEPENDENT, 1.0, seeds=SEEDS),
+    _compared("ratio", "normal", NORMALS, 1.2, ANY, seeds=SEEDS),
     _predicted("normal", _normal(10.0, 2.0), ANY),
     _predicted("lognormal, σ = 1", _lognormal(1.0), NON_NEGATIVE),
     _predicted("beta (9, 0.5)", _beta(9.0, 0.5), SHARE),

@@ -25,6 +25,7 @@ from cwndlab.records.run_view import RunView
 from cwndlab.stats import intervals
 from cwndlab.stats.adjustment import adjust
 from cwndlab.stats.intervals import Interval
+from cwndlab.stats.sample import Sample, relate
 
 from .page import replace_part
 
@@ -159,7 +160,7 @@ def decrease_of(a: Population, b: Population, size: int, trials: int) -> tuple[C
     apart, together = [], []
 
     def interval(x: Floats, y: Floats) -> Interval:
-        return intervals.compare("decrease", x, y, a.within)
+        return relate("decrease", *(Sample(runs, range=a.within) for runs in (x, y))).estimate()
 
     for _ in range(trials):
         rows, others = rng.integers(0, len(a.values), (2, size))

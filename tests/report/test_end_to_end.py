@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import cwndlab
-from cwndlab.stats import intervals
+from cwndlab.stats.sample import Streams
 
 
 def verdicts(folder: Path, table: str) -> list[str]:
@@ -78,11 +78,10 @@ def test_pairing_pays_on_a_web_workload() -> None:
     )
     cell = {"model": "reconstructed", "http": "1.0", "webs": 8, "ftps": 0}
     four, one = (
-        run.results.values(run.results.only_cell({**cell, "iw": iw}).id, "page_delay") for iw in (4, 1)
+        run.results.sample(run.results.only_cell({**cell, "iw": iw}).id, "page_delay") for iw in (4, 1)
     )
-    paired = intervals.compare("difference", four, one).half_width
-    unpaired = intervals.t_quantile(0.975, 14) * np.sqrt((four.var(ddof=1) + one.var(ddof=1)) / 8)
-    assert paired < unpaired / 1.3
+    other_seed = replace(one, streams=Streams("paired", "another"))
+    assert (four - one).estimate().half_width < (four - other_seed).estimate().half_width / 1.3
 
 
 @pytest.mark.parametrize("name", ["rfc2416", "fall-floyd-1996"])

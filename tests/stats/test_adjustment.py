@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -107,10 +108,11 @@ def test_estimates_comparisons_and_leave_one_out_values_agree() -> None:
     known = results(20)
     found = known.estimate("a", "delay")
     assert found.method == "log t, adjusted"
-    assert found.half_width < known.plain_estimate("a", "delay").half_width / 2
-    samples = known.leave_one_out("a", "delay")
-    assert samples[0] == pytest.approx(found.value)
-    apart = known.compare("difference", "b", "a", "delay")
+    plain = intervals.mean(known.values("a", "delay"), NON_NEGATIVE)
+    assert found.half_width < plain.half_width / 2
+    a, b = (known.sample(cell, "delay") for cell in "ab")
+    assert a.derived.values[0] == pytest.approx(found.value)
+    apart = (b - a).estimate()
     assert apart.value == pytest.approx(known.estimate("b", "delay").value - found.value)
     assert apart.low < 2.0 < apart.high
     assert apart.method.endswith(", adjusted")
@@ -119,7 +121,7 @@ def test_estimates_comparisons_and_leave_one_out_values_agree() -> None:
 def test_an_adjusted_cell_needs_fewer_runs_and_a_control_none() -> None:
     known, rule = results(12), StoppingRule(relative=0.02, cap=4000)
     freed = replicates_by_cell(rule, known, [])["a"]
-    plain = rule.replicates_needed(known.values("a", "delay"), "mean", NON_NEGATIVE)
+    plain = rule.replicates_needed(replace(known.sample("a", "delay"), controls=()), 12)
     assert freed < plain / 4
 
 

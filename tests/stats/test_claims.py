@@ -16,7 +16,8 @@ from cwndlab.report.wording import claim_view
 from cwndlab.spec.outputs import Claim
 from cwndlab.stats.claims import JudgedClaim, check_values, judge_claim
 from cwndlab.stats.expression import Evaluator
-from cwndlab.stats.results import Floats, Results
+from cwndlab.stats.results import Results
+from cwndlab.stats.sample import Sample
 from cwndlab.stats.verdict import Verdict
 
 WEB = synthetic.rfc2415()
@@ -358,13 +359,13 @@ def test_claims_with_the_same_words_rest_on_the_same_numbers() -> None:
 
 def test_claims_on_the_same_cells_select_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
     estimated: list[tuple[str, str]] = []
-    own = Results.leave_one_out
+    own = Results.sample
 
-    def counted(self: Results, cell: str, quantity: str) -> Floats:
+    def counted(self: Results, cell: str, quantity: str) -> Sample:
         estimated.append((cell, quantity))
         return own(self, cell, quantity)
 
-    monkeypatch.setattr(Results, "leave_one_out", counted)
+    monkeypatch.setattr(Results, "sample", counted)
     judge_claims([claim("all(page_delay > 0)"), claim("max(page_delay) < 1.4")], WEB)
     assert len(estimated) == len(set(estimated)) == len(WEB.cells)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,20 @@ from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE, Range
 from cwndlab.report.digits import interval_text
 from cwndlab.stats import intervals
 from cwndlab.stats.distributions import t_quantile
+from cwndlab.stats.intervals import Interval
 from cwndlab.stats.jackknife import ends, leave_one_out
+from cwndlab.stats.sample import Streams, relate
+from synthetic import EXACT, sample
 
 TRIALS = 1000
+
+
+def compare(kind: str, a: Any, b: Any, within: Range = ANY, **more: Any) -> Interval:
+    return relate(kind, sample(a, within, **more), sample(b, within, **more)).estimate()
+
+
+def median(values: Any) -> Interval:
+    return sample(values, statistic="median").estimate()
 
 
 def mm1_waits(rng: np.random.Generator, customers: int, rho: float) -> np.ndarray:
@@ -42,8 +54,7 @@ def test_mean_over_replicates_of_mm1_is_covered_about_95_percent() -> None:
 def test_the_median_is_covered_at_least_95_percent_whatever_the_distribution() -> None:
     rng = np.random.default_rng(4)
     hits = sum(
-        i.low <= math.log(2.0) <= i.high
-        for i in (intervals.median(rng.exponential(1.0, 15)) for _ in range(TRIALS))
+        i.low <= math.log(2.0) <= i.high for i in (median(rng.exponential(1.0, 15)) for _ in range(TRIALS))
     )
     assert 0.95 <= hits / TRIALS <= 0.99
 
@@ -52,8 +63,8 @@ def test_pairing_by_common_random_numbers_is_narrower_than_independent_runs() ->
     rng = np.random.default_rng(5)
     load = rng.gamma(4.0, 0.25, 10)
     a, b = load * 0.9 + rng.normal(0, 0.02, 10), load + rng.normal(0, 0.02, 10)
-    paired = intervals.compare("decrease", a, b, NON_NEGATIVE)
-    unpaired = intervals.compare("decrease", a, rng.permutation(b), NON_NEGATIVE)
+    paired = compare("decrease", a, b, NON_NEGATIVE)
+    unpaired = compare("decrease", a, rng.permutation(b), NON_NEGATIVE)
     assert paired.half_width < unpaired.half_width / 3
     assert paired.low <= 10.0 <= paired.high
 
@@ -61,18 +72,18 @@ def test_pairing_by_common_random_numbers_is_narrower_than_independent_runs() ->
 def test_order_statistics_ranks_are_those_of_the_textbook() -> None:
     # Conover 1999, table for the median: n = 10 -> 2nd and 9th, n = 20 -> 6th and 15th (95 %).
     for n, low, high in ((10, 2, 9), (20, 6, 15)):
-        i = intervals.median(np.arange(1.0, n + 1))
+        i = median(np.arange(1.0, n + 1))
         assert (i.low, i.high) == (low, high)
-    assert math.isnan(intervals.median(np.arange(5.0)).low)
+    assert math.isnan(median(np.arange(5.0)).low)
 
 
 def test_only_results_known_to_have_no_randomness_are_exact() -> None:
-    single = np.array([6.611])
-    for i in (intervals.mean(single, deterministic=True), intervals.median(single, deterministic=True)):
+    for statistic in ("mean", "median"):
+        i = sample([6.611], statistic=statistic, streams=EXACT).estimate()
         assert i.exact
         assert (i.value, i.low, i.high) == (6.611, 6.611, 6.611)
     same = np.array([1.2223, 1.2223, 1.2223])
-    for i in (intervals.mean(same), intervals.compare("difference", same, same - 1.0)):
+    for i in (intervals.mean(same), compare("difference", same, same - 1.0)):
         assert not i.exact
         assert i.method == "no spread in 3 runs"
         assert math.isnan(i.low)
@@ -126,10 +137,10 @@ def test_a_value_outside_the_declared_range_is_an_error() -> None:
 
 def test_a_ratio_is_one_of_means_and_refused_where_the_denominator_may_be_0() -> None:
     a, b = np.array([1.0, 2.0, 6.0, 3.0]), np.array([2.0, 1.0, 4.0, 2.0])
-    ratio = intervals.compare("ratio", a, b, NON_NEGATIVE)
+    ratio = compare("ratio", a, b, NON_NEGATIVE)
     assert ratio.value == pytest.approx(12.0 / 9.0)
     assert ratio.method.startswith("ratio of means")
-    signed = intervals.compare("ratio", a, b - 2.0)
+    signed = compare("ratio", a, b - 2.0)
     assert math.isnan(signed.low)
     assert "denominator may be 0" in signed.method
 
@@ -137,7 +148,7 @@ def test_a_ratio_is_one_of_means_and_refused_where_the_denominator_may_be_0() ->
 def test_fiellers_interval_is_that_of_a_textbook_formula() -> None:
     rng = np.random.default_rng(6)
     a, b = rng.normal(12.0, 2.0, 8), rng.normal(10.0, 2.0, 8)
-    found = intervals.compare("ratio", a, b)
+    found = compare("ratio", a, b)
     for end in (found.low, found.high):  # where a - r b just reaches 0 with t
         apart = intervals.mean(a - end * b)
         assert min(abs(apart.low), abs(apart.high)) < 1e-9
@@ -145,32 +156,39 @@ def test_fiellers_interval_is_that_of_a_textbook_formula() -> None:
 
 def test_the_paired_difference_is_the_paired_t() -> None:
     a, b = np.array([1.0, 2.5, 3.0, 4.0]), np.array([0.5, 1.0, 2.0, 2.0])
-    found, plain = intervals.compare("difference", a, b), intervals.mean(a - b)
+    found, plain = compare("difference", a, b), intervals.mean(a - b)
     assert (found.low, found.high) == (pytest.approx(plain.low), pytest.approx(plain.high))
 
 
-def test_medians_that_are_compared_share_the_risk_of_missing_them() -> None:
+def test_medians_are_compared_as_if_their_runs_shared_nothing() -> None:
     ranks = np.arange(1.0, 21.0)
-    found = intervals.compare("difference", ranks, ranks + 100.0, statistic="median")
-    # Of 20 values, the 6th and the 15th enclose the median at 95.9 %, the 5th and the 16th at 98.8 %. Both
-    # intervals together hold at 95 % only if each holds at 97.5 %.
-    assert (found.value, found.low, found.high) == (-100.0, 5.0 - 116.0, 16.0 - 105.0)
+    found = compare("difference", ranks, ranks + 100.0, statistic="median")
+    one = median(ranks)
+    # Welch: the errors of both add up in squares; 38 degrees of freedom in place of 19 narrow t a little.
+    narrower = t_quantile(0.975, 38) / t_quantile(0.5 + 0.9586 / 2, 19)
+    assert found.half_width == pytest.approx(math.sqrt(2.0) * one.half_width * narrower, rel=1e-3)
+    assert (found.value, found.method) == (-100.0, "difference of medians, unpaired t")
+    assert compare("ratio", ranks[:5], ranks[:5] + 1.0, statistic="median").method == (
+        "5 replicates: too few for order statistics"
+    )
 
 
-def test_a_difference_of_estimates_has_the_degrees_of_freedom_of_the_fewer_runs() -> None:
+def test_a_difference_of_estimates_from_other_random_numbers_is_welchs() -> None:
     few, many = np.array([1.0, 2.0, 3.0]), np.linspace(0.0, 2.0, 12)
-    found = intervals.jackknife_difference(leave_one_out(few), leave_one_out(many))
+    found = (sample(few) - sample(many, streams=Streams("paired", "other seed"))).estimate()
+    a, b = few.var(ddof=1) / 3, many.var(ddof=1) / 12
+    freedom = (a + b) ** 2 / (a**2 / 2 + b**2 / 11)
     assert (found.value, found.n) == (1.0, 3)
-    alone = intervals.jackknife_difference(leave_one_out(few), np.zeros(1))
+    assert found.half_width == pytest.approx(t_quantile(0.975, freedom) * math.sqrt(a + b))
+    alone = (sample(few) - 1.0).estimate()
     assert alone.half_width == pytest.approx(t_quantile(0.975, 2) / math.sqrt(3.0))
-    assert found.half_width > alone.half_width
-    assert math.isnan(intervals.jackknife_difference(leave_one_out(few[:2]), leave_one_out(many)).low)
+    assert math.isnan((sample(few[:2]) - sample(many)).estimate().low)
 
 
 def test_the_upper_quantile_of_t_sets_the_lower_end() -> None:
     samples = leave_one_out(np.array([1.0, 2.0, 3.0, 6.0]))
-    low, high = ends(samples, 4)
-    stretched = ends(samples, 4, stretched=(0.5, 2.0))
+    low, high = ends(samples, [(4, 4)])
+    stretched = ends(samples, [(4, 4)], stretched=(0.5, 2.0))
     assert stretched == pytest.approx((3.0 - 2.0 * (3.0 - low), 3.0 + 0.5 * (high - 3.0)))
 
 
@@ -179,10 +197,10 @@ def test_runs_that_scatter_widely_carry_a_warning_in_comparisons_too() -> None:
     assert "less than 95 %" in intervals.mean(wide, NON_NEGATIVE).warning
     assert not intervals.mean(even, NON_NEGATIVE).warning
     for kind in ("difference", "ratio", "increase"):
-        assert intervals.compare(kind, even, wide, NON_NEGATIVE).warning
-        assert intervals.compare(kind, wide, even, NON_NEGATIVE).warning
-        assert not intervals.compare(kind, even, even[::-1], NON_NEGATIVE).warning
-    assert not intervals.compare("difference", wide - 1.0, even, ANY).warning
+        assert compare(kind, even, wide, NON_NEGATIVE).warning
+        assert compare(kind, wide, even, NON_NEGATIVE).warning
+        assert not compare(kind, even, even[::-1], NON_NEGATIVE).warning
+    assert not compare("difference", wide - 1.0, even, ANY).warning
 
 
 def test_one_random_replicate_has_no_interval() -> None:
@@ -193,7 +211,7 @@ def test_one_random_replicate_has_no_interval() -> None:
 
 def test_replicates_that_could_not_be_measured_are_left_out_in_pairs() -> None:
     a, b = np.array([2.0, np.nan, 4.0, 6.0]), np.array([1.0, 5.0, np.nan, 3.0])
-    i = intervals.compare("ratio", a, b, NON_NEGATIVE)
+    i = compare("ratio", a, b, NON_NEGATIVE)
     assert i.n == 2
     assert i.value == 2.0
     assert intervals.mean(np.array([np.nan])).method == "not measurable"

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import synthetic
-from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Range
+from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Floats, Range
 from cwndlab.spec.outputs import Table
 from cwndlab.stats.further import Asked, predict
+from cwndlab.stats.intervals import Interval
 from cwndlab.stats.played import DRAWS, PlayedPaper
 from cwndlab.stats.results import Results
 from cwndlab.stats.tables import judge_table
+from synthetic import EXACT
 
 IWS = (1, 2, 3, 4)
 GAINS = {1: 0.0, 2: 0.1, 3: 0.2, 4: 0.25}
@@ -29,6 +31,16 @@ def pairs(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.append(0.8 * own, 0.8 * further[0]), np.append(base, further[1])
 
 
+def predicted(asked: Asked, own: Floats, base: Floats, n: int, within: Range) -> bool:
+    """Whether the runs after the first `n` lie where these say."""
+    before, after = (
+        [synthetic.sample(values[part], within) for values in (own, base)]
+        for part in (slice(n), slice(n, None))
+    )
+    found = predict(asked, *before)
+    return found.low <= asked.value(*after) <= found.high
+
+
 @pytest.mark.parametrize("kind", ["decrease", "increase", "ratio", "difference"])
 @pytest.mark.parametrize("n", [3, 10])
 def test_a_change_of_unpaired_runs_lies_within_its_prediction_as_often_as_promised(kind: str, n: int) -> None:
@@ -37,9 +49,8 @@ def test_a_change_of_unpaired_runs_lies_within_its_prediction_as_often_as_promis
     for _ in range(400):
         own, base = pairs(rng, n)
         for paired in inside:
-            asked = Asked(kind, 1, NON_NEGATIVE, paired=paired)
-            further = predict(asked, own[:n], base[:n])
-            inside[paired] += further.low <= asked.value(own[n:], base[n:]) <= further.high
+            asked = Asked(kind, 1, paired)
+            inside[paired] += predicted(asked, own, base, n, NON_NEGATIVE)
     assert 370 <= inside[False] <= 396
     assert inside[True] < 320, "pairs scatter too little to predict runs that share nothing"
 
@@ -47,22 +58,31 @@ def test_a_change_of_unpaired_runs_lies_within_its_prediction_as_often_as_promis
 @pytest.mark.parametrize(("within", "shift"), [(ANY, -0.9), (Range(0.0, 1e9), 0.0)])
 def test_ratios_of_any_sign_and_means_of_several_runs_are_predicted_too(within: Range, shift: float) -> None:
     rng = np.random.default_rng(3)
-    asked = Asked("ratio", 4, within)
+    asked = Asked("ratio", 4)
     inside = 0
     for _ in range(400):
         own, base = rng.normal(3.0 + shift, 0.2, 14), rng.normal(2.0, 0.2, 14)
-        further = predict(asked, own[:10], base[:10])
-        inside += further.low <= asked.value(own[10:], base[10:]) <= further.high
+        inside += predicted(asked, own, base, 10, within)
     assert 370 <= inside <= 396
 
 
 def test_too_few_or_equal_runs_predict_no_change() -> None:
-    asked = Asked("decrease", 1, NON_NEGATIVE)
+    def further(own: Floats, base: Floats) -> Interval:
+        return predict(Asked("decrease", 1), *(synthetic.sample(x, NON_NEGATIVE) for x in (own, base)))
+
     few, equal = np.array([1.0, 2.0]), np.full(10, 2.0)
-    assert math.isnan(predict(asked, few, few).low)
-    assert (found := predict(asked, equal, equal)).low == found.high == 0.0
-    assert math.isnan(predict(asked, equal[:5], equal[:5]).low)
-    assert math.isnan(predict(asked, np.full(10, np.nan), equal).value)
+    assert math.isnan(further(few, few).low)
+    assert (found := further(equal, equal)).low == found.high == 0.0
+    assert math.isnan(further(equal[:5], equal[:5]).low)
+    assert math.isnan(further(np.full(10, np.nan), equal).value)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_a_change_from_an_exact_cell_is_predicted_by_all_runs_of_the_other(paired: bool) -> None:
+    runs = np.array([1.0, 1.1, 0.9, 1.05, 0.95])
+    own, base = synthetic.sample(runs, NON_NEGATIVE), synthetic.sample([2.0], NON_NEGATIVE, streams=EXACT)
+    found = predict(Asked("ratio", 1, paired), own, base)
+    assert found.n == 5 and found.low < 0.45 and found.high > 0.55
 
 
 def web(rng: np.random.Generator, replicates: int) -> Results:

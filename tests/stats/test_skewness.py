@@ -11,6 +11,7 @@ from validation import skewness
 from cwndlab.metrics._numbers import ANY, COUNT, NON_NEGATIVE, SHARE
 from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.skewness import MILD, stretch
+from synthetic import sample
 
 PERCENT = SHARE.times(100.0)
 
@@ -38,14 +39,17 @@ def test_the_file_has_what_the_command_draws() -> None:
 def test_only_the_mean_of_what_has_no_upper_bound_is_stretched() -> None:
     x = np.array([0.2, 0.3, 0.1, 0.9, 0.4])
     log = intervals.mean(x, NON_NEGATIVE)
-    plain = jackknife.ends(jackknife.leave_one_out(x), 5, NON_NEGATIVE)
+    plain = jackknife.ends(jackknife.leave_one_out(x), [(5, 5)], NON_NEGATIVE)
     assert log.low > plain[0]
     assert log.high > plain[1]
     for within in (ANY, SHARE):
         found = intervals.mean(x, within)
-        assert (found.low, found.high) == jackknife.ends(jackknife.leave_one_out(x), 5, within)
+        assert (found.low, found.high) == jackknife.ends(jackknife.leave_one_out(x), [(5, 5)], within)
     counts = np.array([2.0, 3.0, 1.0, 9.0, 4.0])
-    assert intervals.mean(counts, COUNT).high == jackknife.ends(jackknife.leave_one_out(counts), 5, COUNT)[1]
+    assert (
+        intervals.mean(counts, COUNT).high
+        == jackknife.ends(jackknife.leave_one_out(counts), [(5, 5)], COUNT)[1]
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,6 +74,6 @@ def test_one_run_with_a_loss_moves_the_interval_as_one_with_almost_none_beside_i
 
 
 def test_a_denominator_that_one_run_keeps_from_0_gives_no_ratio() -> None:
-    found = intervals.compare("ratio", np.array([2.0, 2.0, 2.0]), np.array([0.0, 1.0, 0.0]), COUNT)
+    found = (sample([2.0, 2.0, 2.0], COUNT) / sample([0.0, 1.0, 0.0], COUNT)).estimate()
     assert found.value == pytest.approx(6.0)
     assert math.isnan(found.low)

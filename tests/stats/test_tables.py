@@ -158,10 +158,9 @@ def test_an_empty_list_compares_the_whole_table(tmp_path: Path) -> None:
 
 
 def test_numbers_of_different_quantities_are_compared_where_the_table_says_so(tmp_path: Path) -> None:
-    results = synthetic.rfc2415()
-    for cell in results.cells:
-        results.data[(cell.id, "other")] = results.data[(cell.id, "page_delay")]  # type: ignore[index]
-    object.__setattr__(results, "units", {**results.units, "other": "s"})
+    made = synthetic.rfc2415()
+    other = {(cell.id, "other"): made.data[cell.id, "page_delay"] for cell in made.cells}
+    results = replace(made, data={**made.data, **other}, units={**made.units, "other": "s"})
 
     def of(word: str | None) -> Verdict:
         spec = levels(tmp_path, 0.8, compared_within=["webs", "ftps"])

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pytest
 
+import synthetic
 from cwndlab.metrics._numbers import ANY, COUNT, SHARE, Range
 from cwndlab.stats import intervals
+from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.jackknife import leave_one_out
+from cwndlab.stats.sample import PAIRED
 from cwndlab.stats.verdict import (
     REACH,
     RULE,
@@ -24,6 +26,7 @@ from cwndlab.stats.verdict import (
     judge,
     rule_text,
 )
+from synthetic import EXACT
 
 RUNS = np.array([0.54, 0.57, 0.56, 0.58, 0.55, 0.56, 0.59, 0.55, 0.56, 0.57])
 
@@ -40,8 +43,8 @@ def judged(
     signed: bool = False,
     comparisons: Iterable[Comparison] = (),
 ) -> Judgement:
-    measured = intervals.mean(values, within, deterministic=deterministic)
-    further = intervals.prediction(values, runs, within, deterministic=deterministic)
+    sample = synthetic.sample(values, within, streams=EXACT if deterministic else PAIRED)
+    measured, further = sample.estimate(), predict(Asked(None, runs), sample, None)
     width = max(rounding, margin * abs(published))
     return judge(published, rounding, measured, further, margin=width, signed=signed, comparisons=comparisons)
 
@@ -219,10 +222,9 @@ def test_noise_alone_rarely_looks_like_a_trend() -> None:
     for _ in range(300):
         here, *others = rng.normal(1.0, 0.3, (4, 5))
         level = 1.0 - 0.05 / len(others)
-        own = leave_one_out(here)
+        own = synthetic.sample(here)
         comparisons = tuple(
-            Comparison(0.2, intervals.jackknife_difference(leave_one_out(o), own, level=level))
-            for o in others
+            Comparison(0.2, (synthetic.sample(other) - own).estimate(level)) for other in others
         )
         trends += judged(5.0, here, margin=1.0, comparisons=comparisons).verdict is Verdict.TREND
     assert trends / 300 <= 0.05

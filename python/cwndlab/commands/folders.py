@@ -106,7 +106,7 @@ def compare(
 
     found = make(a, b)
     if json_:
-        moved = [plain_row({**asdict(move), "significant": move.significant}) for move in found.moved]
+        moved = [plain_row(asdict(move)) for move in found.moved]
         data = {"equal": found.same, "moved": moved, "only_a": found.only_a, "only_b": found.only_b}
         echo_json(data)
         return
@@ -120,9 +120,8 @@ def compare(
 
 def _moved(move: NumberDifference) -> str:
     """What differs, and by how much."""
-    tested = not math.isnan(move.low)
-    sign = "moved" if move.significant else "within noise" if tested else "not tested"
-    between = f"difference {move.low:.3g} to {move.high:.3g}, " if tested else ""
+    sign = "moved" if move.significant else "within noise" if move.tested else "not tested"
+    between = "" if math.isnan(move.low) else f"difference {move.low:.3g} to {move.high:.3g}, "
     values = f"{move.a:.6g} → {move.b:.6g} {move.unit}"
     return f"{sign:<13}{move.cell}  {move.quantity}: {values}  ({between}{move.method})"
 
@@ -130,7 +129,7 @@ def _moved(move: NumberDifference) -> str:
 def _summary(found: DatasetComparison) -> str:
     """How much differs, and what chance alone would do."""
     significant = sum(move.significant for move in found.moved)
-    tests = sum(not math.isnan(move.low) for move in found.moved)
+    tests = sum(move.tested for move in found.moved)
     chance = f" (by chance alone about {0.05 * tests:.2g} would)" if tests > 1 else ""
     untested = len(found.moved) - tests
     left = f"; {untested} have too few runs for a test" if untested else ""

@@ -22,6 +22,7 @@ from cwndlab.stats.family import Family, joint_level
 from cwndlab.stats.field import Field
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import Results, was_not_run
+from cwndlab.stats.sample import is_less
 from cwndlab.writing import plain_row
 
 from .pack import AXIS, PLACEHOLDER, Criterion, Pack
@@ -327,7 +328,7 @@ def _condition_holds(
 def _standing(numbers: Field, subject: str, reference: str, better: str | None) -> Standing:
     a, b = numbers.data[(subject,)], numbers.data[(reference,)]
     for low, high, lower in ((a, b, True), (b, a, False)):
-        if float(field.surely_less(low, high, numbers.n, within=numbers.within)[0]) == 1.0:
+        if is_less(low, high):
             if better is None:
                 return Standing.LOWER if lower else Standing.HIGHER
             return Standing.BETTER if lower == (better == "lower") else Standing.WORSE

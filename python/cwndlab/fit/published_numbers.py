@@ -12,7 +12,8 @@ import numpy as np
 
 from cwndlab.metrics._numbers import Floats
 from cwndlab.stats.results import Results
-from cwndlab.stats.tables import JudgedTable, per_run
+from cwndlab.stats.sample import relate_runs
+from cwndlab.stats.tables import JudgedTable, samples_of
 from cwndlab.stats.verdict import Verdict
 
 #: The scale of a difference contains this share of the published number, since no model is exact.
@@ -58,6 +59,7 @@ def published_numbers(table: JudgedTable, results: Results) -> Iterator[Number]:
         if cell.published is None or cell.estimate is None or suspect:
             continue
         column = table.column(cell)
+        own, base = samples_of(results, cells[cell.cell], column)
         value = cell.published.value if cell.corrected is None else cell.corrected
         yield Number(
             f"{table.id} {cell.quantity}{' change' if column.compare else ''}",
@@ -65,7 +67,7 @@ def published_numbers(table: JudgedTable, results: Results) -> Iterator[Number]:
             cell.published.rounding,
             table.spec.published_runs,
             cell.estimate.value,
-            per_run(results, cells[cell.cell], column),
+            own.runs if column.compare is None else relate_runs(column.compare.kind, own, base or own),
         )
 
 

@@ -6,23 +6,18 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
+from cwndlab.stats.intervals import Interval
+from cwndlab.stats.sample import Number, relate
 
-from cwndlab.metrics._numbers import Floats
-from cwndlab.stats import intervals
-from cwndlab.stats.intervals import FEWEST, Interval
-from cwndlab.stats.jackknife import leave_one_out
-
-NO_RUNS: Floats = np.empty(0)
 PAIRED_LEVEL = 0.999
 
 
 class LineValue(NamedTuple):
-    """A number of a figure: its interval, and the value of each run for comparisons in pairs."""
+    """A number of a figure, and its interval."""
 
     interval: Interval
-    runs: Floats = NO_RUNS
-    """Empty: numbers are compared by their intervals alone."""
+    number: Number | None = None
+    """None: numbers are compared by their intervals alone."""
 
     @property
     def value(self) -> float:
@@ -30,17 +25,9 @@ class LineValue(NamedTuple):
         return self.interval.value
 
     @property
-    def ends(self) -> tuple[float, float]:
-        """The ends of the interval. Equal runs, which have none, are taken as a point."""
-        low, high = self.interval.low, self.interval.high
-        if math.isnan(low) and self.interval.n >= FEWEST and self.interval.method.startswith("no spread"):
-            return self.value, self.value
-        return low, high
-
-    @property
     def is_known(self) -> bool:
         """Whether it can be compared at all: one run cannot."""
-        return not any(math.isnan(end) for end in self.ends)
+        return self.interval.equal_runs or not math.isnan(self.interval.low)
 
 
 Line = Mapping[str, LineValue]
@@ -54,12 +41,11 @@ def is_below(a: LineValue, b: LineValue) -> bool:
     """
     if not (a.is_known and b.is_known and a.value < b.value):
         return False
-    if a.ends[1] < b.ends[0]:
+    if a.interval.decided[1] < b.interval.decided[0]:
         return True
-    if len(a.runs) != len(b.runs) or len(a.runs) < FEWEST or np.isnan([*a.runs, *b.runs]).any():
+    if a.number is None or b.number is None:
         return False
-    low, high = (leave_one_out(number.runs) for number in (a, b))
-    return intervals.jackknife_difference(high, low, level=PAIRED_LEVEL).low > 0.0
+    return relate("difference", b.number, a.number).estimate(PAIRED_LEVEL).leaves_out_0
 
 
 def relative(a: LineValue, b: LineValue) -> float:

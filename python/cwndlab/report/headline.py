@@ -22,7 +22,7 @@ from cwndlab.stats.results import AxisValue, Results, is_name
 from cwndlab.stats.tables import JudgedTable
 from cwndlab.writing import join_words
 
-from .contrast import NO_RUNS, Line, LineValue, common_places, extremes, is_below, relative, top_group
+from .contrast import Line, LineValue, common_places, extremes, is_below, relative, top_group
 from .digits import estimate_text
 
 MOST_NAMES = 4
@@ -138,15 +138,14 @@ def _drawn(spec: Figure, results: Results) -> DrawnLines:
     for quantity, flow in zip(quantities, labels, strict=True):
         one = spec.model_copy(update={"quantity": quantity, "quantities": []})
         for _, _, cell in series.figure_cells(one, results):
-            interval = results.estimate(cell.id, quantity)
+            sample = results.sample(cell.id, quantity)
+            interval = sample.estimate()
             if spec.x not in cell.axes or math.isnan(interval.value):
                 continue
             setting = tuple(cell.axes[axis] for axis in spec.series if axis in cell.axes)
             at = cell.axes[spec.x]
             named = named or is_name(at)
-            paired = results.statistic(quantity) == "mean"  # medians gain nothing by pairs
-            runs = results.values_for_mean(cell.id, quantity) if paired else NO_RUNS
-            number = LineValue(interval, runs)
+            number = LineValue(interval, sample)
             lines.setdefault((flow, setting), {})[results.value_title(spec.x, at)] = number
     y = spec.y_title or results.title(quantities[0])
     counted = _counted(_without_unit(y), series.unit_of(spec, results))

@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,7 +15,6 @@ import numpy as np
 from cwndlab import metrics
 from cwndlab.spec.document import shipped_studies
 from cwndlab.spec.values import text
-from cwndlab.stats.adjustment import ADJUSTED
 from cwndlab.writing import with_unit
 
 from .conditions import network_words, space_unit
@@ -265,9 +265,9 @@ def _adjustment(quantity: Quantity, known: Mapping[str, Quantity], results: Resu
     saved = [
         (plain / found.half_width) ** 2
         for cell in (results.cells if quantity.adjust_for else ())
-        if (found := results.estimate(cell.id, quantity.name)).method.endswith(ADJUSTED)
-        if found.half_width > 0.0
-        if (plain := results.plain_estimate(cell.id, quantity.name).half_width) > 0.0
+        if (sample := results.sample(cell.id, quantity.name)).adjusted is not None
+        if (found := sample.estimate()).half_width > 0.0
+        if (plain := replace(sample, controls=()).estimate().half_width) > 0.0
     ]
     if not saved:
         return ""

@@ -23,9 +23,11 @@ def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
     cells: list[CellInfo] = []
     data: dict[tuple[str, str], Sequence[Value]] = {}
     deterministic: set[str] = set()
+    seeds: dict[str, str] = {}
     for name, results in zip(names, (a, b), strict=True):
         ids = {cell.id: f"{axis}={name},{cell.id}" for cell in results.cells}
         cells += [CellInfo(ids[cell.id], {**cell.axes, axis: name}) for cell in results.cells]
+        seeds |= {made: results.seeds.get(id_, "") for id_, made in ids.items()}
         deterministic |= {made for id_, made in ids.items() if id_ in results.deterministic}
         data |= {(ids[id_], q): values for (id_, q), values in results.data.items() if id_ in ids}
     return replace(
@@ -35,6 +37,7 @@ def overlay(a: Results, b: Results, names: tuple[str, str]) -> Results:
         units={**b.units, **a.units},
         ranges={**b.ranges, **a.ranges},
         deterministic=deterministic,
+        seeds=seeds,
         study_axes=(*a.study_axes, axis),
     )
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cwndlab.spec.kernels import AXIS
-from cwndlab.stats.difference import difference_of_cells
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.listing import JudgedListing
-from cwndlab.stats.tables import JudgedTable, per_run
+from cwndlab.stats.sample import relate
+from cwndlab.stats.tables import JudgedTable, number_of_cell
 from cwndlab.stats.verdict import Judgement, Verdict, decimals
 from cwndlab.writing import csv_text, with_unit
 
@@ -31,15 +31,10 @@ if TYPE_CHECKING:
     from .judge import Judged
 
 RULE = (
-    "{pairing} 95 % intervals are in brackets, if there are several runs. A difference is shaded if its "
+    "In each replicate, simulator and kernel request the same objects after the same pauses, so differences "
+    "are paired. 95 % intervals are in brackets, if there are several runs. A difference is shaded if its "
     "interval excludes 0. Figures show both; all tables and claims further down are the kernel's."
 )
-PAIRED = (
-    "In each replicate, simulator and kernel request the same objects after the same pauses, so differences "
-    "are paired."
-)
-UNPAIRED = "Runs are missing, so differences are not paired by replicate."
-
 
 _EVENTS = {
     "send": "packet {} sent",
@@ -72,7 +67,7 @@ class TwinNumber(NamedTuple):
     @property
     def leaves_out_0(self) -> bool:
         """Whether the difference's interval leaves out 0."""
-        return self.difference.low > 0 or self.difference.high < 0
+        return self.difference.leaves_out_0
 
 
 CSV_COLUMNS = (
@@ -91,29 +86,25 @@ class Twin:
     first_differences: Mapping[str, Difference] = field(default_factory=dict)
     #: How traces were compared, or why none were.
     about: str = ""
-    #: Whether every replicate is there on both sides.
-    paired: bool = True
 
 
 def rows_of(sim: Judged, kernel: Judged, twin: Twin, b: Results) -> list[TwinNumber]:
     """The numbers of the study's tables, in their order, then those of none."""
     rows: list[TwinNumber] = []
-    a, paired = twin.results, twin.paired
+    a = twin.results
     found = {table.id: table for table in kernel.tables}
     for x in sim.tables:
         y = found.get(x.id)
         if isinstance(x, JudgedTable) and any(c.compare and AXIS in c.compare.to for c in x.spec.columns):
             continue  # of one kernel and another, for which the simulator has the same number
         if isinstance(x, JudgedTable) and isinstance(y, JudgedTable):
-            rows += _of_table(x, y, a, b, paired)
+            rows += _of_table(x, y, a, b)
         elif isinstance(x, JudgedListing) and isinstance(y, JudgedListing):
             rows += _of_listing(x, y)
-    return rows + list(_other_numbers(a, b, paired, {(row.cell, row.quantity) for row in rows}))
+    return rows + list(_other_numbers(a, b, {(row.cell, row.quantity) for row in rows}))
 
 
-def _of_table(
-    a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results, paired: bool
-) -> Iterator[TwinNumber]:
+def _of_table(a: JudgedTable, b: JudgedTable, sim: Results, kernel: Results) -> Iterator[TwinNumber]:
     cells = {cell.id: cell for cell in kernel.cells}
     theirs = {(y.row, y.column): y for y in b.numbers}
     for x in a.numbers:
@@ -123,7 +114,11 @@ def _of_table(
         printed = x.published.text if x.published else ""
         if x.published and float(x.published.text) != x.published.value:
             printed = _number(x.published.value)  # in the quantity's unit
-        simulated, measured = (per_run(results, cells[x.cell], a.column(x)) for results in (sim, kernel))
+        column = a.column(x)
+        simulated, measured = (
+            number_of_cell(results, cells[x.cell], column.quantity, column.compare)
+            for results in (sim, kernel)
+        )
         yield TwinNumber(
             a.id,
             x.cell,
@@ -131,7 +126,7 @@ def _of_table(
             x.estimate.unit,
             x.estimate.interval,
             y.estimate.interval,
-            difference_of_cells(simulated, measured, x.cell, sim, kernel, paired=paired),
+            relate("difference", measured, simulated).estimate(),
             printed,
             _verdict(x.judgement),
             _verdict(y.judgement),
@@ -151,9 +146,7 @@ def _of_listing(a: JudgedListing, b: JudgedListing) -> Iterator[TwinNumber]:
         yield TwinNumber(a.id, x.cell, x.quantity, "s", sim, kernel, apart, printed, *verdicts, note)
 
 
-def _other_numbers(
-    sim: Results, kernel: Results, paired: bool, shown: set[tuple[str, str]]
-) -> Iterator[TwinNumber]:
+def _other_numbers(sim: Results, kernel: Results, shown: set[tuple[str, str]]) -> Iterator[TwinNumber]:
     """The numbers that are in no table and that either side measured."""
     for cell in kernel.cells:
         for quantity, unit in kernel.units.items():
@@ -163,8 +156,7 @@ def _other_numbers(
             x, y = sim.estimate(*key), kernel.estimate(*key)
             if not any(map(math.isfinite, (*x[:3], *y[:3]))):  # of another workload of the study
                 continue
-            values = sim.values(*key), kernel.values(*key)
-            apart = difference_of_cells(*values, cell.id, sim, kernel, paired=paired)
+            apart = (kernel.sample(*key) - sim.sample(*key)).estimate()
             yield TwinNumber("", cell.id, quantity, unit, x, y, apart)
 
 
@@ -243,7 +235,7 @@ def view(
         tuple((cells_in_words[cell], *_trace_row(found)) for cell, found in twin.first_differences.items()),
         twin.about,
         count,
-        RULE.format(pairing=PAIRED if twin.paired else UNPAIRED) + (_more_runs(rows) if twin.paired else ""),
+        RULE + _more_runs(rows),
         lines,
     )
 

@@ -55,6 +55,9 @@ METHODS = {
     "paired t": "Student's t on the differences between paired runs",
     "log paired t": "Student's t on the logarithms' differences between paired runs",
     "logit paired t": "Student's t on the log odds' differences between paired runs",
+    "unpaired t": "Welch's t, as of runs that share nothing (and of medians)",
+    "log unpaired t": "Welch's t on the logarithms, as of runs that share nothing (and of medians)",
+    "logit unpaired t": "Welch's t on the log odds, as of runs that share nothing (and of medians)",
     "order statistics": "from two of the sorted runs, whatever their distribution",
 }
 #: A longer list of the cells in which a claim holds is folded.

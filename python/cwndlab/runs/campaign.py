@@ -4,6 +4,7 @@ results.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from cwndlab.arrow_tables import decode_about, decode_tables
 from cwndlab.backends.protocol import ANSWER_S, Executor, Job, Outcome, is_repeatable
 from cwndlab.core import Value
 from cwndlab.errors import NotFoundError, OutputError
+from cwndlab.metrics import is_list
 from cwndlab.plan.plan import Cell, Plan, cell_id
 from cwndlab.plan.scenario import Compiled, kernel_run, red_unit
 from cwndlab.records.failures import failed_connections, failures_text, is_failure
@@ -345,10 +347,18 @@ class Campaign:
         """
         data: dict[tuple[str, str], list[Value]] = {}
         failed: dict[str, str] = {}
+        known = {one.name: one for one in self.plan.study.outline.quantities}
+        unmeasured: dict[str, Value] = {
+            name: [] if is_list(known[name], known) else math.nan for name in self.ids
+        }
         for shown, cell in cells.items():
             present = [k for k in range(self.wanted[cell]) if self.has_replicate(cell, k)]
             runs = []
-            for replicate in present:
+            for replicate in range(present[-1] + 1 if present else 0):
+                if replicate not in present:  # it failed; the others keep their places
+                    for name, nothing in unmeasured.items():
+                        data.setdefault((shown, name), []).append(nothing)
+                    continue
                 kept = self.store.values(self.key(cell, replicate))
                 runs.append({name: value for name, value in kept.items() if is_failure(name)})
                 for name in self.ids:
@@ -363,6 +373,7 @@ class Campaign:
             flows=tuple(traffic.name for traffic in self.plan.study.base.traffic),
             answer_s=ANSWER_S if self.backend else 0.0,
             deterministic={shown for shown, cell in cells.items() if self._exact(self.cells[cell])},
+            seeds={shown: str(self.plan.seed_of(self.cells[cell])) for shown, cell in cells.items()},
             remarks={shown: text for shown, cell in cells.items() if (text := self._remark(cell))},
             failed=failed,
             records=_KeptRecords(self, cells),

@@ -31,8 +31,7 @@ def compare(a: Path, b: Path) -> DatasetComparison:
         if a.resolve() == b.resolve():
             return DatasetComparison([], len(left.results().data), [], [])
         with open_folder(b) as (right, _):
-            paired = left.plan.seed == right.plan.seed
-            return compare_datasets(left.results(), right.results(), paired=paired)
+            return compare_datasets(left.results(), right.results())
 
 
 def compare_page(a: Path, b: Path) -> str:

@@ -60,11 +60,10 @@ def twin_of(simulated: RunResult, measured: RunResult) -> Twin:
     )
     if sends_single_segments(measured.campaign):
         about += " Senders hand their devices single segments on both, as the stack says."
-    complete = not simulated.failures and not measured.failures
     if not simulated.campaign.is_of_this_version:  # which may have to run again for its trace
         why = "Traces are not compared, because another version of cwndlab made these runs."
-        return Twin(simulated.results, about=why, paired=complete)
-    return Twin(simulated.results, dict(_first_differences(simulated, measured)), about, complete)
+        return Twin(simulated.results, about=why)
+    return Twin(simulated.results, dict(_first_differences(simulated, measured)), about)
 
 
 def _first_differences(simulated: RunResult, measured: RunResult) -> Iterator[tuple[str, Difference]]:

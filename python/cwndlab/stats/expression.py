@@ -10,60 +10,51 @@ the axes they share. See docs/guide/claims.md.
 from __future__ import annotations
 
 import ast
-import math
 import operator
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import NON_NEGATIVE, Floats, Range, derived_range, median, reduced_range
+from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Floats, Range, median, reduced_range
 from cwndlab.spec.grammar import ExpressionError, not_allowed, parse
 from cwndlab.spec.values import as_list
-from cwndlab.stats import intervals
 from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.field import (
     INDEX,
     Field,
     Key,
     combine,
-    common_range,
     count,
     kleene_and,
     kleene_not,
     kleene_or,
-    least_replicates,
     lists_equal,
     neither_less,
     reduce,
-    samples_at_position,
     scatter_of,
     surely_less,
 )
 from cwndlab.stats.results import Results
+from cwndlab.stats.sample import Derived, Number, common_range, derive, relate
 
 Operation: TypeAlias = Callable[[Floats, Floats], Floats]
 
-_ARITHMETIC: dict[type[ast.operator], tuple[str, Operation]] = {
-    ast.Add: ("sum", operator.add),
-    ast.Sub: ("difference", operator.sub),
-    ast.Mult: ("product", operator.mul),
-    ast.Div: ("ratio", lambda a, b: intervals.relate("ratio", a, b)),
+_ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "sum",
+    ast.Sub: "difference",
+    ast.Mult: "product",
+    ast.Div: "ratio",
 }
-"""What is derived, by its name in a study's quantities, and how."""
+"""What is derived, by its name in `sample.relate`."""
 
+Less: TypeAlias = Callable[[Number, Number], Floats]
+"""`surely_less` with all but its two sides given."""
 
-class Less(Protocol):
-    """`surely_less` with all but its two sides given."""
-
-    def __call__(self, a: Floats, b: Floats) -> Floats:
-        """Whether `a` is surely less than `b`."""
-
-
-Decision: TypeAlias = Callable[[Floats, Floats, Less], Floats]
+Decision: TypeAlias = Callable[[Number, Number, Less], Floats]
 
 _COMPARISONS: dict[type[ast.cmpop], Decision] = {
     ast.Lt: lambda a, b, less_: less_(a, b),
@@ -170,11 +161,10 @@ class Evaluator:
             return self._unary(node)
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             left, right = self._number(node.left), self._number(node.right)
-            kind, operation = _ARITHMETIC[type(node.op)]
-            return combine(left, right, operation, derived_range(kind, left.within, right.within))
+            return combine(left, right, partial(relate, _ARITHMETIC[type(node.op)]))
         if isinstance(node, ast.BoolOp):
             parts = [self._condition(value) for value in node.values]
-            both = kleene_and if isinstance(node.op, ast.And) else kleene_or
+            both = _elementwise(kleene_and if isinstance(node.op, ast.And) else kleene_or)
             result = parts[0]
             for part in parts[1:]:
                 result = combine(result, part, both)
@@ -206,16 +196,16 @@ class Evaluator:
 
     def _constant(self, node: ast.expr) -> float:
         value = self._node(node)
-        if value.axes or value.n is not None:
+        if value.axes or not value.constant:
             raise ExpressionError("a list holds plain numbers only", node.col_offset + 1)
-        return float(value.data[()][0])
+        return float(value.data[()].derived.values[0])
 
     def _unary(self, node: ast.UnaryOp) -> Field:
         if isinstance(node.op, ast.Not):
             return self._condition(node.operand).map(kleene_not)
         if isinstance(node.op, ast.USub):
             value = self._number(node.operand)
-            return value.map(operator.neg, Range(-value.within.high, -value.within.low))
+            return value.map(operator.neg, lambda within: Range(-within.high, -within.low))
         if isinstance(node.op, ast.UAdd):
             return self._number(node.operand)
         raise ExpressionError("only -, + and not are allowed before a value", node.col_offset + 1)
@@ -235,8 +225,8 @@ class Evaluator:
                 step = step if isinstance(kind, ast.Eq) else step.map(kleene_not)
             else:
                 step = _decide(a, b, _COMPARISONS[type(kind)], self.level)
-            self.comparisons += len(step.data) if step.n is not None else 0
-            result = step if result is None else combine(result, step, kleene_and)
+            self.comparisons += 0 if a.constant and b.constant else len(step.data)
+            result = step if result is None else combine(result, step, _elementwise(kleene_and))
         assert result is not None  # the grammar gives at least one comparison
         return result
 
@@ -261,26 +251,25 @@ class Evaluator:
         if several:
             pair = np.minimum if name == "min" else np.maximum
             for other in args[1:]:
-                second = self._number(other)
-                within = common_range(first, second)
-                first = combine(first, second, lambda a, b: np.asarray(pair(a, b)), within)
+                first = combine(first, self._number(other), _elementwise(pair, common_range))
             return first
         if name in _OVER_NUMBERS:
-            return reduce(first, _OVER_NUMBERS[name], over, within=reduced_range(name, first.within))
+            return reduce(first, _OVER_NUMBERS[name], over, within=partial(reduced_range, name))
         if name == "abs":
             return first.map(lambda v: np.asarray(np.abs(v)))
         if name in ("decrease", "increase", "ratio"):
             second = self._number(args[1])
             if name != "ratio":  # from the first to the second
                 first, second = second, first
-            within = derived_range(name, first.within, second.within)
-            return combine(first, second, lambda a, b: intervals.relate(name, a, b), within)
+            return combine(first, second, partial(relate, name))
         if name in ("estimate", "low", "high"):
             ends = {k: first.interval(k) for k in first.data}
             attribute = "value" if name == "estimate" else name
-            return Field(first.axes, {k: np.array([float(getattr(i, attribute))]) for k, i in ends.items()})
+            return Field(
+                first.axes, {k: Derived.constant(float(getattr(i, attribute))) for k, i in ends.items()}
+            )
         if name == "scatter":
-            return first.map(scatter_of, NON_NEGATIVE)
+            return first.map(scatter_of, lambda _: NON_NEGATIVE)
         if name == "size":
             return Field.number(float(len(first.data)))
         second_value = self._constant(args[1])
@@ -288,7 +277,10 @@ class Evaluator:
             if not 0.0 <= second_value <= 1.0:
                 raise ExpressionError("a quantile lies between 0 and 1", args[1].col_offset + 1)
             return reduce(
-                first, lambda m: np.asarray(np.quantile(m, second_value, axis=0)), over, within=first.within
+                first,
+                partial(_quantile, second_value),
+                over,
+                within=lambda one: one,
             )
         if INDEX not in first.axes or second_value != int(second_value):
             raise ExpressionError(f"{name} needs a list quantity and a whole number", node.col_offset + 1)
@@ -323,32 +315,22 @@ class Evaluator:
             raise ExpressionError(
                 f"the cells selected do not all have the axis {uneven[0]!r}", column, f"fix {uneven[0]}"
             )
-        data: dict[tuple[Any, ...], Floats] = {}
-        counts: list[int | None] = []
+        data: dict[Key, Number] = {}
         lengths: dict[Key, int] = {}
-        axes = tuple(open_axes)
         is_list = self.results.is_list(name)
-        statistic = self.results.statistic(name)
         for cell in cells:
             key = tuple(cell.axes[a] for a in open_axes)
-            exact = cell.id in self.results.deterministic
             if not is_list:
-                values = self.results.values(cell.id, name)
-                data[key] = self.results.leave_one_out(cell.id, name)
-                counts.append(None if exact else int(np.count_nonzero(~np.isnan(values))))
+                data[key] = self.results.sample(cell.id, name)
                 continue
-            padded = self.results.matrix(cell.id, name)
-            replicates, longest = padded.shape
-            lengths[key] = longest
-            for i in range(longest) if positions is None else as_list(positions):
-                values = padded[:, i] if i < longest else np.full(replicates, math.nan)
-                at = key if type(positions) is int else (*key, i)
-                data[at] = samples_at_position(values, deterministic=exact, statistic=statistic)
-            counts.append(None if exact else replicates)
-        if is_list and type(positions) is not int:
-            axes = (*axes, INDEX)
-        whole = lengths if is_list and positions is None else None
-        return Field(axes, data, least_replicates(*counts), lengths=whole, within=self.results.range(name))
+            found = self.results.positions(cell.id, name, None if positions is None else as_list(positions))
+            lengths[key] = len(found)
+            for i, number in found.items():
+                data[key if type(positions) is int else (*key, i)] = number
+        if not is_list:
+            return Field(tuple(open_axes), data)
+        axes = tuple(open_axes) if type(positions) is int else (*open_axes, INDEX)
+        return Field(axes, data, lengths=lengths if positions is None else None)
 
     def _selection(
         self, args: list[ast.expr], keywords: list[ast.keyword]
@@ -376,12 +358,23 @@ class Evaluator:
         return where, positions
 
 
+def _quantile(share: float, matrix: Floats) -> Floats:
+    """A quantile over the rows of a matrix."""
+    return np.asarray(np.quantile(matrix, share, axis=0))
+
+
+def _elementwise(
+    f: Operation, within: Callable[[Derived, Derived], Range] = lambda a, b: ANY
+) -> Callable[[Number, Number], Number]:
+    """A function of values as one of numbers."""
+    return lambda a, b: derive(f, [a, b], within(a.derived, b.derived))
+
+
 def _decide(a: Field, b: Field, decision: Decision, level: float) -> Field:
     """A comparison of two fields, decided cell by cell."""
-    n = least_replicates(a.n, b.n)
-    less_ = partial(surely_less, n=n, bounds=a.bounds or b.bounds, within=common_range(a, b), level=level)
-    decided = combine(a, b, lambda x, y: decision(x, y, less_))
-    return Field(decided.axes, decided.data, n, condition=True)
+    less_ = partial(surely_less, bounds=a.bounds or b.bounds, level=level)
+    decided = combine(a, b, lambda x, y: Derived(decision(x, y, less_)))
+    return Field(decided.axes, decided.data, condition=True)
 
 
 def _axis_value(node: ast.expr) -> Any:
@@ -417,4 +410,4 @@ def _reindex(x: Field, name: str, k: int) -> Field:
             data[(*key[:at], position + k, *key[at + 1 :])] = value
         elif (position < k) if k >= 0 else (position >= length + k):
             data[key] = value
-    return Field(x.axes, data, x.n, lengths=lengths if k >= 0 else None, within=x.within)
+    return Field(x.axes, data, lengths=lengths if k >= 0 else None)

@@ -9,6 +9,7 @@ change stays paired.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,8 @@ from cwndlab.metrics._numbers import Floats, Range, derived_range
 from cwndlab.stats import intervals
 from cwndlab.stats.distributions import LEVEL, t_quantile
 from cwndlab.stats.intervals import ENOUGH_EQUAL, FEWEST, Interval
-from cwndlab.stats.jackknife import NO_SPREAD, align, centre, leave_one_out, pad_unpaired, standard_error
+from cwndlab.stats.jackknife import NO_SPREAD, leave_one_out, scaled_variances
+from cwndlab.stats.sample import Sample, relate, relate_runs
 
 PLAIN = Range()
 """The scale without bounds."""
@@ -29,50 +31,35 @@ class Asked(NamedTuple):
     kind: str | None
     """The comparison with another cell; None for a number of one cell."""
     runs: int
-    within: Range
-    """Of the quantity."""
-    statistic: str = "mean"
     paired: bool = False
     """Whether the source's two cells shared their random numbers, run by run."""
 
-    @property
-    def range(self) -> Range:
-        """Which values the number can take."""
-        return self.within if self.kind is None else derived_range(self.kind, self.within, self.within)
-
-    def value(self, own: Floats, base: Floats | None) -> float:
+    def value(self, own: Sample, base: Sample | None) -> float:
         """The number, from the runs of its cell and of the one that this is compared with."""
         if self.kind is None or base is None:
-            return centre(own, self.statistic)
-        return float(intervals.relate(self.kind, centre(own, self.statistic), centre(base, self.statistic)))
+            return own.centre
+        return float(intervals.relate(self.kind, own.centre, base.centre))
 
 
-def predict(
-    asked: Asked, own: Floats, base: Floats | None, *, exact: bool = False, fewest: int = FEWEST
-) -> Interval:
-    """Where the number from as many further runs would lie; `own` and `base` are values of single runs.
+def predict(asked: Asked, own: Sample, base: Sample | None, *, fewest: int = FEWEST) -> Interval:
+    """Where the number from as many further runs would lie; controls explain nothing of single runs.
 
-    Replicate k of both saw the same random numbers; NaN marks one that does not count. Fewer than `fewest`
-    replicates predict nothing.
+    Fewer than `fewest` replicates predict nothing.
     """
-    if asked.kind is None or base is None:
-        samples = leave_one_out(own, asked.statistic) if asked.runs > 1 else None
-        return intervals.prediction(
-            own, asked.runs, asked.within, samples=samples, deterministic=exact, fewest=fewest
-        )
-    n = min(len(own), len(base))
-    changes = intervals.relate(asked.kind, own[:n], base[:n])
-    if not asked.paired and not exact:
-        return _unpaired(asked, own, base, fewest)
-    samples = None
-    if asked.runs > 1:
-        left, right = leave_one_out(own, asked.statistic), leave_one_out(base, asked.statistic)
-        if asked.statistic == "median":
-            right = pad_unpaired(right, len(own))
-        samples = intervals.relate(asked.kind, *align(left, right))
-    return intervals.prediction(
-        changes, asked.runs, asked.range, samples=samples, deterministic=exact, fewest=fewest
-    )
+    both = [own] if asked.kind is None or base is None else [own, base]
+    if all(sample.exact for sample in both):
+        return intervals.exact(asked.value(own, base), own.n)
+    plain = [replace(sample, controls=()) for sample in both]
+    if asked.kind is None or len(plain) == 1:
+        samples = plain[0].derived.values if asked.runs > 1 else None
+        return intervals.prediction(own.runs, asked.runs, own.range, samples=samples, fewest=fewest)
+    kind, (a, b) = asked.kind, plain
+    if not asked.paired:
+        x, y = a.fill(len(b.runs)), b.fill(len(a.runs))
+        return _unpaired(asked, replace(a, runs=x), replace(b, runs=y), fewest)
+    samples = relate(kind, a, b).values if asked.runs > 1 else None
+    within = derived_range(kind, a.range, b.range)
+    return intervals.prediction(relate_runs(kind, a, b), asked.runs, within, samples=samples, fewest=fewest)
 
 
 class _Side(NamedTuple):
@@ -85,19 +72,18 @@ class _Side(NamedTuple):
     """Of single runs, NaN where not measured."""
 
 
-def _unpaired(asked: Asked, own: Floats, base: Floats, fewest: int) -> Interval:
+def _unpaired(asked: Asked, own: Sample, base: Sample, fewest: int) -> Interval:
     """The change between two cells whose further runs are drawn independently of each other."""
     kind = asked.kind or "difference"
-    n = min(int(np.count_nonzero(~np.isnan(values))) for values in (own, base))
-    value = asked.value(own, base)
+    n, value = min(own.n, base.n), asked.value(own, base)
     method = f"prediction for {asked.runs} run(s) of each cell, unpaired"
     if n == 0 or not math.isfinite(value):
         return Interval(math.nan, math.nan, math.nan, n, intervals.NOT_MEASURABLE)
     if n < fewest:
         return intervals.too_few(value, n)
-    ratio = kind != "difference" and asked.within.positive
+    ratio = kind != "difference" and own.range.positive
     scale = Range(0.0) if ratio and _above_zero(own) and _above_zero(base) else PLAIN
-    left, right = _side(own, asked, scale), _side(base, asked, scale)
+    left, right = _side(own, asked.runs, scale), _side(base, asked.runs, scale)
     size = 1.0
     if scale is PLAIN and kind != "difference":  # to first order: how far own - ratio * base lies from 0
         size, slope = abs(right.centre), left.centre / right.centre
@@ -105,34 +91,33 @@ def _unpaired(asked: Asked, own: Floats, base: Floats, fewest: int) -> Interval:
     half = _half_width(left, right, fewest)
     if math.isnan(half) or half <= NO_SPREAD * max(abs(left.centre), abs(right.centre)):
         end = value if n >= ENOUGH_EQUAL else math.nan
-        return Interval(value, end, end, n, f"no spread in {n} runs")
+        return Interval(value, end, end, n, intervals.equal_in(n))
     middle = left.centre - right.centre
     low, high = middle - half, middle + half
     if scale is not PLAIN:
         low, high = math.exp(low), math.exp(high)
     elif kind != "difference":
-        point = float(intervals.relate("ratio", centre(own, asked.statistic), centre(base, asked.statistic)))
+        point = own.centre / base.centre
         low, high = point - half / size, point + half / size
     if kind != "difference":
         low, high = sorted(float(end) for end in intervals.relate(kind, np.array([low, high]), 1.0))
-    possible = asked.range
+    possible = derived_range(kind, own.range, base.range)
     return Interval(value, max(possible.low, low), min(possible.high, high), n, method)
 
 
-def _above_zero(values: Floats) -> bool:
-    return bool(np.all(values[~np.isnan(values)] > 0.0))
+def _above_zero(sample: Sample) -> bool:
+    return bool(np.all(sample.runs[~np.isnan(sample.runs)] > 0.0))
 
 
-def _side(values: Floats, asked: Asked, scale: Range) -> _Side:
-    known = values[~np.isnan(values)]
-    n = len(known)
-    places = scale.to_scale(values)
-    if asked.runs == 1:
+def _side(sample: Sample, runs: int, scale: Range) -> _Side:
+    places = scale.to_scale(sample.runs)
+    if runs == 1:
         single = places[~np.isnan(places)]
         return _Side(float(np.mean(single)), float(np.var(single, ddof=1)), places)
-    samples = leave_one_out(known, asked.statistic)
-    error = standard_error(samples, scale)
-    return _Side(float(scale.to_scale(float(samples[0]))), error**2 * n / asked.runs, places)
+    n = sample.n
+    samples = leave_one_out(sample.runs[~np.isnan(sample.runs)], sample.statistic)
+    [variance] = scaled_variances(samples, scale, [(n, n)])
+    return _Side(float(scale.to_scale(float(samples[0]))), variance * n / runs, places)
 
 
 def _half_width(left: _Side, right: _Side, fewest: int) -> float:

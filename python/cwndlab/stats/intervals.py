@@ -1,20 +1,21 @@
 """Point estimates with 95 % confidence intervals, each naming its method.
 
-Cells are compared by common random numbers: replicate k of every cell saw the same object sizes, think
-times and start times, so two cells are compared replicate by replicate and never as independent samples.
-How often each method covers the truth is measured by `python -m validation.coverage`.
+These are of the runs of one cell; `sample` says which of them a number has, and compares cells. How often
+each method covers the truth is measured by `python -m validation.coverage`.
 """
 
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from cwndlab.metrics._numbers import ANY, Floats, Range, derived_range
+from cwndlab.metrics._numbers import ANY, Floats, Range
 from cwndlab.stats.distributions import LEVEL, order_ranks, poisson_ends, poisson_prediction, t_quantile
-from cwndlab.stats.jackknife import align, centre, ends, has_no_spread, leave_one_out
+from cwndlab.stats.jackknife import ends, leave_one_out
 from cwndlab.stats.skewness import stretch
 from cwndlab.writing import number_of
 
@@ -30,6 +31,8 @@ p^n (1 - p), at most 4.9 % for n = 7.
 
 EXACT = "deterministic"
 NOT_MEASURABLE = "not measurable"
+NO_SPREAD_IN = "no spread in"
+"""What the method of equal runs begins with."""
 ITSELF = "compared with itself"
 """The method of a comparison that says nothing."""
 
@@ -61,6 +64,24 @@ class Interval(NamedTuple):
         return self.method == EXACT
 
     @property
+    def equal_runs(self) -> bool:
+        """Whether all runs of something random gave the same."""
+        return self.method.startswith(NO_SPREAD_IN)
+
+    @property
+    def decided(self) -> tuple[float, float]:
+        """The ends by which a comparison is decided: enough equal runs are a point."""
+        if self.equal_runs and self.n >= ENOUGH_EQUAL:
+            return self.value, self.value
+        return self.low, self.high
+
+    @property
+    def leaves_out_0(self) -> bool:
+        """Whether a difference is sure: its interval leaves out 0."""
+        low, high = self.decided
+        return low > 0.0 or high < 0.0
+
+    @property
     def half_width(self) -> float:
         """Half the interval's width, in the estimate's unit."""
         return (self.high - self.low) / 2.0
@@ -89,14 +110,16 @@ def unseen_share(n: int) -> float:
     return 1.0 - math.pow(1.0 - LEVEL, 1.0 / n)
 
 
-def _degenerate(x: Floats, deterministic: bool, fewest: int = FEWEST) -> Interval | None:
-    """The cases that need no distribution: nothing measured, no randomness, or too few replicates."""
+def exact(value: float, n: int = 1) -> Interval:
+    """A value without randomness."""
+    return Interval(value, value, value, n, NOT_MEASURABLE if math.isnan(value) else EXACT)
+
+
+def _degenerate(x: Floats, fewest: int = FEWEST) -> Interval | None:
+    """The cases that need no distribution: nothing measured, or too few replicates."""
     n = len(x)
     if n == 0:
         return Interval(math.nan, math.nan, math.nan, 0, NOT_MEASURABLE)
-    if deterministic and is_constant(x):
-        value = float(x[0])
-        return Interval(value, value, value, n, EXACT)
     if n < fewest:
         return too_few(float(np.mean(x)), n)
     return None
@@ -111,40 +134,48 @@ def too_few(value: float, n: int) -> Interval:
     return Interval(value, math.nan, math.nan, n, f"{number_of(n, 'replicate')}{NO_INTERVAL}")
 
 
+def too_few_to_order(n: int) -> str:
+    """The method of a median or quantile of too few replicates."""
+    return f"{n} replicates: too few for order statistics"
+
+
+def equal_in(n: int) -> str:
+    """The method of `n` equal runs."""
+    return f"{NO_SPREAD_IN} {n} runs"
+
+
 def equal_runs(value: float, n: int, within: Range = ANY) -> Interval:
     """The mean of a random quantity of which all `n` replicates gave the same.
 
     A count has the exact interval of a Poisson mean. Anything else has no interval, as its scatter is
     unknown: at most `unseen_share(n)` of all runs give something else (95 %).
     """
-    method = f"no spread in {n} runs"
+    method = equal_in(n)
     if within.count and value.is_integer():
         low, high = (end / n for end in poisson_ends(round(n * value)))
         return Interval(value, low, high, n, method)
     return Interval(value, math.nan, math.nan, n, method)
 
 
-def mean(
-    values: Floats, within: Range = ANY, *, deterministic: bool = False, adjusted: bool = False
-) -> Interval:
+def mean(values: Floats, within: Range = ANY, *, adjusted: bool = False) -> Interval:
     """Mean over replicates: Student's t on the scale of the quantity's range.
 
     The interval of a count is never narrower than that of a Poisson count. `adjusted` values are those of
     `adjustment.adjust`: single ones may lie outside the range, and they are no counts.
     """
     x = _measurable(values) if adjusted else within.clip(_measurable(values))
-    known = _degenerate(x, deterministic)
+    known = _degenerate(x)
     if known is not None:
         return known
     n, value = len(x), float(np.mean(x))
     if is_constant(x):
         return equal_runs(float(x[0]), n, within)
-    low, high = ends(leave_one_out(x), n, within, stretched=_stretch(x, within))
+    low, high = ends(leave_one_out(x), [(n, n)], within, stretched=_stretch(x, within))
     method = f"{within.scale} t".strip()
     if within.count and not adjusted and bool(np.all(x == np.round(x))):
         at_least = [end / n for end in poisson_ends(round(float(np.sum(x))))]
         low, high, method = min(low, at_least[0]), max(high, at_least[1]), "log t, at least Poisson"
-    return Interval(value, low, high, n, method, _scatter(within, x, limit=SCATTER_OF_MEAN))
+    return Interval(value, low, high, n, method, warn_of_scatter(x, within, SCATTER_OF_MEAN))
 
 
 def _stretch(x: Floats, within: Range) -> tuple[float, float]:
@@ -154,10 +185,12 @@ def _stretch(x: Floats, within: Range) -> tuple[float, float]:
     return stretch(len(x), float(np.std(x, ddof=1)) / (float(np.mean(x)) - within.low))
 
 
-def _scatter(within: Range, *runs: Floats, limit: float = SCATTER) -> str:
-    """The warning of runs that scatter so widely that skewness may matter."""
-    wide = any(float(np.std(x, ddof=1)) > limit * float(np.mean(x)) for x in runs)
-    if within.count or not within.positive or not wide:
+def warn_of_scatter(values: Floats, within: Range, limit: float = SCATTER) -> str:
+    """The warning of runs that scatter so widely that skewness may matter; else ""."""
+    x = _measurable(values)
+    if within.count or not within.positive or len(x) < FEWEST:
+        return ""
+    if not float(np.std(x, ddof=1)) > limit * float(np.mean(x)):
         return ""
     return (
         f"the runs scatter by more than {100 * limit:g} % of their mean, so the interval may cover less "
@@ -165,7 +198,7 @@ def _scatter(within: Range, *runs: Floats, limit: float = SCATTER) -> str:
     )
 
 
-def quantile(values: Floats, q: float, *, deterministic: bool = False, level: float = LEVEL) -> Interval:
+def quantile(values: Floats, q: float) -> Interval:
     """Quantile with the distribution-free interval between two order statistics.
 
     With too few values for such a pair the interval is open (NaN): six are needed for a median at 95 %.
@@ -173,132 +206,34 @@ def quantile(values: Floats, q: float, *, deterministic: bool = False, level: fl
     if not 0.0 < q < 1.0:
         raise ValueError(f"a quantile lies between 0 and 1, got {q}")
     x = np.sort(_measurable(values))
-    known = _degenerate(x, deterministic)
+    known = _degenerate(x)
     if known is not None:
         return known
+    if is_constant(x):
+        return equal_runs(float(x[0]), len(x))
     n, value = len(x), float(np.quantile(x, q))
-    ranks = order_ranks(n, q, level)
+    ranks = order_ranks(n, q)
     if ranks is None:
-        return Interval(value, math.nan, math.nan, n, f"{n} replicates: too few for order statistics")
+        return Interval(value, math.nan, math.nan, n, too_few_to_order(n))
     return Interval(value, float(x[ranks[0]]), float(x[ranks[1]]), n, "order statistics")
 
 
-def median(values: Floats, *, deterministic: bool = False, level: float = LEVEL) -> Interval:
-    """Median with its order-statistics interval."""
-    return quantile(values, 0.5, deterministic=deterministic, level=level)
-
-
-def estimate(
-    values: Floats,
-    statistic: str,
-    within: Range = ANY,
-    *,
-    deterministic: bool = False,
-    adjusted: bool = False,
-) -> Interval:
-    """Mean or median over replicates, as the quantity asks for; of `adjusted` values always a mean."""
-    if statistic == "median":
-        return median(values, deterministic=deterministic)
-    return mean(values, within, deterministic=deterministic, adjusted=adjusted)
-
-
-def compare(
-    kind: str,
-    a: Floats,
-    b: Floats,
-    within: Range = ANY,
-    *,
-    deterministic: bool = False,
-    statistic: str = "mean",
-) -> Interval:
-    """Cell `a` against cell `b`, from the replicates that both have, on their means (or medians).
-
-    `kind`: `decrease` = 100 (1 - a/b), `increase` = 100 (a/b - 1), `ratio` = a/b, `difference` = a - b, with
-    a and b the means: a ratio of means, not a mean of ratios. `within` is the quantity's range. Differences
-    have the paired t; ratios of what is never negative t on the scale of their own range; other ratios
-    Fieller's interval, none where the denominator's reaches 0; medians the order statistics of both.
-    """
-    known = ~(np.isnan(a) | np.isnan(b))
-    a, b = a[known], b[known]
-    n = len(a)
-    if n == 0:
-        return Interval(math.nan, math.nan, math.nan, 0, NOT_MEASURABLE)
-    value = float(relate(kind, centre(a, statistic), centre(b, statistic)))
-    if deterministic and is_constant(a) and is_constant(b):
-        return Interval(value, value, value, n, EXACT)
-    if n < FEWEST:
-        return too_few(value, n)
-    if statistic == "median":
-        return _compared_medians(kind, a, b, value)
-    left, right = leave_one_out(a), leave_one_out(b)
-    samples = relate(kind, left, right)
-    if has_no_spread(samples, abs(float(left[0])) if kind == "difference" else 0.0):
-        return Interval(value, math.nan, math.nan, n, f"no spread in {n} runs")
-    what = "difference" if kind == "difference" else "ratio"
-    if kind == "difference" or within.positive:
-        derived = derived_range(kind, within, within)
-        low, high = ends(samples, n, derived)
-        method = f"{what} of means, {f'{derived.scale} paired t'.strip()}"
-    else:
-        ratios = np.array(fieller(left, right))
-        low, high = sorted(float(end) for end in relate(kind, ratios, 1.0))
-        method = "ratio of means, Fieller" + (": the denominator may be 0" if math.isnan(low) else "")
-    return Interval(value, low, high, n, method, _scatter(within, a, b))
-
-
-def _compared_medians(kind: str, a: Floats, b: Floats, value: float) -> Interval:
-    """From the intervals of both medians, which share the risk of missing it; pairs gain nothing here."""
-    each = 1.0 - (1.0 - LEVEL) / 2.0
-    x, y = median(a, level=each), median(b, level=each)
-    method = f"{'difference' if kind == 'difference' else 'ratio'} of medians, order statistics of both"
-    corners = relate(kind, np.array([x.low, x.low, x.high, x.high]), np.array([y.low, y.high] * 2))
-    if kind != "difference" and not y.low * y.high > 0.0:
-        corners = np.array([math.nan])
-    if math.isnan(x.low):
-        method = f"{len(a)} replicates: too few for order statistics"
-    return Interval(value, float(np.min(corners)), float(np.max(corners)), len(a), method)
-
-
-def jackknife_difference(a: Floats, b: Floats, *, level: float = LEVEL) -> Interval:
-    """How far an estimate `a` lies above `b`, from the leave-one-out values of both."""
-    ns = [len(samples) - 1 for samples in (a, b) if len(samples) > 1]
-    samples = np.subtract(*align(a, b))
-    value = float(samples[0])
-    if not ns:
-        return Interval(value, value, value, 1, EXACT)
-    n = min(ns)
-    if n < FEWEST:
-        return too_few(value, n)
-    if has_no_spread(samples, abs(float(a[0]))):
-        end = value if n >= ENOUGH_EQUAL else math.nan
-        return Interval(value, end, end, n, f"no spread in {n} runs")
-    low, high = ends(samples, n, level=level)
-    return Interval(value, low, high, n, "difference, paired t")
-
-
-def fieller(left: Floats, right: Floats) -> tuple[float, float]:
-    """The interval of a ratio of two paired estimates, from their leave-one-out values.
-
-    All ratios r for which left - r right does not differ from 0 (E. C. Fieller, 1954). NaN where the
-    denominator's own interval reaches 0, as they then have no bound.
-    """
-    n = len(left) - 1
-    a, b = float(left[0]), float(right[0])
-    u, v = left[1:] - np.mean(left[1:]), right[1:] - np.mean(right[1:])
-    t2 = t_quantile(0.5 + LEVEL / 2.0, n - 1) ** 2 * (n - 1) / n
-    squared = b * b - t2 * float(v @ v)
-    mixed = a * b - t2 * float(u @ v)
-    if not squared > 0.0:
-        return math.nan, math.nan
-    root = math.sqrt(max(0.0, mixed * mixed - squared * (a * a - t2 * float(u @ u))))
-    return (mixed - root) / squared, (mixed + root) / squared
+_PLAIN: dict[str, Callable[[Floats, Floats], Floats]] = {
+    "difference": operator.sub,
+    "sum": operator.add,
+    "product": operator.mul,
+}
 
 
 def relate(kind: str, a: Floats | float, b: Floats | float) -> Floats:
-    """The comparison `kind` of values (see `compare`), element by element; division by zero gives NaN."""
+    """The comparison or operation `kind` of values, element by element; division by zero gives NaN.
+
+    `decrease` = 100 (1 - a/b), `increase` = 100 (a/b - 1), `ratio` = a/b, `difference` = a - b, `sum` and
+    `product`. Of estimates, they are a ratio of means, not a mean of ratios.
+    """
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    if kind == "difference":
-        return np.asarray(x - y)
+    if kind in _PLAIN:
+        return np.asarray(_PLAIN[kind](x, y))
     quotient: Floats = np.divide(x, y, out=np.full(np.broadcast(x, y).shape, np.nan), where=y != 0)
     if kind == "ratio":
         return np.asarray(quotient)
@@ -315,7 +250,6 @@ def prediction(
     within: Range = ANY,
     *,
     samples: Floats | None = None,
-    deterministic: bool = False,
     fewest: int = FEWEST,
 ) -> Interval:
     """Where the estimate from `runs` further runs would lie, inside the range.
@@ -328,7 +262,7 @@ def prediction(
     closer than a Poisson count.
     """
     x = within.clip(_measurable(values))
-    known = _degenerate(x, deterministic, fewest)
+    known = _degenerate(x, fewest)
     if known is not None:
         return known
     n, value = len(x), float(np.mean(x))
@@ -336,12 +270,12 @@ def prediction(
     whole = within.count and bool(np.all(x == np.round(x)))
     if is_constant(x) and not whole:
         end = value if n >= ENOUGH_EQUAL else math.nan
-        return Interval(value, end, end, n, f"no spread in {n} runs")
+        return Interval(value, end, end, n, equal_in(n))
     low, high = value, value
     if not is_constant(x):
         if runs > 1:
             means = leave_one_out(x) if samples is None else samples
-            low, high = ends(means, n, within, widen=math.sqrt(1.0 + n / runs))
+            low, high = ends(means, [(len(means) - 1, n)], within, widen=math.sqrt(1.0 + n / runs))
         elif whole:
             low, high = _one_count(x)
         else:

@@ -2,20 +2,26 @@
 
 `leave_one_out` turns the replicates of a quantity into an array: first the estimate from all of them, then
 the one without replicate 1, without replicate 2, …. Whatever is computed from such arrays, element by
-element, is again an estimate followed by its leave-one-out values, and since replicate k saw the same
-random numbers in every cell, the result stays paired. `spread` is its standard error (B. Efron, C. Stein,
-"The jackknife estimate of variance", Annals of Statistics 9, 1981); of means and their differences it is
-exactly that of the paired t.
+element, is again an estimate followed by its leave-one-out values; `sample` says of which replicates. Their
+scatter gives the standard error (B. Efron, C. Stein, "The jackknife estimate of variance", Annals of
+Statistics 9, 1981); of means and their differences it is exactly that of the paired t, and of Welch's t where
+the replicates of two cells have nothing in common (degrees of freedom: F. E. Satterthwaite, Biometrics
+Bulletin 2, 1946).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from cwndlab.metrics._numbers import ANY, Floats, Range, median
 from cwndlab.stats.distributions import LEVEL, order_ranks, t_quantile
+
+Blocks: TypeAlias = Sequence[tuple[int, int]]
+"""Of which replicates leave-one-out values are: how many values follow, and from how many measured runs."""
 
 NO_SPREAD = 1e-12
 """Estimates nearer to each other than this (relatively) differ by rounding only."""
@@ -40,8 +46,7 @@ def leave_one_out(values: Floats, statistic: str = "mean") -> Floats:
 
     Leaving out one value says nothing of how uncertain a median is. Its values here are those of a mean with
     the standard error of the median's order-statistics interval, moved to the side of the left-out value;
-    NaN where there is no such interval. They are right for one cell, but do not pair with another's: see
-    `unpaired`.
+    NaN where there is no such interval. They are right for one cell, but do not pair with another's.
     """
     known = ~np.isnan(values)
     n = int(np.count_nonzero(known))
@@ -68,48 +73,22 @@ def _median_error(x: Floats) -> float:
     return float(ordered[high] - ordered[low]) / (2.0 * t_quantile(0.5 + level / 2.0, len(x) - 1))
 
 
-def pad_unpaired(samples: Floats, before: int) -> Floats:
-    """The same after so many replicates of other cells: a cell with other replicates of its own."""
-    return np.concatenate([samples[:1], np.full(before, samples[0]), samples[1:]])
+def variances(a: Floats, b: Floats, blocks: Blocks) -> list[float]:
+    """The covariance of two estimates over each block of replicates, from their leave-one-out values."""
+    found, start = [], 1
+    for length, _ in blocks:
+        x, y = a[start : start + length], b[start : start + length]
+        found.append((length - 1) / length * float(np.sum((x - np.mean(x)) * (y - np.mean(y)))))
+        start += length
+    return found
 
 
-def align(*several: Floats) -> list[Floats]:
-    """Estimates of cells with different numbers of replicates, brought to one length.
-
-    Leaving out a replicate that a cell does not have changes nothing in it. One without randomness stays the
-    single value that it is.
-    """
-    longest = max(len(samples) for samples in several)
-    return [
-        np.append(samples, np.full(longest - len(samples), samples[0])) if len(samples) > 1 else samples
-        for samples in several
-    ]
-
-
-def has_no_spread(samples: Floats, size: float = 0.0) -> bool:
-    """Whether leaving out a replicate changes nothing, for numbers computed from others of this size."""
-    size = max(size, abs(float(samples[0])))
-    return bool(len(samples) > 1 and np.ptp(samples) <= NO_SPREAD * size)
-
-
-def standard_error(samples: Floats, within: Range = ANY) -> float:
-    """Standard error of the estimate on the scale of a range; NaN where it has none.
-
-    Where one run dominates (only one had a loss), the estimate without it lies on a bound or very near. Its
-    place on the scale is then far away, which says nothing, and the error is that of the plain scale times
-    the slope at the estimate.
-    """
-    n = len(samples) - 1
-    if n < 2:
-        return math.nan
-    if _is_dominated(samples, within):
-        return within.slope(float(samples[0])) * _error(samples[1:])
-    return _error(within.to_scale(samples[1:]))
-
-
-def _error(others: Floats) -> float:
-    n = len(others)
-    return math.sqrt((n - 1) / n * float(np.sum((others - np.mean(others)) ** 2)))
+def quantile_of_t(found: Sequence[float], blocks: Blocks, level: float) -> float:
+    """The quantile of t with the degrees of freedom of the variances of all blocks together."""
+    freedom: float = min(n for _, n in blocks) - 1
+    if len(blocks) > 1 and (total := sum(found)) > 0.0:
+        freedom = total**2 / sum(one**2 / (n - 1) for one, (_, n) in zip(found, blocks, strict=True))
+    return t_quantile(0.5 + level / 2.0, freedom)
 
 
 def _is_dominated(samples: Floats, within: Range) -> bool:
@@ -121,22 +100,36 @@ def _is_dominated(samples: Floats, within: Range) -> bool:
     )
 
 
+def scaled_variances(samples: Floats, within: Range, blocks: Blocks) -> list[float]:
+    """The variance of an estimate on the scale of a range, over each block of replicates.
+
+    Where one run dominates (only one had a loss), the estimate without it lies on a bound or very near. Its
+    place on the scale is then far away, which says nothing, and the error is that of the plain scale times
+    the slope at the estimate.
+    """
+    if _is_dominated(samples, within):
+        slope = within.slope(float(samples[0]))
+        return [slope**2 * one for one in variances(samples, samples, blocks)]
+    places = within.to_scale(samples)
+    return variances(places, places, blocks)
+
+
 def ends(
     samples: Floats,
-    n: int,
+    blocks: Blocks,
     within: Range = ANY,
     *,
     level: float = LEVEL,
     widen: float = 1.0,
     stretched: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[float, float]:
-    """The interval's ends: t with n - 1 degrees of freedom on the scale of the range.
+    """The interval's ends by t on the scale of the range; NaN where the estimate lies on a bound.
 
-    NaN where the estimate lies on a bound. `widen` multiplies the standard error, `stretched` the lower and
-    the upper quantile of t.
+    `widen` multiplies the standard error, `stretched` the lower and the upper quantile of t.
     """
+    found = scaled_variances(samples, within, blocks)
     middle = float(within.to_scale(float(samples[0])))
-    half = widen * t_quantile(0.5 + level / 2.0, n - 1) * standard_error(samples, within)
+    half = widen * quantile_of_t(found, blocks, level) * math.sqrt(sum(found))
     if not (math.isfinite(middle) and math.isfinite(half)):
         return math.nan, math.nan
     below, above = stretched

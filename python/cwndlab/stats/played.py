@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -25,7 +25,8 @@ import numpy as np
 from cwndlab.metrics._numbers import Floats
 from cwndlab.stats.distributions import LEVEL, binomial_cdf
 from cwndlab.stats.further import Asked, predict
-from cwndlab.stats.tables import JudgedCell, JudgedTable, asked_of, reference, runs_of
+from cwndlab.stats.sample import Sample
+from cwndlab.stats.tables import JudgedCell, JudgedTable, asked_of, reference, samples_of
 from cwndlab.stats.verdict import Incompatible
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ class _Number:
 
     asked: Asked
     cells: tuple[str, str | None]
-    own: Floats
-    base: Floats | None
+    own: Sample
+    base: Sample | None
     rounding: float
     counts: bool
     published: float
@@ -133,24 +134,24 @@ class _Number:
 
     def _runs(self) -> int:
         """As many runs as the paper averaged, at most half of ours."""
-        n = min(len(values) for values in (self.own, self.base) if values is not None)
+        n = min(len(one.runs) for one in (self.own, self.base) if one is not None and not one.exact)
         return max(1, min(self.asked.runs, n // 2))
 
     def _compute(self, mine: Taken, theirs: Taken, runs: int) -> _Play:
         asked = self.asked._replace(runs=runs)
-        own, base = _without(self.own, mine), None
-        played = None
-        if self.base is not None:
-            base, played = _without(self.base, theirs), self.base[list(theirs)]
+        own, drawn = _divide(self.own, mine)
+        base, played = (None, None) if self.base is None else _divide(self.base, theirs)
         further = predict(asked, own, base, fewest=FEWEST_LEFT)
-        value = asked.value(self.own[list(mine)], played)
-        return _Play(value, asked.value(own, base), further.low, further.high)
+        return _Play(asked.value(drawn, played), asked.value(own, base), further.low, further.high)
 
 
-def _without(values: Floats, taken: Taken) -> Floats:
-    left = values.copy()
+def _divide(sample: Sample, taken: Taken) -> tuple[Sample, Sample]:
+    """The replicates that are left, and those taken; a cell without randomness gives its value to both."""
+    if sample.exact:
+        return sample, sample
+    left = sample.runs.copy()
     left[list(taken)] = np.nan
-    return left
+    return replace(sample, runs=left), replace(sample, runs=sample.runs[list(taken)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +171,13 @@ class PlayedPaper:
                 if cell.judgement is not None and cell.published is not None and not cell.judgement.marked:
                     if cell.cell in cells and cell.judgement.compatible is not None:
                         number = self._number(table, cell, cells[cell.cell])
-                        if len(number.own) - number._runs() >= FEWEST_LEFT:
+                        if not number.own.exact and len(number.own.runs) - number._runs() >= FEWEST_LEFT:
                             found[table.id, cell.row, cell.column] = number
         return found
 
     def _number(self, table: JudgedTable, cell: JudgedCell, info: CellInfo) -> _Number:
         column = table.column(cell)
-        own, base = runs_of(self.results, info, column)
+        own, base = samples_of(self.results, info, column)
         other = reference(self.results, info, column.compare).id if column.compare is not None else None
         assert cell.published is not None and cell.judgement is not None and cell.estimate is not None
         return _Number(
@@ -197,9 +198,9 @@ class PlayedPaper:
         """
         length: dict[str, int] = {}
         for number in self._numbers.values():
-            for cell, values in zip(number.cells, (number.own, number.base), strict=True):
-                if cell is not None and values is not None:
-                    length[cell] = max(length.get(cell, 0), len(values))
+            for cell, sample in zip(number.cells, (number.own, number.base), strict=True):
+                if cell is not None and sample is not None:
+                    length[cell] = max(length.get(cell, 0), len(sample.runs))
         if self.results.source_paired:
             random = _random("")
             orders = [random.permutation(max(length.values(), default=0)) for _ in range(DRAWS)]
@@ -238,7 +239,7 @@ class PlayedPaper:
         counts = self._played[2][:, counting].sum(axis=1)
         low, high = _ends(counts, "inverted_cdf")
         found = compatible.count(False)
-        if min((len(one.own) for one in self._numbers.values() if one.counts), default=0) < FEWEST_DRAWN:
+        if min((len(one.own.runs) for one in self._numbers.values() if one.counts), default=0) < FEWEST_DRAWN:
             n, miss = len(compatible), 1.0 - LEVEL
             most = next(k for k in range(n + 1) if binomial_cdf(k, n, miss) >= 1.0 - miss / 2.0)
             low, high = 0.0, max(high, float(most))

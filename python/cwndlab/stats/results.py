@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -18,10 +18,9 @@ from cwndlab.errors import NotFoundError, StudyError, nearest
 from cwndlab.metrics._numbers import ANY, Floats, Range
 from cwndlab.spec import schema
 from cwndlab.spec.values import as_list, label, same_value, text
-from cwndlab.stats import intervals, jackknife
-from cwndlab.stats.adjustment import ADJUSTED, adjust
 from cwndlab.stats.cell_index import CellIndex
 from cwndlab.stats.intervals import Interval
+from cwndlab.stats.sample import Sample, Streams
 from cwndlab.writing import with_unit
 
 if TYPE_CHECKING:
@@ -119,12 +118,32 @@ class NoRecords:
         return "packets"
 
 
+class RunValues(Mapping[tuple[str, str], Sequence[Value]]):
+    """Values by cell and quantity that cannot be changed any more."""
+
+    def __init__(self, data: Mapping[tuple[str, str], Sequence[Value]]) -> None:
+        self._data = {key: tuple(map(_frozen, values)) for key, values in data.items()}
+
+    def __getitem__(self, key: tuple[str, str]) -> Sequence[Value]:
+        return self._data[key]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+
+def _frozen(value: Value) -> Value:
+    return value if isinstance(value, int | float | np.number) else tuple(value)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """Values per cell, quantity and replicate, what they are called, and the records of replicate 0.
 
     `data[(cell id, quantity)]` holds one entry per replicate, in replicate order: a number (NaN = not
-    measurable in this run) or a list of numbers. Replicate k of every cell used the same random numbers.
+    measurable in this run) or a list of numbers. They are copied and cannot be changed.
     `statistics` says over replicates `mean` (the default) or `median`; `names` are named cells;
     `titles` say in words what an axis or a quantity is, `axis_units` in which unit an axis is, and
     `value_titles` what the value of an axis with this label is called; `ranges` which values a quantity can
@@ -132,7 +151,8 @@ class Results:
     `adjustments` names, for quantities whose means are freed of what the runs drew, the controls; `centred`
     are the quantities whose expectation is 0.
     `deterministic` has the cells in which nothing is random, so that one replicate suffices; equal replicates
-    alone are no proof of it.
+    alone are no proof of it. `seeds` has the seed of each other cell's runs: cells with the same seed saw the
+    same random numbers in replicate k; a cell that is not named has that of the study.
     `remarks` says what a reader of a cell's numbers must know, if anything; `failed` which connections of a
     cell's runs failed, and why.
     `budgets[(cell id, kind of objects)]` is where the time of those objects went in replicate 0, for the
@@ -155,6 +175,7 @@ class Results:
     adjustments: Mapping[str, Sequence[str]] = field(default_factory=dict)
     centred: Collection[str] = frozenset()
     deterministic: Collection[str] = frozenset()
+    seeds: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
     budgets: Mapping[tuple[str, str], Columns | str] = field(default_factory=dict)
@@ -164,6 +185,10 @@ class Results:
     flows: Sequence[str] = ()
     source_paired: bool = False
     """Whether the source's cells shared their random numbers, run by run."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, RunValues):
+            object.__setattr__(self, "data", RunValues(self.data))
 
     @cached_property
     def axes(self) -> dict[str, list[AxisValue]]:
@@ -255,100 +280,44 @@ class Results:
             row[: len(sample)] = sample
         return matrix
 
-    def estimate(self, cell_id: str, quantity: str) -> Interval:
-        """A quantity of a cell over the replicates, with its interval; computed once."""
-        if (known := self._estimates.get((cell_id, quantity))) is None:
-            known = self._estimates[cell_id, quantity] = self._estimate(cell_id, quantity)
+    def sample(self, cell_id: str, quantity: str) -> Sample:
+        """A quantity of a cell, to be estimated or compared; the same object each time."""
+        if (known := self._samples.get((cell_id, quantity))) is None:
+            controls = tuple(self.values(cell_id, name) for name in self.adjustments.get(quantity, ()))
+            known = self._sample(cell_id, quantity, self.values(cell_id, quantity), controls)
+            self._samples[cell_id, quantity] = known
         return known
 
+    def positions(
+        self, cell_id: str, quantity: str, wanted: Iterable[int] | None = None
+    ) -> dict[int, Sample]:
+        """The positions of a list quantity of a cell, those wanted or all; NaN where a list is shorter."""
+        matrix = self.matrix(cell_id, quantity)
+        runs, longest = matrix.shape
+        return {
+            i: self._sample(cell_id, quantity, matrix[:, i] if i < longest else np.full(runs, np.nan))
+            for i in (range(longest) if wanted is None else wanted)
+        }
+
+    def _sample(self, cell_id: str, quantity: str, runs: Floats, controls: tuple[Floats, ...] = ()) -> Sample:
+        exact = cell_id in self.deterministic
+        return Sample(
+            runs,
+            self.units.get(quantity, ""),
+            self.range(quantity),
+            self.statistic(quantity),
+            Streams("exact") if exact else Streams("paired", self.seeds.get(cell_id, "")),
+            controls,
+            self.failed.get(cell_id, ""),
+        )
+
     @cached_property
-    def _estimates(self) -> dict[tuple[str, str], Interval]:
+    def _samples(self) -> dict[tuple[str, str], Sample]:
         return {}
 
-    def _estimate(self, cell_id: str, quantity: str) -> Interval:
-        adjusted = self.adjust_values(cell_id, quantity)
-        if adjusted is None:
-            return self.plain_estimate(cell_id, quantity)
-        found = intervals.mean(adjusted, self.range(quantity), adjusted=True)
-        return self._warned(found._replace(method=found.method + ADJUSTED), cell_id)
-
-    def plain_estimate(self, cell_id: str, quantity: str) -> Interval:
-        """The same without adjustment."""
-        found = intervals.estimate(
-            self.values(cell_id, quantity),
-            self.statistic(quantity),
-            self.range(quantity),
-            deterministic=cell_id in self.deterministic,
-        )
-        return self._warned(found, cell_id)
-
-    def _warned(self, interval: Interval, *cells: str) -> Interval:
-        """The interval with a warning if connections of its cells failed."""
-        failed = dict.fromkeys(self.failed[cell] for cell in cells if cell in self.failed)
-        if not failed:
-            return interval
-        return interval._replace(warning="; ".join(filter(None, (interval.warning, *failed))))
-
-    def compare(self, kind: str, a: str, b: str, quantity: str) -> Interval:
-        """A quantity of cell `a` against that of cell `b` (see `intervals.compare`)."""
-        n = min(len(self.values(cell, quantity)) for cell in (a, b))
-        adjusted = [self.adjust_values(cell, quantity, n) for cell in (a, b)]
-        x, y = (
-            self.values(cell, quantity)[:n] if values is None else values
-            for cell, values in zip((a, b), adjusted, strict=True)
-        )
-        found = intervals.compare(
-            kind,
-            x,
-            y,
-            self.range(quantity),
-            deterministic=a in self.deterministic and b in self.deterministic,
-            statistic=self.statistic(quantity),
-        )
-        if any(values is not None for values in adjusted):
-            found = found._replace(method=found.method + ADJUSTED)
-        return self._warned(found, a, b)
-
-    def values_for_mean(self, cell_id: str, quantity: str) -> Floats:
-        """The values whose mean is the estimate: those of the runs, adjusted if possible."""
-        adjusted = self.adjust_values(cell_id, quantity)
-        return self.values(cell_id, quantity) if adjusted is None else adjusted
-
-    def adjust_values(self, cell_id: str, quantity: str, n: int | None = None) -> Floats | None:
-        """The values of (the first `n`) replicates, freed of what the controls explain (see `adjustment`).
-
-        None where the study does not ask for it, or where it cannot be done.
-        """
-        names = self.adjustments.get(quantity, ())
-        if not names or cell_id in self.deterministic:
-            return None
-        controls = [self.values(cell_id, name)[:n] for name in names]
-        return adjust(self.values(cell_id, quantity)[:n], controls, self.range(quantity))
-
-    def leave_one_out(self, cell_id: str, quantity: str) -> Floats:
-        """The estimate, then those without one replicate, alike in all cells (see `jackknife`).
-
-        The one value where nothing is random. Medians do not pair, so that each has replicates of its own.
-        """
-        values, statistic = self.values_for_mean(cell_id, quantity), self.statistic(quantity)
-        if cell_id in self.deterministic or len(values) == 0:
-            return np.array([jackknife.centre(values, statistic)])
-        samples = jackknife.leave_one_out(values, statistic)
-        return (
-            jackknife.pad_unpaired(samples, self._earlier_replicates[cell_id, quantity])
-            if statistic == "median"
-            else samples
-        )
-
-    @cached_property
-    def _earlier_replicates(self) -> dict[tuple[str, str], int]:
-        """How many replicates come before those of each cell and quantity that is a median."""
-        found, before = {}, 0
-        for key, values in self.data.items():
-            if self.statistic(key[1]) == "median":
-                found[key] = before
-                before += len(values)
-        return found
+    def estimate(self, cell_id: str, quantity: str) -> Interval:
+        """A quantity of a cell over the replicates, with its interval."""
+        return self.sample(cell_id, quantity).estimate()
 
     def select(self, where: Mapping[str, Any]) -> list[CellInfo]:
         """The cells whose axes have the wanted values (a list of values: any of them).
@@ -405,7 +374,7 @@ class Results:
     def restrict(self, cells: Sequence[CellInfo]) -> Results:
         """The same with these cells only; what is known of the values is not computed again."""
         made = replace(self, cells=tuple(cells))
-        made.__dict__["_earlier_replicates"] = self._earlier_replicates
+        made.__dict__["_samples"] = self._samples
         return made
 
     @cached_property

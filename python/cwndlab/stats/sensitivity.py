@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.metrics._numbers import median
-from cwndlab.stats import intervals, jackknife
 from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.intervals import Interval
-from cwndlab.stats.tables import JudgedCell, JudgedTable, leave_one_out, reference
+from cwndlab.stats.sample import relate
+from cwndlab.stats.tables import JudgedCell, JudgedTable, number_of_cell, reference
 from cwndlab.stats.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -216,8 +216,8 @@ def _moves(
     decided = 0
     for outcome in tried:
         change = _change(column, info, results, outcome.choice.results, 1.0 - (1.0 - LEVEL) / len(tried))
-        decided += change.low <= change.high
-        if change.low > 0.0 or change.high < 0.0:
+        decided += change.decided[0] <= change.decided[1]
+        if change.leaves_out_0:
             number, verdict = cell.estimate.value + change.value, _verdict(cell, outcome)
             closed = change.value / gap if gap else 0.0
             found.append(Move(outcome.choice.axis, outcome.choice.value, number, change, closed, verdict))
@@ -227,12 +227,10 @@ def _moves(
 
 def _change(column: Column, cell: CellInfo, base: Results, varied: Results, level: float) -> Interval:
     """What a column shows with a choice less what it shows without it."""
-    own, theirs = leave_one_out(base, cell, column), leave_one_out(varied, cell, column)
-    if np.array_equal(own, theirs):
-        return Interval(0.0, 0.0, 0.0, max(1, len(own) - 1), "equal runs")
-    if base.statistic(column.quantity) == "median" and len(theirs) > 1:
-        theirs = jackknife.pad_unpaired(theirs, len(own) - 1)  # medians do not pair
-    return intervals.jackknife_difference(theirs, own, level=level)
+    own, theirs = (number_of_cell(of, cell, column.quantity, column.compare) for of in (base, varied))
+    if np.array_equal(own.derived.values, theirs.derived.values, equal_nan=True):
+        return Interval(0.0, 0.0, 0.0, max(1, own.derived.n or 1), "equal runs")
+    return relate("difference", theirs, own).estimate(level)
 
 
 def _verdict(cell: JudgedCell, outcome: ChoiceOutcome) -> Verdict | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from cwndlab.spec.values import as_list, same_value
 from cwndlab.stats import intervals
 from cwndlab.stats.field import INDEX
 from cwndlab.stats.results import AxisValue, CellInfo, Results, is_name
+from cwndlab.stats.sample import Number, relate
 from cwndlab.stats.tables import derived_unit, measure, reference
 
 if TYPE_CHECKING:
@@ -164,25 +165,12 @@ def _list_points(
     spec: Figure, results: Results, panel: AxisValue | None, series: str, cell: CellInfo
 ) -> list[Point]:
     assert spec.quantity is not None
-    own, within = results.matrix(cell.id, spec.quantity), results.range(spec.quantity)
-    exact = cell.id in results.deterministic
-    other, both = None, exact
+    numbers: Iterable[Number] = results.positions(cell.id, spec.quantity).values()
     if spec.compare is not None:
-        against = reference(results, cell, spec.compare)
-        other = results.matrix(against.id, spec.quantity)
-        both = exact and against.id in results.deterministic
-    length = own.shape[1] if other is None else min(own.shape[1], other.shape[1])
-    found = []
-    for i in range(length):
-        if other is None or spec.compare is None:
-            interval = intervals.mean(own[:, i], within, deterministic=exact)
-        else:
-            interval = intervals.compare(
-                spec.compare.kind, own[:, i], other[:, i], within, deterministic=both
-            )
-        if not np.isnan(interval.value):
-            found.append(Point(panel, series, i + 1, interval))
-    return found
+        others = results.positions(reference(results, cell, spec.compare).id, spec.quantity).values()
+        numbers = [relate(spec.compare.kind, *pair) for pair in zip(numbers, others, strict=False)]
+    found = [Point(panel, series, i, number.estimate()) for i, number in enumerate(numbers, start=1)]
+    return [point for point in found if not np.isnan(point.interval.value)]
 
 
 def curves(spec: Figure, results: Results) -> list[Curve]:

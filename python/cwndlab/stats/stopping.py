@@ -6,19 +6,11 @@ import math
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from cwndlab.metrics._numbers import ANY, Floats, Range
 from cwndlab.spec.outputs import Listing, Table
-from cwndlab.stats import intervals
-from cwndlab.stats.jackknife import centre
 from cwndlab.stats.results import NotRunError, Results
+from cwndlab.stats.sample import Number, relate
 from cwndlab.stats.tables import reference
-
-if TYPE_CHECKING:
-    from cwndlab.stats.intervals import Interval
 
 FIRST_LOOK = 10
 """Replicates before the first look: fewer make the sample variance too wild."""
@@ -45,51 +37,24 @@ class StoppingRule:
         if self.cap < self.first_look:
             raise ValueError(f"the cap must be at least {self.first_look} replicates, got {self.cap}")
 
-    def replicates_needed(
-        self, values: Floats, statistic: str = "mean", within: Range = ANY, *, adjusted: bool = False
-    ) -> int:
-        """How many replicates a quantity needs in all, as far as these tell; as many as these if enough.
-
-        `adjusted` as in `intervals.mean`.
-        """
-        estimate = intervals.estimate(values, statistic, within, adjusted=adjusted)
-        spread = len(np.unique(values[~np.isnan(values)])) > 1
-        return self._wanted(estimate, abs(estimate.value), len(values), spread)
-
-    def replicates_needed_to_compare(
-        self, kind: str, a: Floats, b: Floats, statistic: str = "mean", within: Range = ANY
-    ) -> int:
-        """How many replicates a comparison of two cells needs in all (`kind` as in `intervals.compare`).
+    def replicates_needed(self, number: Number, ran: int) -> int:
+        """How many replicates a number needs in all, as far as the `ran` ones tell; `ran` if they are enough.
 
         The precision of a change in per cent is that of the ratio behind it, and that of a difference is
         relative to the larger of the two estimates: a change near 0 would never be precise enough relative
         to itself.
         """
-        n = min(len(a), len(b))
-        a, b = a[:n], b[:n]
-        estimate = intervals.compare(kind, a, b, within, statistic=statistic)
-        measure = {
-            "ratio": abs(estimate.value),
-            "decrease": abs(100.0 - estimate.value),
-            "increase": abs(100.0 + estimate.value),
-            "difference": max(abs(centre(a, statistic)), abs(centre(b, statistic))),
-        }[kind]
-        return self._wanted(estimate, measure, n, spread=not math.isnan(estimate.low))
-
-    def _wanted(self, estimate: Interval, measure: float, n: int, spread: bool) -> int:
-        if math.isnan(estimate.value):
-            return n  # no number of runs makes it measurable
-        if n >= self.cap:
-            return n
+        estimate = number.estimate()
+        if math.isnan(estimate.value) or estimate.exact or ran >= self.cap:
+            return ran  # no number of runs makes it measurable, or more precise
         if estimate.n < self.first_look:
-            return min(self.cap, max(self.first_look, n + 1))
-        bound = self.relative / (1.0 + self.relative) * measure
-        reach = estimate.reach
-        if spread and reach <= bound:
-            return n
-        if not spread or math.isnan(reach) or bound == 0.0:
-            return min(self.cap, 2 * n)
-        return min(self.cap, max(n + 1, math.ceil(n * (reach / bound) ** 2)))
+            return min(self.cap, max(self.first_look, ran + 1))
+        bound = self.relative / (1.0 + self.relative) * number.scale
+        if bound == 0.0 or math.isnan(estimate.reach) or estimate.equal_runs:
+            return min(self.cap, 2 * ran)
+        if estimate.reach <= bound:
+            return ran
+        return min(self.cap, max(ran + 1, math.ceil(ran * (estimate.reach / bound) ** 2)))
 
 
 def replicates_by_cell(
@@ -102,24 +67,17 @@ def replicates_by_cell(
     numbers = [name for name in results.units if name not in results.centred and not results.is_list(name)]
     needed = {}
     for cell in results.cells:
-        needed[cell.id] = 0
-        for name in numbers:
-            adjusted = results.adjust_values(cell.id, name)
-            asked = rule.replicates_needed(
-                results.values(cell.id, name) if adjusted is None else adjusted,
-                results.statistic(name),
-                results.range(name),
-                adjusted=adjusted is not None,
-            )
-            needed[cell.id] = max(needed[cell.id], asked)
+        asked = (
+            rule.replicates_needed(sample, len(sample.runs))
+            for sample in (results.sample(cell.id, name) for name in numbers)
+        )
+        needed[cell.id] = max(asked, default=0)
     for kind, cell_id, other, name in _compared(results, tables):
-        a, b = (results.values_for_mean(one, name) for one in (cell_id, other))
-        if other in results.deterministic:  # whose single replicate is representative
-            b = np.full(len(a), b[0])
-        if cell_id in results.deterministic:
-            a = np.full(len(b), a[0])
-        asked = rule.replicates_needed_to_compare(kind, a, b, results.statistic(name), results.range(name))
-        needed[cell_id], needed[other] = max(needed[cell_id], asked), max(needed[other], asked)
+        both = results.sample(cell_id, name), results.sample(other, name)
+        ran = min((len(sample.runs) for sample in both if not sample.exact), default=1)
+        asked_of_both = rule.replicates_needed(relate(kind, *both), ran)
+        for one in (cell_id, other):
+            needed[one] = max(needed[one], asked_of_both)
     return needed
 
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from cwndlab.errors import StudyError, nearest
-from cwndlab.metrics._numbers import Floats
 from cwndlab.spec.files import read_csv
 from cwndlab.spec.values import as_list, is_among, label
-from cwndlab.stats import intervals, jackknife
+from cwndlab.stats import intervals
 from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.further import Asked, predict
 from cwndlab.stats.intervals import Interval
 from cwndlab.stats.results import AxisValue, CellInfo, Estimate, Results
+from cwndlab.stats.sample import Number, Sample, relate
 from cwndlab.stats.verdict import Comparison, Judgement, Verdict, decimals, half_unit, judge
 
 if TYPE_CHECKING:
@@ -96,17 +96,22 @@ def measure(
     results: Results, cell: CellInfo, quantity: str, comparison: Compare | None, runs: float | None = None
 ) -> Interval:
     """The estimate of a table's or a figure's number in a cell, or the quantile `runs` of its runs."""
-    exact = cell.id in results.deterministic
-    values = results.values(cell.id, quantity)
+    sample = results.sample(cell.id, quantity)
     if runs is not None:
-        return intervals.quantile(values, runs, deterministic=exact)
+        return sample.quantile(runs)
+    if comparison is not None and reference(results, cell, comparison).id == cell.id:
+        none = math.nan if np.isnan(sample.runs).all() else float(intervals.relate(comparison.kind, 1.0, 1.0))
+        return Interval(none, none, none, sample.n, intervals.ITSELF)
+    return number_of_cell(results, cell, quantity, comparison).estimate()
+
+
+def number_of_cell(results: Results, cell: CellInfo, quantity: str, comparison: Compare | None) -> Number:
+    """What a table or a figure shows of a cell, to be estimated or compared with what it shows of others."""
+    sample = results.sample(cell.id, quantity)
     if comparison is None:
-        return results.estimate(cell.id, quantity)
-    other = reference(results, cell, comparison)
-    if other.id == cell.id:
-        none = math.nan if np.isnan(values).all() else float(intervals.relate(comparison.kind, 1.0, 1.0))
-        return Interval(none, none, none, int((~np.isnan(values)).sum()), intervals.ITSELF)
-    return results.compare(comparison.kind, cell.id, other.id, quantity)
+        return sample
+    other = results.sample(reference(results, cell, comparison).id, quantity)
+    return relate(comparison.kind, sample, other)
 
 
 def reference(results: Results, cell: CellInfo, comparison: Compare) -> CellInfo:
@@ -237,11 +242,7 @@ def _finish(
             published.value,
             published.rounding,
             interval,
-            predict(
-                asked_of(spec, column, results),
-                *runs_of(results, cell, column),
-                exact=interval.exact,
-            ),
+            predict(asked_of(spec, column, results), *samples_of(results, cell, column)),
             margin=margin_of(spec, column, results).half_width_of(published.value, published.rounding),
             signed=column.compare is not None and column.compare.kind != "ratio",
             comparisons=_comparisons(results, draft, everything),
@@ -283,43 +284,18 @@ def derived_unit(comparison: Compare | None, unit: str) -> str:
     return "" if comparison.kind == "ratio" else "%"
 
 
-def per_run(results: Results, cell: CellInfo, column: Column) -> Floats:
-    """What a column shows, of each replicate."""
-    values = results.values(cell.id, column.quantity)
-    if column.compare is None:
-        return values
-    other = results.values(reference(results, cell, column.compare).id, column.quantity)
-    n = min(len(values), len(other))
-    return intervals.relate(column.compare.kind, values[:n], other[:n])
-
-
-def leave_one_out(results: Results, cell: CellInfo, column: Column) -> Floats:
-    """What a column shows, and what it would without one replicate; the one value where nothing is random."""
-    own = results.leave_one_out(cell.id, column.quantity)
-    if column.compare is None:
-        return own
-    other = reference(results, cell, column.compare).id
-    theirs = results.leave_one_out(other, column.quantity)
-    return intervals.relate(column.compare.kind, *jackknife.align(own, theirs))
-
-
-def runs_of(results: Results, cell: CellInfo, column: Column) -> tuple[Floats, Floats | None]:
-    """The values of a number's runs, and of those of the cell that it is compared with."""
-    own = results.values(cell.id, column.quantity)
+def samples_of(results: Results, cell: CellInfo, column: Column) -> tuple[Sample, Sample | None]:
+    """The sample of a number's cell, and that of the cell that it is compared with."""
+    own = results.sample(cell.id, column.quantity)
     if column.compare is None:
         return own, None
-    return own, results.values(reference(results, cell, column.compare).id, column.quantity)
+    return own, results.sample(reference(results, cell, column.compare).id, column.quantity)
 
 
 def asked_of(spec: Table, column: Column, results: Results) -> Asked:
     """What a published number is of."""
-    return Asked(
-        column.compare.kind if column.compare is not None else None,
-        spec.published_runs,
-        results.range(column.quantity),
-        results.statistic(column.quantity),
-        results.source_paired,
-    )
+    kind = column.compare.kind if column.compare is not None else None
+    return Asked(kind, spec.published_runs, results.source_paired)
 
 
 def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) -> Iterator[Comparison]:
@@ -333,21 +309,21 @@ def _comparisons(results: Results, draft: _Draft, everything: Sequence[_Draft]) 
         return
     apart = []
     for other in everything:
-        theirs = other.number.published
-        if other is draft or theirs is None or other.cell is None:
+        printed = other.number.published
+        if other is draft or printed is None or other.cell is None:
             continue
         if other.group != draft.group or not _of_one_kind(draft.column, other.column):
             continue
-        step = theirs.value - mine.value
-        if abs(step) > mine.rounding + theirs.rounding:
+        step = printed.value - mine.value
+        if abs(step) > mine.rounding + printed.rounding:
             apart.append((step, other.cell, other.column))
     if not apart:
         return
-    own, level = leave_one_out(results, draft.cell, draft.column), 1.0 - (1.0 - LEVEL) / len(apart)
+    level = 1.0 - (1.0 - LEVEL) / len(apart)
+    own = number_of_cell(results, draft.cell, draft.column.quantity, draft.column.compare)
     for step, cell, column in apart:
-        yield Comparison(
-            step, intervals.jackknife_difference(leave_one_out(results, cell, column), own, level=level)
-        )
+        theirs = number_of_cell(results, cell, column.quantity, column.compare)
+        yield Comparison(step, relate("difference", theirs, own).estimate(level))
 
 
 def _of_one_kind(a: Column, b: Column) -> bool:

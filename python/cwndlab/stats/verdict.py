@@ -259,7 +259,8 @@ def _keeps_trend(
 
 def _sign(x: Interval) -> int:
     """The sign that an interval shows; 0 where it includes 0 or there is none."""
-    return (x.low > 0.0) - (x.high < 0.0)
+    low, high = x.decided
+    return (low > 0.0) - (high < 0.0)
 
 
 class Incompatible(NamedTuple):

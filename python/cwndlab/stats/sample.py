@@ -1,0 +1,404 @@
+"""Numbers of runs: how they are estimated, compared and combined. Every comparison of runs is made here.
+
+A `Sample` holds the values of one quantity of one cell, a `Derived` what is computed from samples.
+
+1. An exact value (nothing in its cell is random) stands for all replicates of the other side.
+2. Pairing follows from the random numbers that values depend on (`Streams`), never from a caller. Two samples
+   with the same random numbers are compared over the replicates that both have.
+3. Statistic, range and unit travel with the value.
+4. Controls are applied to each sample before it is compared (see `adjustment`).
+5. `estimate` alone decides about too few, equal and dominated runs.
+
+A derived number holds its estimate, then the estimate without each replicate of each stream in turn: a
+jackknife (B. Efron, C. Stein, "The jackknife estimate of variance", Annals of Statistics 9, 1981). For means
+and their differences it is the paired t, or Welch's t where the random numbers differ, with the degrees of
+freedom of F. E. Satterthwaite (Biometrics Bulletin 2, 1946).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Floats, Range, derived_range
+from cwndlab.stats import intervals
+from cwndlab.stats.adjustment import ADJUSTED, adjust
+from cwndlab.stats.distributions import LEVEL
+from cwndlab.stats.intervals import FEWEST, NOT_MEASURABLE, Interval
+from cwndlab.stats.jackknife import NO_SPREAD, Blocks, centre, ends, leave_one_out, quantile_of_t, variances
+
+CLOSE = 1e-9
+"""Two numbers nearer than this (relatively, or absolutely around 0) count as equal."""
+
+_UNITS: dict[str, Callable[[str, str], str]] = {
+    "sum": lambda a, b: a if a == b or b == "1" else b,
+    "difference": lambda a, b: a if a == b or b == "1" else b,
+    "product": lambda a, b: b if a == "1" else a if b == "1" else f"{a} × {b}",
+    "ratio": lambda a, b: "1" if a == b else a if b == "1" else f"{a}/{b}",
+    "increase": lambda a, b: "%",
+    "decrease": lambda a, b: "%",
+}
+
+_RATIOS = ("ratio", "increase", "decrease")
+_NAMES = {"difference": "difference"} | dict.fromkeys(_RATIOS, "ratio")
+"""What a comparison is called in the method of its interval."""
+
+
+class Streams(NamedTuple):
+    """Which random numbers the runs of a cell depend on: none, those of a seed, or some of its own."""
+
+    kind: Literal["exact", "paired", "own"] = "paired"
+    id: str = ""
+    """The seed; of "own" the cell."""
+
+
+PAIRED = Streams()
+"""Those of the study's seed."""
+
+
+class StreamRuns(NamedTuple):
+    """The replicates of one stream on which a derived number depends."""
+
+    streams: Streams
+    length: int
+    n: int
+    """The fewest that could be measured of any value behind it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One quantity of one cell: a value for each replicate, NaN where it could not be measured."""
+
+    runs: Floats
+    unit: str = "1"
+    range: Range = ANY
+    statistic: str = "mean"
+    streams: Streams = PAIRED
+    controls: tuple[Floats, ...] = ()
+    """What the means are freed of: values with the expectation 0, for each replicate."""
+    warning: str = ""
+    """Which connections failed, and why."""
+
+    def __post_init__(self) -> None:
+        runs = np.array(self.runs, dtype=np.float64)
+        runs.flags.writeable = False  # what is computed of it is kept
+        object.__setattr__(self, "runs", runs)
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is random, so that one run suffices; equal replicates alone are no proof of it."""
+        return self.streams.kind == "exact"
+
+    @property
+    def n(self) -> int:
+        """How many replicates could be measured."""
+        return int(np.count_nonzero(~np.isnan(self.runs)))
+
+    @property
+    def centre(self) -> float:
+        """Mean or median of the runs as they are."""
+        return centre(self.runs, self.statistic)
+
+    @cached_property
+    def adjusted(self) -> Floats | None:
+        """The values freed of what the controls explain; None if that is not asked for or cannot be done."""
+        if not self.controls or self.exact:
+            return None
+        return adjust(self.runs, self.controls, self.range)
+
+    @property
+    def values(self) -> Floats:
+        """The values whose mean is the estimate."""
+        return self.runs if self.adjusted is None else self.adjusted
+
+    def estimate(self) -> Interval:
+        """Mean or median over the replicates, with its 95 % interval."""
+        return self._estimate._replace(
+            warning="; ".join(filter(None, (self._estimate.warning, self.warning)))
+        )
+
+    @cached_property
+    def _estimate(self) -> Interval:
+        if self.exact:
+            return intervals.exact(self.centre, self.n)
+        if self.statistic == "median":
+            return intervals.quantile(self.runs, 0.5)
+        if self.adjusted is None:
+            return intervals.mean(self.runs, self.range)
+        found = intervals.mean(self.adjusted, self.range, adjusted=True)
+        return found._replace(method=found.method + ADJUSTED)
+
+    @property
+    def scale(self) -> float:
+        """What its precision is relative to."""
+        return abs(self.estimate().value)
+
+    def quantile(self, share: float) -> Interval:
+        """A quantile of the runs."""
+        if self.exact:
+            return self.estimate()
+        return intervals.quantile(self.runs, share)
+
+    @cached_property
+    def derived(self) -> Derived:
+        """The same as a number to compute with."""
+        values = self.values
+        point = centre(values, self.statistic)
+        warnings = (self.warning,)
+        if self.exact or len(values) == 0:
+            return Derived(np.array([point]), (), self.range, self.unit, abs(point), self.statistic, warnings)
+        median = self.statistic == "median"  # which pairing gains nothing
+        streams = Streams("own", blake2b(values.tobytes()).hexdigest()) if median else self.streams
+        return Derived(
+            leave_one_out(values, self.statistic),
+            (StreamRuns(streams, len(values), self.n),),
+            self.range,
+            self.unit,
+            abs(point),
+            self.statistic,
+            ("" if median else intervals.warn_of_scatter(values, self.range), self.warning),
+            adjusted=self.adjusted is not None,
+        )
+
+    def keep_common(self, other: Sample) -> Sample:
+        """The replicates that another sample has too, where both depend on the same random numbers."""
+        if self.streams != other.streams or self.exact:
+            return self
+        n = min(len(self.runs), len(other.runs))
+        runs = np.where(np.isnan(other.runs[:n]), math.nan, self.runs[:n])
+        if np.array_equal(runs, self.runs, equal_nan=True):
+            return self
+        return replace(self, runs=runs, controls=tuple(control[:n] for control in self.controls))
+
+    def equals(self, other: Sample) -> bool:
+        """Whether every replicate gave the same; of an exact one, its value."""
+        a, b = self.fill(len(other.runs)), other.fill(len(self.runs))
+        return bool(np.array_equal(a, b, equal_nan=True))
+
+    def fill(self, n: int) -> Floats:
+        """The values of single runs, an exact one for as many replicates as another sample has."""
+        return np.full(n, self.centre) if self.exact else self.runs
+
+    def __add__(self, other: Number | float) -> Derived:
+        return relate("sum", self, other)
+
+    def __sub__(self, other: Number | float) -> Derived:
+        return relate("difference", self, other)
+
+    def __mul__(self, other: Number | float) -> Derived:
+        return relate("product", self, other)
+
+    def __truediv__(self, other: Number | float) -> Derived:
+        return relate("ratio", self, other)
+
+
+@dataclass(frozen=True, eq=False)
+class Derived:
+    """A number computed from samples: its estimate, then those without one replicate of a stream in turn."""
+
+    values: Floats
+    parts: tuple[StreamRuns, ...] = ()
+    """The streams, in the order of the values; none of a number without randomness."""
+    range: Range = ANY
+    unit: str = "1"
+    size: float = 0.0
+    """Of the largest number that it was added from: what rounding is relative to."""
+    statistic: str = "mean"
+    warnings: tuple[str, ...] = ()
+    kind: str = ""
+    """How it was made of two numbers (see `intervals.relate`)."""
+    adjusted: bool = False
+    quotient: tuple[Derived, Derived] | None = None
+    """Of a ratio of what may be negative: numerator and denominator."""
+
+    @classmethod
+    def constant(cls, *values: float) -> Derived:
+        """A number without randomness; several values are those of a count and its bounds."""
+        return cls(np.array(values), range=Range(values[0], values[0]), size=abs(values[0]))
+
+    @property
+    def derived(self) -> Derived:
+        """Itself."""
+        return self
+
+    @property
+    def n(self) -> int | None:
+        """The fewest replicates behind it; None if nothing is random."""
+        return min((part.n for part in self.parts), default=None)
+
+    def estimate(self, level: float = LEVEL) -> Interval:
+        """The number with its interval; NaN ends where there is none, and the method says why."""
+        found = self._estimate(level)
+        return found._replace(warning="; ".join(dict.fromkeys(filter(None, self.warnings))))
+
+    def _estimate(self, level: float) -> Interval:
+        point, n = float(self.values[0]), self.n
+        if n is None:
+            return intervals.exact(point, 1)
+        if math.isnan(point):
+            return Interval(point, point, point, n, NOT_MEASURABLE)
+        if n < FEWEST:
+            return intervals.too_few(point, n)
+        if np.ptp(self.values) <= NO_SPREAD * max(self.size, abs(point)):
+            return Interval(point, math.nan, math.nan, n, intervals.equal_in(n))
+        suffix = ADJUSTED * self.adjusted
+        if self.quotient is not None:
+            low, high = self._fieller(*self.quotient, level)
+            method = "Fieller" + (": the denominator may be 0" if math.isnan(low) else "")
+        else:
+            low, high = ends(self.values, self.blocks, self.range, level=level)
+            paired = "paired" if len(self.parts) == 1 else "unpaired"
+            method = f"{self.range.scale} {paired} t".strip()
+        if self.statistic == "median" and np.isnan(self.values).any():
+            return Interval(point, math.nan, math.nan, n, intervals.too_few_to_order(n))
+        what = _NAMES.get(self.kind, "")
+        return Interval(point, low, high, n, (what and f"{what} of {self.statistic}s, ") + method + suffix)
+
+    @property
+    def scale(self) -> float:
+        """What its precision is relative to: the ratio behind a change, the larger side of a difference."""
+        value = float(self.values[0])
+        changes = {"difference": self.size, "decrease": abs(100.0 - value), "increase": abs(100.0 + value)}
+        return changes.get(self.kind, abs(value))
+
+    @property
+    def blocks(self) -> Blocks:
+        """Of which replicates its values are."""
+        return [(part.length, part.n) for part in self.parts]
+
+    def _fieller(self, above: Derived, below: Derived, level: float) -> tuple[float, float]:
+        """All ratios r for which above - r below does not differ from 0 (E. C. Fieller, 1954).
+
+        NaN where the denominator's own interval reaches 0, as they then have no bound.
+        """
+        (x, y), parts = _align((above, below))
+        blocks = [(part.length, part.n) for part in parts]
+        a, b = float(x[0]), float(y[0])
+        apart = x - a / b * y
+        t2 = quantile_of_t(variances(apart, apart, blocks), blocks, level) ** 2
+        squared = b * b - t2 * sum(variances(y, y, blocks))
+        mixed = a * b - t2 * sum(variances(x, y, blocks))
+        if not squared > 0.0:
+            return math.nan, math.nan
+        root = math.sqrt(max(0.0, mixed * mixed - squared * (a * a - t2 * sum(variances(x, x, blocks)))))
+        found = np.array([mixed - root, mixed + root]) / squared
+        low, high = sorted(float(end) for end in intervals.relate(self.kind, found, 1.0))
+        return low, high
+
+    def __add__(self, other: Number | float) -> Derived:
+        return relate("sum", self, other)
+
+    def __sub__(self, other: Number | float) -> Derived:
+        return relate("difference", self, other)
+
+    def __mul__(self, other: Number | float) -> Derived:
+        return relate("product", self, other)
+
+    def __truediv__(self, other: Number | float) -> Derived:
+        return relate("ratio", self, other)
+
+
+Number: TypeAlias = Sample | Derived
+
+
+def _pair(a: Number | float, b: Number | float) -> tuple[Derived, Derived]:
+    """Two sides of a comparison, of samples the replicates that both have."""
+    x, y = (Derived.constant(one) if isinstance(one, int | float) else one for one in (a, b))
+    if isinstance(x, Sample) and isinstance(y, Sample):
+        x, y = x.keep_common(y), y.keep_common(x)
+    return x.derived, y.derived
+
+
+def _align(numbers: Sequence[Derived]) -> tuple[list[Floats], tuple[StreamRuns, ...]]:
+    """The values of several numbers over the same replicates: leaving out one that a number does not depend
+    on changes nothing in it.
+    """
+    first = numbers[0].parts
+    if all(number.parts == first for number in numbers):
+        return [number.values for number in numbers], first
+    parts: dict[Streams, StreamRuns] = {}
+    for part in (part for number in numbers for part in number.parts):
+        known = parts.get(part.streams, part)
+        parts[part.streams] = StreamRuns(part.streams, max(known.length, part.length), min(known.n, part.n))
+    rows = []
+    for number in numbers:
+        ends = np.cumsum([1, *(part.length for part in number.parts)])
+        own = {
+            part.streams: number.values[end - part.length : end]
+            for part, end in zip(number.parts, ends[1:], strict=True)
+        }
+        row = [number.values[:1]]
+        for part in parts.values():
+            values = own.get(part.streams, number.values[:0])
+            row += [values, np.full(part.length - len(values), number.values[0])]
+        rows.append(np.concatenate(row))
+    return rows, tuple(parts.values())
+
+
+def derive(f: Callable[..., Floats], numbers: Sequence[Number], within: Range = ANY) -> Derived:
+    """`f` of numbers, whose values lie `within` a range: of the estimates, then without each replicate."""
+    several = [number.derived for number in numbers]
+    rows, parts = _align(several)
+    return Derived(
+        np.asarray(f(*rows)),
+        parts,
+        within,
+        several[0].unit,
+        max(one.size for one in several),
+        "median" if any(one.statistic == "median" for one in several) else "mean",
+        tuple(text for one in several for text in one.warnings),
+        adjusted=any(one.adjusted for one in several),
+    )
+
+
+def relate(kind: str, a: Number | float, b: Number | float) -> Derived:
+    """The comparison or operation `kind` of two numbers (see `intervals.relate`)."""
+    x, y = _pair(a, b)
+    found = derive(lambda p, q: intervals.relate(kind, p, q), (x, y), derived_range(kind, x.range, y.range))
+    quotient = (x, y) if kind in _RATIOS and not (x.range.positive and y.range.positive) else None
+    size = 0.0 if kind in _RATIOS else found.size
+    return replace(found, unit=_UNITS[kind](x.unit, y.unit), size=size, kind=kind, quotient=quotient)
+
+
+def relate_runs(kind: str, a: Sample, b: Sample) -> Floats:
+    """The same of the single runs of two samples, replicate by replicate."""
+    x, y = a.fill(len(b.runs)), b.fill(len(a.runs))
+    n = min(len(x), len(y))
+    return intervals.relate(kind, x[:n], y[:n])
+
+
+def is_less(a: Number | float, b: Number | float, level: float = LEVEL) -> bool | None:
+    """Whether `a` is surely less than `b`; None where the replicates leave a doubt.
+
+    Sure is a difference whose interval leaves out 0, taken on the scale of the range that both lie in, or on
+    the plain scale where a value lies on a bound.
+    """
+    x, y = _pair(a, b)
+    (p, q), parts = _align((x, y))
+    if math.isnan(p[0]) or math.isnan(q[0]):
+        return None
+    near = np.abs(p - q) <= CLOSE * np.maximum(1.0, np.maximum(np.abs(p), np.abs(q)))
+    answer = bool(p[0] < q[0] and not near[0])
+    if not parts:
+        return answer
+    within = common_range(x, y)
+    placed = within.to_scale(p), within.to_scale(q)
+    low, high = placed if all(bool(np.isfinite(row).all()) for row in placed) else (p, q)
+    apart = Derived(np.zeros(len(p)) if near.all() else high - low, parts)
+    below, above = apart.estimate(level).decided
+    return answer if below > 0.0 or above < 0.0 or below == above else None
+
+
+def common_range(a: Derived, b: Derived) -> Range:
+    """The range on whose scale two numbers are compared: of both, or of the one that is not a constant."""
+    if a.range == b.range or not b.parts:
+        return a.range
+    if not a.parts:
+        return b.range
+    return NON_NEGATIVE if a.range.positive and b.range.positive else ANY
