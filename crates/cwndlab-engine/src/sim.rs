@@ -17,6 +17,7 @@ mod stacks;
 mod tests;
 mod traces;
 
+pub use setup::build_application;
 use std::collections::VecDeque;
 
 use cwndlab_net::network::{Network as _, Wire};
@@ -29,10 +30,10 @@ use crate::events::EventQueue;
 use crate::laws::Laws;
 use crate::packet::{Packet, SackTable, Ticks};
 use crate::probe::{Probe, QueueSample};
-use crate::scenario::{ProbeSpec, Scenario};
 use crate::streams::Streams;
 use apps::AppSlot;
 use conn::{Conn, Signals};
+use cwndlab_scenario::{ProbeSpec, Scenario};
 use datagrams::DatagramFlow;
 use limits::Watch;
 use stacks::Outside;
@@ -70,7 +71,7 @@ pub struct Simulation<P: Probe> {
     labels_packets: bool,
     /// The unit in which packets have the time at which they were sent, if delays are recorded.
     ticks: Ticks,
-    /// Routes of all connections: link indices, each route ended by [`crate::topology::DELIVER`].
+    /// Routes of all connections: link indices, each route ended by [`cwndlab_scenario::DELIVER`].
     hops: Vec<u32>,
     conns: Vec<Conn>,
     /// Congestion signals of each connection, by its index in `conns`.

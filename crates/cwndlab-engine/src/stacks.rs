@@ -123,17 +123,6 @@ pub struct Content {
     pub has_data: bool,
 }
 
-/// The sizes of messages that a stack can send.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct MessageSizes {
-    /// The stack's name.
-    pub stack: String,
-    /// The smallest and the largest payload, in bytes.
-    pub bytes: (u32, u32),
-    /// Bytes of the IP packet that carries the largest payload.
-    pub mtu: u32,
-}
-
 /// Counters of one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StackCounters {

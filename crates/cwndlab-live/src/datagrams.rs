@@ -4,7 +4,7 @@
 
 use std::net::SocketAddrV4;
 
-use cwndlab_engine::ScenarioError;
+use cwndlab_engine::{build_application, ScenarioError, Streams};
 use cwndlab_traffic::{App, Command, EcnField, Event, Side};
 use cwndlab_units::Time;
 
@@ -42,7 +42,8 @@ impl Senders {
         let (scenario, mut entries) = (&config.scenario, Vec::new());
         for flow in &config.datagrams {
             // Datagrams have no segments, so the segment size (here 1) does not matter.
-            let app = scenario.application(flow.traffic as usize, 1, config.seed, config.replicate)?;
+            let app =
+                build_application(scenario, flow.traffic as usize, 1, Streams::new(config.seed, config.replicate))?;
             let start = scenario.traffic[flow.traffic as usize].start_ns;
             let at = |end: SocketAddrV4| (end, config.port_of(*end.ip()).expect("the configuration is checked"));
             entries.push(Sender { app, ends: [at(flow.client), at(flow.server)], next: start, started: false });

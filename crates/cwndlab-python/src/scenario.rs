@@ -5,7 +5,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use cwndlab_engine::{Budget, RunError, ScenarioError, Simulation};
+use cwndlab_engine::{Budget, RunError, ScenarioError, Simulation, Streams};
 use cwndlab_records::Recorder;
 use cwndlab_units::Time;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
@@ -142,7 +142,8 @@ impl Scenario {
 
     /// The application of a traffic entry, to be driven from Python.
     fn application(&self, traffic: usize, segment_bytes: u32, seed: u64, replicate: u64) -> PyResult<Application> {
-        let app = self.scenario.application(traffic, segment_bytes, seed, replicate);
+        let app =
+            cwndlab_engine::build_application(&self.scenario, traffic, segment_bytes, Streams::new(seed, replicate));
         app.map(Application::new).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }

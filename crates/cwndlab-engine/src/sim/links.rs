@@ -5,11 +5,12 @@ use cwndlab_net::{DropCause, Packet as _};
 use cwndlab_units::Time;
 
 use super::exit::exit_of;
+use super::traces::samples_end;
 use super::Simulation;
 use crate::events::EventQueue;
 use crate::packet::Packet;
 use crate::probe::{Probe, SegmentEvent, Way};
-use crate::topology::DELIVER;
+use cwndlab_scenario::DELIVER;
 
 impl<P: Probe> Simulation<P> {
     #[allow(clippy::inline_always)] // once per packet-hop
@@ -50,7 +51,7 @@ impl<P: Probe> Simulation<P> {
             return self.after_delivery(end);
         }
         let tcp = &conn.ends[(end & 1) as usize];
-        let is_sampled = P::ENABLED && self.samples_senders && self.probes.samples_end(tcp);
+        let is_sampled = P::ENABLED && self.samples_senders && samples_end(&self.probes, tcp);
         if tcp.sends_nothing() && !is_sampled {
             if let Some(deadline) = conn.earlier_deadline(end) {
                 self.arm(end, deadline);
@@ -62,7 +63,7 @@ impl<P: Probe> Simulation<P> {
         if let Some(mut packet) = exit_of!(self).send(conn, end, config) {
             return self.transmit_rest(end, &mut packet);
         }
-        if P::ENABLED && self.samples_senders && self.probes.samples_end(&conn.ends[(end & 1) as usize]) {
+        if P::ENABLED && self.samples_senders && samples_end(&self.probes, &conn.ends[(end & 1) as usize]) {
             self.sample_sender(end);
             return self.arm_end(end);
         }

@@ -14,10 +14,10 @@ use super::{Simulation, Summary};
 use crate::events::{EventQueue, MAX_SOURCES};
 use crate::packet::{Packet, SackTable, Ticks};
 use crate::probe::Probe;
-use crate::refusal::{invalid, Place, ScenarioError};
-use crate::scenario::Scenario;
 use crate::streams::Streams;
-use crate::topology::Routes;
+use cwndlab_scenario::Routes;
+use cwndlab_scenario::Scenario;
+use cwndlab_scenario::{invalid, Place, ScenarioError};
 
 impl<P: Probe> Simulation<P> {
     /// Builds the simulation of one replicate of a scenario.
@@ -114,30 +114,24 @@ fn check_round_trip(scenario: &Scenario, index: usize, path: impl Iterator<Item 
     Err(invalid(place, format!("is a round trip of {} min away; TCP's may take 35", trip.as_nanos() / 60_000_000_000)))
 }
 
-impl Scenario {
-    /// Builds the application of a traffic entry, for a driver other than the simulator. The application draws the same
-    /// numbers, from the same streams, as in the simulator. `segment_bytes` is the payload of a full segment in that
-    /// driver.
-    ///
-    /// # Errors
-    ///
-    /// If there is no such entry, or its specification is invalid.
-    pub fn application(
-        &self,
-        traffic: usize,
-        segment_bytes: u32,
-        seed: u64,
-        replicate: u64,
-    ) -> Result<App, ScenarioError> {
-        if traffic >= self.traffic.len() {
-            return Err(invalid(
-                "traffic",
-                format!("entry {traffic} does not exist; there are {}", self.traffic.len()),
-            ));
-        }
-        let shared = samplers(self)?;
-        application(self, traffic, segment_bytes, &shared, Streams::new(seed, replicate))
+/// Builds the application of a traffic entry, for a driver other than the simulator. The application draws the same
+/// numbers, from the same streams, as in the simulator. `segment_bytes` is the payload of a full segment in that
+/// driver.
+///
+/// # Errors
+///
+/// If there is no such entry, or its specification is invalid.
+pub fn build_application(
+    scenario: &Scenario,
+    traffic: usize,
+    segment_bytes: u32,
+    streams: Streams,
+) -> Result<App, ScenarioError> {
+    if traffic >= scenario.traffic.len() {
+        let why = format!("entry {traffic} does not exist; there are {}", scenario.traffic.len());
+        return Err(invalid("traffic", why));
     }
+    application(scenario, traffic, segment_bytes, &samplers(scenario)?, streams)
 }
 
 fn samplers(scenario: &Scenario) -> Result<BTreeMap<String, Sampler>, ScenarioError> {

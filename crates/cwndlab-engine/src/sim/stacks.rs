@@ -13,9 +13,9 @@ use super::Simulation;
 use crate::budget::RunError;
 use crate::packet::Packet;
 use crate::probe::{ConnectionRecord, Probe, Way, WindowSample};
-use crate::scenario::Scenario;
 use crate::stacks::{Content, Endpoint, Message, Opening, Progress, StackError, Stacks};
 use crate::streams::Streams;
+use cwndlab_scenario::Scenario;
 
 /// Memory of a connection at both ends, and of a datagram in flight: estimates for the budget.
 const CONN_BYTES: u64 = 64 << 10;

@@ -5,31 +5,19 @@ use cwndlab_units::Time;
 
 use super::Simulation;
 use crate::probe::{Probe, Way};
-use crate::scenario::ProbeSpec;
+use cwndlab_scenario::ProbeSpec;
 
-impl ProbeSpec {
-    /// Whether senders are traced.
-    pub(super) fn traces_senders(&self) -> bool {
-        self.limits || self.states
-    }
+/// Whether anything about this end is recorded. Windows are, once data has been sent.
+#[inline]
+pub(super) fn samples_end(probes: &ProbeSpec, end: &Connection) -> bool {
+    end.stats().bytes_sent > 0 || probes.accecn || probes.traces_senders()
+}
 
-    /// Whether anything about senders is recorded.
-    pub(super) fn samples_senders(&self) -> bool {
-        self.cwnd || self.accecn || self.traces_senders()
-    }
-
-    /// Whether anything about this end is recorded. Windows are, once data has been sent.
-    #[inline]
-    pub(super) fn samples_end(&self, end: &Connection) -> bool {
-        end.stats().bytes_sent > 0 || self.accecn || self.traces_senders()
-    }
-
-    /// Whether the scenario's probes request this kind of trace.
-    fn asks_for(&self, traced: &Traced) -> bool {
-        match traced {
-            Traced::Limited { .. } => self.limits,
-            Traced::Was { .. } | Traced::Expired { .. } => self.states,
-        }
+/// Whether the scenario's probes request this kind of trace.
+fn asks_for(probes: &ProbeSpec, traced: &Traced) -> bool {
+    match traced {
+        Traced::Limited { .. } => probes.limits,
+        Traced::Was { .. } | Traced::Expired { .. } => probes.states,
     }
 }
 
@@ -86,7 +74,7 @@ impl<P: Probe> Simulation<P> {
         let way = Way { connection: *serial, from_client: side == 0 };
         let (probes, probe) = (&self.probes, &mut self.probe);
         trace.look(cfg, self.now, &conn.ends[side], |traced| {
-            if probes.asks_for(&traced) {
+            if asks_for(&probes, &traced) {
                 probe.traced(way, &traced);
             }
         });
@@ -99,7 +87,7 @@ impl<P: Probe> Simulation<P> {
             let way = Way { connection: serial, from_client: end & 1 == 0 };
             let (probes, probe) = (&self.probes, &mut self.probe);
             trace.finish(self.now, |traced| {
-                if probes.asks_for(&traced) {
+                if asks_for(&probes, &traced) {
                     probe.traced(way, &traced);
                 }
             });

@@ -4,8 +4,9 @@ use serde_json::{json, Value};
 
 use super::*;
 use crate::stacks::{
-    Answer, Content, Endpoint, Message, MessageSizes, Opening, Progress, StackCounters, StackError, StackWindow, Stacks,
+    Answer, Content, Endpoint, Message, Opening, Progress, StackCounters, StackError, StackWindow, Stacks,
 };
+use crate::MessageSizes;
 
 const SIZE: usize = 500;
 const PATIENCE: Time = Time::from_millis(100);

@@ -43,7 +43,7 @@ fn a_snapshot_of_a_link_has_its_mean_queue_until_then() {
     let mut recorder = recorder();
     recorder.snapshot_link(Time::from_millis(500), 0, &counters(), None);
     let records = recorder.finish();
-    assert_eq!(records.table("links").unwrap().num_rows(), 0);
+    assert_eq!(records.table("links").unwrap().rows(), 0);
     let rows: Vec<_> = crate::tables::LinkSnapshots::rows(records.table("link_snapshots").unwrap()).unwrap().collect();
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].time_ns, 500_000_000);

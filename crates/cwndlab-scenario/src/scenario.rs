@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::refusal::{invalid, unreadable, unreadable_part, KnobError, Place, ScenarioError};
-use crate::stacks::MessageSizes;
 
 /// One cell of a study, ready to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -127,14 +126,14 @@ pub struct TrafficSpec {
     pub start_ns: Time,
     /// The application.
     pub app: AppSpec,
-    /// The stack of both ends, if it is not TCP: a table that a [`Stacks`](crate::Stacks) understands.
+    /// The stack of both ends, if it is not TCP: a table that the engine's stacks understand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<Value>,
 }
 
 impl TrafficSpec {
     /// Whether the traffic has this name, or is one of the instances `name.0`, `name.1`, … of an entry with this name.
-    pub(crate) fn is_of(&self, name: &str) -> bool {
+    pub fn is_of(&self, name: &str) -> bool {
         let instance = self.name.strip_prefix(name);
         instance.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(|k| k.parse::<u32>().is_ok()))
     }
@@ -212,6 +211,30 @@ fn unfit(app: &AppSpec, sizes: &MessageSizes) -> Option<String> {
     (*value < f64::from(least)).then(|| format!("packet is {value} bytes; it must be at least {least}, as {small}"))
 }
 
+/// The sizes of messages that a stack can send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MessageSizes {
+    /// The stack's name.
+    pub stack: String,
+    /// The smallest and the largest payload, in bytes.
+    pub bytes: (u32, u32),
+    /// Bytes of the IP packet that carries the largest payload.
+    pub mtu: u32,
+}
+
+impl ProbeSpec {
+    /// Whether senders are traced.
+    #[inline]
+    pub fn traces_senders(&self) -> bool {
+        self.limits || self.states
+    }
+
+    /// Whether anything about senders is recorded.
+    pub fn samples_senders(&self) -> bool {
+        self.cwnd || self.accecn || self.traces_senders()
+    }
+}
+
 impl Scenario {
     /// Checks the tables of all stacks by `check`, and that the stacks can send the datagrams of their applications.
     ///
@@ -235,7 +258,7 @@ impl Scenario {
     }
 
     /// The traffic names that classes of queues list, without duplicates, in order of the links.
-    pub(crate) fn classified(&self) -> Vec<&str> {
+    pub fn classified(&self) -> Vec<&str> {
         let mut names = Vec::new();
         for name in self.links.iter().flat_map(|link| link.queue.traffic()) {
             if !names.contains(&name) {

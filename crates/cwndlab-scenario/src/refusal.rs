@@ -55,7 +55,7 @@ pub struct Place {
 
 impl Place {
     /// A key of an element of a list. The element's `name` is for the message.
-    pub(crate) fn in_list(list: &'static str, index: usize, name: &str, key: &str) -> Place {
+    pub fn in_list(list: &'static str, index: usize, name: &str, key: &str) -> Place {
         Place { element: Some((list, index, name.to_owned())), key: key.to_owned() }
     }
 
@@ -88,7 +88,7 @@ fn steps(key: &str) -> impl Iterator<Item = String> + '_ {
 
 /// Makes a [`ScenarioError::Invalid`].
 #[allow(clippy::needless_pass_by_value)] // accepts texts and errors
-pub(crate) fn invalid(place: impl Into<Place>, why: impl Display) -> ScenarioError {
+pub fn invalid(place: impl Into<Place>, why: impl Display) -> ScenarioError {
     ScenarioError::Invalid { place: place.into(), why: why.to_string() }
 }
 

@@ -7,14 +7,14 @@ use crate::refusal::{invalid, ScenarioError};
 use crate::scenario::Scenario;
 
 /// The mark that ends each route in [`Routes::hops`]: the packet has reached its destination.
-pub(crate) const DELIVER: u32 = u32::MAX;
+pub const DELIVER: u32 = u32::MAX;
 
 /// All routes that the traffic uses. A packet carries the position of its next hop in `hops`; the hop after that is the
 /// next element.
 #[derive(Debug, Default)]
 pub struct Routes {
     /// Link indices, each route ended by [`DELIVER`].
-    pub(crate) hops: Vec<u32>,
+    pub hops: Vec<u32>,
     starts: BTreeMap<(u32, u32), u32>,
     /// The index of the scenario's explicit route between two nodes; the first one, if there are several.
     explicit: BTreeMap<(u32, u32), usize>,
@@ -55,13 +55,13 @@ impl Routes {
     }
 
     /// The links of the route that begins at this position.
-    pub(crate) fn links(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
+    pub fn links(&self, start: u32) -> impl Iterator<Item = u32> + '_ {
         self.hops[start as usize..].iter().copied().take_while(|&hop| hop != DELIVER)
     }
 
     /// Returns the position in `hops` of the first hop of the route between two nodes: the explicit route, if the
     /// scenario has one, or else the path with the fewest hops; ties go to the lower link index.
-    pub(crate) fn resolve(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<u32, ScenarioError> {
+    pub fn resolve(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<u32, ScenarioError> {
         if let Some(&start) = self.starts.get(&(from, to)) {
             return Ok(start);
         }
