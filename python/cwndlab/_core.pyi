@@ -772,8 +772,8 @@ class Records:
     def write_trace(self, path: str | PathLike[str], format: str) -> None:
         """Writes a trace of the segments at the observed node.
 
-        `format` is "pcapng" or "ns". Raises ValueError if the run observed no segments, and OSError if the file cannot
-        be written.
+        `format` is "pcapng" or "ns". Raises ValueError if the run observed no segments, and OSError if the
+        file cannot be written.
         """
 
 @final
