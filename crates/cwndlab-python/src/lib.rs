@@ -8,6 +8,7 @@ mod laws;
 mod packetdrill;
 mod profiles;
 mod records;
+mod refusal;
 mod scenario;
 mod table;
 mod toml;
@@ -52,9 +53,11 @@ mod _core {
     #[pymodule_export]
     use super::records::{read_kernel_run, record_tables, time_budgets, Records};
     #[pymodule_export]
+    use super::refusal::ScenarioRefused;
+    #[pymodule_export]
     use super::scenario::{check_scenario, complete_scenario, default_budget, run};
     #[pymodule_export]
-    use super::scenario::{BudgetError, RunStopped, Scenario, ScenarioRefused};
+    use super::scenario::{BudgetError, RunStopped, Scenario};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

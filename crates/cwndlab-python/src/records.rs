@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyKeyError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::scenario::parse;
+use crate::refusal::parse;
 use crate::table::{batches, Table};
 
 /// Reads a run on a kernel from the testbed's result and the router's trace, and from the file of queue samples next to

@@ -5,7 +5,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use cwndlab_engine::{Budget, RunError, ScenarioError, Simulation, Streams};
+use cwndlab_engine::{Budget, RunError, Simulation, Streams};
 use cwndlab_records::Recorder;
 use cwndlab_units::Time;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
@@ -15,6 +15,7 @@ use pyo3::types::PyType;
 use crate::applications::Application;
 use crate::laws::{self, Classes, Interrupt, LawFailed};
 use crate::records::Records;
+use crate::refusal::{parse, refused};
 
 pyo3::create_exception!(_core, BudgetError, PyRuntimeError, "A run that needed more than its budget.");
 pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to stop.");
@@ -22,32 +23,6 @@ pyo3::create_exception!(_core, RunStopped, PyException, "A run that was asked to
 /// The number of budget checks per call into Python. Each call takes the GIL, so Python is called only about ten times
 /// a second.
 const LOOKS_PER_QUESTION: u32 = 8;
-
-pyo3::create_exception!(
-    _core,
-    ScenarioRefused,
-    PyValueError,
-    "A scenario that cannot be run. `refusals` has the path, the problem, and an unknown name of each reason."
-);
-
-pub fn parse(json: &str) -> PyResult<cwndlab_engine::Scenario> {
-    let parsed = cwndlab_engine::Scenario::from_json(json);
-    let checked = parsed.and_then(|scenario| scenario.check_stacks(cwndlab_quic::check).map(|()| scenario));
-    checked.map_err(|error| refused(&error))
-}
-
-/// The exception for a scenario that cannot be run. A refusal is the path, the problem and, if the problem is a name
-/// that is not known: whether it is a key, the name, and the names that are known.
-fn refused(error: &ScenarioError) -> PyErr {
-    let made = ScenarioRefused::new_err(error.to_string());
-    let refusals = error.refusals().into_iter();
-    let plain =
-        refusals.map(|one| (one.path, one.problem, one.unknown.map(|name| (name.is_key, name.name, name.known))));
-    match Python::attach(|py| made.value(py).setattr("refusals", plain.collect::<Vec<_>>())) {
-        Ok(()) => made,
-        Err(other) => other,
-    }
-}
 
 /// Checks a scenario. If it cannot be run, raises ValueError, which states the place and what would be right.
 #[pyfunction]

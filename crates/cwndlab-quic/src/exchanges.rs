@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cwndlab_engine::Answer;
 
-use crate::host::{Direction, Stack};
+use crate::stack::{Direction, Stack};
 
 /// The sizes of all responses, by the number of the request. Requests carry no content, so the server looks them up here.
 #[derive(Clone, Default)]

@@ -17,6 +17,7 @@ mod packets;
 mod quinn;
 mod random;
 mod sender;
+mod stack;
 mod timeouts;
 
 use std::time::Instant;

@@ -19,10 +19,11 @@ use noq_proto::{
 
 use crate::adapter::ends;
 use crate::exchanges::Sizes;
-use crate::host::{instant, Direction, Event, Host, Stack, CHUNK, CLIENT, SERVER, ZEROS};
+use crate::host::{instant, Host, CHUNK, CLIENT, SERVER, ZEROS};
 use crate::options::{NoqLaw, Options};
 use crate::random::{Ids, Seed};
 use crate::sender::Shared;
+use crate::stack::{Direction, Event, Stack};
 use crypto::{NullCrypto, NullKey};
 use observed::Observing;
 

@@ -18,10 +18,11 @@ use quinn_proto::{
 
 use crate::adapter::ends;
 use crate::exchanges::Sizes;
-use crate::host::{instant, Direction, Event, Host, Stack, CHUNK, CLIENT, SERVER, ZEROS};
+use crate::host::{instant, Host, CHUNK, CLIENT, SERVER, ZEROS};
 use crate::options::{Options, QuinnLaw};
 use crate::random::{Ids, Seed};
 use crate::sender::Shared;
+use crate::stack::{Direction, Event, Stack};
 use crypto::{NullCrypto, NullKey};
 use observed::Observing;
 

@@ -27,6 +27,7 @@ mod external;
 mod hystart;
 mod hystart_linux;
 pub(crate) mod law;
+mod laws;
 mod ledbat;
 mod ledbat_plus_plus;
 mod needs;

@@ -9,13 +9,15 @@ pub(crate) mod rate;
 mod record;
 mod report;
 mod scoreboard;
+mod sent;
 
 pub(crate) use rate::LostSegment;
 pub use rate::RateSample;
-pub(crate) use record::{sent_after, Acknowledged, Arrived, Keeps, Record, RoundTrips, Sent, Tally, REPEATED, SACKED};
+pub(crate) use record::{sent_after, Acknowledged, Arrived, Keeps, Record, RoundTrips};
 pub(crate) use report::PlainAck;
 pub use report::{AckKind, AckReport, AfterAck};
 pub(crate) use scoreboard::Scoreboard;
+pub(crate) use sent::{Sent, Tally, REPEATED, SACKED};
 
 use cwndlab_units::Time;
 

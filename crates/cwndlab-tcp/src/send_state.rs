@@ -7,7 +7,7 @@ use crate::config::TcpConfig;
 use crate::ecn::Echo;
 use crate::flight::{AckKind, AckReport, Flight, PlainAck};
 use crate::rto::RttEstimator;
-use crate::timers::retransmit::RetransmissionTimer;
+use crate::timers::retransmit::{Reason, RetransmissionTimer};
 
 /// A range of the stream to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,5 +130,29 @@ impl SendState {
     /// Returns the part of [`Self::report`] that most window laws need.
     pub fn plain_ack(&self, now: Time, acked_bytes: u64, rtt: Option<Time>) -> PlainAck {
         PlainAck { now, mss: self.mss, acked_bytes, rtt, snd_una: self.una, snd_nxt: self.nxt }
+    }
+
+    /// Starts the timeout, which counts from now (RFC 6298, 5.1, 5.5 and 5.6).
+    #[inline]
+    pub fn start_timeout(&mut self, cfg: &TcpConfig, now: Time) {
+        self.timer.set(cfg, now, Reason::Rto, self.rtt.rto(&cfg.rto));
+    }
+
+    /// Restarts the timeout after an event other than the sending of data. With Linux's timers, RACK decides when a
+    /// running timer is set again, and for what.
+    #[inline]
+    pub fn restart_timeout(&mut self, cfg: &TcpConfig, now: Time) {
+        if !(cfg.recovery.has_linux_timers() && self.timer.is_running()) {
+            self.start_timeout(cfg, now);
+        }
+    }
+
+    /// Starts the timer for a window probe, the `retries`-th in a row. The interval between probes increases
+    /// exponentially (RFC 9293, section 3.8.6.1). A probe reveals nothing about the path, so the backoff of the timeout
+    /// does not change.
+    pub fn start_persist(&mut self, cfg: &TcpConfig, now: Time, retries: u8) {
+        let rto = self.rtt.rto(&cfg.rto);
+        let wait = if retries == 0 { rto } else { (rto * (1 << retries)).min(cfg.rto.max_ns) };
+        self.timer.set(cfg, now, Reason::Persist, wait);
     }
 }

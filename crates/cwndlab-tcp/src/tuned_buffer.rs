@@ -8,7 +8,7 @@
 
 use cwndlab_units::Time;
 
-use crate::ack_policy::NextSegment;
+use crate::ack_policy::arrival::NextSegment;
 use crate::clock::Clock;
 use crate::config::{ReceiveTuning, TcpConfig};
 use crate::reassembly::Reassembly;

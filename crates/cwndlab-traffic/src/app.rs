@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::bulk::{Bulk, BulkSpec};
 use crate::crr::{Crr, CrrSpec};
-use crate::datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
+use crate::datagrams::{CbrSpec, Datagrams, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 use crate::dist::{Dist, Sampler};
+use crate::ecn::EcnField;
 use crate::error::AppError;
 use crate::event::{Command, Event};
 use crate::ftp::{Ftp, FtpSpec};

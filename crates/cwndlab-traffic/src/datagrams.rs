@@ -6,13 +6,14 @@
 mod media;
 mod spec;
 
-pub use spec::{CbrSpec, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
+pub use spec::{CbrSpec, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec};
 
 use std::collections::BTreeMap;
 
 use cwndlab_units::Time;
 
 use crate::dist::{Dist, Rng, Sampler};
+use crate::ecn::EcnField;
 use crate::error::AppError;
 use crate::event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 use crate::spec::{Application, Setup};

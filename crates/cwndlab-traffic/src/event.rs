@@ -3,7 +3,7 @@
 use cwndlab_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::datagrams::EcnField;
+use crate::ecn::EcnField;
 
 /// An end of a connection: the client opens it, the server accepts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

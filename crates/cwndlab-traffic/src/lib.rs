@@ -11,6 +11,7 @@ mod bulk;
 mod crr;
 mod datagrams;
 mod dist;
+mod ecn;
 mod error;
 mod event;
 #[cfg(test)]
@@ -30,8 +31,9 @@ mod web;
 pub use app::{App, AppSpec};
 pub use bulk::{Bulk, BulkSpec};
 pub use crr::{Crr, CrrSpec};
-pub use datagrams::{CbrSpec, Datagrams, EcnField, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec, UDP_HEADER_BYTES};
+pub use datagrams::{CbrSpec, Datagrams, OnOffSpec, PoissonSpec, VideoSpec, VoipSpec, UDP_HEADER_BYTES};
 pub use dist::{Dist, Distributions, Rng, Sampler};
+pub use ecn::EcnField;
 pub use error::{AppError, DistError};
 pub use event::{Command, Event, Losses, ObjectKind, ObjectRecord, Side};
 pub use ftp::{Ftp, FtpSpec};

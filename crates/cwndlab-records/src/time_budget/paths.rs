@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use cwndlab_engine::{Routes, Scenario, ScenarioError};
 use cwndlab_tcp::TIMESTAMPS_BYTES;
 
-use super::run::nanoseconds;
-
 /// The properties of a sender's path that determine the minimum time of its packets. For a link whose rate varies,
 /// `rate_bps` is used.
 #[derive(Clone, Copy, Debug, Default)]
@@ -67,4 +65,11 @@ impl<'a> Paths<'a> {
         self.found.insert((from, to), way);
         Ok(way)
     }
+}
+
+/// Converts nanoseconds, and limits them so that sums do not overflow: a table that this crate did not write may hold
+/// any value.
+pub(super) fn nanoseconds(value: u64) -> i64 {
+    const LARGEST: u64 = 1 << 60;
+    value.min(LARGEST) as i64
 }

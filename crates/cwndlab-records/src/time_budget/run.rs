@@ -3,7 +3,7 @@
 use cwndlab_engine::Scenario;
 use cwndlab_units::Time;
 
-use super::paths::{Paths, Way};
+use super::paths::{nanoseconds, Paths, Way};
 use super::timeline::{End, Timeline};
 use super::{Kind, Tables, TimeBudgetError};
 use crate::column::Batch;
@@ -79,13 +79,6 @@ enum SlowStart {
     /// For each sender, the time of the first reduction of its window, until which it was in slow start. Used if there
     /// are no samples of cwnd, as for runs on a kernel.
     Until(Vec<i64>),
-}
-
-/// Converts nanoseconds, and limits them so that sums do not overflow: a table that this crate did not write may hold
-/// any value.
-pub(super) fn nanoseconds(value: u64) -> i64 {
-    const LARGEST: u64 = 1 << 60;
-    value.min(LARGEST) as i64
 }
 
 impl Run {

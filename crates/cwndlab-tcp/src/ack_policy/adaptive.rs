@@ -1,7 +1,7 @@
 //! Delayed ACKs of Linux 2.0 and 2.2, whose delay follows the time between segments (`tcp_delack_estimator`; 2.0.32,
 //! `tcp_input.c` 55 to 102 and `tcp_output.c` 1075 to 1091; 2.2.5, `tcp_input.c` 97 to 121 and 1564 to 1595).
 
-use super::{Arrival, Data, Due};
+use super::arrival::{Arrival, Data, Due};
 use crate::config::{AdaptiveAcks, TcpConfig};
 use crate::segment::Flags;
 use cwndlab_units::Time;

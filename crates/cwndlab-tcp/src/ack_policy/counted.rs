@@ -2,7 +2,7 @@
 //! [`AckPolicy::QuickThenDelayed`] acknowledge each segment at first (the quick phase). All but [`AckPolicy::Every`]
 //! count unacknowledged data.
 
-use super::{Arrival, Due};
+use super::arrival::{Arrival, Due};
 use crate::config::{AckPolicy, TcpConfig};
 use cwndlab_units::Time;
 

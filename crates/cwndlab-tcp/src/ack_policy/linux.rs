@@ -4,7 +4,7 @@
 //! The kernel's function is named next to each rule. Delays are in ticks of `rto.timer_hz` (jiffies); without such a
 //! clock a tick is a nanosecond.
 
-use super::{Arrival, Data, Due, Effect, NextSegment};
+use super::arrival::{Arrival, Data, Due, Effect, NextSegment};
 use crate::clock::Clock;
 use crate::config::{RtoConfig, TcpConfig};
 use crate::reassembly::Reassembly;

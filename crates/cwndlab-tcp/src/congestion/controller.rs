@@ -5,10 +5,8 @@ use cwndlab_units::Time;
 use super::external::{CongestionControl, LawError, LawFailures, Window};
 use super::hystart::Hystart;
 use super::hystart_linux::HystartLinux;
-use super::law::{
-    each_loss, each_path, Acked, AnyLaw, LossLaw as _, PathLaw as _, Pause, Setting, Windows, MAX_WINDOW_BYTES,
-    NO_THRESHOLD,
-};
+use super::law::{Acked, LossLaw as _, PathLaw as _, Pause, Setting, Windows, MAX_WINDOW_BYTES, NO_THRESHOLD};
+use super::laws::{each_loss, each_path, AnyLaw};
 use super::needs::Needs;
 use super::prr::Prr;
 use super::reno::Reno;

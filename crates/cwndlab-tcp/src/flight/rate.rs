@@ -4,7 +4,7 @@
 
 use cwndlab_units::{Ring, Time};
 
-use super::record::{Sent, Tally, REPEATED, SACKED};
+use super::sent::{Sent, Tally, REPEATED, SACKED};
 use crate::clock::Clock;
 
 /// The delivery rate over the time from a segment's transmission to its acknowledgment.

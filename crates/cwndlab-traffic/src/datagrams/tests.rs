@@ -1,6 +1,6 @@
 use cwndlab_units::Time;
 
-use crate::datagrams::EcnField;
+use crate::ecn::EcnField;
 use crate::event::{Command, Event, Side};
 use crate::testing::app;
 

@@ -3,7 +3,8 @@
 use super::{AnyLaw, Controller, Phase, MAX_WINDOW_BYTES};
 use crate::config::TcpConfig;
 use crate::congestion::hystart::{Growth as SlowGrowth, CSS_GROWTH_DIVISOR};
-use crate::congestion::law::{each_loss, Acked, Growth, LossLaw as _};
+use crate::congestion::law::{Acked, Growth, LossLaw as _};
+use crate::congestion::laws::each_loss;
 use crate::congestion::reno::{new_bytes, slow_start_bytes, slow_start_increase};
 use crate::congestion::{AckReport, AfterAck, PlainAck};
 use cwndlab_units::Time;

@@ -3,7 +3,8 @@
 use super::{initial_window_bytes, AnyLaw, Controller, Phase, MAX_WINDOW_BYTES};
 use crate::config::{ReductionBase, TcpConfig};
 use crate::congestion::external::LossEvent;
-use crate::congestion::law::{each_loss, each_path, Cut, LossLaw as _, PathLaw as _, Pause};
+use crate::congestion::law::{Cut, LossLaw as _, PathLaw as _, Pause};
+use crate::congestion::laws::{each_loss, each_path};
 use crate::congestion::CongestionEvent;
 use cwndlab_units::Time;
 

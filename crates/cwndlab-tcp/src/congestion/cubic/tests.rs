@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::{Profile, ReductionBase, TcpConfig, WindowLawKind};
-use crate::congestion::law::AnyLaw;
+use crate::congestion::laws::AnyLaw;
 use crate::congestion::{AfterAck, CongestionEvent, Controller};
 use crate::AckReport;
 

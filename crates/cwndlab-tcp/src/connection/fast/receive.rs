@@ -3,7 +3,8 @@
 
 use cwndlab_units::Time;
 
-use crate::ack_policy::{AckState, Due, NextSegment};
+use crate::ack_policy::arrival::NextSegment;
+use crate::ack_policy::{AckState, Due};
 use crate::config::TcpConfig;
 use crate::connection::{schedule_ack, Connection, Control};
 use crate::receiver::Receiver;
