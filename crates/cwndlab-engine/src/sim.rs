@@ -7,6 +7,7 @@
 mod apps;
 mod conn;
 mod connection;
+mod connection_records;
 mod datagrams;
 mod exit;
 mod limits;

@@ -39,8 +39,7 @@ impl Capture {
     /// before the mark.
     pub(crate) fn packet(&mut self, at: Time, event: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let (link, what) = match event {
-            Line::In(port) if port == self.port => return self.keep(at, id, bytes, true, ce),
-            Line::Out(port) if port == self.port => return self.keep(at, id, bytes, false, ce),
+            Line::In(port) | Line::Out(port) if port == self.port => return self.keep(at, event, id, bytes, ce),
             Line::In(_) | Line::Out(_) => return Ok(()),
             Line::Dropped(link, DropCause::Full) => (link, "dropped (queue full)"),
             Line::Dropped(link, DropCause::Aqm) => (link, "dropped (active queue management)"),
@@ -52,7 +51,7 @@ impl Capture {
         Ok(())
     }
 
-    fn keep(&mut self, at: Time, id: u64, bytes: &[u8], sent: bool, ce: bool) -> io::Result<()> {
+    fn keep(&mut self, at: Time, line: Line, id: u64, bytes: &[u8], ce: bool) -> io::Result<()> {
         let mut head = [0; KEPT];
         let length = bytes.len().min(KEPT);
         head[..length].copy_from_slice(&bytes[..length]);
@@ -62,7 +61,7 @@ impl Capture {
         self.spool.write_all(&at.as_nanos().to_le_bytes())?;
         self.spool.write_all(&id.to_le_bytes())?;
         self.spool.write_all(&(bytes.len() as u32).to_le_bytes())?;
-        self.spool.write_all(&[u8::from(sent), length as u8])?;
+        self.spool.write_all(&[u8::from(matches!(line, Line::In(_))), length as u8])?;
         self.spool.write_all(&head[..length])
     }
 

@@ -39,18 +39,30 @@ pub struct Wire<P> {
 }
 
 impl<P: Packet> Wire<P> {
-    /// An idle link. `watched` and `observed` are explained at the fields.
-    pub fn new(link: Link<P>, watched: bool, observed: bool) -> Wire<P> {
+    /// An idle link, of which nothing is reported but its drops and marks.
+    pub fn new(link: Link<P>) -> Wire<P> {
         Wire {
             arrival_due: Time::MAX,
             service_due: Time::MAX,
-            watched,
-            observed,
-            ordinary: link.is_plain() && !watched,
-            early: link.is_early() && !watched,
-            passes: !link.holds_back() && !observed,
+            watched: false,
+            observed: false,
+            ordinary: link.is_plain(),
+            early: link.is_early(),
+            passes: !link.holds_back(),
             link,
         }
+    }
+
+    /// Requests [`Network::on_queue_changed`].
+    #[must_use]
+    pub fn watched(self) -> Wire<P> {
+        Wire { watched: true, ordinary: false, early: false, ..self }
+    }
+
+    /// Requests [`Network::on_arrived`].
+    #[must_use]
+    pub fn observed(self) -> Wire<P> {
+        Wire { observed: true, passes: false, ..self }
     }
 
     /// Offers a packet of `wire_bytes` bytes, which `write` writes, to an `ordinary` link. Returns false, with no effect,

@@ -93,6 +93,20 @@ pub(crate) fn set(cfg: &mut TcpConfig, name: &str, value: &str) -> Result<Settin
 }
 
 fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting, String>> {
+    match name {
+        "tcp_congestion_control" => {
+            return Some(crate::settings::congestion_control(cfg, value).map(|()| Setting::Taken));
+        }
+        name if WITHOUT_EFFECT.contains(&name) => {}
+        name if AS_HERE.iter().any(|(known, values)| *known == name && values.contains(&value)) => {}
+        name if MAY_MATTER.contains(&name) => return Some(Ok(Setting::MayMatter)),
+        _ => knob(cfg, name, value)?,
+    }
+    Some(Ok(Setting::Taken))
+}
+
+/// Sets a knob as one of Linux's settings says; `None` if there is no such setting or value.
+fn knob(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<()> {
     let on = value != "0";
     match name {
         "tcp_sack" => {
@@ -133,9 +147,6 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
         }
         "tcp_reordering" => cfg.dup_thresh = value.parse().ok().filter(|n| (1..=300).contains(n))?,
         "tcp_syn_linear_timeouts" => cfg.handshake.as_mut()?.linear_timeouts = value.parse().ok()?,
-        "tcp_congestion_control" => {
-            return Some(crate::settings::congestion_control(cfg, value).map(|()| Setting::Taken));
-        }
         // RACK is the first bit; without it the kernel uses RFC 6675.
         "tcp_recovery" => match value {
             "1" => {}
@@ -151,12 +162,9 @@ fn linux(cfg: &mut TcpConfig, name: &str, value: &str) -> Option<Result<Setting,
             let (initial_bytes, most_bytes) = (sizes.next()??, sizes.next()??);
             cfg.receive_tuning = ReceiveTuning::Linux { initial_bytes, most_bytes };
         }
-        name if WITHOUT_EFFECT.contains(&name) => {}
-        name if AS_HERE.iter().any(|(known, values)| *known == name && values.contains(&value)) => {}
-        name if MAY_MATTER.contains(&name) => return Some(Ok(Setting::MayMatter)),
         _ => return None,
     }
-    Some(Ok(Setting::Taken))
+    Some(())
 }
 
 /// Parses the size of a buffer in bytes. Returns `None` if the size is not in 1..=2^30, because no window exceeds 2^30

@@ -172,39 +172,7 @@ fn read(bytes: impl Read + Send, most_segments: usize, most_bytes: u64) -> Resul
                 };
             }
         };
-        let packet = match &block {
-            PcapBlockOwned::LegacyHeader(header) => {
-                let resolution = if header.is_nanosecond_precision() { NANOS } else { 1_000_000 };
-                interfaces = vec![Interface { link: header.network, resolution, offset_s: 0 }];
-                None
-            }
-            PcapBlockOwned::Legacy(packet) => {
-                let interface = interfaces[0];
-                let ticks = i128::from(packet.ts_sec) * interface.resolution + i128::from(packet.ts_usec);
-                let data = &packet.data[..packet.data.len().min(packet.caplen as usize)];
-                Some((interface, ticks, data, packet.origlen))
-            }
-            PcapBlockOwned::NG(Block::SectionHeader(_)) => {
-                interfaces.clear();
-                None
-            }
-            PcapBlockOwned::NG(Block::InterfaceDescription(block)) => {
-                interfaces.push(Interface {
-                    link: block.linktype,
-                    resolution: resolution(block.if_tsresol),
-                    offset_s: block.if_tsoffset.into(),
-                });
-                None
-            }
-            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
-                let ticks = i128::from(packet.ts_high) << 32 | i128::from(packet.ts_low);
-                let data = &packet.data[..packet.data.len().min(packet.caplen as usize)];
-                let interface = interfaces.get(packet.if_id as usize);
-                interface.map(|&interface| (interface, ticks, data, packet.origlen))
-            }
-            PcapBlockOwned::NG(_) => None,
-        };
-        if let Some((interface, ticks, data, on_wire)) = packet {
+        if let Some((interface, ticks, data, on_wire)) = packet_in(&block, &mut interfaces) {
             packets += 1;
             let time = interface.offset_s * NANOS + ticks * NANOS / interface.resolution;
             let Ok(time_ns) = i64::try_from(time - *began.get_or_insert(time)) else {
@@ -229,6 +197,46 @@ fn read(bytes: impl Read + Send, most_segments: usize, most_bytes: u64) -> Resul
     match unknown {
         Some(link) if found.connections.is_empty() => Err(Fault::Content(format!("link type {link} is not supported"))),
         _ => Ok(Capture { connections: found.connections, cut }),
+    }
+}
+
+/// The packet in a block: its interface, its time in the interface's ticks, its bytes, and its length on the wire. Keeps
+/// the interfaces that blocks describe.
+fn packet_in<'a>(
+    block: &'a PcapBlockOwned<'_>,
+    interfaces: &mut Vec<Interface>,
+) -> Option<(Interface, i128, &'a [u8], u32)> {
+    match block {
+        PcapBlockOwned::LegacyHeader(header) => {
+            let resolution = if header.is_nanosecond_precision() { NANOS } else { 1_000_000 };
+            *interfaces = vec![Interface { link: header.network, resolution, offset_s: 0 }];
+            None
+        }
+        PcapBlockOwned::Legacy(packet) => {
+            let interface = interfaces[0];
+            let ticks = i128::from(packet.ts_sec) * interface.resolution + i128::from(packet.ts_usec);
+            let data = &packet.data[..packet.data.len().min(packet.caplen as usize)];
+            Some((interface, ticks, data, packet.origlen))
+        }
+        PcapBlockOwned::NG(Block::SectionHeader(_)) => {
+            interfaces.clear();
+            None
+        }
+        PcapBlockOwned::NG(Block::InterfaceDescription(block)) => {
+            interfaces.push(Interface {
+                link: block.linktype,
+                resolution: resolution(block.if_tsresol),
+                offset_s: block.if_tsoffset.into(),
+            });
+            None
+        }
+        PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+            let ticks = i128::from(packet.ts_high) << 32 | i128::from(packet.ts_low);
+            let data = &packet.data[..packet.data.len().min(packet.caplen as usize)];
+            let interface = interfaces.get(packet.if_id as usize);
+            interface.map(|&interface| (interface, ticks, data, packet.origlen))
+        }
+        PcapBlockOwned::NG(_) => None,
     }
 }
 

@@ -2,14 +2,16 @@
 #![expect(clippy::cast_precision_loss, reason = "times and byte counts of a run stay far below 2^53")]
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use cwndlab_engine::{Flow, Laws};
 use cwndlab_tcp::{CongestionControl as Contract, CongestionEvent, LawError, LawId, Start, Window};
 use cwndlab_units::Time;
-use pyo3::exceptions::{PyException, PyNotImplementedError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyNotImplementedError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTraceback, PyTuple, PyType};
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+use crate::law_errors::{failed, Interrupt};
 
 pyo3::create_exception!(_core, LawFailed, PyRuntimeError, "A run whose congestion control raised an exception.");
 
@@ -362,9 +364,6 @@ impl CongestionControl {
     fn on_undo(&self, now_s: f64) {}
 }
 
-/// An exception that ends a run but is not an error of the congestion control, such as that of Ctrl-C or `sys.exit`.
-pub type Interrupt = Arc<Mutex<Option<PyErr>>>;
-
 /// The classes of congestion controls in a run, by the digests of their code.
 pub struct Classes {
     pub classes: BTreeMap<u128, Py<PyType>>,
@@ -473,40 +472,5 @@ impl Contract for PyLaw {
 
     fn on_undo(&mut self, now: Time, window: &mut Window) -> Result<(), LawError> {
         self.call("on_undo", window, |_, object| object.call_method1("on_undo", (seconds(now),)).map(Bound::unbind))
-    }
-}
-
-/// The message for an exception in a user's code, with the file and line where it was raised.
-fn failed(py: Python<'_>, error: PyErr, class: &str, method: &str, interrupt: &Interrupt) -> LawError {
-    let place = error.traceback(py).and_then(|traceback| place(&traceback).ok());
-    let place = place.map_or(String::new(), |(file, line)| format!("{file}:{line}: "));
-    let kind = error.get_type(py).name().map_or_else(|_| "exception".to_owned(), |name| name.to_string());
-    // `str` of the exception may run the user's Python code, which may fail.
-    let said = error.value(py).str().and_then(|text| text.extract::<String>());
-    let text = format!("{place}{class}.{method}: {kind}: {}", said.as_deref().unwrap_or("its text cannot be shown"));
-    if !error.is_instance_of::<PyException>(py) {
-        interrupt.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-    }
-    LawError(text)
-}
-
-/// File and line in the user's code: the innermost frame in the file of the outermost frame, so that frames of
-/// libraries are skipped.
-fn place(traceback: &Bound<'_, PyTraceback>) -> PyResult<(String, u32)> {
-    let at = |frame: &Bound<'_, PyAny>| -> PyResult<(String, u32)> {
-        let file = frame.getattr("tb_frame")?.getattr("f_code")?.getattr("co_filename")?.extract()?;
-        Ok((file, frame.getattr("tb_lineno")?.extract()?))
-    };
-    let mut frame = traceback.clone().into_any();
-    let mut found = at(&frame)?;
-    loop {
-        frame = frame.getattr("tb_next")?;
-        if frame.is_none() {
-            return Ok(found);
-        }
-        let (file, line) = at(&frame)?;
-        if file == found.0 {
-            found.1 = line;
-        }
     }
 }

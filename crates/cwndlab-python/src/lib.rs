@@ -4,6 +4,7 @@
 mod applications;
 mod captures;
 mod kinds;
+mod law_errors;
 mod laws;
 mod packetdrill;
 mod profiles;

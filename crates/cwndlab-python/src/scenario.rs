@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::applications::Application;
-use crate::laws::{self, Classes, Interrupt, LawFailed};
+use crate::law_errors::Interrupt;
+use crate::laws::{self, Classes, LawFailed};
 use crate::records::Records;
 use crate::refusal::{parse, refused};
 

@@ -68,12 +68,13 @@ impl Sender {
         self.in_flight = in_flight;
     }
 
-    /// Notes a congestion event; `sent` is when the last of the packets was sent that it is about.
-    pub(crate) fn on_congestion(&mut self, now: Instant, sent: Instant, is_persistent: bool, is_ecn: bool) {
+    /// Notes a congestion event that begins `state`, CWR or recovery; `sent` is when the last of the packets was sent that
+    /// it is about.
+    pub(crate) fn on_congestion(&mut self, now: Instant, sent: Instant, state: CongestionState, is_persistent: bool) {
         if self.recovery.is_none_or(|start| sent > start) {
             self.recovery = Some(now);
-            self.state = if is_ecn { CongestionState::Cwr } else { CongestionState::Recovery };
-            self.ecn_reductions += u32::from(is_ecn);
+            self.state = state;
+            self.ecn_reductions += u32::from(state == CongestionState::Cwr);
         }
         if is_persistent {
             self.state = CongestionState::Loss;

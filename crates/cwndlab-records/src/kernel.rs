@@ -5,6 +5,7 @@
 //! sent when it enters the router and as received when it leaves. The testbed supplies what only the hosts know:
 //! objects and windows.
 
+mod connection;
 mod connections;
 mod options;
 pub mod trace;

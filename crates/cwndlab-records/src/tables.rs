@@ -1,5 +1,9 @@
 //! All tables of a run. Column names include the unit; times count from the start of the run.
 
+mod list;
+
+pub use list::TABLES;
+
 use cwndlab_engine::Reason;
 
 use crate::cell::{AccEcnCounts, Cell, Label, OneOf, Sack};
@@ -479,25 +483,6 @@ impl Segments {
         self.sack.extend_last(ranges.iter().flat_map(|&(start, end)| [start + 1, end + 1]));
     }
 }
-
-/// Every table, in the order of the documentation.
-pub const TABLES: [TableDoc; 15] = [
-    Segments::DOC,
-    Connections::DOC,
-    Objects::DOC,
-    Links::DOC,
-    Queues::DOC,
-    Windows::DOC,
-    ConnectionSnapshots::DOC,
-    ObjectSnapshots::DOC,
-    LinkSnapshots::DOC,
-    Limits::DOC,
-    States::DOC,
-    Timeouts::DOC,
-    Delays::DOC,
-    AccEcnCounters::DOC,
-    Failures::DOC,
-];
 
 #[cfg(test)]
 mod tests;

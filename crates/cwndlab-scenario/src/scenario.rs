@@ -323,14 +323,6 @@ impl Scenario {
     /// If a value is out of range. The error is about the first such value, except that it lists all invalid
     /// knobs.
     pub fn check(&self) -> Result<(), ScenarioError> {
-        let nodes = self.nodes.len();
-        let node = |place: Place, index: u32| {
-            if (index as usize) < nodes {
-                Ok(())
-            } else {
-                Err(invalid(place, format!("node {index} does not exist; there are {nodes}")))
-            }
-        };
         if self.duration_ns == Time::ZERO || self.duration_ns.is_never() {
             return Err(invalid("duration_ns", "must be positive and finite"));
         }
@@ -345,10 +337,32 @@ impl Scenario {
                 return Err(invalid(format!("windows.{name}"), "must begin before it ends"));
             }
         }
+        self.check_links()?;
+        self.check_classes()?;
+        let of_group = |(group, tcp): (usize, &TcpConfig)| {
+            tcp.check().err().into_iter().flatten().map(move |error| KnobError { group, error })
+        };
+        let knobs: Vec<_> = self.tcp.iter().enumerate().flat_map(of_group).collect();
+        if !knobs.is_empty() {
+            return Err(ScenarioError::Knobs(knobs));
+        }
+        self.check_traffic()?;
+        self.check_probes()
+    }
+
+    fn check_node(&self, place: Place, index: u32) -> Result<(), ScenarioError> {
+        let nodes = self.nodes.len();
+        if (index as usize) < nodes {
+            return Ok(());
+        }
+        Err(invalid(place, format!("node {index} does not exist; there are {nodes}")))
+    }
+
+    fn check_links(&self) -> Result<(), ScenarioError> {
         for (i, link) in self.links.iter().enumerate() {
             let place = |field: &str| Place::in_list("links", i, &link.name, field);
-            node(place("from"), link.from)?;
-            node(place("to"), link.to)?;
+            self.check_node(place("from"), link.from)?;
+            self.check_node(place("to"), link.to)?;
             if link.from == link.to {
                 return Err(invalid(place("to"), "a link must join two different nodes"));
             }
@@ -370,19 +384,15 @@ impl Scenario {
                 impairment.check().map_err(|why| invalid(place(&format!("impairments[{k}]")), why))?;
             }
         }
-        self.check_classes()?;
-        let of_group = |(group, tcp): (usize, &TcpConfig)| {
-            tcp.check().err().into_iter().flatten().map(move |error| KnobError { group, error })
-        };
-        let knobs: Vec<_> = self.tcp.iter().enumerate().flat_map(of_group).collect();
-        if !knobs.is_empty() {
-            return Err(ScenarioError::Knobs(knobs));
-        }
+        Ok(())
+    }
+
+    fn check_traffic(&self) -> Result<(), ScenarioError> {
         let distributions = self.distributions.samplers().map_err(|why| invalid("distributions", why))?;
         for (i, traffic) in self.traffic.iter().enumerate() {
             let place = |field: &str| Place::in_list("traffic", i, &traffic.name, field);
-            node(place("client"), traffic.client)?;
-            node(place("server"), traffic.server)?;
+            self.check_node(place("client"), traffic.client)?;
+            self.check_node(place("server"), traffic.server)?;
             if traffic.client == traffic.server {
                 return Err(invalid(place("server"), "must be another node than the client"));
             }
@@ -396,8 +406,12 @@ impl Scenario {
                 return Err(invalid(place("app"), why));
             }
         }
+        Ok(())
+    }
+
+    fn check_probes(&self) -> Result<(), ScenarioError> {
         if let Some(at) = self.probes.segments_at {
-            node("probes.segments_at".into(), at)?;
+            self.check_node("probes.segments_at".into(), at)?;
         }
         if let Some(link) = self.probes.queues.iter().find(|&&link| link as usize >= self.links.len()) {
             return Err(invalid("probes.queues", format!("link {link} does not exist")));

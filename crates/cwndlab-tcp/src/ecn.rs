@@ -223,10 +223,10 @@ impl Echo {
         Flags((self.0 & ECE) as u8)
     }
 
-    /// Returns the flags and the codepoint of a segment of an established connection. `data`: the segment carries data;
-    /// `again`: the data was sent before. Clears CWR once it is sent.
-    pub fn on_out(&mut self, kind: EcnKind, data: bool, again: bool) -> (Flags, u8) {
-        let (cwr, ect) = if data { self.on_data_out(kind, again) } else { (Flags(0), 0) };
+    /// Returns the flags and the codepoint of a segment of an established connection. `data`: whether the data of
+    /// the segment was sent before; `None` if it carries no data. Clears CWR once it is sent.
+    pub fn on_out(&mut self, kind: EcnKind, data: Option<bool>) -> (Flags, u8) {
+        let (cwr, ect) = data.map_or((Flags(0), 0), |again| self.on_data_out(kind, again));
         (self.flags() | cwr, ect)
     }
 

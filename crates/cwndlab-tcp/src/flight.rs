@@ -107,8 +107,8 @@ impl Flight {
     /// The round trips of the segments in [`Flight::arrived`].
     pub fn round_trips(&self, cfg: &TcpConfig, now: Time) -> RoundTrips {
         let mut rtts = RoundTrips::default();
-        for Arrived { sent, sacked } in self.arrived() {
-            rtts.add(cfg.elapsed(sent.at, now), sent.flags & REPEATED != 0, *sacked);
+        for arrived in self.arrived() {
+            rtts.add(cfg.elapsed(arrived.sent.at, now), arrived);
         }
         rtts
     }

@@ -329,10 +329,9 @@ impl Recovery {
     }
 
     /// Whether an ACK restarts the retransmission timer and gives an RTT sample from the timestamp that it echoes, even
-    /// if it acknowledges nothing new (FACK of 1998). `new`: the ACK acknowledges new data; `blocks`: it has SACK
-    /// blocks.
-    pub fn times_echo(&self, new: bool, blocks: bool) -> bool {
-        matches!(self, Recovery::Fack1998(fack) if fack.times_echo(new, blocks))
+    /// if it acknowledges nothing new (FACK of 1998).
+    pub fn times_echo(&self, kind: AckKind, has_blocks: bool) -> bool {
+        matches!(self, Recovery::Fack1998(fack) if fack.times_echo(kind, has_blocks))
     }
 
     /// Whether only the window limits what may be sent. The caller has checked that SACK has reported nothing.

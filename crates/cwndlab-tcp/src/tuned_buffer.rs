@@ -192,7 +192,7 @@ impl TunedBuffer {
     /// Processes a segment with data in order that ends at `nxt`; `held` does not include it. `window` is the one
     /// advertised last, `echo` the timestamp that the segment echoes, in us. Returns whether the window may grow, and
     /// the memory in use including the segment.
-    #[inline(always)]
+    #[inline]
     pub fn on_in_order(
         &mut self,
         now: Time,
@@ -217,7 +217,7 @@ impl TunedBuffer {
 
     /// Returns the window to advertise while an otherwise empty buffer holds this segment, if [`Self::on_in_order`]
     /// would change neither the buffer nor the threshold. Otherwise returns `None`.
-    #[inline(always)]
+    #[inline]
     pub fn calm_window(&self, seg: &Header, shift: u8) -> Option<Window> {
         let known = self.known.as_ref()?;
         let full = seg.len == self.size.full() && seg.wire_bytes == self.full_bytes;
@@ -225,7 +225,7 @@ impl TunedBuffer {
     }
 
     /// Does what [`Self::on_in_order`] does if [`Self::calm_window`] returns a window.
-    #[inline(always)]
+    #[inline]
     pub fn on_next(&mut self, next: &NextSegment<'_>, timestamps: bool) {
         if timestamps {
             self.time_echo(next.now, next.seg, next.seg.ts_ecr);
@@ -417,7 +417,7 @@ impl TunedBuffer {
 
     /// Returns the window to advertise (`__tcp_select_window`). The caller ensures that the advertised window does not
     /// shrink.
-    #[inline(always)]
+    #[inline]
     pub fn window(&mut self, shift: u8, last: u32, allocated: u32) -> Window {
         let usual = allocated == 0 || allocated == self.full_memory;
         if !usual || shift == 0 {

@@ -229,22 +229,10 @@ impl Dist {
                 max: positive("max", *max)?,
             },
             Dist::Empirical { values, counts } => {
-                if values.len() != counts.len() {
-                    return Err(DistError::Lengths { values: values.len(), counts: counts.len() });
-                }
                 for v in values {
                     finite("value", *v)?;
                 }
-                let mut sum = 0u64;
-                let mut cumulative = Vec::with_capacity(counts.len());
-                for c in counts {
-                    sum = sum.checked_add(*c).ok_or(DistError::TooManyCounts)?;
-                    cumulative.push(sum);
-                }
-                if sum == 0 {
-                    return Err(DistError::NoCounts);
-                }
-                Kind::Empirical(Arc::new(Table::new(values.clone(), cumulative)))
+                empirical(values, counts)?
             }
             Dist::Named { name } => {
                 let known = || shared.keys().cloned().collect();
@@ -253,6 +241,23 @@ impl Dist {
             }
         }))
     }
+}
+
+/// The values with these counts.
+fn empirical(values: &[f64], counts: &[u64]) -> Result<Kind, DistError> {
+    if values.len() != counts.len() {
+        return Err(DistError::Lengths { values: values.len(), counts: counts.len() });
+    }
+    let mut sum = 0u64;
+    let mut cumulative = Vec::with_capacity(counts.len());
+    for c in counts {
+        sum = sum.checked_add(*c).ok_or(DistError::TooManyCounts)?;
+        cumulative.push(sum);
+    }
+    if sum == 0 {
+        return Err(DistError::NoCounts);
+    }
+    Ok(Kind::Empirical(Arc::new(Table::new(values.to_vec(), cumulative))))
 }
 
 impl Sampler {

@@ -1,7 +1,7 @@
 //! Connections of the run: opening, delivering packets, polling, notifying applications, closing.
 
 use cwndlab_net::network::Network as _;
-use cwndlab_tcp::{CloseReason, Connection, LawError, State, WindowLawKind};
+use cwndlab_tcp::{Connection, LawError, State, WindowLawKind};
 use cwndlab_traffic::{Losses, Side};
 use cwndlab_units::Time;
 use rand::RngCore as _;
@@ -12,8 +12,7 @@ use super::{Simulation, Window};
 use crate::budget::RunError;
 use crate::laws::Flow;
 use crate::packet::Packet;
-use crate::probe::{ConnectionRecord, Opened, Probe, SegmentEvent, Way, WindowSample};
-use crate::reason::Reason;
+use crate::probe::{Opened, Probe, SegmentEvent, Way, WindowSample};
 use crate::stacks::Answer;
 
 /// An event at one end of a connection, of which the application is to be notified.
@@ -364,7 +363,7 @@ impl<P: Probe> Simulation<P> {
         };
         if (gone(0) && gone(1)) && conn.ends.iter().any(Connection::is_finished) {
             conn.live = false;
-            let failed = failure(&conn.ends).is_some();
+            let failed = super::connection_records::failure(&conn.ends).is_some();
             let slot = end >> 1;
             self.record_connection(slot, self.now);
             self.end_traces(slot);
@@ -445,64 +444,4 @@ impl<P: Probe> Simulation<P> {
         }
         is_new
     }
-
-    pub(super) fn record_connection(&mut self, slot: u32, end: Time) {
-        if !P::ENABLED || (!self.probes.connections && self.failure(slot).is_none()) {
-            return;
-        }
-        let record = self.connection_record(slot, end);
-        if self.probes.connections {
-            self.probe.connection(&record);
-        }
-        if let Some(reason) = record.failure {
-            self.probe.failure(&record, reason);
-        }
-    }
-
-    /// Why a connection failed, if it did.
-    fn failure(&self, slot: u32) -> Option<Reason> {
-        match self.outside.ends(slot) {
-            Some(ends) => ends.iter().find_map(|end| end.progress().failure),
-            None => failure(&self.conns[slot as usize].ends),
-        }
-    }
-
-    pub(super) fn connection_record(&self, slot: u32, end: Time) -> ConnectionRecord {
-        let conn = &self.conns[slot as usize];
-        let [client, server] = &conn.ends;
-        let sum = |count: fn(&Connection) -> u32| count(client) + count(server);
-        let signals = self.signals[slot as usize];
-        let flow = self.datagrams.get(conn.datagrams as usize);
-        let [bytes_down, bytes_up] = flow.map_or([client.received(), server.received()], |flow| flow.received);
-        let segments_sent = flow.map_or(client.stats().segments_sent + server.stats().segments_sent, |flow| flow.sent);
-        let mut record = ConnectionRecord {
-            connection: conn.serial,
-            traffic: conn.app,
-            start: conn.start,
-            established: conn.established,
-            end,
-            bytes_up,
-            bytes_down,
-            segments_sent,
-            retransmits: sum(|tcp| tcp.stats().retransmits),
-            timeouts: sum(|tcp| tcp.stats().timeouts),
-            fast_retransmits: sum(|tcp| tcp.stats().fast_retransmits),
-            ecn_reductions: sum(|tcp| tcp.stats().ecn_reductions),
-            drops: signals.drops,
-            marks: signals.marks,
-            failure: self.failure(slot),
-        };
-        if conn.is_stack() {
-            self.fill_stack_record(slot, &mut record);
-        }
-        record
-    }
-}
-
-/// Why a connection of TCP failed, if it did. If an end reset it, the reason of that end says more than that of its peer.
-fn failure(ends: &[Connection; 2]) -> Option<Reason> {
-    let mut reasons = ends.iter().filter_map(Connection::error);
-    let first = reasons.next()?;
-    let reason = if first == CloseReason::Reset { reasons.next().unwrap_or(first) } else { first };
-    Some(Reason::new(&reason.to_string()))
 }

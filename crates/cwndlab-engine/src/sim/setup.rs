@@ -187,7 +187,14 @@ fn wires(scenario: &Scenario, streams: Streams, records: bool) -> Vec<Wire<Packe
         queue.number_traffic(number);
         let by_arrival = scenario.probes.queue_interval_ns.is_none() && scenario.probes.queues.contains(&index);
         let observed = scenario.probes.segments_at == Some(spec.to);
-        Wire::new(spec.build(&queue, rng), records && by_arrival, records && observed)
+        let mut wire = Wire::new(spec.build(&queue, rng));
+        if records && by_arrival {
+            wire = wire.watched();
+        }
+        if records && observed {
+            wire = wire.observed();
+        }
+        wire
     };
     (0..).zip(&scenario.links).map(wire).collect()
 }

@@ -175,7 +175,7 @@ impl LiveNetwork {
     ) -> Result<LiveNetwork, ScenarioError> {
         let wire = |spec: &LinkSpec| {
             let rng = streams.stream(&format!("link:{}", spec.name));
-            Wire::new(spec.build(&spec.queue, rng), false, false)
+            Wire::new(spec.build(&spec.queue, rng))
         };
         let scripted = |impairment: &ImpairmentConfig| matches!(impairment, ImpairmentConfig::DropSeq { .. });
         let by_sequence = scenario.links.iter().flat_map(|link| &link.impairments).any(scripted);

@@ -54,8 +54,7 @@ impl<P: Packet> Link<P> {
     }
 
     /// Advances `undeparted` past the packets whose last bit has left by `now`, so that they no longer count as queued.
-    #[allow(clippy::inline_always)] // once per packet-hop
-    #[inline(always)]
+    #[inline]
     pub(super) fn forget_departed(&mut self, now: Time) {
         if now >= self.free_at {
             self.forget_all();

@@ -117,8 +117,7 @@ pub(super) struct ControlLaw {
 impl ControlLaw {
     /// Takes the next packet to send (section 5.6), which [`Fifo::taken`] then returns. If `ecn` is set, ECN-capable
     /// packets are marked instead of dropped. Returns whether the packet was marked.
-    #[allow(clippy::inline_always)] // once per packet
-    #[inline(always)]
+    #[inline]
     pub(super) fn dequeue<P: Packet>(
         &mut self,
         config: &CodelConfig,
@@ -176,8 +175,7 @@ impl ControlLaw {
     }
 
     /// Takes the packet at the head. Returns whether its delay allows a drop (`dodequeue` of section 5.5).
-    #[allow(clippy::inline_always)] // once per packet
-    #[inline(always)]
+    #[inline]
     fn take<P: Packet>(&mut self, config: &CodelConfig, fifo: &mut Fifo<P>, now: Time) -> Option<bool> {
         let Some(arrived) = fifo.take() else {
             self.first_above = None;

@@ -9,6 +9,7 @@ use noq_proto::RttEstimator;
 
 use crate::adapter::observed;
 use crate::sender::Shared;
+use cwndlab_tcp::CongestionState;
 
 /// Makes observed congestion controls.
 pub(super) struct Observing {
@@ -53,7 +54,8 @@ observed! {
         largest_lost: u64,
     ) {
         self.inner.on_congestion_event(now, sent, is_persistent, is_ecn, lost_bytes, largest_lost);
-        self.sender.lock().on_congestion(now, sent, is_persistent, is_ecn);
+        let state = if is_ecn { CongestionState::Cwr } else { CongestionState::Recovery };
+        self.sender.lock().on_congestion(now, sent, state, is_persistent);
         self.note();
     }
     fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {

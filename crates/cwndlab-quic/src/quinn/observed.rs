@@ -9,6 +9,7 @@ use quinn_proto::RttEstimator;
 
 use crate::adapter::observed;
 use crate::sender::Shared;
+use cwndlab_tcp::CongestionState;
 
 /// Makes observed congestion controls.
 pub(super) struct Observing {
@@ -32,7 +33,8 @@ observed! {
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, is_persistent: bool, lost_bytes: u64) {
         self.inner.on_congestion_event(now, sent, is_persistent, lost_bytes);
         // quinn reports ECN as a congestion event without lost bytes.
-        self.sender.lock().on_congestion(now, sent, is_persistent, lost_bytes == 0);
+        let state = if lost_bytes == 0 { CongestionState::Cwr } else { CongestionState::Recovery };
+        self.sender.lock().on_congestion(now, sent, state, is_persistent);
         self.note();
     }
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use cwndlab_engine::{ConnectionRecord, Reason, Scenario, Way};
-use cwndlab_tcp::{CloseReason, Flags};
+use cwndlab_engine::{ConnectionRecord, Scenario, Way};
+use cwndlab_tcp::Flags;
 use cwndlab_units::Time;
 
+use super::connection::{Again, Connection, Delivery, Half};
 use super::trace::{packets, Line, Packet};
 use super::{Choices, KernelError, Observed, Testbed};
 use crate::cell::OneOf;
@@ -15,118 +16,6 @@ use crate::lifetime::{opens, Lifetime};
 use crate::sequence::{self, offset, unwrap, Numbers, Passage};
 use crate::tables::SegmentRow;
 use crate::trace::FIRST_SERVER_PORT;
-
-/// One direction of a connection.
-#[derive(Clone, Copy, Debug, Default)]
-struct Half {
-    iss: Option<u32>,
-    /// `high` is updated for every segment that this end sent, even if no host is observed. `ack` and `window` are from
-    /// the acknowledgments that passed the observed host.
-    seen: sequence::Half,
-    /// Highest acknowledgment that this end has sent. The end has received all data before this position.
-    got: u64,
-    /// The shift of the window scale option in this end's SYN.
-    scale: Option<u8>,
-    /// When a packet last arrived at this end.
-    heard: Option<u64>,
-    fin: Option<u64>,
-    fin_acked: bool,
-    /// Whether an ECN echo has arrived at this end since the end last sent CWR. `reduced_from` is the position of the
-    /// data segment that carried the last CWR.
-    echoed: bool,
-    reduced_from: u64,
-    /// The highest position sent when the last recovery or timeout began (`recover` of RFC 6582, section 3.2).
-    recover: u64,
-}
-
-impl Half {
-    /// Payload bytes sent by this end that the other end has received in order. The SYN and the FIN take one sequence
-    /// number each.
-    fn bytes_at(&self, other: &Half) -> u64 {
-        let fin = self.fin.is_some_and(|fin| other.got >= fin);
-        other.got.saturating_sub(1 + u64::from(fin))
-    }
-}
-
-/// A connection in the trace. Times are on the router's clock.
-#[derive(Clone, Debug)]
-pub(super) struct Connection {
-    /// The client's address and port.
-    pub client_end: SocketAddrV4,
-    /// Times of retransmissions.
-    pub retransmits: Vec<u64>,
-    /// Times of the retransmissions that a timeout caused.
-    pub timeouts: Vec<u64>,
-    start: u64,
-    established: Option<u64>,
-    end: Option<u64>,
-    failure: Option<Reason>,
-    lifetime: Lifetime,
-    /// The connection's counters. [`Self::record`] adds the times, once time 0 of the tables is known.
-    counts: ConnectionRecord,
-    /// The smallest MSS option in a SYN.
-    mss: Option<u16>,
-    timestamps: bool,
-    /// The halves of the client and of the server, in this order.
-    halves: [Half; 2],
-    /// For a datagram flow, the payload bytes that the client and the server sent and received.
-    datagrams: Option<[Datagrams; 2]>,
-}
-
-/// Payload bytes that one end of a datagram flow sent and received.
-#[derive(Clone, Copy, Debug, Default)]
-struct Datagrams {
-    sent: u64,
-    received: u64,
-}
-
-/// A packet that has reached its destination.
-pub(super) struct Delivery {
-    pub at: u64,
-    pub way: Way,
-    pub delay: u64,
-    pub payload: u32,
-}
-
-impl Connection {
-    /// Payload bytes of a full segment.
-    fn payload(&self) -> u32 {
-        let options = if self.timestamps { 12 } else { 0 };
-        u32::from(self.mss.unwrap_or(536)).saturating_sub(options).max(1)
-    }
-
-    /// The connection's counters at present. [`Self::record`] adds the times.
-    fn counts(&self) -> ConnectionRecord {
-        let [client, server] = &self.halves;
-        let bytes = match &self.datagrams {
-            Some([client, server]) => [server.received, client.received],
-            None => [client.bytes_at(server), server.bytes_at(client)],
-        };
-        ConnectionRecord {
-            bytes_up: bytes[0],
-            bytes_down: bytes[1],
-            retransmits: self.retransmits.len() as u32,
-            timeouts: self.timeouts.len() as u32,
-            ..self.counts
-        }
-    }
-
-    /// The connection's record at the end of the run, with times since `zero`.
-    pub fn record(&self, zero: i64, end: i64) -> ConnectionRecord {
-        let since = |at: u64| at as i64 - zero;
-        let time = |at: Option<u64>| {
-            let at = at.map(since).filter(|&at| at <= end);
-            at.map_or(Time::MAX, |at| Time::from_nanos(at.max(0) as u64))
-        };
-        ConnectionRecord {
-            start: Time::from_nanos(since(self.start).max(0) as u64),
-            established: time(self.established),
-            end: time(self.end),
-            failure: self.failure.filter(|_| !time(self.end).is_never()),
-            ..self.counts()
-        }
-    }
-}
 
 /// Two ends, and whether the connection between them is a datagram flow: TCP and UDP may use the same ports.
 type Ends = (SocketAddrV4, SocketAddrV4, bool);
@@ -388,53 +277,14 @@ impl<'a> Reader<'a> {
         let mut again = Again::No;
         match packet.line {
             Line::In(_) => {
-                connection.counts.segments_sent += 1;
-                again = mine.enters(packet.at, &numbers, self.choices.answer);
-                if again != Again::No {
-                    connection.retransmits.push(packet.at);
-                }
-                match again {
-                    Again::Timeout => connection.timeouts.push(packet.at),
-                    Again::Recovery => connection.counts.fast_retransmits += 1,
-                    Again::No | Again::Same => {}
-                }
-                if peer_iss.is_some() {
-                    mine.got = mine.got.max(numbers.ack);
-                }
+                again = connection.enters(from_client, packet.at, &numbers, self.choices.answer);
                 if packet.payload > 0 {
                     self.first_data.get_or_insert(packet.at);
-                    if flags.has(Flags::CWR) && mine.echoed {
-                        connection.counts.ecn_reductions += 1;
-                        (mine.echoed, mine.reduced_from) = (false, numbers.position);
-                    }
                 }
             }
             Line::Dropped(..) => connection.counts.drops += 1,
             Line::Marked(_) => connection.counts.marks += 1,
-            Line::Out(_) => {
-                other.heard = Some(packet.at);
-                // An ACK that covers no data after the last CWR still echoes the congestion to which that CWR responded
-                // (RFC 3168, section 6.1.2).
-                let echoes = flags.has(Flags::ECE) && !is_syn;
-                if echoes && peer_iss.is_some() && numbers.ack > other.reduced_from {
-                    other.echoed = true;
-                }
-                if is_syn && flags.has(Flags::ACK) {
-                    connection.established.get_or_insert(packet.at);
-                }
-                if flags.has(Flags::RST) && connection.end.is_none() {
-                    let reason =
-                        if connection.established.is_none() { CloseReason::Refused } else { CloseReason::Reset };
-                    connection.failure = Some(Reason::new(&reason.to_string()));
-                    connection.end = Some(packet.at);
-                }
-                if peer_iss.is_some() && other.fin.is_some_and(|fin| numbers.ack >= fin) {
-                    other.fin_acked = true;
-                    if mine.fin_acked {
-                        connection.end.get_or_insert(packet.at);
-                    }
-                }
-            }
+            Line::Out(_) => connection.leaves(from_client, packet.at, &numbers),
         }
         self.segment(index, packet, from_client, &numbers, again);
         self.delivery(index, packet, from_client);
@@ -496,41 +346,5 @@ impl<'a> Reader<'a> {
         if link.is_none() && numbers.flags.has(Flags::ACK) {
             mine.seen.acknowledged(numbers.ack, numbers.window);
         }
-    }
-}
-
-/// Whether a segment was sent before and, if so, why it was sent again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Again {
-    No,
-    /// The segment was sent again because of a timeout.
-    Timeout,
-    /// The segment was sent again because of duplicate ACKs, as the first retransmission of a recovery.
-    Recovery,
-    /// The segment was sent again, and its recovery or timeout had already retransmitted another one.
-    Same,
-}
-
-impl Half {
-    /// Classifies a segment that enters the router.
-    fn enters(&mut self, at: u64, numbers: &Numbers, answer: Time) -> Again {
-        let end = numbers.end();
-        let mut again = Again::No;
-        if end > numbers.position && end <= self.seen.high {
-            let timeout = self.heard.is_none_or(|heard| at.saturating_sub(heard) > answer.as_nanos());
-            let begins = numbers.position >= self.recover; // losses below `recover` belong to the recovery in progress
-            again = match (timeout, begins && !numbers.flags.has(Flags::SYN)) {
-                (true, _) => Again::Timeout,
-                (false, true) => Again::Recovery,
-                (false, false) => Again::Same,
-            };
-            if timeout || begins {
-                self.recover = self.seen.high;
-            }
-        }
-        if numbers.flags.has(Flags::FIN) {
-            self.fin = Some(end);
-        }
-        again
     }
 }

@@ -132,7 +132,7 @@ impl Linux {
     }
 
     /// As [`Self::on_data`], for the next full segment at an end at rest.
-    #[inline(always)]
+    #[inline]
     pub fn on_next(&mut self, cfg: &TcpConfig, next: &NextSegment<'_>, rtt: &RttEstimator) -> Due {
         let &NextSegment { now, seg, nxt, window, opened: (opened, tight), asks } = next;
         self.scheduled = true;
@@ -179,7 +179,7 @@ impl Linux {
     }
 
     /// Updates the delay for data at the next position.
-    #[inline(always)]
+    #[inline]
     fn note_time(&mut self, cfg: &TcpConfig, now: Time, rtt: &RttEstimator, window: u32) {
         let now = clock(&cfg.rto, now);
         let least = ticks(&cfg.rto, DELAY_MIN) as u32;
@@ -237,7 +237,7 @@ impl Linux {
     }
 
     /// Whether an ACK is due now (the first half of `__tcp_ack_snd_check`). `nxt` is the next expected position.
-    #[inline(always)]
+    #[inline]
     fn is_due(&mut self, nxt: u64, effect: &Effect) -> bool {
         let more = self.more_than_one_segment(nxt);
         if more && effect.window_tight {
@@ -268,7 +268,7 @@ impl Linux {
     }
 
     /// As [`Self::delayed`], for the next full segment at an end at rest.
-    #[inline(always)]
+    #[inline]
     fn delayed_next(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;
         let (delay, srtt) = (Time::from_nanos(u64::from(self.delay)), rtt.srtt(rto));

@@ -117,18 +117,18 @@ impl Connection {
         }
     }
 
-    /// Returns flags and codepoint of a segment. `data` and `again` have the same meaning as for [`Echo::on_out`];
-    /// `bare`: the segment is a pure ACK.
-    pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, data: bool, again: bool, bare: bool) -> (Flags, u8) {
+    /// Returns flags and codepoint of a segment with `len` bytes of payload and these flags.
+    pub(super) fn ecn_out(&mut self, cfg: &TcpConfig, len: u32, flags: Flags, again: bool) -> (Flags, u8) {
         if !self.sender.snd.ecn.is_accurate() {
-            let (flags, codepoint) = self.sender.snd.ecn.on_out(cfg.ecn, data, again);
+            let data = len > 0 || cfg.ecn.marks_fin() && flags.has(Flags::FIN);
+            let (flags, codepoint) = self.sender.snd.ecn.on_out(cfg.ecn, data.then_some(again));
             // With DCTCP, Linux sets ECT on pure ACKs, too (`tcp_ecn_send`).
             let always = cfg.marks_pure_acks() && self.sender.snd.ecn.is_per_packet();
             return (flags, if always { self.sender.snd.ecn.codepoint() } else { codepoint });
         }
         // As in Linux, every segment after the handshake carries the codepoint.
         let codepoint = self.sender.snd.ecn.codepoint();
-        (self.accecn().map_or(Flags(0), |accecn| accecn.flags(bare)), codepoint)
+        (self.accecn().map_or(Flags(0), |accecn| accecn.flags(len == 0 && flags == Flags::ACK)), codepoint)
     }
 
     /// Returns the AccECN option of a segment, and reduces `sack` to the blocks that fit next to the option.

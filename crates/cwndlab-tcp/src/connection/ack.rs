@@ -94,11 +94,11 @@ impl Connection {
 
     /// Whether an ACK is a duplicate (RFC 5681, section 2) or, with SACK, one that reports something new (RFC 6675,
     /// section 2).
-    fn is_duplicate(&self, seg: &Header, window_changed: bool, has_blocks: bool, reported: u64) -> bool {
+    fn is_duplicate(&self, seg: &Header, window_changed: bool, reported: Option<u64>) -> bool {
         let outstanding = self.sender.snd.max > self.sender.snd.una;
         let bare = seg.len == 0 && !seg.flags.has(Flags::FIN) && !seg.flags.has(Flags::SYN);
         if self.agreed.sack && !self.recovery.counts_bare_acks() {
-            return outstanding && (reported > 0 || (bare && !window_changed && !has_blocks));
+            return outstanding && reported.map_or(bare && !window_changed, |bytes| bytes > 0);
         }
         outstanding && bare && !window_changed
     }
@@ -208,7 +208,7 @@ impl Connection {
         if ack < una as i64 {
             report.kind = AckKind::Old;
         } else if !is_new {
-            let duplicate = self.is_duplicate(seg, window_changed, blocks.is_some(), sacked_bytes);
+            let duplicate = self.is_duplicate(seg, window_changed, blocks.map(|_| sacked_bytes));
             report.kind = if duplicate { AckKind::Duplicate } else { AckKind::Other };
         }
         report
@@ -393,7 +393,7 @@ impl Connection {
     /// Takes a sample of the round trip from the records of single segments, or, if they have none, from
     /// [`Self::measure`]. Returns the sample for the window law.
     fn measure_record(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, ack: u64, has_blocks: bool) -> Option<Time> {
-        if self.recovery.times_echo(true, has_blocks) {
+        if self.recovery.times_echo(AckKind::New, has_blocks) {
             self.time_echo(cfg, now, seg, ack);
         }
         let rtts = self.sender.outstanding.round_trips(cfg, now).acknowledged();
@@ -452,7 +452,7 @@ impl Connection {
     fn on_duplicate_ack(&mut self, cfg: &TcpConfig, seg: &Segment, report: &AckReport) {
         let now = report.now;
         self.stats.dup_acks += 1;
-        if self.recovery.times_echo(false, report.has_blocks) {
+        if self.recovery.times_echo(report.kind, report.has_blocks) {
             self.time_echo(cfg, now, seg, self.sender.snd.una);
         }
         self.on_reporting_ack(cfg, report);

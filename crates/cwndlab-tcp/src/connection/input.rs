@@ -155,6 +155,11 @@ impl Connection {
         if self.state == State::Closed && self.ends_by_fin {
             return;
         }
+        self.on_text(cfg, now, seg, start);
+    }
+
+    /// Processes the payload and the FIN of a segment (RFC 9293, section 3.10.7.4, seventh and eighth).
+    fn on_text(&mut self, cfg: &TcpConfig, now: Time, seg: &Segment, start: i64) {
         // The stream's first byte has position 1; payload before it does not count.
         let end = start + i64::from(seg.len);
         if seg.len > 0 && end > self.receiver.nxt as i64 && self.refuses_data(seg) {
@@ -186,6 +191,7 @@ impl Connection {
             self.on_peer_fin(cfg, now);
         }
     }
+
     /// Processes payload.
     #[inline(always)]
     pub(super) fn on_payload(&mut self, cfg: &TcpConfig, now: Time, seg: &Header, start: u64, end: u64) {

@@ -63,9 +63,9 @@ impl Connection {
         let s = &mut self.sender;
         s.note_usage(now);
         if cfg.recovery.validates_window() && !s.cc.owns_recovery() {
-            let (limited, sent_now) = (s.uses_cwnd(), s.last_sent == now);
+            let (limited, last_sent) = (s.uses_cwnd(), s.last_sent);
             let rack = self.recovery.rack();
-            if let Some(used) = rack.and_then(|rack| rack.unused_window(&mut s.view(cfg), now, limited, sent_now)) {
+            if let Some(used) = rack.and_then(|rack| rack.unused_window(&mut s.view(cfg), now, limited, last_sent)) {
                 s.cc.on_unused(cfg, s.snd.mss, used);
             }
         }
@@ -196,12 +196,8 @@ impl Connection {
         self.receiver.ack_now = again;
         self.timers.stop(Timer::DelayedAck);
         self.stats.segments_sent += 1;
-        let (signals, ecn) = if self.sender.snd.ecn.is_in_use() {
-            let data = len > 0 || cfg.ecn.marks_fin() && flags.has(Flags::FIN);
-            self.ecn_out(cfg, data, retransmission, len == 0 && flags == Flags::ACK)
-        } else {
-            (Flags(0), 0)
-        };
+        let (signals, ecn) =
+            if self.sender.snd.ecn.is_in_use() { self.ecn_out(cfg, len, flags, retransmission) } else { (Flags(0), 0) };
         Header {
             ack: to_wire(self.irs, self.receiver.nxt),
             ts_val: cfg.timestamp(stamped),
@@ -293,22 +289,28 @@ impl Connection {
     /// The segment that `control` requests.
     fn control_segment(&mut self, cfg: &TcpConfig, now: Time) -> Option<Segment> {
         let control = std::mem::replace(&mut self.control, Control::rest(cfg));
+        match control {
+            Control::None => None,
+            Control::Probe => Some(self.window_probe(cfg, now)),
+            Control::AskPacer => self.held_segment(cfg, now, self.awaits_ack(cfg)),
+            Control::AckBefore(ack) => Some(self.ack_before(cfg, now, ack)),
+            Control::EchoSynAck => Some(self.mark_echo(cfg, now)),
+            Control::Abort => {
+                let (seq, ack) = (self.wire(self.sender.snd.nxt), to_wire(self.irs, self.receiver.nxt));
+                Some(self.reset(cfg, now, Header { seq, ack, flags: Flags::ACK, ..Header::default() }))
+            }
+            Control::Reset(seq) => Some(self.reset(cfg, now, Header { seq, ..Header::default() })),
+            Control::Refuse(ack) => Some(self.reset(cfg, now, Header { ack, flags: Flags::ACK, ..Header::default() })),
+            Control::Syn | Control::SynAck => Some(self.handshake_segment(cfg, now, control)),
+        }
+    }
+
+    /// A SYN or SYN-ACK. A SYN offers every option, a SYN-ACK those that the peer offered (RFC 7323, sections 2.2 and 3.2;
+    /// RFC 2018, section 2).
+    fn handshake_segment(&mut self, cfg: &TcpConfig, now: Time, control: Control) -> Segment {
         let again = self.retries > 0;
         let mut accecn = None;
         let header = match control {
-            Control::None => return None,
-            Control::Probe => return Some(self.window_probe(cfg, now)),
-            Control::AskPacer => return self.held_segment(cfg, now, self.awaits_ack(cfg)),
-            Control::AckBefore(ack) => return Some(self.ack_before(cfg, now, ack)),
-            Control::EchoSynAck => return Some(self.mark_echo(cfg, now)),
-            Control::Abort => {
-                let (seq, ack) = (self.wire(self.sender.snd.nxt), to_wire(self.irs, self.receiver.nxt));
-                return Some(self.reset(cfg, now, Header { seq, ack, flags: Flags::ACK, ..Header::default() }));
-            }
-            Control::Reset(seq) => return Some(self.reset(cfg, now, Header { seq, ..Header::default() })),
-            Control::Refuse(ack) => {
-                return Some(self.reset(cfg, now, Header { ack, flags: Flags::ACK, ..Header::default() }))
-            }
             Control::Syn => {
                 // A network may drop SYNs with these flags, so Linux requests AccECN only twice, and ECN only once
                 // (`tcp_ecn_clear_syn`; RFC 3168, section 6.1.1.1).
@@ -320,7 +322,7 @@ impl Connection {
                 let ecn = if self.retries < requests { cfg.ecn.syn_flags() } else { Flags(0) };
                 Header { flags: Flags::SYN | ecn, ecn: Self::syn_codepoint(cfg), ..Header::default() }
             }
-            Control::SynAck => {
+            _ => {
                 let mut ecn = if self.sender.snd.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
                 if self.sender.snd.ecn.is_accurate() {
                     (ecn, accecn) = self.accurate_syn_ack(cfg, self.retries);
@@ -335,8 +337,6 @@ impl Connection {
         };
         self.stats.segments_sent += 1;
         self.stats.retransmits += u32::from(again);
-        // A SYN offers every option, a SYN-ACK those that the peer offered (RFC 7323, sections 2.2 and 3.2; RFC 2018,
-        // section 2).
         let answer = control == Control::SynAck && self.state == State::SynReceived;
         let (sack, timestamps, scale) = if answer {
             (self.agreed.sack, self.agreed.timestamps, self.receiver.shift_plus_1 > 0)
@@ -363,6 +363,6 @@ impl Connection {
             retransmission: again,
             ..header
         };
-        Some(Segment { accecn, ..Segment::from(header) })
+        Segment { accecn, ..Segment::from(header) }
     }
 }

@@ -40,8 +40,9 @@ pub(crate) struct RoundTrips {
 }
 
 impl RoundTrips {
-    /// Adds a segment that has arrived: reported by SACK if `sacked` is set, otherwise acknowledged.
-    pub fn add(&mut self, rtt: Time, repeated: bool, sacked: bool) {
+    /// Adds a segment that has arrived.
+    pub fn add(&mut self, rtt: Time, &Arrived { sent, sacked }: &Arrived) {
+        let repeated = sent.flags & REPEATED != 0;
         let rtts = if sacked { &mut self.reported } else { &mut self.in_order };
         if !repeated {
             *rtts = Some((rtts.map_or(rtt, |rtts| rtts.0), rtt));

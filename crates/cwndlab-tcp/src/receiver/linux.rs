@@ -110,7 +110,7 @@ impl Receiver {
 
     /// Processes a read of the application, which has now read everything up to `read`. `ended`: the peer's FIN has been
     /// received in order. Returns whether an ACK is due.
-    #[inline(always)]
+    #[inline]
     pub fn after_read(&mut self, cfg: &TcpConfig, now: Time, mss: u32, read: u64, ended: bool) -> bool {
         let (shift, offered) = (self.shift(), self.offered());
         let AckState::Linux(state) = &mut self.policy else { return false };

@@ -6,7 +6,7 @@
 
 use super::{cumulative_room, next_cumulative, Algorithm, Growth, Next, Outcome, Transmission, View, ViewRef};
 use crate::config::RecoveryRules::Ns2_1998;
-use crate::congestion::{AckReport, Changes, WindowChange};
+use crate::congestion::{AckKind, AckReport, Changes, WindowChange};
 use crate::flight::Flight;
 use crate::send_state::{Piece, Room, SendState};
 
@@ -97,10 +97,9 @@ impl Fack1998 {
         (self.stuck || self.hold) && s.una < s.max
     }
 
-    /// Whether an ACK restarts the timer and gives an RTT sample. `new`: it acknowledges new data; `blocks`: it has SACK
-    /// blocks.
-    pub fn times_echo(&self, new: bool, blocks: bool) -> bool {
-        self.active || blocks || !new
+    /// Whether an ACK restarts the timer and gives an RTT sample.
+    pub fn times_echo(&self, kind: AckKind, has_blocks: bool) -> bool {
+        self.active || has_blocks || kind != AckKind::New
     }
 
     fn repair(&mut self, piece: Piece) -> Next {

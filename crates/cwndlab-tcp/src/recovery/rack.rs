@@ -2,6 +2,7 @@
 
 mod least;
 mod output;
+mod short;
 mod tail;
 mod timer;
 mod undo;
@@ -39,6 +40,8 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 struct Arrivals {
     now: Time,
+    /// Whether the ACK acknowledges new data.
+    advanced: bool,
     /// Bytes that have newly left the network: those of segments newly known to have arrived, and of a range that
     /// arrived twice according to DSACK.
     delivered: u64,
@@ -157,12 +160,13 @@ impl Rack {
         // Segments are compared with the highest position before this ACK: the segments of one ACK do not count as
         // reordered among themselves.
         let (fack, mut revealed) = (self.fack, [false; 2]);
-        for &Arrived { sent, sacked } in v.flight.arrived() {
+        for arrived in v.flight.arrived() {
+            let Arrived { sent, sacked } = *arrived;
             let repeated = sent.flags & REPEATED != 0;
             reported |= sacked;
             original |= !repeated && sent.end <= self.recover + 1;
             let rtt = v.cfg.elapsed(sent.at, ack.now);
-            rtts.add(rtt, repeated, sacked);
+            rtts.add(rtt, arrived);
             bytes += sent.end - sent.start;
             // Step 3: reordering.
             self.fack = self.fack.max(sent.end);
@@ -188,7 +192,8 @@ impl Rack {
         let measured = if ack.kind == AckKind::New { rtts.acknowledged() } else { rtts.reported };
         self.measured |= measured.is_some();
         let reported_rtt = rtts.reported.map(|rtts| rtts.0);
-        Arrivals { now: ack.now, delivered: bytes, reported, original, reported_rtt }
+        let advanced = ack.kind == AckKind::New;
+        Arrivals { now: ack.now, advanced, delivered: bytes, reported, original, reported_rtt }
     }
 
     /// Returns how much the window may grow for an ACK that acknowledges no new data. On a path known to reorder, data
@@ -244,7 +249,7 @@ impl Rack {
             // (the proportional reduction has no effect on a law that controls its own recovery)
             changes.push(pipe(v, delivered, safe));
         }
-        self.set_timer(v, arrivals, advanced, informed);
+        self.set_timer(v, arrivals, informed);
         (begins, changes)
     }
 
@@ -463,68 +468,8 @@ impl Rack {
         self.usage = Usage::new(now);
     }
 
-    pub fn unused_window(&mut self, v: &mut View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
-        self.validate_window(v, now, limited, sent_now)
-    }
-}
-
-/// RACK's part in the fast paths of [`crate::connection`], which build no [`AckReport`].
-impl Rack {
-    /// Lets retransmissions precede new data once the pacer's timer has expired (Linux: `tcp_tsq_write`).
-    pub fn on_pacer(&mut self) {
-        self.new_only = false;
-    }
-
-    /// Does what [`Rack::on_ack`] would for an ACK that acknowledges and reports nothing, while nothing is
-    /// outstanding. Returns false, with no effect, if `on_ack` might do more.
-    pub fn take_idle(&mut self) -> bool {
-        if self.phase != Phase::Open || self.probe_end != 0 || self.dsack_round != 0 || self.evidence.is_open() {
-            return false;
-        }
-        (self.new_only, self.advanced) = (false, false);
-        (self.deadlines.reordering, self.deadlines.probed_at) = (Time::MAX, Time::MAX);
-        true
-    }
-
-    /// Processes an ACK of new data up to `ack` that has no SACK blocks, while SACK has reported nothing: does what
-    /// [`Flight::on_ack`] and [`Rack::on_ack`] would, but does not set the timer. Returns the round trips of the
-    /// first and of the last acknowledged segment; `None`, with no effect, if the full path might do more.
-    pub fn take_calm(
-        &mut self,
-        cfg: &TcpConfig,
-        s: &mut SendState,
-        flight: &mut Flight,
-        now: Time,
-        ack: u64,
-    ) -> Option<(Time, Time)> {
-        let tally = flight.tally();
-        let calm = self.phase == Phase::Open
-            && self.probe_end == 0
-            && tally.sacked == 0
-            && tally.lost == 0
-            && self.fack <= s.una
-            && self.deadlines.reordering.is_never() // nothing outstanding was sent before `newest`
-            && !self.evidence.explained();
-        if !calm {
-            return None;
-        }
-        let last = flight.on_plain_ack(ack)?;
-        (self.new_only, self.advanced) = (false, false);
-        self.measured = true;
-        self.fack = last.end;
-        let rtt = cfg.elapsed(last.at, now);
-        self.rtt = rtt;
-        self.least.note(cfg, s, now, rtt, last.only);
-        if sent_after((last.at, last.end), self.newest) {
-            self.newest = (last.at, last.end);
-        }
-        if ack >= self.dsack_round {
-            self.dsack_round = 0;
-        }
-        self.deadlines.probed_at = Time::MAX;
-        s.dup_acks = 0;
-        let first = if last.first_at == last.at { rtt } else { cfg.elapsed(last.first_at, now) };
-        Some((first, rtt))
+    pub fn unused_window(&mut self, v: &mut View<'_>, now: Time, limited: bool, last_sent: Time) -> Option<u32> {
+        self.validate_window(v, now, limited, last_sent)
     }
 }
 

@@ -246,7 +246,7 @@ impl<P: Packet> DualPi2<P> {
                 }
                 let marks = self.native(delay_s).max(coupled);
                 let signal = overload || self.low.recur(marks);
-                return Some(self.send(true, packet, signal));
+                return Some(self.send(self.config.classic_share, packet, signal));
             }
             let (_, packet) = self.classic.fifo.pop()?;
             let signal = self.classic.recur(squared);
@@ -254,16 +254,15 @@ impl<P: Packet> DualPi2<P> {
                 dropped.push((DropCause::Aqm, packet));
                 continue;
             }
-            return Some(self.send(false, packet, signal));
+            return Some(self.send(-(1.0 - self.config.classic_share), packet, signal));
         }
         None
     }
 
-    /// Charges the packet to the share of its queue, and marks the packet if `signal` is set.
-    fn send(&mut self, low: bool, mut packet: P, signal: bool) -> Dequeued<P> {
-        let bytes = f64::from(packet.wire_bytes());
-        let share = self.config.classic_share;
-        self.owed += if low { share * bytes } else { -(1.0 - share) * bytes };
+    /// Charges the packet to the share of the other queue, which is negative for the low-latency one, and marks the packet
+    /// if `signal` is set.
+    fn send(&mut self, share: f64, mut packet: P, signal: bool) -> Dequeued<P> {
+        self.owed += share * f64::from(packet.wire_bytes());
         if self.classic.fifo.len() == 0 || self.low.fifo.len() == 0 {
             self.owed = 0.0; // nothing is owed to a queue that has nothing to send
         }

@@ -143,8 +143,7 @@ impl<P> FqCodel<P> {
 impl<P: Packet> FqCodel<P> {
     /// Section 4.1: accepts a packet that arrives at `now`. Above the limit, packets are dropped from the head of the
     /// flow with the most bytes.
-    #[allow(clippy::inline_always)] // once per packet
-    #[inline(always)]
+    #[inline]
     pub fn enqueue(&mut self, now: Time, packet: &P, dropped: &mut Vec<Dropped<P>>) -> bool {
         let index = self.index(packet.flow_key());
         self.packets += 1;
@@ -163,8 +162,7 @@ impl<P: Packet> FqCodel<P> {
     }
 
     /// Section 4.2: writes the next packet to send to `place`. Returns whether it was marked.
-    #[allow(clippy::inline_always)] // once per packet
-    #[inline(always)]
+    #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
         loop {
             let from_new = !self.new_flows.is_empty();

@@ -46,7 +46,7 @@ impl Controller {
     }
 
     /// As [`Controller::on_ack`], for a [`PlainAck`] that may open the window.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
         let PlainAck { now, mss, acked_bytes, .. } = *ack;
         let acked = Acked { plain: *ack, report: None };

@@ -40,7 +40,7 @@ impl Connection {
     }
 
     /// Whether [`Connection::poll_transmit`] would return nothing, with no effect. False if that is not obvious.
-    #[inline(always)]
+    #[inline]
     pub fn sends_nothing(&self) -> bool {
         self.rest != Rest::Busy && !self.receiver.ack_now
     }
@@ -93,7 +93,7 @@ impl Connection {
 
     /// Returns the window to advertise while the buffer holds a segment that [`Self::take_at_rest`] may take; `None` for
     /// any other segment.
-    #[inline(always)]
+    #[inline]
     fn window_at_rest(&self, seg: &Header, accurate: Option<&Segment>) -> Option<(u32, bool)> {
         let (s, r) = (&self.sender.snd, &self.receiver);
         let is_next = seg.seq == to_wire(self.irs, r.nxt)

@@ -21,7 +21,7 @@ pub(super) struct LeastRtt {
 impl LeastRtt {
     /// Takes a round trip. `only`: the bytes of the segment, if a single one was acknowledged. The ACK of a short one may
     /// have been delayed, so that a longer round trip than the minimum does not count (`FLAG_ACK_MAYBE_DELAYED`).
-    #[inline(always)]
+    #[inline]
     pub fn note(&mut self, cfg: &TcpConfig, s: &mut SendState, now: Time, rtt: Time, only: Option<u64>) {
         if cfg.forgets_min_rtt() && (rtt <= s.rtt.min_rtt() || now >= self.fresh_until) {
             self.note_other(cfg, s, now, rtt, only);

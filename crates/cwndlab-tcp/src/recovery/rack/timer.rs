@@ -94,10 +94,10 @@ fn is_within_timeout(v: &View<'_>, time: Time) -> bool {
 }
 
 impl Rack {
-    /// Sets the timer after an ACK; `advanced`: it acknowledges new data; `informed`: RACK's state has changed since
-    /// losses were last looked for, which was done now.
-    pub(super) fn set_timer(&mut self, v: &mut View<'_>, arrivals: &Arrivals, advanced: bool, informed: bool) {
-        let now = arrivals.now;
+    /// Sets the timer after an ACK. `informed`: RACK's state has changed since losses were last looked for, which was
+    /// done now.
+    pub(super) fn set_timer(&mut self, v: &mut View<'_>, arrivals: &Arrivals, informed: bool) {
+        let Arrivals { now, advanced, .. } = *arrivals;
         if !v.cfg.recovery.has_linux_timers() {
             if advanced {
                 self.deadlines.probe = self.probe_wait(v).map_or(Time::MAX, |wait| v.cfg.expiry(now, wait));
@@ -127,7 +127,7 @@ impl Rack {
 
     /// Sets the timer after an ACK that [`Rack::take_calm`] processed. Returns false, with no effect, if not only the
     /// probe's timer has to be set.
-    #[inline(always)]
+    #[inline]
     pub fn set_calm_timer(&mut self, v: &mut View<'_>, now: Time) -> bool {
         if !v.cfg.recovery.has_linux_timers() || v.s.una == v.s.max {
             return false;
@@ -143,8 +143,9 @@ impl Rack {
 
     /// As [`Self::set_calm_timer`], in any case.
     pub fn set_any_calm_timer(&mut self, v: &mut View<'_>, now: Time) {
-        let nothing = Arrivals { now, delivered: 0, reported: false, original: false, reported_rtt: None };
-        self.set_timer(v, &nothing, true, false);
+        let nothing =
+            Arrivals { now, advanced: true, delivered: 0, reported: false, original: false, reported_rtt: None };
+        self.set_timer(v, &nothing, false);
     }
 
     /// Sets the timer after a piece was sent.
@@ -184,7 +185,7 @@ impl Rack {
 
     /// With Linux's timers: sets the timer for a probe of data sent now. Returns false, with no effect, if no probe may be
     /// scheduled.
-    #[inline(always)]
+    #[inline]
     pub(super) fn probe_new_data(&mut self, v: &mut View<'_>, now: Time) -> bool {
         let Some(wait) = self.probe_wait(v) else { return false };
         let limit = if is_before_timeout(v, now, wait) {

@@ -25,14 +25,14 @@ impl Rack {
     /// Returns the number of segments used if cwnd is to be reduced. If data was sent and cwnd has not been full for an
     /// RTO, cwnd is to fall half of the way to the part that was used (RFC 2861, section 3.2; Linux:
     /// `tcp_cwnd_validate`).
-    pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, sent_now: bool) -> Option<u32> {
+    pub(super) fn validate_window(&mut self, v: &View<'_>, now: Time, limited: bool, last_sent: Time) -> Option<u32> {
         if v.s.una == 1 || limited {
             self.usage = Usage::new(now);
             return None;
         }
         let out = v.s.flight().div_ceil(u64::from(v.s.mss)).min(u64::from(u16::MAX)) as u16;
         self.usage.most = self.usage.most.max(out);
-        if !sent_now || now.saturating_sub(self.usage.full_at) < v.s.rtt.rto(&v.cfg.rto) {
+        if last_sent != now || now.saturating_sub(self.usage.full_at) < v.s.rtt.rto(&v.cfg.rto) {
             return None;
         }
         self.usage.full_at = now;

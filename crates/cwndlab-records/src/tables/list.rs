@@ -1,0 +1,23 @@
+//! The list of all tables.
+
+use super::*;
+use crate::table::TableDoc;
+
+/// Every table, in the order of the documentation.
+pub const TABLES: [TableDoc; 15] = [
+    Segments::DOC,
+    Connections::DOC,
+    Objects::DOC,
+    Links::DOC,
+    Queues::DOC,
+    Windows::DOC,
+    ConnectionSnapshots::DOC,
+    ObjectSnapshots::DOC,
+    LinkSnapshots::DOC,
+    Limits::DOC,
+    States::DOC,
+    Timeouts::DOC,
+    Delays::DOC,
+    AccEcnCounters::DOC,
+    Failures::DOC,
+];
