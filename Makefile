@@ -74,6 +74,7 @@ check-python: setup $(VENV)/.dev $(VENV)/.web
 	$(BIN)/codespell
 	$(BIN)/python tools/prose.py
 	$(BIN)/python tools/shape.py
+	$(BIN)/python tools/rust_shape.py
 	$(BIN)/python tools/links.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -210,7 +210,7 @@ impl SackTable {
         self.slots.len() as u32
     }
 
-    /// As [`Self::store`], for AccECN's option alone.
+    /// Stores AccECN's option alone.
     #[inline]
     fn store_option(&mut self, option: &AccEcnOption) -> u32 {
         let Some(slot) = self.free.pop() else {

@@ -250,7 +250,7 @@ impl AccEcn {
         (None, blocks)
     }
 
-    /// As [`Self::option`], for a segment without SACK blocks, if this end sends the option. All counters fit next to
+    /// Returns the option of a segment without SACK blocks, if this end sends the option. All counters fit next to
     /// timestamps.
     #[inline]
     pub fn option_alone(&mut self) -> AccEcnOption {
@@ -284,7 +284,7 @@ impl AccEcn {
         self.read_next_option(seg).unwrap_or_else(|| self.read_any_option(seg, delivered))
     }
 
-    /// As [`Self::read_option`], for an option in which at most the counter of ECT(1) has grown since the last one. For
+    /// Reads an option in which at most the counter of ECT(1) has grown since the last one. For
     /// others returns `None`, with no effect.
     #[inline]
     fn read_next_option(&mut self, seg: &Segment) -> Option<bool> {
@@ -306,7 +306,7 @@ impl AccEcn {
         Some(known)
     }
 
-    /// As [`Self::read_option`], for any segment.
+    /// Reads the option of any segment, if it has one.
     #[inline(never)]
     fn read_any_option(&mut self, seg: &Segment, delivered: u32) -> bool {
         if self.option_distrusted {

@@ -67,7 +67,7 @@ impl LinuxReceiver {
         self.reads_by_parts(left, last, held)
     }
 
-    /// As [`Self::reads_until_it_doubles`], while something is left to read.
+    /// Whether the window doubles while the application reads what is left, a part at a time.
     #[inline(never)]
     fn reads_by_parts(&mut self, left: u64, last: (u8, u32), held: Held) -> bool {
         loop {

@@ -258,7 +258,7 @@ impl Connection {
         self.next_timer().min(self.gives_up_at())
     }
 
-    /// As [`Connection::poll_timeout`]; `None` if it is not before `at`.
+    /// The time of the next timeout; `None` if it is not before `at`.
     #[inline]
     pub fn timeout_before(&self, at: Time) -> Option<Time> {
         if self.next_timer() >= at && self.sender.socket().is_none() {

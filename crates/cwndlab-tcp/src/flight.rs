@@ -74,7 +74,7 @@ impl Flight {
         }
     }
 
-    /// As [`Flight::on_sent`], for new data while other data is outstanding.
+    /// Records that new data is sent while other data is outstanding.
     #[inline]
     pub fn on_next_sent(&mut self, start: u64, end: u64, now: Time) {
         if let Some(record) = &mut self.record {
@@ -139,7 +139,7 @@ impl Flight {
         self.reported.advance(una)
     }
 
-    /// As [`Flight::on_ack`], for the usual case: see [`Record::acknowledge_plain`].
+    /// Records an ACK in the usual case: see [`Record::acknowledge_plain`].
     #[inline]
     pub fn on_plain_ack(&mut self, una: u64) -> Option<Acknowledged> {
         self.record.as_mut()?.acknowledge_plain(una)
@@ -203,7 +203,7 @@ impl Flight {
         self.record.as_ref()?.first_to_resend()
     }
 
-    /// As [`Flight::first_to_resend`], but begins where the last search ended.
+    /// Returns the next segment that waits for retransmission. The search begins where the last one ended.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         self.record.as_mut()?.next_to_resend()
     }

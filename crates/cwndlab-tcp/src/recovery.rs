@@ -285,18 +285,18 @@ impl Recovery {
         each!(self, r => r.on_sent(v, sent), rack => rack.note_sent(v, sent));
     }
 
-    /// As [`Algorithm::next`].
+    /// Returns the next piece to send ([`Algorithm::next`]).
     #[inline]
     pub fn next(&mut self, v: &mut View<'_>, nothing_new: bool) -> Next {
         each!(self, r => r.next(v, nothing_new), rack => rack.next_piece(v, nothing_new))
     }
 
-    /// As [`Algorithm::room`].
+    /// Returns the window that limits what is sent ([`Algorithm::room`]).
     pub fn room(&self, v: &ViewRef<'_>) -> Option<Room> {
         each!(self, r => r.room(v), rack => Some(rack.room(v)))
     }
 
-    /// As [`Algorithm::waiting_bytes`].
+    /// Returns the size of the first retransmission that waits for room in the window; `None` if there is none.
     pub fn waiting_bytes(&self, v: &ViewRef<'_>) -> Option<u64> {
         each!(self, r => r.waiting_bytes(v), rack => rack.waiting_bytes(v))
     }

@@ -31,7 +31,7 @@ impl SegmentSize {
         self.full
     }
 
-    /// As [`Self::measure`], for a segment of the estimated size.
+    /// Takes a segment of the estimated size, which does not change the estimate.
     #[inline]
     pub fn measure_full(&mut self, len: u32) {
         debug_assert_eq!(len, self.full);

@@ -142,7 +142,7 @@ impl Sender {
         self.extra.as_ref()?.pacer.as_ref()
     }
 
-    /// As [`Self::pacer`], to change it.
+    /// The pacer, to be changed.
     #[inline]
     pub fn pacer_mut(&mut self) -> Option<&mut Pacer> {
         self.extra.as_mut()?.pacer.as_mut()
@@ -154,7 +154,7 @@ impl Sender {
         self.extra.as_ref()?.socket.as_deref()
     }
 
-    /// As [`Self::socket`], to change them.
+    /// The socket options, to be changed.
     pub fn socket_mut(&mut self) -> Option<&mut SocketOptions> {
         self.extra.as_mut()?.socket.as_deref_mut()
     }

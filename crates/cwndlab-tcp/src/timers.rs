@@ -110,7 +110,7 @@ impl TcpConfig {
         }
     }
 
-    /// As [`Self::expiry`], for a timer that was set to `at`. In Linux it keeps its place among the timers of a slot if it
+    /// Returns the time at which a timer that was set to `at` expires. In Linux it keeps its place in its slot if it
     /// stays in this slot (`__mod_timer`).
     #[inline]
     pub(crate) fn expiry_again(&self, at: Time, now: Time, wait: Time) -> Time {

@@ -257,7 +257,7 @@ impl TunedBuffer {
         self.measure_other(seg, mss)
     }
 
-    /// As [`Self::measure`], for a segment that differs from the last full one.
+    /// Measures the memory of a segment that differs from the last full one.
     fn measure_other(&mut self, seg: &Header, mss: u32) -> u32 {
         let before = self.size.full();
         let memory = memory(seg.wire_bytes);
@@ -326,7 +326,7 @@ impl TunedBuffer {
         }
     }
 
-    /// As [`Self::time_echo`], for a timestamp other than the last one.
+    /// Takes a round trip from a timestamp other than the last one.
     #[inline(never)]
     fn time_other_echo(&mut self, now: Time, seg: &Header, echo: u32) {
         let echo = self.clock.stamped_ms(now, echo);
@@ -350,7 +350,7 @@ impl TunedBuffer {
         }
     }
 
-    /// As [`Self::time_window`], at the beginning or end of a window.
+    /// Takes a round trip at the end of a window, and begins the next one.
     #[inline(never)]
     fn time_next_window(&mut self, now: Time, nxt: u64, window: u32) {
         let now = self.clock.whole(now);

@@ -168,7 +168,7 @@ impl Table {
 }
 
 impl Dist {
-    /// As [`Self::sampler`], with errors that name the field of the application.
+    /// Prepares the distribution for drawing, with errors that name the field of the application.
     pub(crate) fn of_field(
         &self,
         field: &'static str,

@@ -145,7 +145,7 @@ impl Calendar {
         Some(self.insert_on(day, time, source))
     }
 
-    /// As [`Calendar::insert`], but with the entry that the source owns, which must not be in the calendar.
+    /// Inserts the entry that the source owns, which must not be in the calendar.
     #[allow(clippy::inline_always)] // once per packet-hop
     #[inline(always)]
     pub(super) fn insert_own(&mut self, time: u64, source: Source) -> Option<u32> {

@@ -102,7 +102,7 @@ impl Exit<'_> {
         self.send_others(conn, end, cfg, polled)
     }
 
-    /// As [`Self::send`], after a first packet with AccECN's option.
+    /// Sends the packets that follow a first one with AccECN's option.
     #[inline(never)]
     fn send_others(&mut self, conn: &mut Conn, end: u32, cfg: &TcpConfig, mut polled: Polled) -> Option<Packet> {
         let side = (end & 1) as usize;

@@ -218,7 +218,7 @@ impl<P: Probe> Simulation<P> {
         }
     }
 
-    /// As [`Simulation::pump`](super::connection): notifies the application, sends, and schedules the timer.
+    /// Notifies the application, sends what a stack has to send, and schedules its timer.
     #[inline(never)]
     pub(super) fn pump_stack(&mut self, end: u32) {
         self.tell_all(end, Self::stack_notice);

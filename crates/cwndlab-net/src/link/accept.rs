@@ -37,7 +37,7 @@ impl<P: Packet> Link<P> {
             || self.takes_more(packets, bytes)
     }
 
-    /// As [`Link::takes`], behind `packets` others, which may be more than ever.
+    /// Whether a packet fits behind `packets` others, which may be more than ever. If so, counts it for `max_packets`.
     #[inline(never)]
     fn takes_more(&mut self, packets: u32, bytes: u32) -> bool {
         if !self.fits_in_bytes(bytes) && packets >= self.room_for() {
@@ -125,7 +125,7 @@ impl<P: Packet> Link<P> {
         self.send::<STEADY, CLEAR>(begin, waited, bytes, write)
     }
 
-    /// As [`Link::transmit`], for a packet that `backlog_bytes` already includes.
+    /// Begins to transmit a packet that `backlog_bytes` includes. Returns the time of its arrival at the far end.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn send<const STEADY: bool, const CLEAR: bool>(

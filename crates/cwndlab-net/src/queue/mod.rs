@@ -191,7 +191,7 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// As [`Self::enqueue`], for kinds of queue that are less frequent. Inlined, they would take registers.
+    /// Adds a packet to a kind of queue that is less frequent. Inlined, these kinds would take registers.
     #[inline(never)]
     fn enqueue_other(&mut self, now: Time, packet: P, rng: &mut Rng, dropped: &mut Vec<Dropped<P>>) -> bool {
         match self {
@@ -215,7 +215,7 @@ impl<P: Packet> DepartureQueue<P> {
         }
     }
 
-    /// As [`Self::dequeue`], for kinds of queue that are less frequent. Inlined, they would take registers.
+    /// Takes the next packet from a kind of queue that is less frequent. Inlined, these kinds would take registers.
     #[inline(never)]
     fn dequeue_other(&mut self, now: Time, dropped: &mut Vec<Dropped<P>>, place: &mut P) -> Option<bool> {
         let next = match self {

@@ -74,7 +74,7 @@ pub(crate) struct NextSegment<'a> {
     pub window: u32,
     /// The window that would be advertised now, and whether less than half of the largest possible window is free.
     pub opened: (u32, bool),
-    /// As [`Effect::asks`].
+    /// Whether the segment's ECN field or CWR flag asks for an acknowledgment at once.
     pub asks: bool,
 }
 

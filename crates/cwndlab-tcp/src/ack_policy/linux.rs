@@ -131,7 +131,7 @@ impl Linux {
         self.compressed > 0
     }
 
-    /// As [`Self::on_data`], for the next full segment at an end at rest.
+    /// Decides about the next full segment at an end at rest.
     #[inline]
     pub fn on_next(&mut self, cfg: &TcpConfig, next: &NextSegment<'_>, rtt: &RttEstimator) -> Due {
         let &NextSegment { now, seg, nxt, window, opened: (opened, tight), asks } = next;
@@ -147,7 +147,7 @@ impl Linux {
         }
     }
 
-    /// As [`Self::on_data`], for a segment in order while no data beyond a hole is stored.
+    /// Decides about a segment in order while no data beyond a hole is stored.
     fn on_in_order(&mut self, cfg: &TcpConfig, data: &Data) -> Due {
         self.note_in_order(cfg, data);
         self.interactive |= data.effect.ends;
@@ -267,7 +267,7 @@ impl Linux {
         self.delay = ticks(&cfg.rto, DELAY_MIN) as u32;
     }
 
-    /// As [`Self::delayed`], for the next full segment at an end at rest.
+    /// Delays the ACK of the next full segment at an end at rest.
     #[inline]
     fn delayed_next(&mut self, cfg: &TcpConfig, at: Time, rtt: &RttEstimator) -> Due {
         let rto = &cfg.rto;

@@ -239,8 +239,8 @@ impl Controller {
         each_path!(&mut self.law, law => { law.on_ack(ack, after, &mut self.windows); true }, else false)
     }
 
-    /// As [`Controller::on_feedback`] and [`Controller::on_measured_ack`], for an ACK that arrives while nothing is
-    /// outstanding and no loss is being repaired. Returns whether another such ACK would change nothing.
+    /// Passes an ACK to a law that models the path, while nothing is outstanding and no loss is being repaired. Returns
+    /// whether another such ACK would change nothing.
     pub(crate) fn on_idle_ack(&mut self, ack: &PlainAck, srtt: Time) -> bool {
         each_path!(&mut self.law, law => law.on_idle_ack(ack, srtt, &mut self.windows), else true)
     }
@@ -284,7 +284,7 @@ impl Controller {
         each_loss!(&mut self.law, law => law.on_feedback(&Acked::of(ack), &mut self.windows), else ());
     }
 
-    /// As [`Controller::on_feedback`], for a [`PlainAck`] instead of a report.
+    /// Passes a plain ACK to a law that measures the path.
     #[inline(never)]
     pub(crate) fn on_plain_feedback(&mut self, ack: &PlainAck) {
         let ack = Acked { plain: *ack, report: None };

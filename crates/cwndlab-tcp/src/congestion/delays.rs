@@ -55,7 +55,7 @@ impl Delays {
         self.queueing_since(Time::ZERO)
     }
 
-    /// As [`Delays::queueing`], but the current delay is the minimum of the last measurement and those since
+    /// Returns the queueing delay if the current delay is the minimum of the last measurement and those since
     /// `earliest`.
     pub fn queueing_since(&self, earliest: Time) -> Time {
         let last = (self.next_sample + CURRENT_SAMPLES - 1) % CURRENT_SAMPLES;

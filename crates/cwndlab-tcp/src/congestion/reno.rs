@@ -110,7 +110,7 @@ pub(super) fn slow_start_increase(cfg: &TcpConfig, ack: &AckReport) -> u64 {
     slow_start_bytes(cfg, ack.acked_bytes, new_bytes(cfg, ack), ack.mss)
 }
 
-/// As [`slow_start_increase`], for an ACK of `acked_bytes`, of which `new_bytes` count towards growth.
+/// Returns the growth of slow start for an ACK of `acked_bytes`, of which `new_bytes` count.
 pub(super) fn slow_start_bytes(cfg: &TcpConfig, acked_bytes: u64, new_bytes: u64, mss: u32) -> u64 {
     match cfg.slow_start_limit_segments {
         0 => new_bytes,

@@ -29,7 +29,7 @@ impl Connection {
         self.sender.extra.as_mut()?.accecn.as_mut()
     }
 
-    /// As [`Self::accecn`], read-only.
+    /// AccECN's state, read-only.
     pub(super) fn accecn_ref(&self) -> Option<&AccEcn> {
         self.sender.extra.as_ref()?.accecn.as_ref()
     }
@@ -109,7 +109,7 @@ impl Connection {
         Feedback { ece: ce_packets > 0, ce_packets, ce_bytes }
     }
 
-    /// As [`Self::feedback`], for a segment that [`Self::is_expected_accurate`] let pass, so that it reports no marks.
+    /// Takes the ECN feedback of a segment that [`Self::is_expected_accurate`] let pass, so that it reports no marks.
     pub(super) fn feedback_unmarked(&mut self, cfg: &TcpConfig, seg: &Segment, acked: u64) {
         if !self.accecn().is_some_and(|accecn| accecn.take_unmarked(seg, acked as u32)) {
             let feedback = self.feedback(cfg, seg, acked, acked);

@@ -30,7 +30,7 @@ impl Connection {
         false
     }
 
-    /// As [`Connection::handle_segment`], for a segment without SACK blocks and AccECN option.
+    /// Handles a segment without SACK blocks and AccECN option ([`Connection::handle_segment`]).
     #[inline(always)]
     pub fn handle_bare(&mut self, cfg: &TcpConfig, now: Time, seg: &Header) -> bool {
         if self.rest != Rest::Busy && self.take_at_rest(cfg, now, seg, None) {

@@ -41,9 +41,9 @@ pub enum Limit {
     /// Nothing arrived and nothing was sent until the retransmission timer expired. Only [`crate::Trace`] reports this,
     /// in retrospect.
     Timeout,
-    /// As [`Limit::Timeout`], but until the timer of the tail loss probe expired (RFC 8985, section 7).
+    /// Nothing arrived and nothing was sent until the timer of the tail loss probe expired (RFC 8985, section 7).
     Probe,
-    /// As [`Limit::Timeout`], but until RACK's reordering timer expired (RFC 8985, section 6.3).
+    /// Nothing arrived and nothing was sent until RACK's reordering timer expired (RFC 8985, section 6.3).
     Reordering,
 }
 

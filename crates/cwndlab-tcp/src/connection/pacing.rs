@@ -105,7 +105,7 @@ impl Connection {
         self.note_usage(cfg, now);
     }
 
-    /// As [`Self::hold`]. Returns the ACK that is due, if any.
+    /// Holds data back until the pacer or an ACK permits it. Returns the ACK that is due, if any.
     pub(super) fn held_segment(&mut self, cfg: &TcpConfig, now: Time, awaits_ack: bool) -> Option<Segment> {
         self.hold(cfg, now, awaits_ack);
         self.receiver.ack_now.then(|| self.pure_ack(cfg, now))

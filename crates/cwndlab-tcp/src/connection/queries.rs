@@ -14,7 +14,7 @@ impl Connection {
     pub fn received(&self) -> u64 {
         self.receiver.received()
     }
-    /// As [`Self::received`], on a connection that has not received a FIN.
+    /// In-order payload bytes received, on a connection that has not received a FIN.
     #[inline]
     pub fn received_without_fin(&self) -> u64 {
         debug_assert!(!self.peer_closed());

@@ -8,7 +8,7 @@ use crate::socket_options::SocketOptions;
 use crate::state::{CloseReason, State};
 
 impl Connection {
-    /// As [`Connection::write`], but announces more data (`MSG_MORE`): less than a full segment waits until the next
+    /// Appends bytes to the send stream, and announces more (`MSG_MORE`): less than a full segment waits until the next
     /// [`Connection::write`], the next ACK, or a retransmission timeout with nothing in flight.
     pub fn write_more(&mut self, bytes: u64) {
         self.write(bytes);

@@ -180,7 +180,7 @@ impl Record {
         }
     }
 
-    /// As [`Record::send`], for new data while other data is outstanding.
+    /// Records that new data is sent while other data is outstanding.
     #[inline(always)]
     pub fn send_next(&mut self, start: u64, end: u64, now: Time) {
         debug_assert!(self.list.back().is_none_or(|last| last.end == start));
@@ -245,7 +245,7 @@ impl Record {
         self.forget_order(una);
     }
 
-    /// As [`Self::acknowledge`], for the usual case: `una` is the end of a segment, and each acknowledged segment was
+    /// Acknowledges up to `una` in the usual case: that is the end of a segment, and each acknowledged segment was
     /// sent once and not reported by SACK. Returns `None`, with no effect, in any other case, or if the record also keeps
     /// round trips or acknowledged segments.
     #[inline]
@@ -394,7 +394,7 @@ impl Record {
         self.list.iter().find(|sent| sent.waits())
     }
 
-    /// As [`Self::first_to_resend`], but begins where the last search ended.
+    /// Returns the next segment that waits for retransmission. The search begins where the last one ended.
     pub fn next_to_resend(&mut self) -> Option<Sent> {
         if self.tally.waiting == 0 {
             return None;

@@ -45,7 +45,7 @@ impl Controller {
         self.law.needs().plain_acks && (matches!(self.phase, Phase::Plain | Phase::Reduced(_)) || !self.in_slow_start())
     }
 
-    /// As [`Controller::on_ack`], for a [`PlainAck`] that may open the window.
+    /// Takes a plain ACK that may open the window.
     #[inline]
     pub(crate) fn on_plain_ack(&mut self, cfg: &TcpConfig, ack: &PlainAck) {
         let PlainAck { now, mss, acked_bytes, .. } = *ack;

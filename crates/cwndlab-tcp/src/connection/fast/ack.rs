@@ -25,7 +25,7 @@ impl Connection {
         self.is_predicted(seg, Flags::PSH) && !self.sender.snd.ecn.is_accurate()
     }
 
-    /// As [`Self::is_expected`], for a connection that uses AccECN. The segment must report no marks and have no SACK
+    /// Whether a segment passes header prediction on a connection that uses AccECN: it reports no marks and has no SACK
     /// blocks.
     pub(in crate::connection) fn is_expected_accurate(&mut self, seg: &Segment) -> bool {
         let s = &self.sender.snd;
@@ -212,7 +212,7 @@ impl Connection {
         true
     }
 
-    /// As [`Self::take_calm_ack`], for an ACK on a segment with data or a FIN. Returns false with RACK, which uses the
+    /// Takes an ACK on a segment with data or a FIN if it is calm. Returns false with RACK, which uses the
     /// segment's options.
     #[inline(never)]
     pub(in crate::connection) fn take_calm_ack_with(
@@ -225,7 +225,7 @@ impl Connection {
         !self.recovery.detects_by_time() && self.take_calm_ack(cfg, now, seg, None, ack)
     }
 
-    /// As [`Self::take_calm_ack`], with RACK, which takes the round trip from its records of segments.
+    /// Takes an ACK if it is calm, with RACK, which takes the round trip from its records of segments.
     #[inline(never)]
     fn take_calm_ack_by_record(&mut self, cfg: &TcpConfig, now: Time, accurate: Option<&Segment>, ack: u64) -> bool {
         let prior_in_flight_bytes = self.in_flight_measured();

@@ -59,7 +59,7 @@ pub enum Quick {
 }
 
 impl Connection {
-    /// As [`Connection::poll_transmit`], with less work; a segment is written to `header`. The caller must repeat the call
+    /// Writes the next segment to send to `header`, if that describes it completely. The caller must repeat the call
     /// until nothing is left to send, and may call only [`Connection::poll_asked`] and [`Connection::poll_accurate`] in
     /// between, because conditions that the last segment cannot have changed are not tested again.
     #[inline(always)]
@@ -80,7 +80,7 @@ impl Connection {
         self.quick(cfg, now, outlook, header)
     }
 
-    /// As [`Self::poll_quick`], for a connection that paces and has unacknowledged or unsent data.
+    /// The next segment of a connection that paces and has unacknowledged or unsent data.
     #[inline(never)]
     fn poll_paced(&mut self, cfg: &TcpConfig, now: Time, last: &mut Polled, header: &mut Header) -> Quick {
         let outlook = self.busy_outlook(cfg, now);
@@ -106,8 +106,8 @@ impl Connection {
         held
     }
 
-    /// As [`Self::awaits_ack`], after a full segment. What lets such a segment be sent does not change with it, apart from
-    /// the windows.
+    /// Whether an ACK has to open cwnd after a full segment. What lets such a segment go does not change with it, apart
+    /// from the windows.
     #[inline]
     fn awaits_ack_next(&self, cfg: &TcpConfig) -> bool {
         let s = &self.sender;
@@ -145,7 +145,7 @@ impl Connection {
         }
     }
 
-    /// As [`Self::outlook`], for a connection that paces. Asks the pacer.
+    /// Predicts what a connection that paces sends. Asks the pacer.
     #[inline(always)]
     pub(in crate::connection) fn paced_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
         if self.is_idle() {
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// As [`Self::paced_outlook`], if there is unacknowledged or unsent data.
+    /// Predicts what a connection that paces sends if there is unacknowledged or unsent data.
     #[inline(always)]
     fn busy_outlook(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
         if self.receiver.ack_now {
@@ -176,7 +176,7 @@ impl Connection {
         outlook
     }
 
-    /// As [`Self::busy_outlook`], if an ACK is due.
+    /// Predicts what a connection that paces sends if an ACK is due.
     #[inline(never)]
     fn outlook_with_ack(&mut self, cfg: &TcpConfig, now: Time) -> Outlook {
         let outlook = self.data_outlook(cfg);
@@ -186,7 +186,7 @@ impl Connection {
         self.held_outlook(cfg)
     }
 
-    /// As [`Self::paced_outlook`], if everything written has been acknowledged.
+    /// Predicts what a connection that paces sends if everything written has been acknowledged.
     #[inline]
     fn idle_outlook(&mut self, now: Time) -> Outlook {
         if !self.receiver.ack_now {
@@ -241,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// As [`Self::outlook`], if nothing but the windows limits what may be sent.
+    /// Predicts what is sent if nothing but the windows limits it.
     #[inline(always)]
     pub(in crate::connection) fn data_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
@@ -271,8 +271,7 @@ impl Connection {
         Outlook::Open
     }
 
-    /// As [`Self::data_outlook`], while data is missing or a loss is repaired, with RACK. Predicts only whether new data is
-    /// sent.
+    /// While data is missing or a loss is repaired, with RACK: predicts only whether new data is sent.
     #[inline(never)]
     fn outlook_in_disorder(&mut self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
@@ -300,7 +299,7 @@ impl Connection {
         }
     }
 
-    /// As [`Self::outlook`], if only the windows can prevent a full segment of new data from being sent.
+    /// Predicts what is sent if only the windows can prevent a full segment of new data.
     #[inline(always)]
     fn window_outlook(&self, cfg: &TcpConfig) -> Outlook {
         let s = &self.sender;
@@ -382,7 +381,7 @@ impl Connection {
         self.bare(cfg, now, piece.start, piece.len, cfg.header_bytes)
     }
 
-    /// As [`Self::full_segment`], with options.
+    /// The next full segment of new data, with options.
     #[inline(never)]
     fn full_segment_with_options(&mut self, cfg: &TcpConfig, now: Time) -> Segment {
         let Piece { start, len } = self.send_full(cfg, now);

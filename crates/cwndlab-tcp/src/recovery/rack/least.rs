@@ -28,7 +28,7 @@ impl LeastRtt {
         }
     }
 
-    /// As [`Self::note`], for a round trip that may change the minimum.
+    /// Takes a round trip that may change the minimum.
     #[inline(never)]
     fn note_other(&mut self, cfg: &TcpConfig, s: &mut SendState, now: Time, rtt: Time, only: Option<u64>) {
         let is_short = only.is_some_and(|bytes| bytes < u64::from(s.mss));

@@ -141,7 +141,7 @@ impl Rack {
         true
     }
 
-    /// As [`Self::set_calm_timer`], in any case.
+    /// Sets the timer after an ACK that [`Rack::take_calm`] processed, in any case.
     pub fn set_any_calm_timer(&mut self, v: &mut View<'_>, now: Time) {
         let nothing =
             Arrivals { now, advanced: true, delivered: 0, reported: false, original: false, reported_rtt: None };
@@ -167,7 +167,7 @@ impl Rack {
         }
     }
 
-    /// As [`Self::set_timer_for`], for new data. `was_quiet`: nothing was outstanding before.
+    /// Sets the timer after new data was sent. `was_quiet`: nothing was outstanding before.
     pub(super) fn time_new_data(&mut self, v: &mut View<'_>, now: Time, was_quiet: bool) {
         if !v.cfg.recovery.has_linux_timers() {
             if !self.probe_due {
