@@ -1,7 +1,10 @@
 //! The list of all tables.
 
-use super::*;
-use crate::table::TableDoc;
+use super::{
+    AccEcnCounters, ConnectionSnapshots, Connections, Delays, Failures, Limits, LinkSnapshots, Links, ObjectSnapshots,
+    Objects, Queues, Segments, States, Timeouts, Windows,
+};
+use crate::table::{Table as _, TableDoc};
 
 /// Every table, in the order of the documentation.
 pub const TABLES: [TableDoc; 15] = [

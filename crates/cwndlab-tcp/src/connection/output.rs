@@ -310,29 +310,26 @@ impl Connection {
     fn handshake_segment(&mut self, cfg: &TcpConfig, now: Time, control: Control) -> Segment {
         let again = self.retries > 0;
         let mut accecn = None;
-        let header = match control {
-            Control::Syn => {
-                // A network may drop SYNs with these flags, so Linux requests AccECN only twice, and ECN only once
-                // (`tcp_ecn_clear_syn`; RFC 3168, section 6.1.1.1).
-                let requests = match cfg.ecn.is_accurate() {
-                    true => 2,
-                    false if cfg.requests_ecn_once() => 1,
-                    false => u8::MAX,
-                };
-                let ecn = if self.retries < requests { cfg.ecn.syn_flags() } else { Flags(0) };
-                Header { flags: Flags::SYN | ecn, ecn: Self::syn_codepoint(cfg), ..Header::default() }
+        let header = if control == Control::Syn {
+            // A network may drop SYNs with these flags, so Linux requests AccECN only twice, and ECN only once
+            // (`tcp_ecn_clear_syn`; RFC 3168, section 6.1.1.1).
+            let requests = match cfg.ecn.is_accurate() {
+                true => 2,
+                false if cfg.requests_ecn_once() => 1,
+                false => u8::MAX,
+            };
+            let ecn = if self.retries < requests { cfg.ecn.syn_flags() } else { Flags(0) };
+            Header { flags: Flags::SYN | ecn, ecn: Self::syn_codepoint(cfg), ..Header::default() }
+        } else {
+            let mut ecn = if self.sender.snd.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
+            if self.sender.snd.ecn.is_accurate() {
+                (ecn, accecn) = self.accurate_syn_ack(cfg, self.retries);
             }
-            _ => {
-                let mut ecn = if self.sender.snd.ecn.is_agreed() { Flags::ECE } else { Flags(0) };
-                if self.sender.snd.ecn.is_accurate() {
-                    (ecn, accecn) = self.accurate_syn_ack(cfg, self.retries);
-                }
-                Header {
-                    flags: Flags::SYN | Flags::ACK | ecn,
-                    ack: to_wire(self.irs, 1),
-                    ecn: self.syn_ack_codepoint(cfg),
-                    ..Header::default()
-                }
+            Header {
+                flags: Flags::SYN | Flags::ACK | ecn,
+                ack: to_wire(self.irs, 1),
+                ecn: self.syn_ack_codepoint(cfg),
+                ..Header::default()
             }
         };
         self.stats.segments_sent += 1;
