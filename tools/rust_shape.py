@@ -1,9 +1,8 @@
 """Find what has outgrown its place in the crates: `make check`.
 
-A file has at most 500 lines and a function 60. No function takes two truth values, which a caller
-would confuse, apart from keyword arguments of Python. No
-comment describes an item by another that is itself described by a third ("As [`x`]"). No two files of a crate import
-each other in a circle.
+A file has at most 500 lines and a function 60. No function takes two truth values, which a caller would
+confuse, apart from keyword arguments of Python. No comment describes an item by another that is itself
+described by a third ("As [`x`]"). No two files of a crate import each other in a circle.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def product(text: str) -> str:
 
 
 def _functions(lines: list[str]) -> Iterator[str]:
-    """Functions that are too long, or take more than one truth value, unless another crate's trait says so."""
+    """Functions that are too long, or take more than one truth value that no trait asks for."""
     is_of_trait = False
     for number, line in enumerate(lines):
         if line.startswith("impl"):
@@ -75,12 +74,12 @@ def _chains() -> Iterator[str]:
         lines = path.read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines):
             if found := AS.match(line):
-                item = next((FUNCTION.match(later) for later in lines[number:] if FUNCTION.match(later)), None)
-                if item:
+                names = (FUNCTION.match(later) for later in lines[number:])
+                if item := next((name for name in names if name), None):
                     refers[item[2]] = (found[1], f"{path.relative_to(CRATES)}:{number + 1}")
-    for item, (other, where) in refers.items():
-        if other in refers and other != item:
-            yield f"{where}: {item} is described by {other}, which is described by {refers[other][0]}"
+    for described, (other, where) in refers.items():
+        if other in refers and other != described:
+            yield f"{where}: {described} is described by {other}, which is described by {refers[other][0]}"
 
 
 def circles(crate: Path) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-//! What acknowledgment policies and receive buffers learn of an arriving segment, and what a policy decides.
+//! What acknowledgment policies and receive buffers use about an arriving segment, and what a policy decides.
 
 use cwndlab_units::Time;
 
