@@ -219,6 +219,46 @@ mod tests {
         assert!(!Reader::default().read(&short(0, &[0x1c, 0, 0, 0])).elicits_ack);
     }
 
+    /// Each frame of RFC 9000, section 19, RFC 9221 and draft-ietf-quic-ack-frequency that may precede an ACK.
+    #[test]
+    fn an_ack_is_found_behind_any_frame() {
+        let mut new_connection_id = vec![0x18, 1, 0, 4];
+        new_connection_id.extend([9; 4 + 16]);
+        for frame in [
+            &[0][..],
+            &[1],
+            &[4, 1, 2, 3],
+            &[5, 1, 2],
+            &[6, 0, 2, 9, 9],
+            &[7, 2, 9, 9],
+            &[0x0a, 4, 2, 9, 9],
+            &[0x0e, 4, 1, 2, 9, 9],
+            &[0x10, 1],
+            &[0x11, 1, 2],
+            &[0x12, 1],
+            &[0x13, 1],
+            &[0x14, 1],
+            &[0x15, 1, 2],
+            &[0x16, 1],
+            &[0x17, 1],
+            &new_connection_id,
+            &[0x19, 1],
+            &[0x1a, 9, 9, 9, 9, 9, 9, 9, 9],
+            &[0x1b, 9, 9, 9, 9, 9, 9, 9, 9],
+            &[0x1e],
+            &[0x1f],
+            &[0x31, 2, 9, 9],
+            &[0x40, 0xaf, 1, 2, 3, 4],
+        ] {
+            let content = Reader::default().read(&short(0, &[frame, &[2, 5, 0, 0, 1]].concat()));
+            assert_eq!(content.acked, [(4, 6)], "{frame:x?}");
+        }
+        for takes_the_rest in [&[0x08, 4][..], &[0x0c, 4, 1], &[0x30]] {
+            let content = Reader::default().read(&short(0, &[takes_the_rest, &[2, 5, 0, 0, 1]].concat()));
+            assert_eq!(content.acked, [], "{takes_the_rest:x?}");
+        }
+    }
+
     #[test]
     fn packets_of_the_handshake_have_no_number_and_may_precede_one_that_has() {
         let mut datagram = vec![0xc1, 0, 0, 0, 1, 1, 9, 0, 0];

@@ -54,3 +54,13 @@ fn assignments_stay() {
     run("assert a * 2 == 4; a += 3; a *= 2\na -= 1; a //= 2", &mut names).expect("a is known");
     assert_eq!(names["a"].to_bits(), 4.0_f64.to_bits());
 }
+
+#[test]
+fn a_name_has_letters_digits_and_underscores() {
+    let mut names = Names::new();
+    run("rto_1 = 2; _x = rto_1 * 2\nassert _x == 4", &mut names).expect("names of Python");
+    for code in ["a.b = 1", "a b = 1", "a-b = 1", " = 1", "a == 1"] {
+        let failure = run(code, &mut names).expect_err(code);
+        assert!(failure.unsupported, "{code}: {failure:?}");
+    }
+}

@@ -1,5 +1,7 @@
 use super::*;
 
+mod small_share;
+
 const MSS: u32 = 1460;
 const MS: fn(u64) -> Time = Time::from_millis;
 

@@ -1,3 +1,5 @@
+mod distributions;
+
 use cwndlab_units::Time;
 
 use crate::ecn::EcnField;
