@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from cwndlab.errors import StudyError
@@ -22,6 +23,7 @@ from cwndlab.report.contents import unmeasured_results
 from cwndlab.runs.progress import Progress
 from cwndlab.runs.run_options import RunOptions
 from cwndlab.spec.schema import Model
+from cwndlab.stats.results import Results
 
 LAWS = Path(__file__).parent.parent / "laws" / "stubborn.py"
 STUBBORN = f"{LAWS}:Stubborn"
@@ -380,3 +382,33 @@ def test_the_guides_program_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.chdir(tmp_path)
     exec(compile(program, "evaluate.md", "exec"), {})
     assert (tmp_path / "out/scorecard.html").exists()
+
+
+def standing(folder: Path, own: float, better: str) -> Standing:
+    """Of goodputs that scatter by 0.1 around 3 for Reno, and around a mean of its own for CUBIC."""
+    made = small(folder, PACK.replace('better = "higher"', better))
+    (known,) = made.studies.values()
+    cells = unmeasured_results(known, {cell.id: cell.axes for cell in known.plan().cells}).cells
+    rng = np.random.default_rng(1)
+    means = {"cubic": own, "reno": 3.0}
+    data = {
+        (cell.id, "goodput"): rng.normal(means[str(cell.axes["subject"])], 0.1, 10).tolist() for cell in cells
+    }
+    (row,) = scorecard.judge(made, ["cubic"], {"small": Results(cells, {"goodput": "Mbit/s"}, data)}).rows
+    return row.standings["cubic"]["reno"]
+
+
+@pytest.mark.parametrize(
+    ("better", "above", "below"),
+    [
+        ('better = "higher"', Standing.BETTER, Standing.WORSE),
+        ('better = "lower"', Standing.WORSE, Standing.BETTER),
+        ("", Standing.HIGHER, Standing.LOWER),
+    ],
+)
+def test_a_sure_difference_is_named_by_what_is_better(
+    better: str, above: Standing, below: Standing, tmp_path: Path
+) -> None:
+    assert standing(tmp_path / "above", 4.0, better) is above
+    assert standing(tmp_path / "below", 2.0, better) is below
+    assert standing(tmp_path / "alike", 3.0, better) is Standing.OPEN
