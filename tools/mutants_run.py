@@ -86,21 +86,21 @@ class Areas:
         found = (one["why"] for one in self.equivalent if (one["file"], one["code"], one["change"]) == key)
         return next(found, None)
 
-    def command(self, mutant: Mutant) -> list[str]:
-        """What tests the area of a mutant."""
+    def command(self, mutant: Mutant, folder: Path) -> list[str]:
+        """What tests the area of a mutant in a copy."""
         if mutant.language == "rust":
             return ["cargo", "test", "--locked", "--quiet", "--package", f"cwndlab-{mutant.area}"]
-        return [*PYTEST, *self._nearest_first(mutant)]
+        return [*PYTEST, *self._nearest_first(mutant, folder)]
 
-    def _nearest_first(self, mutant: Mutant) -> list[str]:
+    def _nearest_first(self, mutant: Mutant, folder: Path) -> list[str]:
         """The area's test files, those that name the module first, because the first failure ends a run."""
-        paths = [ROOT / path for path in self.python[mutant.area]]
+        paths = [folder / path for path in self.python[mutant.area]]
         tests = [
             test for path in paths for test in (sorted(path.glob("test_*.py")) if path.is_dir() else [path])
         ]
         module = re.compile(rf"\b{Path(mutant.file).stem}\b")
         tests.sort(key=lambda test: module.search(test.read_text(encoding="utf-8")) is None)
-        return [str(test.relative_to(ROOT)) for test in tests]
+        return [str(test.relative_to(folder)) for test in tests]
 
     def elsewhere(self, mutant: Mutant) -> list[str]:
         """What tests everything else."""
@@ -117,6 +117,8 @@ class Areas:
         return [*PYTEST, "tests", *(f"--ignore={path}" for path in self.python[mutant.area])]
 
 
+#: pytest's exit status for arguments that are wrong, such as a file that is not there.
+USAGE = 4
 PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider"]
 
 
@@ -183,6 +185,8 @@ class Copy:
             try:
                 said, _ = process.communicate(timeout=None if cpu_limit_s is None else 10 * cpu_limit_s)
                 passed = {0: True, -signal.SIGXCPU: None}.get(process.returncode, False)
+                if process.returncode == USAGE:
+                    raise SystemExit(f"{' '.join(command)}:\n{said[-3000:]}")
             except subprocess.TimeoutExpired:
                 said, passed = "", None
             finally:
@@ -212,7 +216,7 @@ def baseline(copy: Copy, areas: Areas, mutant: Mutant, folder: Path) -> float:
     """
     kept = folder / f"baseline-{mutant.language}-{mutant.area}.json"
     if not kept.exists():
-        passed, said, cpu_s = copy.test(areas.command(mutant), None)
+        passed, said, cpu_s = copy.test(areas.command(mutant, copy.folder), None)
         if not passed:
             raise SystemExit(f"the tests of {mutant.area} fail without a fault:\n{said[-3000:]}")
         kept.write_text(json.dumps({"cpu_s": cpu_s}))
@@ -226,12 +230,12 @@ def try_mutant(
     copy.make(mutant)
     try:
         if mutant.language == "rust":
-            built, said, build_s = copy.test([*areas.command(mutant), "--no-run"], None)
+            built, said, build_s = copy.test([*areas.command(mutant, copy.folder), "--no-run"], None)
             if not built:
                 return "unviable", "", build_s
         elif not _compiles(copy.folder / mutant.file):
             return "unviable", "", 0.0
-        passed, said, cpu_s = copy.test(areas.command(mutant), limit)
+        passed, said, cpu_s = copy.test(areas.command(mutant, copy.folder), limit)
         if passed is None:
             return "timeout", "", cpu_s
         if not passed:

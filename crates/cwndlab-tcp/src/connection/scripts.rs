@@ -28,6 +28,7 @@ mod paced;
 mod rack;
 mod receive;
 mod seams;
+mod slow_reader;
 mod slow_start;
 mod small_window;
 

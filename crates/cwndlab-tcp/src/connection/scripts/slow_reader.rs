@@ -1,0 +1,49 @@
+//! The windows that a receiver offers whose application reads slowly, without Linux's buffers (RFC 9293, 3.8.6.2.2).
+
+use super::*;
+
+/// The windows in the segments that are sent after each step: data that arrives, or bytes that are read.
+fn windows(cfg: &TcpConfig, steps: &[(&str, u64)]) -> Vec<Vec<u32>> {
+    let mut script = Script::new(cfg, Connection::server(cfg, ISS, Time::ZERO));
+    script.end.set_auto_read(false);
+    let mut found = Vec::new();
+    for (k, &(arrives, reads)) in steps.iter().enumerate() {
+        let now = Time::from_millis(k as u64);
+        script.now = now;
+        if reads > 0 {
+            script.end.read(cfg, now, reads);
+        } else {
+            let seg = script.incoming(&["data", arrives]);
+            script.end.handle_segment(cfg, now, &seg);
+        }
+        script.poll();
+        found.push(script.out.drain(..).map(|(_, segment)| segment.window).collect());
+    }
+    found
+}
+
+#[test]
+fn the_right_edge_moves_by_segments_and_never_back() {
+    let cfg = TcpConfig { receive_buffer_bytes: 4000, ..config(1) };
+    let found = windows(
+        &cfg,
+        &[
+            ("0-1000", 0),    // 3000 of 4000 bytes are free
+            ("", 500),        // half a segment more, which is not told
+            ("1000-1100", 0), // nor here: the edge stays at 4000
+            ("", 500),        // all but 100 bytes: the edge moves by a segment
+            ("1100-2100", 0),
+            ("2100-3100", 0),
+            ("3100-4100", 0),
+        ],
+    );
+    let expected: [&[u32]; 7] = [&[3000], &[], &[2900], &[3900], &[2900], &[1900], &[900]];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn less_than_a_segment_that_is_free_is_not_offered_and_half_a_small_buffer_is() {
+    let cfg = TcpConfig { receive_buffer_bytes: 1500, ..config(1) };
+    let steps = [("0-1000", 0), ("1000-1500", 0), ("", 749), ("", 1)];
+    assert_eq!(windows(&cfg, &steps), [&[500][..], &[0], &[], &[750]]);
+}
