@@ -255,6 +255,41 @@ mod tests {
         assert_eq!(sacks.in_use(), 0);
     }
     #[test]
+    fn the_flow_of_a_packet_is_its_connection_and_its_direction() {
+        let mut sacks = SackTable::default();
+        let segment = Segment { header: Header::default(), sack: SackBlocks::default(), accecn: None };
+        let mut flow = |to| Packet::new(&segment, to, 0, &mut sacks).flow_key();
+        let flows = [flow(0), flow(1), flow(2), flow(3), flow(1)];
+        assert_eq!(flows, [0, 1, 2, 3, 1]);
+    }
+
+    #[test]
+    fn options_of_several_packets_have_slots_of_their_own() {
+        let with = |k: u32| Segment {
+            header: Header { seq: k, ..Header::default() },
+            sack: SackBlocks { len: 1, blocks: [(k, k + 1), (0, 0), (0, 0), (0, 0)] },
+            accecn: None,
+        };
+        let mut sacks = SackTable::default();
+        let packets = [1, 2, 3].map(|k| Packet::new(&with(k), 0, 0, &mut sacks));
+        sacks.release(&packets[1]);
+        let fourth = Packet::new(&with(4), 0, 0, &mut sacks);
+        assert_eq!(sacks.in_use(), 3, "the slot of the second is used again");
+        for (packet, k) in [(&packets[0], 1), (&packets[2], 3), (&fourth, 4)] {
+            assert_eq!(packet.segment(&sacks), with(k));
+        }
+        sacks.release(&packets[0]);
+        let option = Some(AccEcnOption { order: 1, fields: 3, counters: [1, 2, 3] });
+        let alone = Segment { sack: SackBlocks::default(), accecn: option, ..with(5) };
+        let fifth = Packet::new(&alone, 0, 0, &mut sacks);
+        assert_eq!(sacks.in_use(), 3, "an option alone takes a free slot, too");
+        for (packet, segment) in [(&fifth, alone), (&packets[2], with(3)), (&fourth, with(4))] {
+            let found = packet.segment(&sacks);
+            assert_eq!((found.accecn, found.sack.as_slice()), (segment.accecn, segment.sack.as_slice()));
+        }
+    }
+
+    #[test]
     fn the_age_of_a_packet_is_right_for_every_delay_that_fits_into_the_run() {
         let day = 24 * 3600;
         for (run, tick_ns) in [(600, 16), (17_000, 16), (day, 128), (365 * day, 32_768)] {

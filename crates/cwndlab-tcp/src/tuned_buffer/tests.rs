@@ -1,5 +1,6 @@
 use super::*;
 
+mod doubles;
 mod small_share;
 
 const MSS: u32 = 1460;
