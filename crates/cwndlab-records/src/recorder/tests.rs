@@ -4,6 +4,7 @@ use cwndlab_tcp::Header;
 use super::*;
 use crate::tables::SegmentEvent;
 mod links;
+mod without;
 
 use SegmentEvent::{Ack, Drop, DupAck, Receive, Retransmit, Send};
 
