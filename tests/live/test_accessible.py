@@ -41,14 +41,13 @@ replicates = 3
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def pages(tmp_path_factory: pytest.TempPathFactory, minute_report: Path) -> list[Path]:
     """A question of a few lines, a study with claims and published numbers, a scorecard, a fit, lessons."""
     if CHROMIUM is None or shutil.which("node") is None or not (WEB / "node_modules/axe-core").exists():
         pytest.skip("needs chromium, node and the packages in web/ (`npm ci --prefix web`)")
     out = tmp_path_factory.mktemp("pages")
     (out / "question.toml").write_text(QUESTION, encoding="utf-8")
     cwndlab.run(out / "question.toml", out=out / "question")
-    cwndlab.run("rfc2416", changes={"grid": "minute", "variant": "tahoe", "iw": [1, 4]}, out=out / "rfc2416")
     _kernel_report(out / "kernel")
     evaluation.evaluate(
         [pack.load("rfc9743").with_criteria(["5.1.2"])],
@@ -60,6 +59,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     (out / "index.html").write_text(lessons.index()[0], encoding="utf-8")
     (out / "lesson.html").write_text(lessons.page("queues", "index.html"), encoding="utf-8")
     return [
+        minute_report,
         *out.glob("*/report.html"),
         out / "card/scorecard.html",
         out / "fit/fit.html",

@@ -41,10 +41,8 @@ def cells_of(page: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("live")
-    cwndlab.run("rfc2416", changes={"grid": "minute", "variant": "tahoe", "iw": [1, 4]}, out=out)
-    return out / "report.html"
+def report(minute_report: Path) -> Path:
+    return minute_report
 
 
 @pytest.fixture(scope="module")
