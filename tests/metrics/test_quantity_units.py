@@ -70,3 +70,25 @@ def test_quantiles_are_numpys_to_the_last_bit(share: float) -> None:
         for data in (draw.lognormal(0, 5, size), draw.integers(0, 4, size).astype(float), -draw.random(size)):
             assert quantile(data, share) == np.quantile(data, share)
     assert np.isnan(quantile(np.array([1.0, np.nan]), share))
+
+
+@pytest.mark.parametrize(
+    ("formula", "unit"),
+    [
+        ("goodput / sent", "Mbit/s/MB"),
+        ("goodput / goodput", "1"),
+        ("goodput / share", "Mbit/s"),
+        ("share / goodput", "1/(Mbit/s)"),
+        ("share / sent", "1/MB"),
+        ("goodput * sent", "Mbit/s MB"),
+        ("goodput * share", "Mbit/s"),
+        ("share * goodput", "Mbit/s"),
+        ("share * share", "1"),
+        ("goodput + goodput", "Mbit/s"),
+        ("increase(goodput, sent)", "%"),
+    ],
+)
+def test_a_formula_has_the_unit_of_its_operands(formula: str, unit: str) -> None:
+    share = Quantity(name="share", metric="jain_index")
+    derived = Quantity(name="d", derived=formula)
+    assert metrics.unit_of(derived, known(share, derived)) == unit
