@@ -100,7 +100,7 @@ fuzz: setup $(VENV)/.dev
 	    [ $$? = 124 ] || exit 1; done
 
 # Faults drawn at random, each tried by the tests of its area; the same command continues. SEED draws: a new one for a
-# new statement. In MUTANTS: --language, --area, --again (survivors, after new tests), --elsewhere, --write (the table).
+# new statement. In MUTANTS: --language, --area, --again (survivors, after new tests), --elsewhere, --table, --write.
 SAMPLE ?= 200
 CARGO_MUTANTS = 27.1.0
 mutants: setup $(VENV)/.dev build/mutants/venv/.cosmic-ray-8.7.0

@@ -138,6 +138,7 @@ def main() -> None:
     parser.add_argument(
         "--elsewhere", action="store_true", help="give survivors to the tests of other areas, too"
     )
+    parser.add_argument("--table", action="store_true", help="try no more: print the table of what was tried")
     parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.relative_to(ROOT)}")
     asked = parser.parse_args()
     areas = Areas.read(ROOT / "tools" / "mutants.toml")
@@ -145,7 +146,8 @@ def main() -> None:
         signal.SIGTERM, lambda *_: sys.exit("mutants: stopped")
     )  # ends the tests, restores the copy
     mutants = drawn(asked.sample, asked.seed, areas)
-    run(mutants, asked, areas)
+    if not asked.table:
+        run(mutants, asked, areas)
     outcomes = judged(kept_outcomes(asked.seed), areas)
     made = "\n".join(table(outcomes, areas))
     print(f"\nseed {asked.seed}: {len(outcomes)} of {len(mutants)} tried\n\n{made}\n")
