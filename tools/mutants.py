@@ -14,7 +14,6 @@ import argparse
 import json
 import random
 import signal
-import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -156,10 +155,7 @@ def main() -> None:
             print(f"{one.result}: {one.mutant.name} {one.test}")
     if asked.write:
         text = PAGE.read_text(encoding="utf-8")
-        commit = subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-        )
-        head = f"Seed {asked.seed}: {len(outcomes)} of {len(mutants)} tried, commit {commit.stdout.strip()}."
+        head = f"Seed {asked.seed}: {len(outcomes)} of {len(mutants)} tried."
         start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
         PAGE.write_text(f"{text[:start]}\n\n{head}\n\n{made}\n\n{text[end:]}", encoding="utf-8")
 
