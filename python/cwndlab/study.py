@@ -15,8 +15,9 @@ from cwndlab.metrics._catalogue import CATALOGUE
 from cwndlab.plan.load import build_checked, rebuild
 from cwndlab.plan.plan import Plan, make_plan
 from cwndlab.runs import execution
-from cwndlab.runs.result import RunResult, overview
+from cwndlab.runs.result import RunResult
 from cwndlab.runs.result_folder import files_of
+from cwndlab.runs.result_tables import overview
 from cwndlab.spec import toml
 from cwndlab.spec.document import CLAIMS, Document, document_of_text, is_short, read_document
 from cwndlab.spec.files import STUDY

@@ -43,9 +43,8 @@ CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "too few arguments": (lambda _: Study.build(), r"Study\.build\(\): missing .* 'title'"),
     "too many arguments": (lambda _: RunOptions(1), r"RunOptions\(\): too many positional arguments"),
     "key and value": (lambda r: r.study.set("iw", 4), r"too many .*; its arguments: changes=None, \*\*more"),
-    "results as a table": (lambda r: r["goodput"], r'write run\.estimate\("goodput"\), or run\.values'),
-    "results by number": (lambda r: list(r), r"has 0; write run\.estimate\(QUANTITY\) or run\.sel"),
-    "charts as a function": (lambda r: r.plot("goodput"), r"write run\.plot\.cwnd\(\) .* queue\(\)"),
+    "results by number": (lambda r: list(r), "quantity must be text, not 0"),
+    "chart of nothing": (lambda r: r.plot("godput"), 'no quantity "godput"; did you mean "goodput"'),
     "replicates in words": (
         lambda r: cwndlab.run(r.study, replicates="three"),
         "a whole number, not 'three'",

@@ -34,9 +34,9 @@ def test_a_change_of_the_model_is_found_in_pairs_where_independent_runs_would_hi
     faster.run(tmp_path / "c", replicates=12, seed=8)
     paired, independent = compare(tmp_path / "a", tmp_path / "b"), compare(tmp_path / "a", tmp_path / "c")
     assert [move.significant for move in paired.moved] == [True, True]
-    assert paired.moved[0].method == "paired, 10 replicates"
+    assert paired.moved[0].method == "difference of means, paired t, 10 replicates"
     assert [move.significant for move in independent.moved] == [False, False]
-    assert independent.moved[0].method == "Welch, 12 and 12 replicates"
+    assert independent.moved[0].method == "difference of means, unpaired t, 12 replicates"
     width = [found.moved[0].high - found.moved[0].low for found in (paired, independent)]
     assert width[1] > 3 * width[0]
 

@@ -49,7 +49,8 @@ def test_what_failed_is_requested_and_not_present(tmp_path: Path) -> None:
         assert run.failures and requested == [20, 20]
         assert sum(present) == 40 - len(run.failures) == kept(tmp_path / "out")
         for cell, number in zip(run.plan.cells, present, strict=True):
-            assert len(run.results.data[cell.id, "goodput"]) == number
+            assert run.results.sample(cell.id, "goodput").n == number
+            assert run.results.estimate(cell.id, "goodput").n == number
         assert (
             f"replicates of each | {min(present)} to {max(present)} of 20 requested"
             in (tmp_path / "out" / "report.md").read_text()

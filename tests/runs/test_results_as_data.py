@@ -251,8 +251,7 @@ def test_an_estimate_is_printed_with_its_unit_and_interval(run: RunResult) -> No
         ("dims", "RunResult has no `dims`; write run.to_xarray().dims"),
         (
             "goodput",
-            "RunResult has no `goodput`; "
-            'write run.estimate("goodput"), or run.values for the value of each run',
+            'RunResult has no `goodput`; write run["goodput"]',
         ),
         ("nothing", "RunResult has no `nothing`"),
     ],

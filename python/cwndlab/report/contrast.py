@@ -45,7 +45,7 @@ def is_below(a: LineValue, b: LineValue) -> bool:
         return True
     if a.number is None or b.number is None:
         return False
-    return relate("difference", b.number, a.number).estimate(PAIRED_LEVEL).leaves_out_0
+    return relate("difference", b.number, a.number).estimate(PAIRED_LEVEL).leaves_out(0.0)
 
 
 def relative(a: LineValue, b: LineValue) -> float:

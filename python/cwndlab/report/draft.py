@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -185,26 +185,28 @@ def write_verdicts(report: Draft, directory: Path) -> None:
     """Writes verdicts.csv and summary.json, and claims.csv and agreement.csv if they have lines."""
     judged = report.judged
     save_summary(report, directory)
-    numbers = (
-        _csv_line(cell, as_printed=not isinstance(table, JudgedTable))
-        for table in judged.tables
-        for row in table.cells
-        for cell in row
-    )
-    save_inside(directory, "verdicts.csv", csv_text(CSV_COLUMNS, numbers))
+    save_inside(directory, "verdicts.csv", csv_text(CSV_COLUMNS, verdict_rows(judged)))
     if judged.claims:
-        claims = (
-            [
-                *(c.claim.id, c.claim.section, c.verdict.value, c.detail, c.claim.text),
-                *(c.claim.assert_ or "", c.claim.cause or ""),
-            ]
-            for c in judged.claims
-        )
-        save_inside(directory, "claims.csv", csv_text(CLAIM_COLUMNS, claims))
+        save_inside(directory, "claims.csv", csv_text(CLAIM_COLUMNS, claim_rows(judged)))
     if report.twin is not None:
         from .twin import to_csv
 
         save_inside(directory, "agreement.csv", to_csv(report.twin_rows))
+
+
+def verdict_rows(judged: Judged) -> Iterator[list[str]]:
+    """The lines of verdicts.csv: each number of the tables and listings."""
+    for table in judged.tables:
+        for row in table.cells:
+            yield from (_csv_line(cell, as_printed=not isinstance(table, JudgedTable)) for cell in row)
+
+
+def claim_rows(judged: Judged) -> Iterator[list[str]]:
+    """The lines of claims.csv."""
+    for one in judged.claims:
+        claim = one.claim
+        words = [claim.id, claim.section, one.verdict.value, one.detail, claim.text]
+        yield [*words, claim.assert_ or "", claim.cause or ""]
 
 
 def _csv_line(cell: JudgedCell, *, as_printed: bool) -> list[str]:

@@ -67,7 +67,7 @@ class TwinNumber(NamedTuple):
     @property
     def leaves_out_0(self) -> bool:
         """Whether the difference's interval leaves out 0."""
-        return self.difference.leaves_out_0
+        return self.difference.leaves_out(0.0)
 
 
 CSV_COLUMNS = (

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from cwndlab.core import KeptRecords
-from cwndlab.errors import ArgumentError, NotFoundError, check_arguments, nearest
+from cwndlab.errors import NotFoundError, check_arguments, nearest
 from cwndlab.metrics import RunView
 from cwndlab.metrics._rows import connections_of
 from cwndlab.plan.scenario import bottleneck, flow_of
@@ -29,12 +29,16 @@ from cwndlab.report.figures import busy_side
 from cwndlab.report.packets import DRAWN, EDGE, RANK, decimate, sequence_layers, time_sequence_rows
 from cwndlab.report.palette import PALETTE
 from cwndlab.spec.units import seconds
+from cwndlab.writing import with_unit
 
 from .records import RecordTables, queue, rows_of_flow, segments, with_intervals
 
 if TYPE_CHECKING:
     import altair as alt
     import pyarrow as pa
+
+    from cwndlab.stats.field import Field
+    from cwndlab.stats.results import AxisValue
 
 Rows = list[dict[str, Any]]
 #: Points of one line, per pixel of its width.
@@ -52,16 +56,24 @@ class Plots:
     SELECTED: ClassVar[str] = "run.sel({}).plot"
 
     records: RecordTables
+    draw: Callable[[str | None], alt.TopLevelMixin]
 
     def __repr__(self) -> str:
         charts = [f"{name}()" for name, one in vars(Plots).items() if callable(one) and name[0] != "_"]
         return f"<Plots of single runs: {', '.join(charts)}>"
 
-    if not TYPE_CHECKING:
+    @check_arguments
+    def __call__(self, quantity: str | None = None) -> alt.TopLevelMixin:
+        """A quantity of the selected cells with its intervals, as `run[quantity].plot()`.
 
-        def __call__(self, *_args: object, **_more: object) -> None:
-            """Raises ArgumentError, which names the charts."""
-            raise ArgumentError(f"write run.plot.cwnd() or another of {self!r}, or run.figure(ID)")
+        Args:
+            quantity: default: what the study's first figure of these cells shows, as `run.chart` gives it.
+
+        Raises:
+            NotFoundError: there is no such quantity, or no such figure.
+
+        """
+        return self.draw(quantity)
 
     @check_arguments
     def cwnd(self, flow: str | None = None, *, replicate: int = 0) -> alt.TopLevelMixin:
@@ -183,6 +195,40 @@ class Plots:
                 rows.append({"time": part.start_s, "flow": group, "share": share})
         last = [{**row, "time": row["time"] + interval_s} for row in rows[-len(groups) :]]
         return rows + last  # the end of the last step
+
+
+def plot_numbers(
+    numbers: Field,
+    axes: Mapping[str, Sequence[AxisValue]],
+    x: str | None,
+    titles: tuple[str, str],
+    units: Mapping[str, str],
+) -> alt.TopLevelMixin:
+    """Numbers with their intervals along an axis, a line for each value of the others.
+
+    `titles` are those of the numbers, with their unit, and of the chart; `units` are those of axes.
+    """
+    numeric = [name for name, values in axes.items() if all(isinstance(one, int | float) for one in values)]
+    x = x or next(iter([*numeric, *axes]), None)
+    rows: Rows = []
+    for key, number in numbers.data.items():
+        place = dict(zip(numbers.axes, key, strict=True))
+        found = number.estimate()
+        series = ", ".join(f"{axis} = {value}" for axis, value in place.items() if axis != x)
+        low, high = (found.value if np.isnan(end) else end for end in (found.low, found.high))
+        along = place.get(x, "") if x else ""
+        rows.append({"x": along, "y": found.value, "low": low, "high": high, "series": series})
+    names = list(dict.fromkeys(str(row["series"]) for row in rows))
+    kind = "Q" if x in numeric else "N"
+    encoding = {
+        "x": field(f"x:{kind}", title=with_unit(x or "", units.get(x or "", ""))),
+        "y": field("y:Q", title=titles[0], scale={"zero": False}),
+        "color": look_by_name("series:N", names, PALETTE, legend={"title": None} if len(names) > 1 else None),
+    }
+    ends = {**encoding, "y": field("low:Q", title=encoding["y"]["title"]), "y2": {"field": "high"}}
+    marks = [mark("rule", ends), mark("line" if x in numeric else "point", encoding, point=True)]
+    made = {**layer_chart("data", marks), "width": WIDTH, "height": HEIGHT}
+    return interactive_chart(made, {"data": rows}, titles[1])
 
 
 def _delivered_bytes(connections: Mapping[str, Any]) -> float:

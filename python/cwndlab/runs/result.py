@@ -5,25 +5,27 @@ What draws and explains is imported when it is called: most runs end without.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
 from cwndlab import _core
 from cwndlab.errors import ArgumentError, NotFoundError, OutputError, StudyError, check_arguments, nearest
-from cwndlab.metrics import is_list, unit_of
+from cwndlab.metrics import is_list
 from cwndlab.plain_files import read_inside
+from cwndlab.spec.grammar import COMPARISONS
 from cwndlab.spec.units import seconds
-from cwndlab.spec.values import label, parse, select_values, text
-from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
+from cwndlab.stats.results import Estimate, Results, Variation
 from cwndlab.writing import number_of
 
 from .records import RecordTables, rows_of_flow
-from .result_tables import Estimates, ResultTables
+from .result_tables import Estimates, ResultTables, overview, table_of_words
+from .samples import Samples, group_flows
+from .selection import select_cells
 
 if TYPE_CHECKING:
     import altair as alt
@@ -31,23 +33,22 @@ if TYPE_CHECKING:
 
     from cwndlab.diagnosis.diagnosis import Diagnosis
     from cwndlab.plan.plan import Plan
+    from cwndlab.report.contents import Outputs
     from cwndlab.report.discrepancies import Discrepancy
     from cwndlab.report.figures import Drawing
+    from cwndlab.report.judge import Judged
     from cwndlab.report.widget import PageWidget
     from cwndlab.spec.outputs import Figure
-    from cwndlab.spec.schema import Quantity, Scalar
+    from cwndlab.spec.schema import Scalar
     from cwndlab.spec.study_spec import StudySpec
 
     from .campaign import Campaign, Failure
     from .plot import Plots
 
 
-#: So many values of an axis, or names of cells, are shown.
-SHOWN = 5
+T = TypeVar("T")
 #: Attributes that it had once, and what to write.
-_FORMER = {"table": "every value is in the table `values`"} | {
-    name: f"write run.campaign.{name}" for name in ("packets", "performed", "fetched", "measured", "damaged")
-}
+_FORMER = {"table": "every value is in the table `values`"}
 #: Attributes of an xarray Dataset that its users look for.
 _OF_XARRAY = frozenset(
     ("coords", "data_vars", "dims", "groupby", "isel", "mean", "median", "to_dataframe", "to_pandas")
@@ -116,9 +117,6 @@ class RunResult:
     def sel(self, axes: Mapping[str, object] | None = None, /, **more: object) -> RunResult:
         """The results of the cells with these values of axes, as `sel` of xarray.
 
-        >>> run.sel({"iw": 4}).estimate("goodput")  # doctest: +SKIP
-        >>> run.sel(iw=[1, 4], size="as-traced").records["segments"]  # doctest: +SKIP
-
         Args:
             axes: for each axis a value as `study.set` takes it (10, "10Mbps"), several values in a list or an
                 array, or those from one number to another, `slice(1, 4)`. None stands for the cells without
@@ -129,11 +127,7 @@ class RunResult:
             NotFoundError: there is no such axis, or no cell with these values.
 
         """
-        wanted = {**(axes or {}), **more}
-        cells = self._selected({axis: self._chosen(axis, value) for axis, value in wanted.items()})
-        if not cells:
-            shown = "; ".join(cell.id for cell in self.results.cells[:SHOWN])
-            raise NotFoundError(f"no cell has {wanted}; there are: {shown}")
+        cells = select_cells(self.results, {**(axes or {}), **more})
         names = {cell.id for cell in cells}
         return replace(
             self,
@@ -143,49 +137,6 @@ class RunResult:
             records=RecordTables([cell.id for cell in cells], self.campaign),
             of_all_cells=self.of_all_cells or self.results,
         )
-
-    def _selected(self, chosen: Mapping[str, Sequence[object]]) -> Sequence[CellInfo]:
-        """The cells with these values of axes; in a loop over cells, each takes as long in a large study."""
-        present = {axis: values for axis, values in chosen.items() if axis != "cell" and None not in values}
-        if "cell" in chosen:
-            found = self.results.with_ids(map(str, chosen["cell"]))
-        else:
-            found = self.results.cells_at(present)
-        return [
-            cell
-            for cell in found
-            if all(cell.axes.get(axis) in values for axis, values in chosen.items() if axis != "cell")
-        ]
-
-    def _chosen(self, axis: str, wanted: object) -> list[object]:
-        """The values of an axis that a selection names; NotFoundError for one that no cell has."""
-        unit = self.results.axis_units.get(axis)
-        try:
-            known: Iterable[object] = (
-                (cell.id for cell in self.results.cells) if axis == "cell" else self.results.values_on(axis)
-            )
-            items = select_values(wanted, known, unit)
-        except StudyError as error:
-            raise NotFoundError(str(error)) from None
-        chosen: list[object] = []
-        for item in items:
-            found = self._known_value(axis, item, unit)
-            if found is None and item is not None:
-                what = f'no cell "{item}"' if axis == "cell" else f"axis {axis!r} has no value {item!r}"
-                raise NotFoundError(f"{what}; {nearest(text(item), map(text, known))}")
-            chosen.append(found)
-        return chosen
-
-    def _known_value(self, axis: str, item: object, unit: str | None) -> object:
-        """The value of an axis that a selection means; None if no cell has it."""
-        for one in map(label, parse(item, unit)):
-            if axis == "cell":
-                found: object = one if self.results.with_ids([one]) else None
-            else:
-                found = self.results.value_with_label(axis, one)
-            if found is not None:
-                return found
-        return None
 
     @property
     def _tables(self) -> ResultTables:
@@ -258,6 +209,51 @@ class RunResult:
         self._check(quantity, many=True)
         return self._tables.samples(quantity)
 
+    @check_arguments
+    def __getitem__(self, quantity: str) -> Samples:
+        """A quantity of the selected cells, to be compared and computed with.
+
+        >>> run["share"].sel(flow="bbr1").compare("ratio", to={"buffer": 0.5})  # doctest: +SKIP
+
+        Args:
+            quantity: its name; what is measured for each flow goes by its name without the flow's, and `flow`
+                is one of its axes.
+
+        Raises:
+            NotFoundError: there is no such quantity.
+            ArgumentError: it has many values for each run; `samples` gives them.
+
+        """
+        groups = group_flows(self.study.outline.quantities)
+        flows = groups.get(quantity, {})
+        if quantity not in groups:
+            self._check(quantity, many=False)
+        for name in flows.values():
+            self._check(name, many=False)
+        return Samples.of_results(self.results, quantity, flows)
+
+    def compare(self, other: RunResult, kind: str = "difference") -> Estimates:
+        """Every number next to that of the same cell in another run: ours against theirs.
+
+        Runs with the same seed are compared in pairs, as cells of one run are.
+
+        Args:
+            other: the run to compare with, as of a changed study or another version.
+            kind: "difference", "ratio", "increase" or "decrease", as of `Samples.compare`.
+
+        Returns:
+            A row for each cell and quantity that both have, as of `estimates`. `other` is the other run's
+            number, `significant` whether the interval of the difference leaves out 0.
+
+        Raises:
+            ArgumentError: there is no such comparison.
+            NotFoundError: the runs have no number in common.
+
+        """
+        if kind not in COMPARISONS:
+            raise ArgumentError(f'there is no comparison "{kind}"; {nearest(kind, COMPARISONS)}')
+        return self._tables.compared_with(other.results, kind)
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
@@ -265,21 +261,8 @@ class RunResult:
             if name in _OF_XARRAY:
                 right = f"; write run.to_xarray().{name}"
             elif name in getattr(self.__dict__.get("results"), "units", ()):
-                right = f"; {self._how_to_get(name)}"
+                right = f'; write run["{name}"]'
             raise AttributeError(f"RunResult has no `{name}`{right}", name="" if right else name, obj=self)
-
-        def __getitem__(self, name: object) -> Any:
-            right = "write run.estimate(QUANTITY) or run.sel({AXIS: …})"
-            if name in self.results.units:
-                right = self._how_to_get(str(name))
-            raise ArgumentError(f"results are no table that has {name!r}; {right}")
-
-    def _how_to_get(self, quantity: str) -> str:
-        """What to write for the numbers of a quantity."""
-        known = {one.name: one for one in self.study.outline.quantities}
-        if is_list(known[quantity], known):
-            return f'write run.samples("{quantity}")'
-        return f'write run.estimate("{quantity}"), or run.values for the value of each run'
 
     def to_xarray(self) -> xarray.Dataset:
         """Every value as an xarray Dataset: a variable for each quantity that is a number.
@@ -328,16 +311,11 @@ class RunResult:
 
         title = f"<h4>{escape(self.study.title)}</h4><p>{len(self.results.cells)} cells</p>"
         failed = f"<p>{escape(self._failed())}</p>" if self.failures else ""
-        return f"{title}{failed}{self.estimates._repr_html_()}{self._first_figure()}"
+        figures = (drawn._repr_html_() for drawn in self._of_figures(lambda spec: self.figure(spec.id)))
+        return f"{title}{failed}{self.estimates._repr_html_()}{next(figures, '')}"
 
     @check_arguments
-    def budget(
-        self,
-        kind: str | None = None,
-        flow: str | None = None,
-        *,
-        replicate: int = 0,
-    ) -> pa.Table:
+    def budget(self, kind: str | None = None, flow: str | None = None, *, replicate: int = 0) -> pa.Table:
         """Where the time of each finished object and each connection went in a run of the selected cell.
 
         Args:
@@ -397,6 +375,37 @@ class RunResult:
         chosen = self.records.only_cell()
         return explain_run(self.campaign, chosen, replicate, flow, moment, longest)
 
+    @property
+    def claims(self) -> pa.Table:
+        """The verdict on each claim of the study, by the selected cells.
+
+        Columns: `claim`, `section`, `verdict` ("holds", "fails", "undecided", …), `detail`, `text`, `assert`,
+        `cause`.
+        """
+        from cwndlab.report.draft import CLAIM_COLUMNS, claim_rows
+
+        return table_of_words(CLAIM_COLUMNS, claim_rows(self._judged()))
+
+    @property
+    def verdicts(self) -> pa.Table:
+        """Each number of the study's tables next to the published one, with its verdict.
+
+        Columns: those of verdicts.csv in a result folder (docs/guide/verdicts.md).
+        """
+        from cwndlab.report.draft import CSV_COLUMNS, verdict_rows
+
+        return table_of_words(CSV_COLUMNS, verdict_rows(self._judged()))
+
+    def _judged(self) -> Judged:
+        from cwndlab.report.judge import judge
+
+        return judge(self._outputs(), self.results)
+
+    def _outputs(self) -> Outputs:
+        from cwndlab.report.contents import outputs_of
+
+        return outputs_of(self.study, self.folder or self.study.folder or Path())
+
     @check_arguments
     def discrepancies(self, *, budgets: bool = False) -> list[Discrepancy]:
         """The published numbers that ours differ from or only follow in trend (docs/guide/differences.md).
@@ -408,10 +417,9 @@ class RunResult:
             budgets: whether to simulate two runs of each again, to compare where its objects' time goes.
 
         """
-        from cwndlab.report.contents import outputs_of
         from cwndlab.report.draft import discrepancies_of
 
-        outputs = outputs_of(self.study, self.folder or self.study.folder or Path())
+        outputs = self._outputs()
         cells = {cell.id for cell in self.results.cells}
         found = discrepancies_of(outputs, self.of_all_cells or self.results, self.variations)
         found = [one for one in found if one.cell in cells]
@@ -459,35 +467,31 @@ class RunResult:
             StudyError: none of its cells was run.
 
         """
+        return self._chart(self._figure(id_))
+
+    def _draw(self, quantity: str | None) -> alt.TopLevelMixin:
+        if quantity is not None:
+            return self[quantity].plot()
+        for chart in self._of_figures(self._chart):
+            return chart
+        raise NotFoundError('the study has no figure of these cells; write run.plot("QUANTITY")')
+
+    def _of_figures(self, draw: Callable[[Figure], T]) -> Iterator[T]:
+        """What `draw` makes of each figure whose cells were run."""
+        for spec in self.study.outline.figures:
+            with suppress(StudyError):
+                yield draw(spec)
+
+    def _chart(self, spec: Figure) -> alt.TopLevelMixin:
         from cwndlab.report.figures import chart
 
-        spec = self._figure(id_)
         return chart(spec, self._drawable(spec))
 
     @property
     def plot(self) -> Plots:
-        """Altair charts of single runs: `run.sel({"iw": 4}).plot.cwnd("cubic")`, `sequence`, …"""
+        """Altair charts: `run.plot()` is the first figure, `run.sel(iw=4).plot.cwnd("cubic")`, `sequence`, …
+        are of single runs.
+        """
         from .plot import Plots
 
-        return Plots(self.records)
-
-    def _first_figure(self) -> str:
-        """The first figure whose cells were run, as HTML."""
-        for spec in self.study.outline.figures:
-            with suppress(StudyError):
-                return self.figure(spec.id)._repr_html_()
-        return ""
-
-
-def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequence[Quantity]) -> str:
-    """A study or its results in lines: the axes with their values, the quantities with their units."""
-    known = {quantity.name: quantity for quantity in quantities}
-    many = {name: ", one for each object" * is_list(quantity, known) for name, quantity in known.items()}
-    values = {
-        name: ", ".join(map(text, some[:SHOWN])) + ", …" * (len(some) > SHOWN) for name, some in axes.items()
-    }
-    units = {name: (unit_of(quantity, known) or "1") + many[name] for name, quantity in known.items()}
-    lines = [f"<{head}"]
-    for title, rows in (("Axes", values), ("Quantities", units)):
-        lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows.items())] if rows else []
-    return "\n".join(lines) + ">"
+        return Plots(self.records, self._draw)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from cwndlab.errors import ArgumentError, ExtraError, NotFoundError, nearest
+from cwndlab.metrics import is_list, unit_of
 from cwndlab.spec.values import text
 from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
+from cwndlab.stats.sample import relate
 from cwndlab.writing import aligned_lines
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
-    from cwndlab.spec.schema import Scalar
+    from cwndlab.spec.schema import Quantity, Scalar
 
 _ARROW = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 
@@ -31,23 +35,70 @@ VALUES = {"replicate": pa.int64(), "quantity": pa.string(), "unit": pa.string(),
 SAMPLES = {"replicate": pa.int64(), "index": pa.int64()} | VALUES
 
 
+#: So many values of an axis are shown.
+SHOWN = 5
 #: So many estimates are printed.
 PRINTED = 60
 
 
-class Estimates:
-    """A pyarrow table that prints as a table, with a line for each estimate.
+#: The types of columns that are no words.
+_TYPES: dict[str, tuple[Callable[[str], float | bool | str], pa.DataType]] = {
+    **dict.fromkeys(("measured", "ci_low", "ci_high", "published"), (float, pa.float64())),
+    **dict.fromkeys(("compatible", "close", "counted"), ("yes".__eq__, pa.bool_())),
+    "replicates": (int, pa.int64()),
+}
 
-    It has the methods of the pyarrow table, which is `table`; what reads Arrow takes it as it is.
+
+class Estimates:
+    """Estimates as a table that prints: a pyarrow table with a line for each.
+
+    pandas, polars and DuckDB take it as it is: `pd.DataFrame(estimates)`, `pl.DataFrame(estimates)`;
+    `pl.from_arrow` takes `to_arrow()`. It has the methods of the pyarrow table, too.
     """
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "table":  # of a copy that is being made
-            raise AttributeError(name)
-        return getattr(self.table, name)
+    def to_arrow(self) -> pa.Table:
+        """The pyarrow table."""
+        return self.table
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A pandas DataFrame.
+
+        Raises:
+            ExtraError: pandas is not installed.
+
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise ExtraError("to_pandas", "pandas", "notebook") from None
+        return pandas.DataFrame(self)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.table.column_names)
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.table.to_pylist())
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            if name == "table" or name.startswith("__"):  # of a copy that is being made; how others read it
+                raise AttributeError(name)
+            return getattr(self.table, name)
+
+        def __call__(self, *_: object, **__: object) -> None:
+            """Says what to write instead."""
+            right = "write run.estimates, or run.estimate(QUANTITY) for one of them"
+            raise ArgumentError(f"run.estimates is a table, not a method; {right}")
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
@@ -55,17 +106,10 @@ class Estimates:
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    if not TYPE_CHECKING:
-
-        def __call__(self, *_: object, **__: object) -> Any:
-            """Says what to write instead."""
-            right = "write run.estimates, or run.estimate(QUANTITY) for one of them"
-            raise ArgumentError(f"run.estimates is a table, not a method; {right}")
-
-    def __getitem__(self, column: str | int) -> pa.ChunkedArray:
-        if column not in self.table.column_names and not isinstance(column, int):
-            right = f'run.estimate("{column}") gives a quantity of the one selected cell'
-            raise NotFoundError(f'no column "{column}"; {nearest(column, self.table.column_names)}; {right}')
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        if column not in self.table.column_names:
+            right = f'run["{column}"] gives a quantity'
+            raise NotFoundError(f'no column "{column}"; {nearest(str(column), self.column_names)}; {right}')
         return self.table[column]
 
     def __eq__(self, other: object) -> bool:
@@ -85,9 +129,10 @@ class Estimates:
     def _lines(self) -> list[list[str]]:
         """Headings, and the words for each estimate that is shown, without columns that are empty."""
         rows = self.table.slice(0, PRINTED).to_pylist()
-        names = self.table.column_names
+        names = self.column_names
         axes = names[1 : names.index("quantity")]
-        lines = [[*(axes or ["cell"]), "quantity", "estimate", "replicates", "method", "warning"]]
+        more = [name for name in names[len(axes) + 1 :] if name not in ESTIMATES]
+        lines = [[*(axes or ["cell"]), "quantity", "estimate", *more, "replicates", "method", "warning"]]
         for row in rows:
             row["estimate"] = Estimate(*(row[name] for name in Estimate._fields))
             lines.append(["" if row[name] is None else text(row[name]) for name in lines[0]])
@@ -124,8 +169,37 @@ class ResultTables:
 
     def estimates(self) -> Estimates:
         """A row for each cell and number."""
-        rows = [(cell, self.estimate(cell.id, name)[1:]) for cell, name in self._numbers()]
-        return Estimates(self._table(rows, ESTIMATES))
+        return self.of_estimates((cell, self.estimate(cell.id, name)) for cell, name in self._numbers())
+
+    def of_estimates(
+        self,
+        found: Iterable[tuple[CellInfo, Estimate]],
+        more: Mapping[str, Sequence[object]] = MappingProxyType({}),
+    ) -> Estimates:
+        """A row for each of these estimates, and further columns."""
+        table = self._table([(cell, estimate[1:]) for cell, estimate in found], ESTIMATES)
+        for name, values in more.items():
+            table = table.append_column(name, pa.array(values))
+        return Estimates(table)
+
+    def compared_with(self, other: Results, kind: str) -> Estimates:
+        """A row for each number that other results have too: ours against theirs."""
+        rows = []
+        for cell, name in self._numbers():
+            if (cell.id, name) in other.data and not other.is_list(name):
+                theirs = other.sample(cell.id, name)
+                number = relate(kind, self.results.sample(cell.id, name), theirs)
+                found = number.estimate()
+                estimate = Estimate.of_interval(cell.id, f"{kind}({name})", number.unit, found)
+                rows.append(
+                    (cell, estimate, theirs.estimate().value, found.leaves_out(float(kind == "ratio")))
+                )
+        if not rows:
+            raise NotFoundError("the runs have no number in common")
+        return self.of_estimates(
+            [row[:2] for row in rows],
+            {"other": [row[2] for row in rows], "significant": [row[3] for row in rows]},
+        )
 
     def under(self, variations: Sequence[Variation]) -> Estimates:
         """A row for each cell and number that each choice moves or may move, with the choice."""
@@ -215,3 +289,27 @@ class ResultTables:
         if len(types) > 1 and types != {int, float}:
             return pa.array([None if value is None else text(value) for value in values], pa.string())
         return pa.array(values, _ARROW[float if len(types) > 1 else types.pop()])
+
+
+def table_of_words(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
+    """Lines of a CSV file as a table with the types of its columns; what is empty is null."""
+    found = list(zip(*rows, strict=True)) or [()] * len(columns)
+    table = {}
+    for name, words in zip(columns, found, strict=True):
+        convert, kind = _TYPES.get(name, (str, pa.string()))
+        table[name] = pa.array([convert(word) if word else None for word in words], kind)
+    return pa.table(table)
+
+
+def overview(head: str, axes: Mapping[str, Sequence[Scalar]], quantities: Sequence[Quantity]) -> str:
+    """A study or its results in lines: the axes with their values, the quantities with their units."""
+    known = {quantity.name: quantity for quantity in quantities}
+    many = {name: ", one for each object" * is_list(quantity, known) for name, quantity in known.items()}
+    values = {
+        name: ", ".join(map(text, some[:SHOWN])) + ", …" * (len(some) > SHOWN) for name, some in axes.items()
+    }
+    units = {name: (unit_of(quantity, known) or "1") + many[name] for name, quantity in known.items()}
+    lines = [f"<{head}"]
+    for title, rows in (("Axes", values), ("Quantities", units)):
+        lines += [f"{title}:", *(f"    {name:<24}{about}" for name, about in rows.items())] if rows else []
+    return "\n".join(lines) + ">"

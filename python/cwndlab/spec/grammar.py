@@ -140,7 +140,8 @@ def _depth(node: ast.AST) -> int:
     return deepest
 
 
-_OPERATORS: dict[type[ast.operator], str] = {
+#: What an operator computes, by its name in `sample.relate`.
+OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "sum",
     ast.Sub: "difference",
     ast.Mult: "product",
@@ -186,8 +187,8 @@ def _parsed(text: str, right: str) -> ast.expr:
 def operation(text: str) -> Operation:
     """The operation of an expression; ValueError if it is none of two quantities."""
     match _parsed(text, _RIGHT):
-        case ast.BinOp(left=ast.Name(id=of), op=op, right=ast.Name(id=by)) if type(op) in _OPERATORS:
-            return Operation(_OPERATORS[type(op)], of, by)
+        case ast.BinOp(left=ast.Name(id=of), op=op, right=ast.Name(id=by)) if type(op) in OPERATORS:
+            return Operation(OPERATORS[type(op)], of, by)
         case ast.Call(func=ast.Name(id="increase"), args=[ast.Name(id=by), ast.Name(id=of)], keywords=[]):
             return Operation("increase", of, by)
     raise ValueError(f"{text!r} does not combine two quantities; {_RIGHT}")

@@ -75,4 +75,4 @@ def _moved(cell: str, quantity: str, unit: str, a: float, b: float, apart: Inter
     method = apart.method
     if not math.isnan(apart.low) and not apart.exact:
         method += f", {number_of(apart.n, 'replicate')}"
-    return NumberDifference(cell, quantity, unit, a, b, apart.low, apart.high, method, apart.leaves_out_0)
+    return NumberDifference(cell, quantity, unit, a, b, apart.low, apart.high, method, apart.leaves_out(0.0))

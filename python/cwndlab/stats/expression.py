@@ -20,7 +20,7 @@ import numpy as np
 
 from cwndlab.errors import StudyError, nearest
 from cwndlab.metrics._numbers import ANY, NON_NEGATIVE, Floats, Range, median, reduced_range
-from cwndlab.spec.grammar import ExpressionError, not_allowed, parse
+from cwndlab.spec.grammar import OPERATORS, ExpressionError, not_allowed, parse
 from cwndlab.spec.values import as_list
 from cwndlab.stats.distributions import LEVEL
 from cwndlab.stats.field import (
@@ -42,14 +42,6 @@ from cwndlab.stats.results import Results
 from cwndlab.stats.sample import Derived, Number, common_range, derive, relate
 
 Operation: TypeAlias = Callable[[Floats, Floats], Floats]
-
-_ARITHMETIC: dict[type[ast.operator], str] = {
-    ast.Add: "sum",
-    ast.Sub: "difference",
-    ast.Mult: "product",
-    ast.Div: "ratio",
-}
-"""What is derived, by its name in `sample.relate`."""
 
 Less: TypeAlias = Callable[[Number, Number], Floats]
 """`surely_less` with all but its two sides given."""
@@ -159,9 +151,9 @@ class Evaluator:
             return Field.sequence(self._constant(item) for item in node.elts)
         if isinstance(node, ast.UnaryOp):
             return self._unary(node)
-        if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
             left, right = self._number(node.left), self._number(node.right)
-            return combine(left, right, partial(relate, _ARITHMETIC[type(node.op)]))
+            return combine(left, right, partial(relate, OPERATORS[type(node.op)]))
         if isinstance(node, ast.BoolOp):
             parts = [self._condition(value) for value in node.values]
             both = _elementwise(kleene_and if isinstance(node.op, ast.And) else kleene_or)

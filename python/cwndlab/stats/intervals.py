@@ -75,11 +75,10 @@ class Interval(NamedTuple):
             return self.value, self.value
         return self.low, self.high
 
-    @property
-    def leaves_out_0(self) -> bool:
-        """Whether a difference is sure: its interval leaves out 0."""
+    def leaves_out(self, value: float) -> bool:
+        """Whether the number is sure to differ from a value: 0 of a difference, 1 of a ratio."""
         low, high = self.decided
-        return low > 0.0 or high < 0.0
+        return low > value or high < value
 
     @property
     def half_width(self) -> float:

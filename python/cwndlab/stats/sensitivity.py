@@ -217,7 +217,7 @@ def _moves(
     for outcome in tried:
         change = _change(column, info, results, outcome.choice.results, 1.0 - (1.0 - LEVEL) / len(tried))
         decided += change.decided[0] <= change.decided[1]
-        if change.leaves_out_0:
+        if change.leaves_out(0.0):
             number, verdict = cell.estimate.value + change.value, _verdict(cell, outcome)
             closed = change.value / gap if gap else 0.0
             found.append(Move(outcome.choice.axis, outcome.choice.value, number, change, closed, verdict))

@@ -87,7 +87,7 @@ class Router:
         return summary
 
 
-class Samples:
+class Samplers:
     """TCP_INFO of the open sockets, when it changed, and how late this process got the CPU."""
 
     #: Of struct tcp_info (<linux/tcp.h>): snd_mss, unacked, sacked, lost, retrans, rtt (µs), ssthresh, cwnd.
@@ -152,7 +152,7 @@ def perform(job: Mapping[str, Any], prepared: Callable[[], None]) -> dict[str, A
     before = cpu_times()
     loop = asyncio.new_event_loop()
     bed = Bed(loop, counts=bool(scenario.get("probes", {}).get("limits")))
-    samples = Samples(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
+    samples = Samplers(bed, windows=bool(scenario.get("probes", {}).get("cwnd")))
     core = Scenario(json.dumps(scenario))
     drivers = {
         index: hosts.driver(
@@ -238,7 +238,7 @@ def _object_rows(index: int, driver: Driver) -> Iterator[dict[str, Any]]:
         }
 
 
-def _lateness(samples: Samples) -> dict[str, float]:
+def _lateness(samples: Samplers) -> dict[str, float]:
     """How late the samples were taken."""
     late = sorted(samples.late) or [0.0]
     return {
@@ -263,7 +263,7 @@ def _machine_load(before: Sequence[int], after: Sequence[int]) -> dict[str, Any]
 async def _run(
     bed: Bed,
     drivers: Mapping[int, Driver],
-    samples: Samples,
+    samples: Samplers,
     scenario: Mapping[str, Any],
     programs: Programs,
     shell: Shell | None,
