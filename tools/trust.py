@@ -103,7 +103,7 @@ def described(table: JudgedTable, cell: JudgedCell) -> str:
 
 def rows_of(folder: str) -> Iterator[Row]:
     """The numbers of one study's run."""
-    run = cwndlab.open(folder)
+    run = cwndlab.open_results(folder)
     study = run.study
     home = study.folder or Path()
     judged = judge(outputs_of(study, home), run.results)

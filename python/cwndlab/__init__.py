@@ -62,10 +62,7 @@ if TYPE_CHECKING:
     from cwndlab.stats.results import Estimate
     from cwndlab.study import Study, open_results
 
-    open = open_results
-
 __version__ = version()
-#: Without `open`, so that `from cwndlab import *` leaves Python's own.
 __all__ = [
     "AckReport",
     "App",
@@ -118,6 +115,7 @@ __all__ = [
     "metric",
     "open_results",
     "run",
+    "studies",
 ]
 
 #: Where the names are that are loaded when first used, so that the command line starts quickly.
@@ -131,7 +129,7 @@ _HOMES = {
     "cwndlab.runs.records": ("RecordTables",),
     "cwndlab.runs.run_options": ("RunOptions",),
     "cwndlab.stats.results": ("Estimate",),
-    "cwndlab.study": ("Study", "open", "open_results"),
+    "cwndlab.study": ("Study", "open_results"),
     "cwndlab.plan.plan": ("Cell", "Plan"),
     "cwndlab.spec.outputs": ("Claim", "Column", "Figure", "Table"),
     "cwndlab.spec.schema": (
@@ -141,22 +139,36 @@ _HOMES = {
     "cwndlab.spec.shorthand": ("Dumbbell", "Flow", "ParkingLot"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
-#: Short names, and what they are called at home.
-_OWN_NAMES = {"open": "open_results"}
 
 
 def __getattr__(name: str) -> object:
     if name in _HOME:
         import importlib
 
-        value: object = getattr(importlib.import_module(_HOME[name]), _OWN_NAMES.get(name, name))
+        value: object = getattr(importlib.import_module(_HOME[name]), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'cwndlab' has no attribute {name!r}")
+    if name == "metrics":
+        import cwndlab.metrics
+
+        return cwndlab.metrics
+    right = "; write cwndlab.open_results" if name == "open" else ""
+    raise AttributeError(f"module 'cwndlab' has no attribute {name!r}{right}", name="" if right else name)
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "open"]
+    return __all__
+
+
+def studies() -> dict[str, str]:
+    """The studies that come with cwndlab, each with its title: what `run` and `Study.load` take by name.
+
+    >>> cwndlab.studies()["rfc2416"]
+    "When TCP Starts Up With Four Packets Into Only Three Buffers"
+    """
+    from cwndlab.spec.document import titles
+
+    return titles()
 
 
 @check_arguments

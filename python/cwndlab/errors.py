@@ -110,6 +110,10 @@ class ArgumentError(CwndlabError, TypeError):
     """An argument of a Python function whose name or type is wrong."""
 
 
+class OptionError(StudyError, ValueError):
+    """An option of a run whose value is not possible."""
+
+
 class NotFoundError(CwndlabError, KeyError):
     """A name that is not among the results or records."""
 

@@ -7,6 +7,7 @@ imports. It covers neither installed packages nor the version of Python.
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 import sys
@@ -20,7 +21,7 @@ from typing import Any
 
 from cwndlab._core import CongestionControl, tcp_knobs
 from cwndlab.errors import StudyError, nearest
-from cwndlab.usercode import check_not_loading, digest_of_code, digest_of_imports, execute, read_source
+from cwndlab.usercode import digest_of_code, digest_of_imports, execute, read_source, stop_loading
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]*\Z")
 #: How the name of a file with a trained policy ends.
@@ -94,9 +95,17 @@ def built_in() -> tuple[str, ...]:
     return tuple(law.strip() for law in knob["type"].split("|"))
 
 
+def misspelt(name: str) -> str | None:
+    """The window law of the engine of which a name is a misspelling, and not a name of the user's own."""
+    known = built_in()
+    if name in known or any(law in name for law in known):
+        return None
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.8)), None)
+
+
 def codes_of(controls: Mapping[str, type[CongestionControl] | str | Path]) -> dict[str, LawCode]:
     """The controls that a caller hands over by their names: classes, "FILE.py:CLASS" or "FILE.onnx"."""
-    check_not_loading()
+    stop_loading()
     made = {}
     for name, control in controls.items():
         made[name] = (

@@ -23,7 +23,7 @@ from cwndlab.spec.document import CLAIMS, Document, document_of_text, is_short, 
 from cwndlab.spec.files import STUDY
 from cwndlab.spec.modify import modify
 from cwndlab.spec.schema import Scalar
-from cwndlab.spec.sections import Keys, Sections, to_plain
+from cwndlab.spec.sections import Keys, Sections, laws_of, to_plain
 from cwndlab.spec.study_spec import StudySpec
 from cwndlab.stats.results import CellInfo, Results
 from cwndlab.writing import number_of, output_errors, write_atomic
@@ -51,6 +51,11 @@ class Study(StudySpec):
     def __repr__(self) -> str:
         head = f"Study {self.name}: {self.title}; {number_of(len(make_plan(self)), 'cell')}"
         return overview(head, self.axes, self.outline.quantities)
+
+    def __dir__(self) -> list[str]:
+        """What is of use to a caller; the rest is for the package."""
+        own = (name for name in vars(Study) if not name.startswith("_"))
+        return sorted({*own, "claims", "file", "folder", "name", "title"} - {"with_laws", "configure"})
 
     if not TYPE_CHECKING:
 
@@ -124,7 +129,8 @@ class Study(StudySpec):
         """
         tables = {key: to_plain(value) for key, value in raw.items()}
         file = Path(folder) / STUDY if folder is not None else None
-        return build_checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
+        study = build_checked(cls, Document(name, tables, file=file, claims=tuple(claims)), CATALOGUE)
+        return study.with_laws(codes_of(laws)) if (laws := dict(laws_of(raw))) else study
 
     @classmethod
     @check_arguments
@@ -139,8 +145,9 @@ class Study(StudySpec):
 
     @check_arguments
     def set(self, changes: Keys | None = None, /, **more: object) -> Self:
-        """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`) or other keys changed
-        (`{"run.duration": "10s"}`); axes and parameters also as keywords, `set(iw=4)`.
+        """The study with axes restricted (`{"iw": 4}`, `{"iw": [1, 4]}`), other keys changed
+        (`{"run.duration": "10s"}`) or whole sections replaced (`{"run": Run(duration="10s")}`); axes,
+        parameters and sections also as keywords, `set(iw=4)`.
 
         Raises:
             StudyError: there is no such axis, axis value or key, or the changed study is invalid.
@@ -153,7 +160,7 @@ class Study(StudySpec):
         study = self
         for part in (short, others) if short and others else (changes,):
             study = rebuild(study, modify(study, part))
-        return study
+        return study.with_laws(codes_of(laws)) if (laws := dict(laws_of(changes))) else study
 
     def with_laws(self, laws: Mapping[str, LawCode | None]) -> Self:
         """The study in which these names can be used for `window_law`; None is a law of the engine.

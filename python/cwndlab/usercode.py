@@ -8,6 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -24,13 +25,17 @@ _POLICY = Path(__file__).parent / "policy"
 _SOURCE = "__cwndlab_source__"
 
 
-def check_not_loading() -> None:
-    """StudyError in a file that is being run for its definitions: a run there would start the study again."""
-    if (file := getattr(_busy, "file", None)) is not None:
-        raise StudyError(
-            f"{file} runs a study while what it defines is loaded",
-            right='put that call under `if __name__ == "__main__":`',
-        )
+class _RunsStudyError(BaseException):
+    """A file that is being run for its definitions is at the place where it runs a study."""
+
+
+def stop_loading() -> None:
+    """Ends a file that is being run for its definitions where it would start the study again.
+
+    What it defines above that line is there, so that scripts need no `if __name__ == "__main__":`.
+    """
+    if getattr(_busy, "file", None) is not None:
+        raise _RunsStudyError
 
 
 def source_of(module: ModuleType, option: str) -> str | None:
@@ -137,7 +142,8 @@ def execute(source: str, file: str, option: str) -> ModuleType:
     sys.modules[module.__name__] = module  # dataclasses and pickle look it up
     _busy.file = file
     try:
-        exec(compile(source, file, "exec"), module.__dict__)
+        with suppress(_RunsStudyError):
+            exec(compile(source, file, "exec"), module.__dict__)
     except StudyError:
         raise
     except SyntaxError as error:

@@ -74,7 +74,7 @@ def test_a_metric_of_a_file_is_measured_shown_and_reopened_without_its_code(file
     assert "Bytes that the largest connection delivered" in report
     file.unlink()
     _declared._known.clear()
-    run = cwndlab.open("own-out")
+    run = cwndlab.open_results("own-out")
     for replicate in (0, 1):
         table = run.records("connections", replicate=replicate)
         sent = dict(zip(table.column("flow").to_pylist(), table.column("bytes_up").to_pylist(), strict=True))
@@ -90,18 +90,18 @@ def test_a_changed_metric_is_measured_anew_and_nothing_runs(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command("run", "own.toml", "--metric", "mine.py", "-q") == 0
-    first = cwndlab.open("own-out").estimate("largest_transfer_cubic").value
+    first = cwndlab.open_results("own-out").estimate("largest_transfer_cubic").value
     file.write_text(FILE.replace("FACTOR = 1", "FACTOR = 2"))
     assert command("run", "own.toml", "--metric", "mine.py", "--json") == 0
     known = json.loads(Path("own-out/provenance.json").read_text())
     assert known["replicates_run"] == 1  # a short run's records are not kept but for the first replicate
     assert known["replicates_measured"] == 1
-    assert cwndlab.open("own-out").estimate("largest_transfer_cubic").value == 2 * first
+    assert cwndlab.open_results("own-out").estimate("largest_transfer_cubic").value == 2 * first
     _declared._known.clear()
     file.write_text(FILE)
     _declared.from_file("mine.py")
     with pytest.raises(OutputError, match='another metric "largest_transfer"'):
-        cwndlab.open("own-out")
+        cwndlab.open_results("own-out")
 
 
 def test_a_changed_module_that_a_metric_imports_is_another_metric(
@@ -121,7 +121,7 @@ def test_a_changed_module_that_a_metric_imports_is_another_metric(
     (tmp_path / "inner_of_mine.py").write_text("FACTOR = 2\n")
     assert digest() != first
     cwndlab.run("own.toml", threads=1, out="out")
-    assert cwndlab.open("out").estimate("largest_transfer_cubic").value > 0
+    assert cwndlab.open_results("out").estimate("largest_transfer_cubic").value > 0
 
 
 def test_other_processes_get_the_metric_with_the_work(file: Path) -> None:

@@ -70,7 +70,7 @@ def test_axes_given_to_a_method_say_what_to_write(run: RunResult) -> None:
         run.budget(knd="page")  # type: ignore[call-arg]
     with pytest.raises(AttributeError, match="every value is in the table `values`"):
         run.table()  # type: ignore[attr-defined]
-    with pytest.raises(KeyError, match=r'no column "goodput"; .*; run\.estimate\("goodput"\) gives'):
+    with pytest.raises(KeyError, match=r'no column "goodput"; .*; run\["goodput"\] gives'):
         run.estimates["goodput"]
     with pytest.raises(TypeError, match=r"is a table, not a method; write run\.estimates"):
         run.estimates("goodput")  # type: ignore[operator]

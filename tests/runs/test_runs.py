@@ -56,7 +56,7 @@ def test_a_table_has_every_value_with_axes_in_their_own_types(fake_core: FakeCor
     assert table.schema.field("iw").type == pa.int64() and table.num_rows == 6
     values = [row["value"] for row in table.to_pylist() if row["iw"] == 4]
     assert values == list(run.results.values("iw=4", "goodput"))
-    assert cwndlab.open(tmp_path / "out").values == table
+    assert cwndlab.open_results(tmp_path / "out").values == table
 
 
 def test_each_replicate_is_the_same_alone_as_among_others(fake_core: FakeCore) -> None:

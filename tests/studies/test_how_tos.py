@@ -22,6 +22,7 @@ NAMED = re.compile(r"Write\s+`([\w.]+)`:\s*\Z")
 MADE = {
     "plot-a-cwnd": ["cwnd.svg", "sequence.svg", "queue.svg", "share.svg", "window-out/figures/window.svg"],
     "sweep-a-buffer": ["utilization.svg"],
+    "first-steps-in-python": ["share.html", "cwnd.html"],
     "export-pcapng": ["cubic.pcapng", "router.pcapng"],
     "fit-a-capture": ["fitted/fit.html", "compared/report.html", "stated/study.toml"],
     "reopen-results": ["cwnd.svg", "parquet/connections.parquet"],
@@ -73,7 +74,7 @@ def test_every_block_of_a_page_works(page: Path, capsys: pytest.CaptureFixture[s
         assert Path(made).stat().st_size > 1000, made
 
 
-def test_there_are_thirteen_how_tos_and_the_manual_lists_them() -> None:
+def test_there_are_fourteen_how_tos_and_the_manual_lists_them() -> None:
     index = (PAGES[0].parents[1] / "index.md").read_text()
-    assert len(PAGES) == 13
+    assert len(PAGES) == 14
     assert all(f"how-to/{page.stem}\n" in index for page in PAGES)

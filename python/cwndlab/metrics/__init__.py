@@ -13,8 +13,10 @@ A study's quantity names the metric and its options, and may ask for another uni
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +42,21 @@ RunView = WindowedRun
 def names() -> list[str]:
     """The names of all metrics, those of the user's own too."""
     return sorted({*built_in(), *_declared.names()})
+
+
+class _Metrics(ModuleType):
+    """The package, which lists its metrics when it is called: `cwndlab.metrics()`."""
+
+    def __call__(self) -> dict[str, str]:
+        """Every metric, those of the user's own too, with its unit.
+
+        >>> cwndlab.metrics()["goodput"]
+        'bit/s'
+        """
+        return {name: get(name).unit for name in names()}
+
+
+sys.modules[__name__].__class__ = _Metrics
 
 
 def get(name: str) -> Metric:

@@ -53,7 +53,7 @@ class Compiled:
         links = self.scenario["links"]
         return (
             all(link["queue"]["kind"] in DETERMINISTIC_QUEUES for link in links)
-            and all(i["kind"] in SCRIPTED for link in links for i in link["impairments"])
+            and all(_is_scripted(impairment) for link in links for impairment in link["impairments"])
             and all(_is_fixed(entry["app"]) for entry in self.scenario["traffic"])
             and not any(law["random"] for law in self._laws)
             and not self.stacks
@@ -83,6 +83,13 @@ class Compiled:
     def _laws(self) -> list[Mapping[str, Any]]:
         found = [config["window_law"] for config in self.scenario["tcp"]]
         return [law["external"] for law in found if isinstance(law, Mapping) and "external" in law]
+
+
+def _is_scripted(impairment: Mapping[str, Any]) -> bool:
+    """Whether an impairment draws nothing that matters: a script, or losses of 0 %."""
+    return impairment["kind"] in SCRIPTED or (
+        impairment["kind"] == "bernoulli" and impairment.get("p") == 0.0
+    )
 
 
 def _is_fixed(app: Mapping[str, Any]) -> bool:

@@ -8,7 +8,8 @@ ends there.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -32,6 +33,30 @@ SNAPSHOTS = {
     "objects": "object_snapshots",
     "links": "link_snapshots",
 }
+
+
+class _WithTraffic(Mapping[str, Column]):
+    """The rows of connections, each with the traffic entry of its connection."""
+
+    def __init__(self, rows: Columns, connections: Columns) -> None:
+        self._rows, self._connections = rows, connections
+
+    def __getitem__(self, name: str) -> Column:
+        return self._traffic if name == "traffic" else self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._rows
+        yield "traffic"
+
+    def __len__(self) -> int:
+        return len(self._rows) + 1
+
+    @cached_property
+    def _traffic(self) -> Column:
+        serials = self._connections["connection"]
+        order = np.argsort(serials)
+        at = order[np.searchsorted(serials, self._rows["connection"], sorter=order)]
+        return np.asarray(self._connections["traffic"][at])
 
 
 def window_of(scenario: Mapping[str, Any], name: str | None) -> tuple[int, int]:
@@ -91,12 +116,17 @@ class WindowedRun:
           ended later is open.
         - `objects`: those that began in the window; one that ended later is unfinished.
         - `links`: what was counted within the window.
+
+        Rows of a connection have the index of its entry of the study's traffic in `traffic`; `traffic(name)`
+        gives the indices of a flow.
         """
         if table not in self._made:
             if table not in _ROWS_OF:
                 raise NotFoundError(f"metrics read {', '.join(_ROWS_OF)}; there is no table {table!r}")
             whole = self._start == 0 and self._last
-            self._made[table] = self._run.columns(table) if whole else _ROWS_OF[table](self, table)
+            rows = self._run.columns(table) if whole else _ROWS_OF[table](self, table)
+            named = "connection" in rows and "traffic" not in rows
+            self._made[table] = _WithTraffic(rows, self._run.columns("connections")) if named else rows
         return self._made[table]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:

@@ -18,7 +18,7 @@ from cwndlab.report.contents import REPORT
 from cwndlab.report.methods import STACK_FILE
 from cwndlab.store.folder_store import FolderStore, MemoryStore
 from cwndlab.store.provenance import Commit, provenance
-from cwndlab.usercode import check_not_loading
+from cwndlab.usercode import stop_loading
 
 from . import result_folder as folders
 from .backend_check import check_backend
@@ -68,7 +68,7 @@ def checked_plan(study: StudySpec, options: RunOptions) -> Plan:
 
 def sound_plan(study: StudySpec, options: RunOptions) -> Plan:
     """The same; StudyError for what no run on any backend could do or show."""
-    check_not_loading()
+    stop_loading()
     plan = make_plan(study, replicates=options.replicates, seed=options.seed, sensitivity=options.sensitivity)
     plan.check()
     check_outputs(plan)

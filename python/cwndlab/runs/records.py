@@ -77,18 +77,26 @@ class RecordTables(Mapping[str, pa.Table]):
         return f"<pre>{escape(repr(self))}</pre>"
 
     @check_arguments
-    def __call__(self, name: str, *, replicate: int = 0) -> pa.Table:
+    def __call__(self, name: str, *, cell: str | None = None, replicate: int = 0) -> pa.Table:
         """A record table of one replicate of each selected cell.
 
         Args:
             name: "connections", "objects", "links", "cwnd", "queues", "segments", "limits", …
+            cell: of this one alone, by its name (`run.cells` lists them); `run.sel` selects by axes.
             replicate: which one, from 0.
 
+        Returns:
+            The table; times are in nanoseconds, other units in the names of columns.
+
         Raises:
-            NotFoundError: there is no such table or replicate.
+            NotFoundError: there is no such table, cell or replicate.
             OutputError: a run is not kept and cannot be simulated again.
 
         """
+        if cell is not None:
+            if cell not in self._cells:
+                raise NotFoundError(f'no cell "{cell}"; {nearest(cell, self._cells)}')
+            return RecordTables([cell], self.source)(name, replicate=replicate)
         if (name, replicate) not in self._made:
             tables = [with_cell(self.of_cell(name, cell, replicate), cell) for cell in self._cells]
             self._made[name, replicate] = pa.concat_tables(tables)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from cwndlab.errors import ArgumentError, StudyError, check_constructor, nearest
+from cwndlab.errors import ArgumentError, OptionError, check_constructor, nearest
 
 BACKENDS = ("simulator", "linux", "linux-virtual")
 _VIRTUAL = (("linux-virtual",), "{} applies only to kernels in virtual time", "--backend linux-virtual too")
@@ -23,7 +23,7 @@ _APPLIES_TO = {
 @check_constructor
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What can be chosen for a run. Raises StudyError where a value or a combination is not possible."""
+    """What can be chosen for a run. A value that is not possible is a StudyError and a ValueError."""
 
     #: Folder for records, verdicts and report; without it everything stays in memory.
     out: str | Path | None = None
@@ -56,16 +56,16 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
-            raise StudyError(f"{self.threads} does not fit", key="--threads", right="it must be at least 1")
+            raise OptionError(f"{self.threads} does not fit", key="--threads", right="it must be at least 1")
         for key, value in (("--max-events", self.max_events), ("--max-memory", self.max_memory_bytes)):
             if value is not None and not 1 <= value < 2**63:
-                raise StudyError(f"{value} is not a possible budget", key=key, right="at least 1")
+                raise OptionError(f"{value} is not a possible budget", key=key, right="at least 1")
         if self.backend not in BACKENDS:
             right = nearest(self.backend, list(BACKENDS))
-            raise StudyError(f'there is no backend "{self.backend}"', key="--backend", right=right)
+            raise OptionError(f'there is no backend "{self.backend}"', key="--backend", right=right)
         for option, (backends, problem, right) in _APPLIES_TO.items():
             if getattr(self, option) not in (None, False) and self.backend not in backends:
-                raise StudyError(problem.format(f"--{option}"), key=f"--{option}", right=right)
+                raise OptionError(problem.format(f"--{option}"), key=f"--{option}", right=right)
 
 
 class FurtherOptions(TypedDict, total=False):

@@ -111,6 +111,8 @@ def name_laws(study: StudySpec, laws: Iterable[str]) -> Document:
     if not new:
         return study.document
     axes = [name for name in study.outline.axes if _varies(study.raw, name)]
+    if not axes and (document := _beside_only_law(study.document, new)) is not None:
+        return document
     if len(axes) != 1:
         varied = f"{len(axes)} axes vary it ({', '.join(axes)})" if axes else "no axis varies it"
         raise StudyError(
@@ -122,6 +124,20 @@ def name_laws(study: StudySpec, laws: Iterable[str]) -> Document:
     return study.document.change(
         {f"axes.{axes[0]}.values": [*values, *(_value(values[0], name) for name in new)]}
     )
+
+
+def _beside_only_law(document: Document, new: Iterable[str]) -> Document | None:
+    """The document whose only flow with a congestion control runs with further ones, too; None if there are
+    several such flows, or none in a short form.
+    """
+    for section in document.networks:
+        flows = [dict(flow) for flow in document.tables[section].get("flows", ())]
+        named = [flow for flow in flows if isinstance(flow.get(KEY), str)]
+        if len(named) == 1 and f"{section}.flows" not in document.changes:
+            named[0].setdefault("name", named[0][KEY])
+            named[0][KEY] = [named[0][KEY], *new]
+            return document.change({f"{section}.flows": flows})
+    return None
 
 
 def _used(value: Any, key: str = "") -> Iterator[str]:

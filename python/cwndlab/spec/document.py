@@ -69,6 +69,11 @@ class Document:
         kept = {key: value for key, value in self.changes.items() if key not in changes}
         return replace(self, changes={**kept, **changes})
 
+    def with_sections(self, sections: Mapping[str, Any]) -> Document:
+        """The document with whole sections replaced; changes of their keys and the text are forgotten."""
+        kept = {key: value for key, value in self.changes.items() if key.partition(".")[0] not in sections}
+        return replace(self, tables={**self.tables, **sections}, changes=kept, text=None)
+
 
 def is_short(key: str, value: object) -> bool:
     """Whether a change belongs to a short form: that of a network, a list of kernels, or several values of a

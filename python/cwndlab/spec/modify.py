@@ -12,15 +12,16 @@ from . import schema, values
 from .document import Document
 from .kernels import KEY as KERNELS
 from .schema import GRID, Scalar
+from .sections import Sections, to_plain
 from .study_spec import SETTABLE, StudySpec
 
 
 def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
-    """The study's document with axes restricted (`{"iw": 4}`) or other keys changed
-    (`{"run.duration": "10s"}`). StudyError for what is neither.
+    """The study's document with axes restricted (`{"iw": 4}`), other keys changed (`{"run.duration": "10s"}`)
+    or whole sections replaced (`{"run": Run(duration="10s")}`). StudyError for what is none of these.
     """
     document, outline = study.document, study.outline
-    chosen, keys = dict(document.chosen), {}
+    chosen, keys, replaced = dict(document.chosen), {}, {}
     sections = [*document.networks, *SETTABLE]
     for key, value in changes.items():
         if key == GRID and key not in {**outline.axes, **outline.parameters}:
@@ -29,6 +30,8 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
             chosen[key] = _choose(key, outline.axes[key], value)
         elif "." not in key and key in outline.parameters:
             keys[f"parameters.{key}"] = _parameter(value)
+        elif key in Sections.__annotations__ and not isinstance(value, str):
+            replaced[key] = to_plain(value)
         elif "." not in key:
             raise StudyError(
                 f'"{key}" is neither an axis nor a parameter nor a dotted key',
@@ -45,7 +48,8 @@ def modify(study: StudySpec, changes: Mapping[str, Any]) -> Document:
             )
         else:
             keys[key] = _kernels(value) if key == KERNELS else values.toml_value(value)
-    return replace(document.change(keys), chosen=chosen)
+    changed = replace(document.change(keys), chosen=chosen)
+    return changed.with_sections(replaced) if replaced else changed
 
 
 def _parameter(value: Any) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypedDict
 
 from pydantic import BaseModel
+
+from cwndlab._core import CongestionControl
 
 from .outputs import AnyTable, Figure, Mark, Scalar
 from .schema import (
@@ -22,7 +24,7 @@ from .schema import (
     Topology,
     Traffic,
 )
-from .shorthand import Dumbbell, ParkingLot
+from .shorthand import Dumbbell, Flow, ParkingLot
 
 #: A section as the keys of a study file.
 Keys: TypeAlias = Mapping[str, object]
@@ -54,6 +56,22 @@ class Sections(TypedDict, total=False):
     tables: Sequence[AnyTable | Keys]
     figures: Sequence[Figure | Keys]
     marks: Sequence[Mark | Keys]
+
+
+def laws_of(value: object) -> Iterator[tuple[str, type[CongestionControl]]]:
+    """The congestion controls that the flows in a value were given as classes."""
+    match value:
+        case Flow():
+            yield from value._laws.items()
+        case BaseModel():
+            for name in type(value).model_fields:
+                yield from laws_of(getattr(value, name))
+        case Mapping():
+            for item in value.values():
+                yield from laws_of(item)
+        case list() | tuple():
+            for item in value:
+                yield from laws_of(item)
 
 
 def to_plain(value: object) -> object:

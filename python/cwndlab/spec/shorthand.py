@@ -3,11 +3,14 @@
 A list where one value would do is an axis: `buffer = [0.5, 1, 2]` runs the study with each.
 """
 
-from typing import Annotated, Any, Self, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
+from cwndlab._core import CongestionControl
 from cwndlab.errors import nearest
+from cwndlab.laws import misspelt
 
 from .base import Drawn, Label, Strict
 from .engine_kinds import is_unresponsive
@@ -31,7 +34,39 @@ Intervals = Values[Annotated[list[TimeNs], Field(min_length=2, max_length=2)]]
 
 
 class Flow(Strict):
-    """A group of flows with the same sender and receiver."""
+    """A group of flows with the same sender and receiver: `Flow("cubic")`, `Flow("bbr1", count=2)`."""
+
+    positional = ("cc",)
+    #: Congestion controls of the user's own that were given as classes.
+    _laws: dict[str, type[CongestionControl]] = PrivateAttr(default_factory=dict)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            cc: str | type[CongestionControl] | Sequence[str | type[CongestionControl]] | None = None,
+            *,
+            name: str | None = None,
+            stack: str | None = None,
+            count: int | Sequence[int] = 1,
+            rtt: str | int | Sequence[str | int] | None = None,
+            start: str | int | Drawn | Mapping[str, object] = ...,
+            down: Sequence[Sequence[str | int]] | None = None,
+            bytes: str | int | None = None,
+            app: Mapping[str, object] | None = None,
+            tcp: Mapping[str, object] = ...,
+        ) -> None: ...
+
+    @classmethod
+    def name_laws(cls, keys: Mapping[str, object]) -> tuple[dict[str, object], Mapping[str, type]]:
+        """The keys with the names of congestion controls in place of classes, and the classes."""
+        given = keys.get("cc")
+        several = given if isinstance(given, list | tuple) else [given]
+        laws = {one.__name__.lower(): one for one in several if isinstance(one, type)}
+        if not laws:
+            return dict(keys), {}
+        names = [one.__name__.lower() if isinstance(one, type) else one for one in several]
+        return {**keys, "cc": names if isinstance(given, list | tuple) else names[0]}, laws
 
     name: Label | None = Field(None, description="default: its congestion control, or kind of datagrams")
     cc: str | Values[str] | None = Field(None, description='congestion control: "cubic", "reno", …')
@@ -52,6 +87,14 @@ class Flow(Strict):
     bytes: SizeBytes | None = Field(None, description="size of the transfer; without it, it has no end")
     app: dict[str, object] | None = Field(None, description="another application than a bulk transfer")
     tcp: dict[str, object] = Field({}, description="further knobs of its TCP, or options of its stack")
+
+    @model_validator(mode="after")
+    def _no_misspelt_law(self) -> Self:
+        if self.stack is None:
+            for name in [self.cc] if isinstance(self.cc, str) else self.cc or []:
+                if (right := misspelt(name)) is not None:
+                    raise ValueError(f'there is no congestion control "{name}"; did you mean "{right}"?')
+        return self
 
     @model_validator(mode="after")
     def _one_application(self) -> Self:
