@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -106,7 +105,7 @@ def compare(
 
     found = make(a, b)
     if json_:
-        moved = [plain_row(asdict(move)) for move in found.moved]
+        moved = [plain_row(move.to_dict()) for move in found.moved]
         data = {"equal": found.same, "moved": moved, "only_a": found.only_a, "only_b": found.only_b}
         echo_json(data)
         return
@@ -121,7 +120,8 @@ def compare(
 def _moved(move: NumberDifference) -> str:
     """What differs, and by how much."""
     sign = "moved" if move.significant else "within noise" if move.tested else "not tested"
-    between = "" if math.isnan(move.low) else f"difference {move.low:.3g} to {move.high:.3g}, "
+    low, high = move.found.low, move.found.high
+    between = "" if math.isnan(low) else f"difference {low:.3g} to {high:.3g}, "
     values = f"{move.a:.6g} → {move.b:.6g} {move.unit}"
     return f"{sign:<13}{move.cell}  {move.quantity}: {values}  ({between}{move.method})"
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 from cwndlab.errors import ArgumentError, ExtraError, NotFoundError, nearest
 from cwndlab.metrics import is_list, unit_of
 from cwndlab.spec.values import text
+from cwndlab.stats.difference import compare_datasets
 from cwndlab.stats.results import CellInfo, Estimate, Results, Variation
-from cwndlab.stats.sample import relate
 from cwndlab.writing import aligned_lines
 
 if TYPE_CHECKING:
@@ -184,22 +184,16 @@ class ResultTables:
 
     def compared_with(self, other: Results, kind: str) -> Estimates:
         """A row for each number that other results have too: ours against theirs."""
-        rows = []
-        for cell, name in self._numbers():
-            if (cell.id, name) in other.data and not other.is_list(name):
-                theirs = other.sample(cell.id, name)
-                number = relate(kind, self.results.sample(cell.id, name), theirs)
-                found = number.estimate()
-                estimate = Estimate.of_interval(cell.id, f"{kind}({name})", number.unit, found)
-                rows.append(
-                    (cell, estimate, theirs.estimate().value, found.leaves_out(float(kind == "ratio")))
-                )
-        if not rows:
+        cells = {cell.id: cell for cell in self.results.cells}
+        found = [one for one in compare_datasets(other, self.results, kind).numbers if one.cell in cells]
+        if not found:
             raise NotFoundError("the runs have no number in common")
-        return self.of_estimates(
-            [row[:2] for row in rows],
-            {"other": [row[2] for row in rows], "significant": [row[3] for row in rows]},
+        rows = (
+            (cells[one.cell], Estimate.of_interval(one.cell, f"{kind}({one.quantity})", one.unit, one.found))
+            for one in found
         )
+        others, sure = [one.a for one in found], [one.significant for one in found]
+        return self.of_estimates(rows, {"other": others, "significant": sure})
 
     def under(self, variations: Sequence[Variation]) -> Estimates:
         """A row for each cell and number that each choice moves or may move, with the choice."""

@@ -34,7 +34,7 @@ Intervals = Values[Annotated[list[TimeNs], Field(min_length=2, max_length=2)]]
 
 
 class Flow(Strict):
-    """A group of flows with the same sender and receiver: `Flow("cubic")`, `Flow("bbr1", count=2)`."""
+    """A group of flows with the same sender and receiver."""
 
     positional = ("cc",)
     #: Congestion controls of the user's own that were given as classes.

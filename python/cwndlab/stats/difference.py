@@ -6,32 +6,41 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cwndlab.stats.intervals import Interval
+from cwndlab.stats.sample import relate
 from cwndlab.writing import number_of
 
 if TYPE_CHECKING:
+    from cwndlab.stats.intervals import Interval
     from cwndlab.stats.results import Results
 
 
 @dataclass(frozen=True)
 class NumberDifference:
-    """One number in two datasets, and its difference with a 95 % interval."""
+    """One number in two datasets, over the replicates that both have, and how they compare."""
 
     cell: str
     quantity: str
     unit: str
     a: float
     b: float
-    low: float
-    high: float
-    method: str
+    found: Interval
+    """The second against the first: their difference, ratio, …"""
+    equal: bool
+    """Whether every replicate gave the same."""
     significant: bool
-    """Whether the interval of the difference leaves out 0 (without randomness: any difference)."""
+    """Whether the interval leaves out 0, of a ratio 1 (without randomness: any difference)."""
 
     @property
     def tested(self) -> bool:
         """Whether there are enough runs for a test."""
-        return self.significant or not math.isnan(self.low)
+        return self.significant or not math.isnan(self.found.low)
+
+    @property
+    def method(self) -> str:
+        """How its interval was made, and of how many replicates."""
+        found = self.found
+        runs = "" if math.isnan(found.low) or found.exact else f", {number_of(found.n, 'replicate')}"
+        return found.method + runs
 
     @property
     def change(self) -> float:
@@ -40,39 +49,46 @@ class NumberDifference:
         change = abs(self.b - self.a) / larger if larger else 0.0
         return 1.0 if math.isnan(change) else change
 
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        own = {"cell": self.cell, "quantity": self.quantity, "unit": self.unit, "a": self.a, "b": self.b}
+        ends = {"low": self.found.low, "high": self.found.high}
+        return {**own, **ends, "method": self.method, "significant": self.significant}
+
 
 @dataclass(frozen=True)
 class DatasetComparison:
-    """The differences between two datasets."""
+    """The numbers that two datasets have, and the cells that only one of them has."""
 
-    moved: list[NumberDifference]
-    """Significant differences first, by size."""
-    same: int
+    numbers: list[NumberDifference]
     only_a: list[str]
     only_b: list[str]
 
+    @property
+    def moved(self) -> list[NumberDifference]:
+        """Those that differ: significant differences first, by size."""
+        moved = [one for one in self.numbers if not one.equal]
+        return sorted(moved, key=lambda one: (not one.significant, -one.change))
 
-def compare_datasets(a: Results, b: Results) -> DatasetComparison:
-    """Compares every number that both have: in pairs where both saw the same random numbers."""
-    moved: list[NumberDifference] = []
-    same = 0
+    @property
+    def same(self) -> int:
+        """How many are equal."""
+        return sum(one.equal for one in self.numbers)
+
+
+def compare_datasets(a: Results, b: Results, kind: str = "difference") -> DatasetComparison:
+    """Compares every number that both have, `b` against `a`: in pairs where both saw the same random numbers.
+
+    `kind` is as of `intervals.relate`.
+    """
+    numbers = []
     for cell, quantity in a.data:
-        if (cell, quantity) not in b.data or a.is_list(quantity):
-            continue
-        x, y = a.sample(cell, quantity), b.sample(cell, quantity)
-        x, y = x.keep_common(y), y.keep_common(x)
-        if x.equals(y):
-            same += 1
-        else:
-            values = x.estimate().value, y.estimate().value
-            moved.append(_moved(cell, quantity, x.unit, *values, (y - x).estimate()))
-    moved.sort(key=lambda one: (not one.significant, -one.change))
+        if (cell, quantity) in b.data and not a.is_list(quantity):
+            x, y = a.sample(cell, quantity), b.sample(cell, quantity)
+            x, y = x.keep_common(y), y.keep_common(x)
+            number = relate(kind, y, x)
+            found, values = number.estimate(), (x.estimate().value, y.estimate().value)
+            sure = found.leaves_out(1.0 if kind == "ratio" else 0.0)
+            numbers.append(NumberDifference(cell, quantity, number.unit, *values, found, x.equals(y), sure))
     cells_a, cells_b = {c.id for c in a.cells}, {c.id for c in b.cells}
-    return DatasetComparison(moved, same, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
-
-
-def _moved(cell: str, quantity: str, unit: str, a: float, b: float, apart: Interval) -> NumberDifference:
-    method = apart.method
-    if not math.isnan(apart.low) and not apart.exact:
-        method += f", {number_of(apart.n, 'replicate')}"
-    return NumberDifference(cell, quantity, unit, a, b, apart.low, apart.high, method, apart.leaves_out(0.0))
+    return DatasetComparison(numbers, sorted(cells_a - cells_b), sorted(cells_b - cells_a))
