@@ -79,3 +79,9 @@ def test_ecn_is_left_out_only_where_no_transfer_needs_it() -> None:
     assert without_ecn(("cubic", "reno"), True)
     assert not without_ecn(("cubic", "dctcp"), True)
     assert not without_ecn(("cubic",), False)
+
+
+def test_only_a_simple_receiver_has_a_fixed_buffer() -> None:
+    simple, tuned = (stack_of(simple_receiver=simple).sysctls for simple in (True, False))
+    assert "tcp_rmem" in simple and "tcp_rmem" not in tuned
+    assert simple["tcp_comp_sack_slack_ns"] == tuned["tcp_comp_sack_slack_ns"]
