@@ -3,7 +3,7 @@
 use super::*;
 
 fn after_opening(lines: &str) -> Result<()> {
-    run(&format!("{OPENS}{lines}"), &Profile::Linux6.config()).map(|_| ())
+    run(&format!("{OPENS}{lines}"), &Profile::Linux6.config())
 }
 
 #[test]
