@@ -1,7 +1,7 @@
 //! What the modules of quinn and noq have in common. noq began as a fork of quinn, so their interfaces have the same names,
 //! but not the same types. Each macro is expanded in a stack's module, which states what differs and imports the names.
 
-/// Defines a stack's `open` and its end of a connection, [`Stack`](crate::host::Stack). The module has these functions:
+/// Defines a stack's `open` and its end of a connection, [`Stack`](crate::stack::Stack). The module has these functions:
 /// `new_endpoint`, `observing`, `identify`, `handle`, `transmit_one`, `append`, `rtt` and `lost`.
 macro_rules! ends {
     ($stack:literal, $options:ty, { $($law:path => $config:ty),+ $(,)? }) => {

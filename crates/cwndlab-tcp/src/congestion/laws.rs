@@ -64,7 +64,7 @@ macro_rules! laws {
                 }
             }
 
-            /// Whether the law's window also applies in recovery ([`Grant::owns_recovery`]).
+            /// Whether the law's window also applies in recovery (`Grant::owns_recovery`).
             pub fn owns_recovery(&self) -> bool {
                 match self {
                     $(AnyLaw::$path(_) => true,)*
