@@ -69,6 +69,18 @@ def test_arithmetic_joins_on_the_axes_that_both_sides_have(run: RunResult) -> No
     assert (run["goodput"] * 1000.0).sel(flow="cubic", buffer=1).estimate().unit == "Mbit/s"
 
 
+def test_a_number_may_stand_on_the_left(run: RunResult) -> None:
+    share = run["share"].sel(flow="cubic", buffer=1)
+    rest, half, twice = 100.0 - share, 1.0 / share, 2.0 * share
+    value = share.estimate().value
+    assert (rest.name, rest.axes) == ("100 - share", {})
+    assert rest.estimate().value == pytest.approx(100.0 - value)
+    assert half.estimate().value == pytest.approx(1.0 / value)
+    assert twice.estimate().value == pytest.approx((1.0 + share).estimate().value - 1.0 + value)
+    with pytest.raises(AttributeError, match=r"Samples has no `mean`; write to_xarray\(\)\.mean"):
+        _ = share.mean  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -24,7 +24,7 @@ from cwndlab.writing import number_of
 
 from .records import RecordTables, rows_of_flow
 from .result_tables import Estimates, ResultTables, overview, table_of_words
-from .samples import Samples, group_flows
+from .samples import OF_XARRAY, Samples, group_flows
 from .selection import select_cells
 
 if TYPE_CHECKING:
@@ -49,10 +49,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 #: Attributes that it had once, and what to write.
 _FORMER = {"table": "every value is in the table `values`"}
-#: Attributes of an xarray Dataset that its users look for.
-_OF_XARRAY = frozenset(
-    ("coords", "data_vars", "dims", "groupby", "isel", "mean", "median", "to_dataframe", "to_pandas")
-)
 
 
 @dataclass(eq=False, repr=False)
@@ -258,7 +254,7 @@ class RunResult:
 
         def __getattr__(self, name: str) -> Any:
             right = f"; {_FORMER[name]}" if name in _FORMER else ""
-            if name in _OF_XARRAY:
+            if name in (*OF_XARRAY, "to_pandas"):
                 right = f"; write run.to_xarray().{name}"
             elif name in getattr(self.__dict__.get("results"), "units", ()):
                 right = f'; write run["{name}"]'

@@ -210,6 +210,29 @@ class Samples:
     def __truediv__(self, other: Operand) -> Samples:
         return self._combine("ratio", other)
 
+    def _of_number(self, kind: str, number: float) -> Samples:
+        """A number on the left of an operator."""
+        made = combine(Field.number(float(number)), self.field, partial(relate, kind))
+        return replace(self, name=f"{number:g} {_SIGNS[kind]} {self.name}", field=made)
+
+    def __radd__(self, other: float) -> Samples:
+        return self._of_number("sum", other)
+
+    def __rsub__(self, other: float) -> Samples:
+        return self._of_number("difference", other)
+
+    def __rmul__(self, other: float) -> Samples:
+        return self._of_number("product", other)
+
+    def __rtruediv__(self, other: float) -> Samples:
+        return self._of_number("ratio", other)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            right = f"; write to_xarray().{name}" if name in OF_XARRAY else ""
+            raise AttributeError(f"Samples has no `{name}`{right}", name="" if right else name, obj=self)
+
     def __len__(self) -> int:
         return len(self.field.data)
 
@@ -320,6 +343,10 @@ class Samples:
         return self.estimates._repr_html_()
 
 
+#: Attributes of xarray's objects that their users look for.
+OF_XARRAY = frozenset(
+    ("coords", "data_vars", "dims", "groupby", "isel", "mean", "median", "to_dataframe", "values", "where")
+)
 _SIGNS = {"sum": "+", "difference": "-", "product": "*", "ratio": "/"}
 
 
