@@ -93,7 +93,7 @@ class Flow(Strict):
         if self.stack is None:
             for name in [self.cc] if isinstance(self.cc, str) else self.cc or []:
                 if (right := misspelt(name)) is not None:
-                    raise ValueError(f'there is no congestion control "{name}"; did you mean "{right}"?')
+                    raise ValueError(f'there is no congestion control {name!r}; did you mean "{right}"?')
         return self
 
     @model_validator(mode="after")
