@@ -95,7 +95,7 @@ def speed(page: str) -> str:
     )
     return (
         f"With 50 flows at 100 Mb/s, it takes {ours} instructions for each packet and link, htsim {htsim} "
-        f"with a simpler TCP, ns-2 {ns2}, and ns-3 as Debian packages it {ns3} (`make bench`)."
+        f"with a simpler TCP, ns-2 {ns2}, and ns-3's release build {ns3} (`make bench`)."
     )
 
 

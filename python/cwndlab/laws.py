@@ -96,9 +96,11 @@ def built_in() -> tuple[str, ...]:
 
 
 def misspelt(name: str) -> str | None:
-    """The window law of the engine of which a name is a misspelling, and not a name of the user's own."""
+    """The window law of the engine of which a name is a misspelling, and not a name of the user's own or of a
+    kernel's, as `bbr`.
+    """
     known = built_in()
-    if name in known or any(law in name for law in known):
+    if any(law in name or name in law for law in known):
         return None
     return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.8)), None)
 

@@ -80,7 +80,8 @@ def test_two_hundred_cells_killed_and_resumed_end_in_the_bytes_of_a_plain_run(tm
     assert plain.failures == [] and len(plain.estimates) == 200
     assert content(out) == content(tmp_path / "plain")
     provenance = json.loads((out / "provenance.json").read_text())
-    assert provenance["replicates_run"] == 800 - counted[-1]
+    # Without losses every replicate is the same, so the two cells of p = 0 run once.
+    assert provenance["replicates_run"] == 800 - 6 - counted[-1]
 
 
 def _lines(out: Path) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from cwndlab._core import CongestionControl
-from cwndlab.errors import nearest
+from cwndlab.errors import StudyError, nearest
 from cwndlab.laws import misspelt
 
 from .base import Drawn, Label, Strict
@@ -62,6 +62,10 @@ class Flow(Strict):
         """The keys with the names of congestion controls in place of classes, and the classes."""
         given = keys.get("cc")
         several = given if isinstance(given, list | tuple) else [given]
+        for name in several if keys.get("stack") is None else ():
+            if isinstance(name, str) and (right := misspelt(name)) is not None:
+                problem = f'there is no congestion control "{name}"'
+                raise StudyError(problem, key="Flow.cc", right=f'did you mean "{right}"?')
         laws = {one.__name__.lower(): one for one in several if isinstance(one, type)}
         if not laws:
             return dict(keys), {}
@@ -87,14 +91,6 @@ class Flow(Strict):
     bytes: SizeBytes | None = Field(None, description="size of the transfer; without it, it has no end")
     app: dict[str, object] | None = Field(None, description="another application than a bulk transfer")
     tcp: dict[str, object] = Field({}, description="further knobs of its TCP, or options of its stack")
-
-    @model_validator(mode="after")
-    def _no_misspelt_law(self) -> Self:
-        if self.stack is None:
-            for name in [self.cc] if isinstance(self.cc, str) else self.cc or []:
-                if (right := misspelt(name)) is not None:
-                    raise ValueError(f'there is no congestion control {name!r}; did you mean "{right}"?')
-        return self
 
     @model_validator(mode="after")
     def _one_application(self) -> Self:
