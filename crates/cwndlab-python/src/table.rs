@@ -30,6 +30,7 @@ impl Buffer {
     // SAFETY: the memory is that of an immutable array, which lives as long as this object; Python keeps this object
     // for as long as it uses the view.
     #[expect(unsafe_code, reason = "Python hands over a pointer to fill in")]
+    #[expect(clippy::needless_pass_by_value, reason = "the signature that PyO3 calls")]
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let Buffer { array, part } = slf.get();
         let (start, bytes) = match (part, &array.valid) {
@@ -37,7 +38,7 @@ impl Buffer {
             _ => array.values.place(),
         };
         let start = start.cast_mut().cast::<c_void>(); // read only, as the next argument but one says
-        let failed = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, bytes as isize, 1, flags) };
+        let failed = unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, bytes.cast_signed(), 1, flags) };
         if failed == 0 {
             Ok(())
         } else {

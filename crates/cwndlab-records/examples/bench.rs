@@ -12,6 +12,7 @@ use std::path::Path;
 use cwndlab_engine::{Budget, ConnectionRecord, LinkSpec, Probe, ProbeSpec, Scenario, Simulation, TrafficSpec};
 use cwndlab_net::queue::{DropTailConfig, QueueConfig, Unit};
 use cwndlab_net::{DropCause, LinkCounters};
+use cwndlab_records::column::Batch;
 use cwndlab_records::{Recorder, Records};
 use cwndlab_tcp::{InitialWindow, MaxWindow, Profile, RecoveryKind, RtoConfig, TcpConfig};
 use cwndlab_traffic::{AppSpec, BulkSpec, Distributions, Side};
@@ -245,7 +246,7 @@ fn recorded(name: &str, scenario: &Scenario) -> Result<(), Box<dyn Error>> {
     let (summary, recorder) = simulation.run()?;
     let records = recorder.finish();
     let cpu_s = cpu_s() - start;
-    let rows: usize = Records::names().filter_map(|table| records.table(table)).map(|batch| batch.rows()).sum();
+    let rows: usize = Records::names().filter_map(|table| records.table(table)).map(Batch::rows).sum();
     println!(
         "{{\"tool\": \"cwndlab\", \"workload\": \"{name}\", \"duration_s\": {}, \"cpu_s\": {cpu_s:.4}, \"hops\": {}, \
          \"rows\": {rows}, \"peak_mb\": {:.1}}}",

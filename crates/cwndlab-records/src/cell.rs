@@ -141,7 +141,7 @@ pub struct OneOf<L>(pub L);
 #[derive(Clone, Copy)]
 pub struct Words<'a> {
     codes: &'a [u8],
-    words: &'a [String],
+    names: &'a [String],
     array: &'a Array,
 }
 
@@ -152,12 +152,12 @@ impl<'a> Words<'a> {
         if codes.iter().enumerate().any(is_strange) {
             return Err("a code without a word".into());
         }
-        Ok(Words { codes, words, array })
+        Ok(Words { codes, names: words, array })
     }
 
     fn of<L: Label>(array: &'a Array) -> Result<Words<'a>, String> {
         let found = Words::new(array)?;
-        match found.words.iter().find(|word| !L::WORDS.contains(&word.as_str())) {
+        match found.names.iter().find(|word| !L::WORDS.contains(&word.as_str())) {
             Some(word) => Err(format!("the word {word:?}")),
             None => Ok(found),
         }
@@ -165,7 +165,7 @@ impl<'a> Words<'a> {
 
     #[inline]
     fn word(&self, row: usize) -> &'a str {
-        &self.words[usize::from(self.codes[row])]
+        &self.names[usize::from(self.codes[row])]
     }
 
     /// The label of a row, found by its word and not by its code, because a table read from a file may have its words

@@ -15,7 +15,7 @@ impl Bits {
     /// Appends a bit.
     #[inline]
     pub fn push(&mut self, bit: bool) {
-        if self.len.is_multiple_of(8) {
+        if self.len % 8 == 0 {
             self.bytes.push(0);
         }
         self.bytes[self.len / 8] |= u8::from(bit) << (self.len % 8);

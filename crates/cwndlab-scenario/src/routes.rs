@@ -61,6 +61,10 @@ impl Routes {
 
     /// Returns the position in `hops` of the first hop of the route between two nodes: the explicit route, if the
     /// scenario has one, or else the path with the fewest hops; ties go to the lower link index.
+    ///
+    /// # Errors
+    ///
+    /// If no link leads there, or an explicit route of the scenario does not.
     pub fn resolve(&mut self, scenario: &Scenario, from: u32, to: u32) -> Result<u32, ScenarioError> {
         if let Some(&start) = self.starts.get(&(from, to)) {
             return Ok(start);

@@ -74,7 +74,7 @@ impl<P: Probe> Simulation<P> {
         let way = Way { connection: *serial, from_client: side == 0 };
         let (probes, probe) = (&self.probes, &mut self.probe);
         trace.look(cfg, self.now, &conn.ends[side], |traced| {
-            if asks_for(&probes, &traced) {
+            if asks_for(probes, &traced) {
                 probe.traced(way, &traced);
             }
         });
@@ -87,7 +87,7 @@ impl<P: Probe> Simulation<P> {
             let way = Way { connection: serial, from_client: end & 1 == 0 };
             let (probes, probe) = (&self.probes, &mut self.probe);
             trace.finish(self.now, |traced| {
-                if asks_for(&probes, &traced) {
+                if asks_for(probes, &traced) {
                     probe.traced(way, &traced);
                 }
             });

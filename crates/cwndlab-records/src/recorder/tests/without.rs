@@ -48,7 +48,7 @@ fn full() -> Records {
 #[test]
 fn each_named_table_is_emptied_and_no_other() {
     let tables = ["segments", "cwnd", "limits", "states", "timeouts", "delays"];
-    let rows = |records: &Records, name| records.table(name).unwrap().num_rows();
+    let rows = |records: &Records, name| records.table(name).unwrap().rows();
     let records = full();
     for name in tables {
         let left = records.without(&[name]);
