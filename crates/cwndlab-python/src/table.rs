@@ -9,7 +9,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMemoryView};
+use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 
 /// What of a column a [`Buffer`] shows.
 #[derive(Clone, Copy)]
@@ -176,7 +176,16 @@ impl<'py> Arrow<'py> {
         let rows = (kind, array.values.len(), [valid, Some(buffer(Part::Values)?)]);
         let made = self.0.getattr("Array")?.call_method("from_buffers", rows, Some(&options))?;
         let Values::Words { words, .. } = &array.values else { return Ok(made) };
-        let words = self.0.call_method1("array", (words, self.0.call_method0("string")?))?;
+        // `pyarrow.array` would import pandas.
+        let ends = words.iter().scan(0, |end, word| {
+            *end += word.len() as i32;
+            Some(*end)
+        });
+        let ends: Vec<u8> = std::iter::once(0).chain(ends).flat_map(i32::to_le_bytes).collect();
+        let bytes = |bytes: &[u8]| self.0.call_method1("py_buffer", (PyBytes::new(py, bytes),));
+        let buffers = [None, Some(bytes(&ends)?), Some(bytes(words.concat().as_bytes())?)];
+        let text = (self.0.call_method0("string")?, words.len(), buffers);
+        let words = self.0.getattr("Array")?.call_method1("from_buffers", text)?;
         self.0.getattr("DictionaryArray")?.call_method1("from_arrays", (made, words))
     }
 
