@@ -178,7 +178,7 @@ impl<'py> Arrow<'py> {
         let Values::Words { words, .. } = &array.values else { return Ok(made) };
         // `pyarrow.array` would import pandas.
         let ends = words.iter().scan(0, |end, word| {
-            *end += word.len() as i32;
+            *end += i32::try_from(word.len()).expect("a word has less than 2 GB");
             Some(*end)
         });
         let ends: Vec<u8> = std::iter::once(0).chain(ends).flat_map(i32::to_le_bytes).collect();
