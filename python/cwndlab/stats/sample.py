@@ -71,8 +71,28 @@ class StreamRuns(NamedTuple):
     """The fewest that could be measured of any value behind it."""
 
 
+class _Operators:
+    """What both kinds of numbers can be used with."""
+
+    def _relate(self, kind: str, other: Number | float) -> Derived:
+        assert isinstance(self, Sample | Derived)
+        return relate(kind, self, other)
+
+    def __add__(self, other: Number | float) -> Derived:
+        return self._relate("sum", other)
+
+    def __sub__(self, other: Number | float) -> Derived:
+        return self._relate("difference", other)
+
+    def __mul__(self, other: Number | float) -> Derived:
+        return self._relate("product", other)
+
+    def __truediv__(self, other: Number | float) -> Derived:
+        return self._relate("ratio", other)
+
+
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(_Operators):
     """One quantity of one cell: a value for each replicate, NaN where it could not be measured."""
 
     runs: Floats
@@ -185,21 +205,9 @@ class Sample:
         """The values of single runs, an exact one for as many replicates as another sample has."""
         return np.full(n, self.centre) if self.exact else self.runs
 
-    def __add__(self, other: Number | float) -> Derived:
-        return relate("sum", self, other)
-
-    def __sub__(self, other: Number | float) -> Derived:
-        return relate("difference", self, other)
-
-    def __mul__(self, other: Number | float) -> Derived:
-        return relate("product", self, other)
-
-    def __truediv__(self, other: Number | float) -> Derived:
-        return relate("ratio", self, other)
-
 
 @dataclass(frozen=True, eq=False)
-class Derived:
+class Derived(_Operators):
     """A number computed from samples: its estimate, then those without one replicate of a stream in turn."""
 
     values: Floats
@@ -290,18 +298,6 @@ class Derived:
         found = np.array([mixed - root, mixed + root]) / squared
         low, high = sorted(float(end) for end in intervals.relate(self.kind, found, 1.0))
         return low, high
-
-    def __add__(self, other: Number | float) -> Derived:
-        return relate("sum", self, other)
-
-    def __sub__(self, other: Number | float) -> Derived:
-        return relate("difference", self, other)
-
-    def __mul__(self, other: Number | float) -> Derived:
-        return relate("product", self, other)
-
-    def __truediv__(self, other: Number | float) -> Derived:
-        return relate("ratio", self, other)
 
 
 Number: TypeAlias = Sample | Derived

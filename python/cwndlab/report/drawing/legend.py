@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .marks import Layer, paint, symbol
+from .marks import Layer, paint, stroke_attributes, symbol
 from .text import SMALL, tenths, text_element, text_width
 
 #: Between a symbol and its label, between columns, and between rows, in pixels.
@@ -99,11 +99,9 @@ class Legend:
         colour = look.get("color") or look.get("stroke") or ""
         kind = self.options.get("symbolType", "circle")
         if kind == "stroke":
-            dashes = look.get("strokeDash")
-            dash = f' stroke-dasharray="{",".join(map(str, dashes))}"' if dashes and dashes[1] else ""
-            width = self.options.get("symbolStrokeWidth", 2)
             line = f"M{tenths(x)},{tenths(middle)}h{tenths(side)}"
-            drawn = f'<path d="{line}" stroke="{paint(colour)}" stroke-width="{width}"{dash}/>'
+            width = self.options.get("symbolStrokeWidth", 2)
+            drawn = f'<path d="{line}"{stroke_attributes(colour, width, look.get("strokeDash"))}/>'
         elif kind == "square":
             fill = look.get("fill", colour)
             box = f"M{tenths(x)},{tenths(middle - side / 2)}h{tenths(side)}v{tenths(side)}h{tenths(-side)}Z"

@@ -145,9 +145,12 @@ def _groups(layer: Layer, rows: Iterable[Row]) -> list[list[Row]]:
 
 def _stroke(layer: Layer, row: Row) -> str:
     colour = layer.look("color", row) or layer.options.get("color", _COLOUR)
-    dashes = layer.look("strokeDash", row)
+    return stroke_attributes(colour, layer.options.get("strokeWidth", 1), layer.look("strokeDash", row))
+
+
+def stroke_attributes(colour: str, width: float, dashes: Sequence[float] | None) -> str:
+    """The attributes of a line; one of dashes without gaps is solid."""
     dash = ",".join(map(str, dashes)) if dashes and dashes[1] else None
-    width = layer.options.get("strokeWidth", 1)
     return f' stroke="{paint(colour)}" stroke-width="{width}"{_attribute("stroke-dasharray", dash)}'
 
 
