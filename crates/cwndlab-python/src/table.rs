@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-use cwndlab_records::column::{Array, Batch, Bits, Column, Values};
+use cwndlab_records::column::{word_buffers, Array, Batch, Bits, Column, Values};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyKeyError;
 use pyo3::ffi;
@@ -177,13 +177,9 @@ impl<'py> Arrow<'py> {
         let made = self.0.getattr("Array")?.call_method("from_buffers", rows, Some(&options))?;
         let Values::Words { words, .. } = &array.values else { return Ok(made) };
         // `pyarrow.array` would import pandas.
-        let ends = words.iter().scan(0, |end, word| {
-            *end += i32::try_from(word.len()).expect("a word has less than 2 GB");
-            Some(*end)
-        });
-        let ends: Vec<u8> = std::iter::once(0).chain(ends).flat_map(i32::to_le_bytes).collect();
+        let [ends, text] = word_buffers(words);
         let bytes = |bytes: &[u8]| self.0.call_method1("py_buffer", (PyBytes::new(py, bytes),));
-        let buffers = [None, Some(bytes(&ends)?), Some(bytes(words.concat().as_bytes())?)];
+        let buffers = [None, Some(bytes(&ends)?), Some(bytes(&text)?)];
         let text = (self.0.call_method0("string")?, words.len(), buffers);
         let words = self.0.getattr("Array")?.call_method1("from_buffers", text)?;
         self.0.getattr("DictionaryArray")?.call_method1("from_arrays", (made, words))

@@ -222,3 +222,16 @@ impl Batch {
         self.columns.iter().find(|column| column.name == name)
     }
 }
+
+/// Words as Arrow stores them: 0 and the end of each word, little-endian in 32 bits, then the text of all words.
+///
+/// # Panics
+///
+/// If the words have 2 GB or more.
+pub fn word_buffers(words: &[String]) -> [Vec<u8>; 2] {
+    let ends = words.iter().scan(0, |end, word| {
+        *end += i32::try_from(word.len()).expect("a word has less than 2 GB");
+        Some(*end)
+    });
+    [std::iter::once(0).chain(ends).flat_map(i32::to_le_bytes).collect(), words.concat().into_bytes()]
+}

@@ -2,7 +2,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::column::{Array, Batch, Values};
+use crate::column::{word_buffers, Array, Batch, Values};
 
 /// SHA-256, in hexadecimal, over the named tables in order: names, columns, types and every value.
 pub fn digest<'a>(tables: impl Iterator<Item = (&'static str, &'a Batch)>) -> String {
@@ -48,13 +48,9 @@ fn add_values(hash: &mut Sha256, values: &Values) {
 
 /// Hashes words as Arrow stores them: the ends of the words, then all of them in one.
 fn add_words(hash: &mut Sha256, words: &[String]) {
-    let ends = words.iter().scan(0, |end, word| {
-        *end += word.len() as i32;
-        Some(*end)
-    });
-    let ends: Vec<u8> = std::iter::once(0).chain(ends).flat_map(i32::to_le_bytes).collect();
+    let [ends, text] = word_buffers(words);
     add_length(hash, words.len());
     add(hash, &[]);
     add(hash, &ends);
-    add(hash, words.concat().as_bytes());
+    add(hash, &text);
 }
